@@ -1,0 +1,62 @@
+// Chapter 01: WKV as five nested loops.
+// Change: none, this is the first rung: the two lines of the formula, one multiplication after the other.
+// Why:    the slow version whose correctness can be seen by looking; every later rung must agree with it.
+// Needs:  a C++20 compiler. Any B, T, H, K and V, initial and final state, both directions of time.
+// Costs:  one thread; an exp per state element and step where one per key row would do; the state is walked
+//         down its columns, V floats apart. See README for what was measured.
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common/core/registry.hpp"
+#include "common/core/wkv.hpp"
+
+namespace chapter01 {
+
+void wkv(const ladder::WkvArgs& args) {
+  ladder::validate(args);
+  const std::int64_t B = args.B, T = args.T, H = args.H, K = args.K, V = args.V;
+
+  std::vector<float> state(K * V);  // (K, V): S of the head at hand
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (std::int64_t h = 0; h < H; ++h) {
+      const std::int64_t head = b * H + h;
+
+      for (std::int64_t i = 0; i < K * V; ++i) {
+        state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
+      }
+
+      for (std::int64_t step = 0; step < T; ++step) {
+        const std::int64_t t = args.reverse ? T - 1 - step : step;
+        const std::int64_t row = (b * T + t) * H + h;
+        // TODO(01.1): roughly 7 lines; where this step's rows of q, k, v, u and log_w begin. log_w moves by its two strides,
+        // TODO(01.1): which are zero in RWKV-5, so that no `if` is needed.
+
+        float* o = args.o + row * V;  // (V)
+        for (std::int64_t iv = 0; iv < V; ++iv) {
+          float sum = 0.0f;
+          for (std::int64_t ik = 0; ik < K; ++ik) {
+            // TODO(01.2): roughly 4 lines; k * v once, one read of the state into sum, then its decay and update with one exp.
+          }
+          o[iv] = args.scale * sum;
+        }
+      }
+
+      if (args.final_state != nullptr) {
+        for (std::int64_t i = 0; i < K * V; ++i)
+          args.final_state[head * K * V + i] = state[i];
+      }
+    }
+  }
+}
+
+namespace {
+
+const ladder::Registration registration{{.name = "wkv_naive",
+                                         .chapter = "01_naive_cpu",
+                                         .device = ladder::DeviceKind::kCpu,
+                                         .rung = true,
+                                         .wkv = wkv}};
+
+}  // namespace
+}  // namespace chapter01

@@ -1,0 +1,127 @@
+# add_chapter(05_float4): everything follows from the folder's name and the files in it.
+#
+#   X.cpp or X.cu        an idea: kernel and launcher                       (kernel, packed_causal_product, ...)
+#   test.cpp             tests of `kernel`                                  chapter05.*
+#   X_test.cpp           tests of idea X                                    chapter05.*
+#   exercise.cpp|.cu, X_exercise.cpp|.cu   the idea with holes; its tests are a program of their own, never run by default
+#
+# Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used.
+
+set_property(GLOBAL PROPERTY ladder_chapter_objects_cpu "")
+set_property(GLOBAL PROPERTY ladder_chapter_objects_emulated "")
+set_property(GLOBAL PROPERTY ladder_chapter_objects_cuda "")
+
+# An object library of `sources` (.cu or .cpp) for one back end: cpu, emulated or cuda.
+function(add_kernel_objects target back_end)
+  set(sources ${ARGN})
+  if(back_end STREQUAL "emulated")
+    emulator_sources(sources ${ARGN})
+  endif()
+  add_library(${target} OBJECT ${sources})
+  target_link_libraries(${target} PUBLIC ladder_core)
+  if(back_end STREQUAL "emulated")
+    target_link_libraries(${target} PUBLIC emulator)
+  elseif(back_end STREQUAL "cpu")
+    target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
+    target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
+  endif()
+endfunction()
+
+# A test program: kernels of one back end under test sources that know no back end.
+function(add_kernel_tests target objects back_end)
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE ${objects} ladder_testing)
+  if(NOT back_end STREQUAL "cpu")
+    target_link_libraries(${target} PRIVATE ladder_device_${back_end})
+  endif()
+endfunction()
+
+function(add_chapter folder)
+  string(REGEX MATCH "^[0-9][0-9]" number ${folder})
+  set(chapter chapter${number})
+  set(room ${PROJECT_SOURCE_DIR}/${folder})
+  file(GLOB sources CONFIGURE_DEPENDS ${room}/*.cpp ${room}/*.cu)
+
+  set(kernels ${sources})
+  list(FILTER kernels EXCLUDE REGEX "(^|[/_])(test|exercise)\\.(cpp|cu)$")
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "(^|[/_])test\\.cpp$")
+  set(exercises ${sources})
+  list(FILTER exercises INCLUDE REGEX "(^|[/_])exercise\\.(cpp|cu)$")
+
+  if("${kernels}" MATCHES "\\.cu(;|$)")
+    set(back_ends emulated)
+    if(LADDER_WITH_CUDA)
+      list(APPEND back_ends cuda)
+    else()
+      add_missing_gpu_test(${chapter})
+    endif()
+  else()
+    set(back_ends cpu)
+  endif()
+
+  foreach(back_end IN LISTS back_ends)
+    set(suffix _${back_end})
+    set(prefix ${chapter}.${back_end}.)
+    if(back_end STREQUAL "cpu")
+      set(suffix "")
+      set(prefix ${chapter}.)
+    endif()
+    add_kernel_objects(${chapter}${suffix} ${back_end} ${kernels})
+    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${chapter}${suffix})
+    add_kernel_tests(${chapter}${suffix}_tests ${chapter}${suffix} ${back_end} ${tests})
+    gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST)
+
+    foreach(exercise IN LISTS exercises)
+      # exercise -> the idea `kernel` with test.cpp, X_exercise -> the idea X with X_test.cpp
+      get_filename_component(name ${exercise} NAME_WE)
+      string(REGEX REPLACE "_?exercise$" "" idea ${name})
+      if(idea)
+        set(exercise_name exercise${number}.${idea})
+        set(test ${room}/${idea}_test.cpp)
+      else()
+        set(exercise_name exercise${number})
+        set(test ${room}/test.cpp)
+      endif()
+      add_kernel_objects(${exercise_name}${suffix}_objects ${back_end} ${exercise})
+      target_compile_options(${exercise_name}${suffix}_objects PRIVATE
+                             $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
+      add_kernel_tests(${exercise_name}${suffix} ${exercise_name}${suffix}_objects ${back_end} ${test})
+      set_target_properties(${exercise_name}${suffix}_objects ${exercise_name}${suffix}
+                            PROPERTIES EXCLUDE_FROM_ALL ON)
+      set_property(GLOBAL APPEND PROPERTY ladder_exercises_${back_end} ${exercise_name}${suffix})
+    endforeach()
+  endforeach()
+endfunction()
+
+# Stands for a chapter's CUDA tests where they are not built, so that they are seen to be skipped.
+function(add_missing_gpu_test chapter)
+  add_test(NAME ${chapter}.cuda
+           COMMAND ${CMAKE_COMMAND} -D "REASON=${LADDER_NO_CUDA_REASON}" -P ${PROJECT_SOURCE_DIR}/cmake/MissingGpu.cmake)
+  set_tests_properties(${chapter}.cuda PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+endfunction()
+
+# ladder_emulated and ladder_cuda: every chapter's implementations under one program. Also `exercises`, all stubs.
+function(add_ladder_program)
+  get_property(cpu GLOBAL PROPERTY ladder_chapter_objects_cpu)
+  foreach(back_end emulated cuda)
+    if(back_end STREQUAL "cuda" AND NOT LADDER_WITH_CUDA)
+      continue()
+    endif()
+    get_property(objects GLOBAL PROPERTY ladder_chapter_objects_${back_end})
+    add_executable(ladder_${back_end} ${PROJECT_SOURCE_DIR}/common/bench/main.cpp)
+    target_link_libraries(ladder_${back_end} PRIVATE ladder_bench ladder_device_${back_end} ${cpu} ${objects})
+  endforeach()
+  get_property(cpu_exercises GLOBAL PROPERTY ladder_exercises_cpu)
+  get_property(emulated_exercises GLOBAL PROPERTY ladder_exercises_emulated)
+  add_custom_target(exercises)
+  if(cpu_exercises OR emulated_exercises)
+    add_dependencies(exercises ${cpu_exercises} ${emulated_exercises})
+  endif()
+endfunction()
+
+# CTest gives neither the number of skipped tests nor the reason: a hook after the tests prints both.
+function(report_skips_after_tests)
+  file(WRITE ${PROJECT_BINARY_DIR}/CTestCustom.cmake
+       "set(CTEST_CUSTOM_POST_TEST \"${CMAKE_COMMAND} -D LOG=${PROJECT_BINARY_DIR}/Testing/Temporary/LastTest.log -P ${PROJECT_SOURCE_DIR}/cmake/ReportSkips.cmake\")\n")
+endfunction()

@@ -1,0 +1,47 @@
+# Decides whether the chapters are also compiled by nvcc (LADDER_WITH_CUDA), and for which GPUs.
+
+set(LADDER_WITH_CUDA OFF CACHE INTERNAL "Whether the chapters are compiled by nvcc")
+set(LADDER_NO_CUDA_REASON "LADDER_CUDA is OFF")
+if(LADDER_CUDA STREQUAL "OFF")
+  return()
+endif()
+
+# The GPU's own architecture; empty where there is none.
+execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                OUTPUT_VARIABLE compute_capability ERROR_QUIET RESULT_VARIABLE no_gpu)
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" compute_capability "${compute_capability}")
+string(REPLACE "." "" gpu_architecture "${compute_capability}")
+if(gpu_architecture EQUAL 90)
+  set(gpu_architecture 90a)  # wgmma needs it
+endif()
+
+if(LADDER_CUDA STREQUAL "AUTO" AND (no_gpu OR NOT gpu_architecture))
+  set(LADDER_NO_CUDA_REASON "no NVIDIA GPU is found (nvidia-smi)")
+  return()
+endif()
+
+find_program(nvcc nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+if(nvcc)
+  execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9]+)" _ "${nvcc_version}")
+endif()
+if(NOT nvcc OR NOT CMAKE_MATCH_1 MATCHES "^1[23]$")
+  set(LADDER_NO_CUDA_REASON "no usable nvcc (12.x or 13.x) is found")
+  if(LADDER_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "LADDER_CUDA is ON, but ${LADDER_NO_CUDA_REASON}")
+  endif()
+  return()
+endif()
+
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  if(gpu_architecture)
+    set(CMAKE_CUDA_ARCHITECTURES ${gpu_architecture}-real)
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
+  endif()
+endif()
+set(CMAKE_CUDA_COMPILER ${nvcc})
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+enable_language(CUDA)
+set(LADDER_WITH_CUDA ON CACHE INTERNAL "Whether the chapters are compiled by nvcc")

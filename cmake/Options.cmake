@@ -1,0 +1,40 @@
+# How everything is compiled, and what a user may choose.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+
+set(LADDER_CUDA AUTO CACHE STRING "Build the chapters with nvcc: AUTO (where there are nvcc and a GPU), ON or OFF")
+set_property(CACHE LADDER_CUDA PROPERTY STRINGS AUTO ON OFF)
+if(NOT LADDER_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "LADDER_CUDA is '${LADDER_CUDA}'; allowed: AUTO, ON, OFF")
+endif()
+option(LADDER_NATIVE "Compile CPU code for this machine's own instruction set" ON)
+option(LADDER_ASAN "Address and undefined-behaviour sanitizers (CPU code and the emulator)" OFF)
+
+# What every target of ours is compiled with.
+add_library(ladder_flags INTERFACE)
+target_include_directories(ladder_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(ladder_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>)
+
+# What CPU kernels, and the ceilings they are measured against, are compiled with.
+set(LADDER_CPU_KERNEL_FLAGS -O3)
+if(LADDER_NATIVE)
+  list(APPEND LADDER_CPU_KERNEL_FLAGS -march=native)
+endif()
+if(LADDER_ASAN)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()

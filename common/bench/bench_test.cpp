@@ -1,0 +1,140 @@
+// The ladder measures only what it has checked, and reads its input carefully.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "common/bench/climb.hpp"
+#include "common/bench/growth.hpp"
+#include "common/bench/shape.hpp"
+#include "common/bench/timing.hpp"
+#include "common/core/device_problem.hpp"
+
+namespace ladder::bench {
+namespace {
+
+const Registration right_registration{
+    {.name = "test_right", .chapter = "91_right", .rung = true, .wkv = [](const WkvArgs& a) {
+       // One step, no decay, one head: o = scale * sum_j q u k v
+       for (std::int64_t i = 0; i < a.V; ++i) {
+         float sum = 0;
+         for (std::int64_t j = 0; j < a.K; ++j) {
+           sum += a.q[j] * a.u[j] * a.k[j] * a.v[i];
+         }
+         a.o[i] = a.scale * sum;
+       }
+     }}};
+const Registration wrong_registration{
+    {.name = "test_wrong", .chapter = "92_wrong", .rung = true, .wkv = [](const WkvArgs& a) {
+       std::fill_n(a.o, a.B * a.T * a.H * a.V, 1.0f);
+     }}};
+const Registration picky_registration{
+    {.name = "test_picky", .chapter = "93_picky", .rung = true, .wkv = [](const WkvArgs&) {
+       throw std::invalid_argument("K is 4; allowed: 5");
+     }}};
+const Registration gpu_registration{{.name = "test_gpu",
+                                     .chapter = "94_gpu",
+                                     .device = DeviceKind::kCuda,
+                                     .rung = true,
+                                     .wkv = [](const WkvArgs&) {}}};
+
+const Shape kTiny{.B = 1, .T = 1, .H = 1, .K = 4, .V = 4};
+
+Climb climb_tiny(std::vector<std::string> chapters) {
+  return climb({.op = "wkv", .shape = kTiny, .chapters = std::move(chapters)},
+               [](const std::string&) {});
+}
+
+TEST(Shape, ReadsNamesAndSizes) {
+  EXPECT_EQ(parse_shape("profile"), (Shape{.B = 1, .T = 54, .H = 32, .K = 64, .V = 64}));
+  EXPECT_EQ(parse_shape("T=7,V=100"), (Shape{.B = 1, .T = 7, .H = 32, .K = 64, .V = 100}));
+}
+
+TEST(Shape, RefusesWhatIsNoPositiveNumber) {
+  for (const char* text : {"T=0", "T=-3", "T=", "T=1e3", "T=4x", "B=99999999999999999999", "Q=3",
+                           "T", "", "rwkv7", ",", "B=2147483648,T=2147483648"}) {
+    try {
+      parse_shape(text);
+      ADD_FAILURE() << "'" << text << "' was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("allowed"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Timing, MedianIgnoresAnOutlier) {
+  const Timing timing = summarise({1.0, 1.0, 9.0, 1.0, 1.0});
+  EXPECT_EQ(timing.seconds, 1.0);
+  EXPECT_EQ(timing.spread, 0.0);
+  EXPECT_EQ(timing.samples, 5);
+}
+
+TEST(Timing, DividesBySeveralCalls) {
+  int count = 0;
+  const auto call = [&] { ++count; };
+  const Timing timing = measure(device(DeviceKind::kCpu), {call, call},
+                                {.enough_spread = -1, .least_samples = 3, .most_samples = 4});
+  EXPECT_EQ(timing.samples, 4);
+  EXPECT_EQ(count, 2 * (4 + 1));
+}
+
+TEST(Climb, TimesARightResult) {
+  const Climb result = climb_tiny({"91"});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
+  EXPECT_GT(result.rows[0].timing.seconds, 0.0);
+  EXPECT_GT(result.rows[0].bound_seconds, 0.0);
+  EXPECT_TRUE(result.all_right());
+}
+
+TEST(Climb, NeverTimesAWrongResult) {
+  const Climb result = climb_tiny({"92_wrong"});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_FALSE(result.rows[0].right);
+  EXPECT_EQ(result.rows[0].timing.samples, 0);
+  EXPECT_FALSE(result.all_right());
+  EXPECT_NE(to_table(result).find("WRONG"), std::string::npos);
+  EXPECT_FALSE(to_json(result)["rows"][0].contains("seconds"));
+}
+
+TEST(Climb, ReportsARefusalAndAMissingDevice) {
+  const Climb result = climb_tiny({"93", "94"});
+  ASSERT_EQ(result.rows.size(), 2u);
+  EXPECT_FALSE(result.rows[0].ran);
+  EXPECT_EQ(result.rows[0].message, "K is 4; allowed: 5");
+  EXPECT_FALSE(result.rows[1].ran);
+  EXPECT_NE(to_table(result).find("not run"), std::string::npos);
+  EXPECT_TRUE(result.all_right());
+}
+
+TEST(Climb, RefusesUnknownNames) {
+  EXPECT_THROW(climb_tiny({"77"}), std::invalid_argument);
+  EXPECT_THROW(climb({.op = "softmax", .shape = kTiny}, [](const std::string&) {}),
+               std::invalid_argument);
+}
+
+TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "ladder_recorded";
+  std::filesystem::create_directories(folder);
+  Climb recorded = climb_tiny({"91"});
+  recorded.rows[0].back_end = "cuda";
+  recorded.rows[0].device = "Some GPU";
+  recorded.rows[0].timing.seconds = 0.125;
+  std::ofstream(folder / "run.json") << to_json(recorded).dump();
+  std::ofstream(folder / "broken.json") << "{";
+  Climb now = climb_tiny({"91"});
+  now.rows[0].back_end = "emulator";
+  add_recorded(now, folder.string());
+  EXPECT_EQ(now.rows[0].recorded_seconds, 0.125);
+  EXPECT_NE(to_table(now).find("recorded on Some GPU"), std::string::npos) << to_table(now);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Growth, FitsAPower) {
+  EXPECT_NEAR(fitted_exponent({1, 2, 4}, {3, 6, 12}), 1.0, 1e-12);
+  EXPECT_NEAR(fitted_exponent({10, 100}, {1, 100}), 2.0, 1e-12);
+}
+
+}  // namespace
+}  // namespace ladder::bench

@@ -1,0 +1,303 @@
+#include "common/bench/climb.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+#include "common/core/device_problem.hpp"
+#include "common/reference/judge.hpp"
+
+namespace ladder::bench {
+namespace {
+
+// Rotating over more copies than this only costs memory.
+constexpr std::size_t kMostCopies = 32;
+
+// How far past the cache the rotated data must reach.
+constexpr double kCacheMultiple = 3.0;
+
+WkvProblem problem_of(const Shape& s) {
+  return make_problem(WkvCase{.B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V});
+}
+
+LinearAttentionProblem problem_of(const Shape& s, const std::string& op) {
+  LinearAttentionCase c{.B = s.B, .T_q = s.T, .T_k = s.T, .H = s.H, .K = s.K, .V = s.V};
+  if (op == "causal_dot_product") {
+    c.feature_map = FeatureMap::kIdentity;
+    c.normalize = false;
+  }
+  return make_problem(c);
+}
+
+bool computes(const Implementation& implementation, const std::string& op) {
+  return op == "wkv" ? implementation.wkv != nullptr : implementation.linear_attention != nullptr;
+}
+
+std::vector<Implementation> chosen(const ClimbOptions& options) {
+  std::set<std::string> known;
+  for (const Implementation& implementation : implementations())
+    known.insert(implementation.chapter);
+  for (const std::string& wanted : options.chapters) {
+    const bool found = std::any_of(known.begin(), known.end(), [&](const std::string& chapter) {
+      return chapter == wanted || chapter.substr(0, 2) == wanted;
+    });
+    if (!found) {
+      throw std::invalid_argument(fmt::format("chapter is '{}'; allowed: {} or their numbers",
+                                              wanted, fmt::join(known, ", ")));
+    }
+  }
+  std::vector<Implementation> result;
+  for (const Implementation& implementation : implementations()) {
+    const bool wanted =
+        options.chapters.empty() ||
+        std::any_of(options.chapters.begin(), options.chapters.end(), [&](const std::string& c) {
+          return c == implementation.chapter || c == implementation.chapter.substr(0, 2);
+        });
+    if (wanted && computes(implementation, options.op) &&
+        (implementation.rung || !options.rungs_only)) {
+      result.push_back(implementation);
+    }
+  }
+  return result;
+}
+
+// Checks once, then times over rotating copies of the data. `launch` runs one launcher on one problem.
+template <typename OnDevice, typename Problem, typename Launch>
+void check_and_time(Row& row, Device& device, const Problem& problem, double bytes,
+                    const Launch& launch) {
+  std::size_t copies = 1;
+  if (bytes < kCacheMultiple * device.cache_bytes()) {
+    copies = std::min(kMostCopies,
+                      static_cast<std::size_t>(kCacheMultiple * device.cache_bytes() / bytes) + 1);
+  }
+  std::vector<std::unique_ptr<OnDevice>> data;
+  data.push_back(std::make_unique<OnDevice>(device, problem));
+  launch(data[0]->args());
+  device.synchronize();
+  const reference::Verdict verdict = reference::judge(problem, data[0]->download());
+  row.right = verdict.right;
+  row.message = verdict.message;
+  row.error = verdict.error.whole;
+  row.yardstick_error = verdict.yardstick.whole;
+  if (!verdict.right) return;
+  while (data.size() < copies)
+    data.push_back(std::make_unique<OnDevice>(device, problem));
+  std::vector<std::function<void()>> calls;
+  for (const auto& each : data)
+    calls.push_back([&] { launch(each->args()); });
+  row.timing = measure(device, calls);
+}
+
+}  // namespace
+
+bool Climb::all_right() const {
+  return std::all_of(rows.begin(), rows.end(),
+                     [](const Row& row) { return row.right || !row.ran; });
+}
+
+Climb climb(const ClimbOptions& options, const Progress& progress) {
+  const std::set<std::string> operators = {"wkv", "linear_attention", "causal_dot_product"};
+  if (operators.count(options.op) == 0) {
+    throw std::invalid_argument(
+        fmt::format("operator is '{}'; allowed: {}", options.op, fmt::join(operators, ", ")));
+  }
+  const std::vector<Implementation> rungs = chosen(options);
+  Climb result;
+  result.options = options;
+  const bool wkv = options.op == "wkv";
+  const WkvProblem wkv_problem = wkv ? problem_of(options.shape) : WkvProblem{};
+  const LinearAttentionProblem attention_problem =
+      wkv ? LinearAttentionProblem{} : problem_of(options.shape, options.op);
+  result.fma_count = wkv ? wkv_fma_count(wkv_problem.args())
+                         : linear_attention_fma_count(attention_problem.args());
+  result.bytes =
+      wkv ? wkv_bytes(wkv_problem.args()) : linear_attention_bytes(attention_problem.args());
+
+  std::map<DeviceKind, Ceilings> ceilings;
+  for (const Implementation& implementation : rungs) {
+    Row row;
+    row.chapter = implementation.chapter;
+    row.implementation = implementation.name;
+    const std::string why = why_unavailable(implementation.device);
+    if (!why.empty()) {
+      row.message = why;
+      result.rows.push_back(row);
+      continue;
+    }
+    Device& where = device(implementation.device);
+    row.device = where.name();
+    row.back_end = where.back_end();
+    if (ceilings.count(implementation.device) == 0) {
+      progress("measuring the ceilings of " + where.name());
+      ceilings[implementation.device] = where.measure_ceilings();
+      result.ceilings.emplace_back(where.name(), ceilings[implementation.device]);
+    }
+    const Ceilings& ceiling = ceilings[implementation.device];
+    if (ceiling.fma_per_second > 0) {
+      row.bound_seconds = std::max(result.fma_count / ceiling.fma_per_second,
+                                   result.bytes / ceiling.bytes_per_second);
+    }
+    progress("checking and timing " + implementation.name);
+    row.ran = true;
+    try {
+      if (wkv) {
+        check_and_time<WkvOnDevice>(row, where, wkv_problem, result.bytes, implementation.wkv);
+      } else {
+        check_and_time<LinearAttentionOnDevice>(row, where, attention_problem, result.bytes,
+                                                implementation.linear_attention);
+      }
+    } catch (const std::invalid_argument& refusal) {
+      row.ran = false;
+      row.message = refusal.what();
+    }
+    result.rows.push_back(row);
+  }
+  progress("");
+  return result;
+}
+
+nlohmann::json to_json(const Climb& climb) {
+  const Shape& s = climb.options.shape;
+  nlohmann::json json = {
+      {"schema", "kernel-ladder/run/1"},
+      {"operator", climb.options.op},
+      {"shape", {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}}},
+      {"fma_count", climb.fma_count},
+      {"bytes", climb.bytes},
+      {"ceilings", nlohmann::json::array()},
+      {"rows", nlohmann::json::array()},
+  };
+  for (const auto& [name, ceiling] : climb.ceilings) {
+    json["ceilings"].push_back({{"device", name},
+                                {"fma_per_second", ceiling.fma_per_second},
+                                {"bytes_per_second", ceiling.bytes_per_second}});
+  }
+  for (const Row& row : climb.rows) {
+    nlohmann::json entry = {{"chapter", row.chapter}, {"implementation", row.implementation},
+                            {"device", row.device},   {"back_end", row.back_end},
+                            {"ran", row.ran},         {"right", row.right},
+                            {"message", row.message}};
+    if (row.right) {
+      entry["error"] = row.error;
+      entry["yardstick_error"] = row.yardstick_error;
+      entry["seconds"] = row.timing.seconds;
+      entry["spread"] = row.timing.spread;
+      entry["samples"] = row.timing.samples;
+      entry["bound_seconds"] = row.bound_seconds;
+    }
+    if (row.recorded_seconds > 0) {
+      entry["recorded_seconds"] = row.recorded_seconds;
+      entry["recorded_device"] = row.recorded_device;
+    }
+    json["rows"].push_back(entry);
+  }
+  return json;
+}
+
+void add_recorded(Climb& climb, const std::string& folder) {
+  if (!std::filesystem::is_directory(folder)) return;
+  const nlohmann::json mine = to_json(climb);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    const nlohmann::json run = nlohmann::json::parse(std::ifstream(file), nullptr, false);
+    if (run.is_discarded() || run.value("schema", "") != mine["schema"] ||
+        run["operator"] != mine["operator"] || run["shape"] != mine["shape"]) {
+      continue;
+    }
+    for (Row& row : climb.rows) {
+      if (row.back_end != "emulator") continue;
+      for (const auto& recorded : run["rows"]) {
+        if (recorded["implementation"] == row.implementation && recorded["back_end"] == "cuda" &&
+            recorded["right"] == true) {
+          row.recorded_seconds = recorded["seconds"];
+          row.recorded_device = recorded["device"];
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+std::string duration(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+std::string times(double factor) {
+  return factor >= 100 ? fmt::format("{:.0f}x", factor) : fmt::format("{:.3g}x", factor);
+}
+
+// The seconds a row counts with: its own on real hardware, the recorded ones where it was emulated.
+double counted_seconds(const Row& row) {
+  return row.back_end == "emulator" ? row.recorded_seconds : row.timing.seconds;
+}
+
+}  // namespace
+
+std::string to_table(const Climb& climb) {
+  const std::string format = "{:<18} {:<26} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>9}\n";
+  std::string table = fmt::format("{} on {}\n\n", climb.options.op, to_string(climb.options.shape));
+  table += fmt::format(fmt::runtime(format), "chapter", "implementation", "back end", "time", "+-",
+                       "vs last", "vs first", "of bound", "error");
+  double first = 0, last = 0;
+  std::set<std::string> notes;
+  for (const Row& row : climb.rows) {
+    if (!row.right) {
+      table += fmt::format("{:<18} {:<26} {}: {}\n", row.chapter, row.implementation,
+                           row.ran ? "WRONG" : "not run", row.message);
+      continue;
+    }
+    const double seconds = counted_seconds(row);
+    const bool emulated = row.back_end == "emulator";
+    std::string time = "-", spread = "-", vs_last = "-", vs_first = "-", of_bound = "-";
+    if (seconds > 0) {
+      time = duration(seconds) + (emulated ? "*" : "");
+      if (!emulated) spread = fmt::format("{:.1f}%", 100 * row.timing.spread);
+      if (last > 0) vs_last = times(last / seconds);
+      if (first > 0) vs_first = times(first / seconds);
+      if (!emulated && row.bound_seconds > 0) {
+        of_bound = fmt::format("{:.1f}%", 100 * row.bound_seconds / seconds);
+      }
+      if (first == 0) first = seconds;
+      last = seconds;
+    }
+    if (emulated) {
+      notes.insert(
+          fmt::format("  {} really ran here, in the emulator ({}; the emulator's clock says "
+                      "nothing about a GPU).",
+                      row.implementation, duration(row.timing.seconds)));
+      if (row.recorded_seconds > 0) {
+        notes.insert("* recorded on " + row.recorded_device +
+                     " (docs/results), not measured here.");
+      }
+    }
+    table += fmt::format(fmt::runtime(format), row.chapter, row.implementation, row.back_end, time,
+                         spread, vs_last, vs_first, of_bound, fmt::format("{:.1e}", row.error));
+  }
+  table += "\nEvery time stands behind a result that was first checked against float64.\n";
+  for (const auto& [name, ceiling] : climb.ceilings) {
+    if (ceiling.fma_per_second == 0) continue;
+    table += fmt::format(
+        "ceiling of {}: {:.3g} TFLOP/s fp32 FMA, {:.4g} GB/s copy; bound of this shape {}\n", name,
+        2e-12 * ceiling.fma_per_second, 1e-9 * ceiling.bytes_per_second,
+        duration(std::max(climb.fma_count / ceiling.fma_per_second,
+                          climb.bytes / ceiling.bytes_per_second)));
+  }
+  for (const std::string& note : notes)
+    table += note + "\n";
+  return table;
+}
+
+}  // namespace ladder::bench

@@ -1,0 +1,89 @@
+#include "common/bench/shape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace ladder::bench {
+namespace {
+
+// Larger sizes would only overflow further on: 2^31 elements of one axis are more than any memory holds.
+constexpr std::int64_t kLargest = std::int64_t{1} << 31;
+
+// No shape needs more elements than this in one array: 2^34 floats are 64 GiB.
+constexpr double kMostElements = 17179869184.0;
+
+const std::vector<std::pair<std::string, Shape>>& named_shapes() {
+  static const std::vector<std::pair<std::string, Shape>> shapes = {
+      {"rwkv6-1.6b", {.B = 1, .T = 1024, .H = 32, .K = 64, .V = 64}},
+      {"rwkv6-7b", {.B = 1, .T = 1024, .H = 64, .K = 64, .V = 64}},
+      {"profile", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64}},
+      {"training", {.B = 8, .T = 4096, .H = 32, .K = 64, .V = 64}},
+  };
+  return shapes;
+}
+
+std::int64_t parse_size(const std::string& name, const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kLargest) {
+    throw std::invalid_argument(fmt::format(
+        "--shape: {} is '{}'; allowed: a whole number from 1 to {}", name, text, kLargest));
+  }
+  return value;
+}
+
+}  // namespace
+
+Shape parse_shape(const std::string& text) {
+  for (const auto& [name, shape] : named_shapes()) {
+    if (name == text) return shape;
+  }
+  Shape shape;
+  const std::map<std::string, std::int64_t*> sizes = {
+      {"B", &shape.B}, {"T", &shape.T}, {"H", &shape.H}, {"K", &shape.K}, {"V", &shape.V}};
+  std::istringstream items(text);
+  bool any = false;
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto equals = item.find('=');
+    const auto size = sizes.find(item.substr(0, equals));
+    if (equals == std::string::npos || size == sizes.end()) {
+      throw std::invalid_argument(fmt::format(
+          "--shape is '{}'; allowed: sizes such as B=8,T=4096,H=32,K=64,V=64, or one of\n{}", text,
+          known_shapes()));
+    }
+    *size->second = parse_size(size->first, item.substr(equals + 1));
+    any = true;
+  }
+  if (!any) {
+    throw std::invalid_argument("--shape is empty; allowed: sizes such as B=8,T=4096, or one of\n" +
+                                known_shapes());
+  }
+  const double tokens = static_cast<double>(shape.B) * shape.T * shape.H;
+  if (tokens * std::max(shape.K, shape.V) > kMostElements) {
+    throw std::invalid_argument(
+        fmt::format("--shape is {}; allowed: B * T * H * K and B * T * H * V up to {:.0f}",
+                    to_string(shape), kMostElements));
+  }
+  return shape;
+}
+
+std::string to_string(const Shape& shape) {
+  return fmt::format("B={}, T={}, H={}, K={}, V={}", shape.B, shape.T, shape.H, shape.K, shape.V);
+}
+
+std::string known_shapes() {
+  std::string text;
+  for (const auto& [name, shape] : named_shapes()) {
+    text += fmt::format("  {:<12} {}\n", name, to_string(shape));
+  }
+  return text;
+}
+
+}  // namespace ladder::bench

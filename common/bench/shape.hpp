@@ -1,0 +1,24 @@
+// Shapes by the names of the models they come from, or spelled out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ladder::bench {
+
+struct Shape {
+  std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64;
+  bool operator==(const Shape&) const = default;
+};
+
+// A known name ("rwkv6-1.6b"), or sizes such as "B=8,T=4096": those left out are the default's.
+// std::invalid_argument names the size that is no positive number and lists what is allowed.
+Shape parse_shape(const std::string& text);
+
+// "B=1, T=1024, H=32, K=64, V=64"
+std::string to_string(const Shape& shape);
+
+// One line per known name, for --help.
+std::string known_shapes();
+
+}  // namespace ladder::bench

@@ -1,0 +1,42 @@
+#include "common/bench/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace ladder::bench {
+
+Timing summarise(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const auto quantile = [&](double q) {
+    return samples[static_cast<std::size_t>(q * (samples.size() - 1) + 0.5)];
+  };
+  Timing timing;
+  timing.seconds = quantile(0.5);
+  timing.spread = (quantile(0.75) - quantile(0.25)) / 2 / timing.seconds;
+  timing.samples = static_cast<int>(samples.size());
+  return timing;
+}
+
+Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
+               const TimingLimits& limits) {
+  const auto all_calls = [&] {
+    for (const auto& call : calls)
+      call();
+  };
+  all_calls();
+  device.synchronize();
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<double> samples;
+  Timing timing;
+  while (static_cast<int>(samples.size()) < limits.most_samples) {
+    samples.push_back(device.time(all_calls) / calls.size());
+    timing = summarise(samples);
+    const double elapsed =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (timing.samples >= limits.least_samples && timing.spread <= limits.enough_spread) break;
+    if (timing.samples >= 3 && elapsed > limits.most_seconds) break;
+  }
+  return timing;
+}
+
+}  // namespace ladder::bench

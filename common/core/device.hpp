@@ -1,0 +1,61 @@
+// A device as tests and the ladder see it: memory, copies, clocks and ceilings. The CPU is built in; a CUDA back end
+// (a GPU or the emulator) registers itself where it is linked in.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/registry.hpp"
+
+namespace ladder {
+
+// Measured on this machine, in this run.
+struct Ceilings {
+  double fma_per_second = 0;    // fp32 fused multiply-adds, registers only
+  double bytes_per_second = 0;  // a copy far larger than the caches, bytes read plus bytes written
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::string name() const = 0;      // "NVIDIA H200"
+  virtual std::string back_end() const = 0;  // "cpu", "cuda" or "emulator"
+
+  // Memory. Every failure throws with call, file and line. Fresh memory holds NaN where the back end can do that.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* pointer) = 0;
+  virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;
+  virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;
+
+  // Waits for all work; throws what went wrong in it.
+  virtual void synchronize() = 0;
+
+  // Seconds `work` takes on the device's own clock (events on a GPU, a steady clock elsewhere).
+  virtual double time(const std::function<void()>& work) = 0;
+
+  virtual Ceilings measure_ceilings() = 0;
+
+  // Of the last level. Timings rotate over more data than this; 0 where a cache means nothing.
+  virtual std::size_t cache_bytes() const = 0;
+
+  // The orders in which threads may be scheduled; a right kernel gives the same under each.
+  virtual std::vector<std::string> schedules() const { return {"hardware"}; }
+  virtual void use_schedule(const std::string& /*name*/) {}
+};
+
+// Why no device of that kind can be used now ("no CUDA-capable device is detected"); empty if one can.
+std::string why_unavailable(DeviceKind kind);
+
+// std::runtime_error with the reason when it is not available.
+Device& device(DeviceKind kind);
+
+// For back ends: `make` is called once, on first use, and may throw std::runtime_error with the reason.
+struct DeviceRegistration {
+  DeviceRegistration(DeviceKind kind, std::function<std::unique_ptr<Device>()> make);
+};
+
+}  // namespace ladder

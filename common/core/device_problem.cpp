@@ -1,0 +1,167 @@
+#include "common/core/device_problem.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "common/core/errors.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr unsigned char kGuardByte = 0xA5;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <typename Element>
+std::size_t bytes_of(const std::vector<Element>& values) {
+  return values.size() * sizeof(Element);
+}
+
+}  // namespace
+
+GuardedArray::GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes)
+    : device_(device), name_(std::move(name)) {
+  if (bytes == 0) return;
+  uploaded_.assign(bytes + 2 * kGuardBytes, kGuardByte);
+  std::memcpy(uploaded_.data() + kGuardBytes, host, bytes);
+  base_ = static_cast<unsigned char*>(device_.allocate(uploaded_.size()));
+  device_.upload(base_, uploaded_.data(), uploaded_.size());
+}
+
+GuardedArray::~GuardedArray() {
+  if (base_ != nullptr) device_.release(base_);
+}
+
+void* GuardedArray::pointer() const {
+  return base_ == nullptr ? nullptr : base_ + kGuardBytes;
+}
+
+void GuardedArray::fill_with_nan() {
+  for (std::size_t at = kGuardBytes; at + kGuardBytes < uploaded_.size(); at += sizeof(float)) {
+    std::memcpy(uploaded_.data() + at, &kNan, sizeof(float));
+  }
+  if (base_ != nullptr) device_.upload(base_, uploaded_.data(), uploaded_.size());
+}
+
+std::vector<unsigned char> GuardedArray::download_all() const {
+  std::vector<unsigned char> now(uploaded_.size());
+  if (base_ != nullptr) device_.download(now.data(), base_, now.size());
+  return now;
+}
+
+void GuardedArray::download(void* to_host) const {
+  if (base_ == nullptr) return;
+  device_.download(to_host, base_ + kGuardBytes, uploaded_.size() - 2 * kGuardBytes);
+}
+
+void GuardedArray::check_guards() const {
+  const std::vector<unsigned char> now = download_all();
+  const auto is_guard = [](unsigned char byte) { return byte == kGuardByte; };
+  if (now.empty()) return;
+  if (!std::all_of(now.begin(), now.begin() + kGuardBytes, is_guard)) {
+    throw WroteElsewhere("memory in front of " + name_ + " was overwritten");
+  }
+  if (!std::all_of(now.end() - kGuardBytes, now.end(), is_guard)) {
+    throw WroteElsewhere("memory behind " + name_ + " was overwritten");
+  }
+}
+
+void GuardedArray::check_unchanged() const {
+  check_guards();
+  if (download_all() != uploaded_) throw WroteElsewhere("the input " + name_ + " was overwritten");
+}
+
+WkvOnDevice::WkvOnDevice(Device& device, const WkvProblem& p)
+    : q_(device, "q", p.q.pointer(), bytes_of(p.q.data)),
+      k_(device, "k", p.k.pointer(), bytes_of(p.k.data)),
+      v_(device, "v", p.v.pointer(), bytes_of(p.v.data)),
+      log_w_(device, "log_w", p.log_w.pointer(), bytes_of(p.log_w.data)),
+      u_(device, "u", p.u.pointer(), bytes_of(p.u.data)),
+      initial_state_(device, "initial_state", p.initial_state.pointer(),
+                     bytes_of(p.initial_state.data)),
+      outputs_{std::vector<float>(p.v.data.size(), kNan),
+               std::vector<float>(p.wkv_case.final_state
+                                      ? p.wkv_case.B * p.wkv_case.H * p.wkv_case.K * p.wkv_case.V
+                                      : 0,
+                                  kNan)},
+      o_(device, "o", outputs_.o.data(), bytes_of(outputs_.o)),
+      final_state_(device, "final_state", outputs_.final_state.data(),
+                   bytes_of(outputs_.final_state)),
+      args_(p.args()) {
+  args_.q = static_cast<const float*>(q_.pointer());
+  args_.k = static_cast<const float*>(k_.pointer());
+  args_.v = static_cast<const float*>(v_.pointer());
+  args_.log_w = static_cast<const float*>(log_w_.pointer());
+  args_.u = static_cast<const float*>(u_.pointer());
+  args_.initial_state = static_cast<const float*>(initial_state_.pointer());
+  args_.o = static_cast<float*>(o_.pointer());
+  args_.final_state = static_cast<float*>(final_state_.pointer());
+}
+
+void WkvOnDevice::poison_outputs() {
+  o_.fill_with_nan();
+  final_state_.fill_with_nan();
+}
+
+WkvOutputs WkvOnDevice::download() const {
+  for (const GuardedArray* input : {&q_, &k_, &v_, &log_w_, &u_, &initial_state_}) {
+    input->check_unchanged();
+  }
+  o_.check_guards();
+  final_state_.check_guards();
+  WkvOutputs outputs = outputs_;
+  o_.download(outputs.o.data());
+  final_state_.download(outputs.final_state.data());
+  return outputs;
+}
+
+LinearAttentionOnDevice::LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& p)
+    : q_(device, "q", p.q.pointer(), bytes_of(p.q.data)),
+      k_(device, "k", p.k.pointer(), bytes_of(p.k.data)),
+      v_(device, "v", p.v.pointer(), bytes_of(p.v.data)),
+      key_lengths_(device, "key_lengths", p.key_lengths.pointer(), bytes_of(p.key_lengths.data)),
+      output_(p.attention_case.B * p.attention_case.T_q * p.attention_case.H * p.attention_case.V,
+              kNan),
+      o_(device, "o", output_.data(), bytes_of(output_)),
+      args_(p.args()) {
+  args_.q = static_cast<const float*>(q_.pointer());
+  args_.k = static_cast<const float*>(k_.pointer());
+  args_.v = static_cast<const float*>(v_.pointer());
+  args_.key_lengths = static_cast<const std::int64_t*>(key_lengths_.pointer());
+  args_.o = static_cast<float*>(o_.pointer());
+}
+
+void LinearAttentionOnDevice::poison_outputs() {
+  o_.fill_with_nan();
+}
+
+std::vector<float> LinearAttentionOnDevice::download() const {
+  for (const GuardedArray* input : {&q_, &k_, &v_, &key_lengths_})
+    input->check_unchanged();
+  o_.check_guards();
+  std::vector<float> output = output_;
+  o_.download(output.data());
+  return output;
+}
+
+WkvOutputs run(const Implementation& implementation, const WkvProblem& problem) {
+  require(implementation.wkv != nullptr, implementation.name + " does not compute WKV");
+  Device& where = device(implementation.device);
+  const WkvOnDevice on_device(where, problem);
+  implementation.wkv(on_device.args());
+  where.synchronize();
+  return on_device.download();
+}
+
+std::vector<float> run(const Implementation& implementation,
+                       const LinearAttentionProblem& problem) {
+  require(implementation.linear_attention != nullptr,
+          implementation.name + " does not compute linear attention");
+  Device& where = device(implementation.device);
+  const LinearAttentionOnDevice on_device(where, problem);
+  implementation.linear_attention(on_device.args());
+  where.synchronize();
+  return on_device.download();
+}
+
+}  // namespace ladder

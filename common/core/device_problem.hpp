@@ -1,0 +1,85 @@
+// A problem on a device, the way tests and the ladder run it: outputs are poisoned with NaN, every array stands between
+// guard zones, and inputs must come back unchanged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/core/device.hpp"
+#include "common/core/problem.hpp"
+#include "common/core/registry.hpp"
+
+namespace ladder {
+
+// An implementation wrote where it must not: into a guard zone or over an input. The message names the array.
+struct WroteElsewhere : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The bytes of one array on a device, between two guard zones of kGuardBytes.
+class GuardedArray {
+ public:
+  static constexpr std::size_t kGuardBytes = 256;
+
+  // Holds a copy of `bytes` bytes at `host`; a null pointer where bytes is 0.
+  GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes);
+  ~GuardedArray();
+  GuardedArray(const GuardedArray&) = delete;
+  GuardedArray& operator=(const GuardedArray&) = delete;
+
+  void* pointer() const;
+  void fill_with_nan();
+  void download(void* to_host) const;
+  void check_guards() const;     // throws WroteElsewhere
+  void check_unchanged() const;  // guards, and that the contents are what was uploaded
+
+ private:
+  std::vector<unsigned char> download_all() const;
+
+  Device& device_;
+  std::string name_;
+  std::vector<unsigned char> uploaded_;  // guards included
+  unsigned char* base_ = nullptr;
+};
+
+struct WkvOutputs {
+  std::vector<float> o;            // (B, T, H, V)
+  std::vector<float> final_state;  // (B, H, K, V); empty where the case does not ask for it
+};
+
+class WkvOnDevice {
+ public:
+  WkvOnDevice(Device& device, const WkvProblem& problem);
+  const WkvArgs& args() const { return args_; }
+  void poison_outputs();
+  WkvOutputs download() const;  // throws WroteElsewhere
+
+ private:
+  GuardedArray q_, k_, v_, log_w_, u_, initial_state_;
+  WkvOutputs outputs_;
+  GuardedArray o_, final_state_;
+  WkvArgs args_;
+};
+
+class LinearAttentionOnDevice {
+ public:
+  LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& problem);
+  const LinearAttentionArgs& args() const { return args_; }
+  void poison_outputs();
+  std::vector<float> download() const;  // (B, T_q, H, V); throws WroteElsewhere
+
+ private:
+  GuardedArray q_, k_, v_, key_lengths_;
+  std::vector<float> output_;
+  GuardedArray o_;
+  LinearAttentionArgs args_;
+};
+
+// Runs once on fresh, poisoned outputs. Throws what the implementation throws, or WroteElsewhere.
+WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
+std::vector<float> run(const Implementation& implementation, const LinearAttentionProblem& problem);
+
+}  // namespace ladder

@@ -1,0 +1,171 @@
+#include "common/core/problem.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "common/core/decay.hpp"
+#include "common/core/errors.hpp"
+
+namespace ladder {
+namespace {
+
+// std::mt19937 is the same everywhere; the standard distributions are not, so the uniform numbers are made here.
+class Generator {
+ public:
+  explicit Generator(std::uint32_t seed) : engine_(seed) {}
+
+  float uniform(float low, float high) {
+    const double unit = engine_() / 4294967296.0;
+    return static_cast<float>(low + (high - low) * unit);
+  }
+
+  Tensor<float> tensor(std::vector<std::int64_t> shape, float low, float high) {
+    Tensor<float> result(std::move(shape));
+    for (float& element : result.data)
+      element = uniform(low, high);
+    return result;
+  }
+
+  std::int64_t integer(std::int64_t most) {
+    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(most + 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+float draw_log_w(Generator& generator, Decay decay) {
+  switch (decay) {
+    case Decay::kNone: return 0.0f;
+    case Decay::kStrong: return generator.uniform(-16.0f, -1.0f);
+    case Decay::kTotal: return -std::numeric_limits<float>::infinity();
+    default: return log_decay_from_rwkv(generator.uniform(-4.0f, -1.0f));
+  }
+}
+
+const char* word(Decay decay) {
+  switch (decay) {
+    case Decay::kNone: return "no_decay";
+    case Decay::kMild: return "mild";
+    case Decay::kStrong: return "strong";
+    case Decay::kTotal: return "total";
+    case Decay::kStrongToken: return "one_total_token";
+  }
+  return "";
+}
+
+const char* magnitude_word(float magnitude) {
+  return magnitude == 1.0f ? "" : magnitude > 1.0f ? "_huge" : "_tiny";
+}
+
+}  // namespace
+
+std::string name_of(const WkvCase& c) {
+  std::ostringstream name;
+  name << "B" << c.B << "_T" << c.T << "_H" << c.H << "_K" << c.K << "_V" << c.V << "_"
+       << word(c.decay) << (c.decay_per_head ? "_per_head" : "")
+       << (c.initial_state ? "_from_state" : "") << (c.final_state ? "_to_state" : "")
+       << (c.reverse ? "_reverse" : "") << (c.scale != 1.0f ? "_scaled" : "")
+       << magnitude_word(c.magnitude);
+  return name.str();
+}
+
+WkvProblem make_problem(const WkvCase& c) {
+  Generator generator(c.seed);
+  WkvProblem problem;
+  problem.wkv_case = c;
+  const float m = c.magnitude;
+  problem.q = generator.tensor({c.B, c.T, c.H, c.K}, -m, m);
+  problem.k = generator.tensor({c.B, c.T, c.H, c.K}, -m, m);
+  problem.v = generator.tensor({c.B, c.T, c.H, c.V}, -m, m);
+  problem.u = generator.tensor({c.H, c.K}, -1.0f, 1.0f);
+  problem.log_w =
+      c.decay_per_head ? Tensor<float>({c.H, c.K}) : Tensor<float>({c.B, c.T, c.H, c.K});
+  for (float& element : problem.log_w.data)
+    element = draw_log_w(generator, c.decay);
+  if (c.decay == Decay::kStrongToken && !c.decay_per_head) {
+    const std::int64_t step = c.H * c.K;
+    for (std::int64_t b = 0; b < c.B; ++b) {
+      for (std::int64_t i = 0; i < step && c.T > 0; ++i) {
+        problem.log_w.data[(b * c.T + c.T / 2) * step + i] =
+            -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+  if (c.initial_state) {
+    problem.initial_state = generator.tensor({c.B, c.H, c.K, c.V}, -m * m, m * m);
+  }
+  check_log_w(problem.log_w.pointer(), problem.log_w.size());
+  return problem;
+}
+
+WkvArgs WkvProblem::args() const {
+  const WkvCase& c = wkv_case;
+  WkvArgs args;
+  args.B = c.B;
+  args.T = c.T;
+  args.H = c.H;
+  args.K = c.K;
+  args.V = c.V;
+  args.q = q.pointer();
+  args.k = k.pointer();
+  args.v = v.pointer();
+  args.log_w = log_w.pointer();
+  args.u = u.pointer();
+  args.initial_state = initial_state.pointer();
+  args.log_w_stride_B = c.decay_per_head ? 0 : c.T * c.H * c.K;
+  args.log_w_stride_T = c.decay_per_head ? 0 : c.H * c.K;
+  args.scale = c.scale;
+  args.reverse = c.reverse;
+  return args;
+}
+
+std::string name_of(const LinearAttentionCase& c) {
+  std::ostringstream name;
+  name << "B" << c.B << "_Tq" << c.T_q << "_Tk" << c.T_k << "_H" << c.H << "_K" << c.K << "_V"
+       << c.V << (c.causal ? "_causal" : "_full")
+       << (c.feature_map == FeatureMap::kEluPlusOne ? "_elu" : "")
+       << (c.normalize ? "_normalized" : "") << (c.key_lengths ? "_key_lengths" : "")
+       << magnitude_word(c.magnitude);
+  return name.str();
+}
+
+LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
+  Generator generator(c.seed);
+  LinearAttentionProblem problem;
+  problem.attention_case = c;
+  const float m = c.magnitude;
+  problem.q = generator.tensor({c.B, c.T_q, c.H, c.K}, -m, m);
+  problem.k = generator.tensor({c.B, c.T_k, c.H, c.K}, -m, m);
+  problem.v = generator.tensor({c.B, c.T_k, c.H, c.V}, -m, m);
+  if (c.key_lengths) {
+    problem.key_lengths = Tensor<std::int64_t>({c.B});
+    for (std::int64_t& length : problem.key_lengths.data)
+      length = generator.integer(c.T_k);
+    if (c.B > 1) problem.key_lengths.data[0] = 0;
+  }
+  return problem;
+}
+
+LinearAttentionArgs LinearAttentionProblem::args() const {
+  const LinearAttentionCase& c = attention_case;
+  LinearAttentionArgs args;
+  args.B = c.B;
+  args.T_q = c.T_q;
+  args.T_k = c.T_k;
+  args.H = c.H;
+  args.K = c.K;
+  args.V = c.V;
+  args.q = q.pointer();
+  args.k = k.pointer();
+  args.v = v.pointer();
+  args.key_lengths = key_lengths.pointer();
+  args.causal = c.causal;
+  args.feature_map = c.feature_map;
+  args.normalize = c.normalize;
+  return args;
+}
+
+}  // namespace ladder

@@ -1,0 +1,43 @@
+#include "common/core/registry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/core/errors.hpp"
+
+namespace ladder {
+namespace {
+
+std::vector<Implementation>& registered() {
+  static std::vector<Implementation> list;
+  return list;
+}
+
+}  // namespace
+
+std::vector<Implementation> implementations() {
+  std::vector<Implementation> sorted = registered();
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.chapter < b.chapter; });
+  return sorted;
+}
+
+Implementation find_implementation(const std::string& name) {
+  std::string known;
+  for (const Implementation& implementation : implementations()) {
+    if (implementation.name == name) return implementation;
+    known += (known.empty() ? "" : ", ") + implementation.name;
+  }
+  throw std::invalid_argument("implementation is '" + name + "'; allowed: " + known);
+}
+
+Registration::Registration(Implementation implementation) {
+  for (const Implementation& other : registered()) {
+    if (other.name == implementation.name) {
+      throw std::logic_error("implementation '" + other.name + "' is registered twice");
+    }
+  }
+  registered().push_back(std::move(implementation));
+}
+
+}  // namespace ladder

@@ -1,0 +1,68 @@
+#include "common/core/wkv.hpp"
+
+#include <string>
+
+#include "common/core/errors.hpp"
+
+namespace ladder {
+
+void validate(const WkvArgs& args) {
+  require_at_least("B", args.B, 0);
+  require_at_least("T", args.T, 0);
+  require_at_least("H", args.H, 1);
+  require_at_least("K", args.K, 1);
+  require_at_least("V", args.V, 1);
+  require((args.log_w_stride_B == 0 && args.log_w_stride_T == 0) ||
+              (args.log_w_stride_B == args.T * args.H * args.K &&
+               args.log_w_stride_T == args.H * args.K),
+          "log_w has strides (" + std::to_string(args.log_w_stride_B) + ", " +
+              std::to_string(args.log_w_stride_T) +
+              "); allowed: (T*H*K, H*K) for a decay per token, (0, 0) for a decay per head");
+  if (args.initial_state != nullptr)
+    require_pointer("initial_state", args.initial_state, alignof(float));
+  if (args.final_state != nullptr) require_pointer("final_state", args.final_state, alignof(float));
+  if (args.B == 0 || args.T == 0) return;
+  require_pointer("q", args.q, alignof(float));
+  require_pointer("k", args.k, alignof(float));
+  require_pointer("v", args.v, alignof(float));
+  require_pointer("log_w", args.log_w, alignof(float));
+  require_pointer("u", args.u, alignof(float));
+  require_pointer("o", args.o, alignof(float));
+}
+
+void require_square_heads_without_state(const WkvArgs& args, const char* chapter) {
+  const std::string who = std::string(chapter) + " ";
+  bool supported = false;
+  for (std::int64_t size : {4, 32, 64, 100, 128, 256})
+    supported = supported || args.K == size;
+  require(supported && args.K == args.V, "K is " + std::to_string(args.K) + " and V is " +
+                                             std::to_string(args.V) + "; " + who +
+                                             "allows K = V in {4, 32, 64, 100, 128, 256}");
+  require(args.initial_state == nullptr,
+          "initial_state is given; " + who + "allows only a null pointer: it starts from zeros");
+  require(
+      args.final_state == nullptr,
+      "final_state is given; " + who + "allows only a null pointer: it does not return the state");
+  require(!args.reverse, "reverse is true; " + who + "allows only false: it runs forward in time");
+}
+
+void check_log_w(const float* log_w, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    require(log_w[i] <= 0.0f,
+            "log_w[" + std::to_string(i) + "] is " + std::to_string(log_w[i]) +
+                "; allowed: at most 0 (the logarithm of a decay factor), -inf included");
+  }
+}
+
+double wkv_fma_count(const WkvArgs& args) {
+  return 3.0 * args.B * args.T * args.H * args.K * args.V;
+}
+
+double wkv_bytes(const WkvArgs& args) {
+  const double heads = static_cast<double>(args.B) * args.T * args.H;
+  const double log_w_elements = args.log_w_stride_T == 0 ? args.H * args.K : heads * args.K;
+  return sizeof(float) *
+         (2 * heads * args.K + 2 * heads * args.V + log_w_elements + args.H * args.K);
+}
+
+}  // namespace ladder

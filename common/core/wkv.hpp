@@ -1,0 +1,58 @@
+// WKV, the recurrent linear attention of RWKV-5/6: the arguments every implementation takes.
+//
+// For each (b, h), with S_0 the initial state or zeros, key row j and value column i:
+//
+//     o_t[i]    = scale * sum_j q_t[j] * (S_{t-1}[j][i] + u[j] * k_t[j] * v_t[i])
+//     S_t[j][i] = exp(log_w_t[j]) * S_{t-1}[j][i] + k_t[j] * v_t[i]
+//
+// Source: Peng et al., "Eagle and Finch: RWKV with Matrix-Valued States and Dynamic Recurrence" (2024);
+// there q is r (receptance), o is y, and K = V is the head size N.
+#pragma once
+
+#include <cstdint>
+
+namespace ladder {
+
+// Arrays are contiguous and row-major. Sizes count elements, never bytes.
+struct WkvArgs {
+  std::int64_t B = 0;  // batch, 0 or more
+  std::int64_t T = 0;  // time steps, 0 or more
+  std::int64_t H = 0;  // heads, 1 or more
+  std::int64_t K = 0;  // key channels per head, 1 or more
+  std::int64_t V = 0;  // value channels per head, 1 or more
+
+  const float* q = nullptr;      // (B, T, H, K)
+  const float* k = nullptr;      // (B, T, H, K)
+  const float* v = nullptr;      // (B, T, H, V)
+  const float* log_w = nullptr;  // (B, T, H, K) in RWKV-6, (H, K) in RWKV-5; natural log, <= 0
+  const float* u = nullptr;      // (H, K), the bonus
+  const float* initial_state = nullptr;  // (B, H, K, V); null: zeros
+  float* o = nullptr;                    // (B, T, H, V)
+  float* final_state = nullptr;          // (B, H, K, V); null: not wanted
+
+  // How far log_w moves per batch and per time step: T*H*K and H*K for RWKV-6, 0 and 0 for RWKV-5.
+  std::int64_t log_w_stride_B = 0;
+  std::int64_t log_w_stride_T = 0;
+
+  float scale = 1.0f;    // 1 in RWKV; 1/sqrt(K) is the other common choice
+  bool reverse = false;  // time runs from T-1 down to 0
+};
+
+// Refuses sizes, strides and pointers that no implementation can take (std::invalid_argument that names
+// the argument). Values are not read: a positive log_w is refused where data enters, by check_log_w.
+void validate(const WkvArgs& args);
+
+// The further limits of the early CUDA chapters: no states, forward time, K = V one of 4, 32, 64, 100, 128, 256.
+// `chapter` ("chapter 03") says who refuses.
+void require_square_heads_without_state(const WkvArgs& args, const char* chapter);
+
+// Refuses (std::invalid_argument) the first element that is positive or NaN: a decay is at most 1.
+void check_log_w(const float* log_w, std::int64_t count);
+
+// Work and compulsory traffic, from the shape alone.
+// 3 fused-multiply-add-class operations per state element and step: k*v, w*S + kv, o += q*S.
+double wkv_fma_count(const WkvArgs& args);
+// Bytes when every tensor moves once; log_w counts as often as it is stored.
+double wkv_bytes(const WkvArgs& args);
+
+}  // namespace ladder

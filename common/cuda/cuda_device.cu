@@ -1,0 +1,184 @@
+// A CUDA device for tests and the ladder. Compiled by nvcc it is the GPU, through the emulator it is the emulator.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/core/device.hpp"
+#include "common/cuda/check.hpp"
+#ifndef __CUDACC__
+#include "emulator/emulator.hpp"
+#endif
+
+namespace ladder {
+namespace {
+
+constexpr int kCeilingThreads = 256;
+constexpr int kRepeats = 7;
+
+// Independent chains per thread, enough to hide an FMA's latency of 4 cycles at full occupancy.
+constexpr int kChains = 8;
+
+__global__ void fma_ceiling(float* sink, int steps) {
+  float chain[kChains];
+  const float factor = 0.999f;
+  const float term = 0.1f;
+  for (int i = 0; i < kChains; ++i)
+    chain[i] = static_cast<float>(threadIdx.x + i);
+  for (int step = 0; step < steps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kChains; ++i)
+      chain[i] = chain[i] * factor + term;
+  }
+  float sum = 0.0f;
+  for (int i = 0; i < kChains; ++i)
+    sum += chain[i];
+  sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+}
+
+__global__ void copy_ceiling(float4* to, const float4* from, std::int64_t count) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i < count; i += stride)
+    to[i] = from[i];
+}
+
+struct EventPair {
+  cudaEvent_t begin{}, end{};
+  EventPair() {
+    CUDA_CHECK(cudaEventCreate(&begin));
+    CUDA_CHECK(cudaEventCreate(&end));
+  }
+  ~EventPair() {
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+  }
+};
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice() {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+    if (count == 0) throw std::runtime_error("no CUDA device");
+    CUDA_CHECK(cudaGetDeviceProperties(&properties_, 0));
+  }
+
+  std::string name() const override { return properties_.name; }
+  std::string back_end() const override {
+#ifdef __CUDACC__
+    return "cuda";
+#else
+    return "emulator";
+#endif
+  }
+
+  void* allocate(std::size_t bytes) override {
+    void* pointer = nullptr;
+    CUDA_CHECK(cudaMalloc(&pointer, bytes));
+    CUDA_CHECK(cudaMemset(pointer, 0xFF, bytes));
+    return pointer;
+  }
+  void release(void* pointer) override {
+    cudaFree(pointer);
+  }
+  void upload(void* to, const void* from_host, std::size_t bytes) override {
+    CUDA_CHECK(cudaMemcpy(to, from_host, bytes, cudaMemcpyHostToDevice));
+  }
+  void download(void* to_host, const void* from, std::size_t bytes) override {
+    CUDA_CHECK(cudaMemcpy(to_host, from, bytes, cudaMemcpyDeviceToHost));
+  }
+  void synchronize() override {
+    CUDA_CHECK(cudaDeviceSynchronize());
+  }
+
+  double time(const std::function<void()>& work) override {
+    const EventPair events;
+    CUDA_CHECK(cudaEventRecord(events.begin));
+    work();
+    CUDA_CHECK(cudaEventRecord(events.end));
+    CUDA_CHECK(cudaEventSynchronize(events.end));
+    float milliseconds = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events.begin, events.end));
+    return milliseconds * 1e-3;
+  }
+
+  std::size_t cache_bytes() const override {
+#ifdef __CUDACC__
+    return static_cast<std::size_t>(properties_.l2CacheSize);
+#else
+    return 0;
+#endif
+  }
+
+  // The emulator's speed says nothing about a GPU: it has no ceilings.
+  Ceilings measure_ceilings() override {
+#ifdef __CUDACC__
+    return {measured_fma_per_second(), measured_bytes_per_second()};
+#else
+    return {};
+#endif
+  }
+
+#ifndef __CUDACC__
+  std::vector<std::string> schedules() const override {
+    return {"forward", "reverse", "shuffle"};
+  }
+  void use_schedule(const std::string& name) override {
+    using emulator::Schedule;
+    emulator::set_schedule({name == "reverse"   ? Schedule::reverse
+                            : name == "shuffle" ? Schedule::shuffle
+                                                : Schedule::forward,
+                            /*seed=*/1});
+  }
+#endif
+
+ private:
+  // Work that keeps every multiprocessor full: the best of a few repeats, after one that warms up.
+  template <typename Work>
+  double best_seconds(const Work& work) {
+    work();
+    synchronize();
+    double best = time(work);
+    for (int repeat = 1; repeat < kRepeats; ++repeat)
+      best = std::min(best, time(work));
+    CUDA_CHECK(cudaGetLastError());
+    return best;
+  }
+
+  double measured_fma_per_second() {
+    constexpr int kSteps = 4096;
+    const int blocks = 64 * properties_.multiProcessorCount;
+    const double threads = static_cast<double>(blocks) * kCeilingThreads;
+    float* sink = static_cast<float*>(allocate(static_cast<std::size_t>(threads) * sizeof(float)));
+    const double seconds =
+        best_seconds([&] { fma_ceiling<<<blocks, kCeilingThreads>>>(sink, kSteps); });
+    release(sink);
+    return threads * kSteps * kChains / seconds;
+  }
+
+  double measured_bytes_per_second() {
+    const std::size_t bytes = std::size_t{1} << 31;
+    float4* from = static_cast<float4*>(allocate(bytes));
+    float4* to = static_cast<float4*>(allocate(bytes));
+    const std::int64_t count = static_cast<std::int64_t>(bytes / sizeof(float4));
+    const int blocks = 32 * properties_.multiProcessorCount;
+    const double seconds =
+        best_seconds([&] { copy_ceiling<<<blocks, kCeilingThreads>>>(to, from, count); });
+    release(from);
+    release(to);
+    return 2.0 * bytes / seconds;
+  }
+
+  cudaDeviceProp properties_{};
+};
+
+const DeviceRegistration registration(DeviceKind::kCuda,
+                                      [] { return std::make_unique<CudaDevice>(); });
+
+}  // namespace
+}  // namespace ladder

@@ -1,0 +1,63 @@
+// What hosts (tests, the ladder, an X-ray) may ask of the emulator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "emulator/vector_types.hpp"
+
+namespace emulator {
+
+// In which order blocks start and runnable threads run. A right kernel gives the same results under each.
+struct Schedule {
+  enum Order { forward, reverse, shuffle };
+  Order order = forward;
+  std::uint64_t seed =
+      0;  // of shuffle; the same seed gives the same order of threads within each block
+};
+void set_schedule(Schedule schedule);
+Schedule schedule();
+
+// Operating-system threads that run blocks, 0 for one per core (the default). With 1, blocks run one after the other in
+// the schedule's order.
+void set_workers(unsigned count);
+
+// The last error's full text: kernel, block, thread, file and line where they apply. Empty after reset().
+std::string last_report();
+
+// Forgets errors and reports; sets the schedule to forward and the workers to one per core; forgets function
+// attributes. Memory stays allocated.
+void reset();
+
+// Figures of the last launch that ran, successful or not.
+struct LaunchSummary {
+  std::string kernel;
+  dim3 grid;
+  dim3 block;
+  std::size_t static_shared_bytes =
+      0;  // of __shared__ variables reached, the largest sum over blocks
+  std::size_t dynamic_shared_bytes = 0;  // third launch argument
+};
+LaunchSummary last_launch();
+
+// The CUDA thread that runs on the calling operating-system thread.
+struct ThreadIdentity {
+  const char* kernel;
+  uint3 block;
+  uint3 thread;
+  unsigned linear_thread;       // within the block, x fastest; warp = linear_thread / 32
+  std::uint64_t linear_block;   // within the grid, x fastest
+  std::uint64_t barrier_epoch;  // block-wide barriers passed so far
+};
+// False outside a kernel.
+bool current_thread(ThreadIdentity* identity);
+
+// Bytes [begin, end) of the calling block's shared memory, guard zones included; nulls outside a kernel.
+struct AddressRange {
+  const void* begin = nullptr;
+  const void* end = nullptr;
+};
+AddressRange shared_memory();
+
+}  // namespace emulator

@@ -1,0 +1,108 @@
+// kernel<<<grid, block, dynamic_shared, stream>>>(arguments), after the rewriter:
+// EMULATOR_LAUNCH(kernel)(grid, block, dynamic_shared, stream)(arguments).
+#pragma once
+
+#include <cstddef>
+
+#include "emulator/site.hpp"
+#include "emulator/vector_types.hpp"
+
+struct CUstream_st;
+using cudaStream_t = CUstream_st*;
+
+namespace emulator::detail {
+
+struct Configuration {
+  dim3 grid;
+  dim3 block;
+  std::size_t dynamic_shared;
+  emulator::Site where;
+};
+
+struct Kernel {
+  const char* name;
+  const void* address;  // null where the kernel's template arguments are deduced from its arguments
+  void (*invoke)(const void* body);
+  const void* body;
+};
+
+// Runs every thread of the grid before it returns. Errors are recorded, never thrown.
+void run(const Configuration& configuration, const Kernel& kernel);
+
+template <typename Body>
+void run(const Configuration& configuration, const char* name, const void* address,
+         const Body& body) {
+  const auto invoke = [](const void* each) { (*static_cast<const Body*>(each))(); };
+  run(configuration, Kernel{name, address, invoke, &body});
+}
+
+struct NoAddress {};
+struct Tag {};
+
+template <typename... Parameters>
+auto address_of(Tag, void (*kernel)(Parameters...)) {
+  return kernel;
+}
+
+template <typename Address, typename Call>
+struct Configured;
+
+// The kernel is known, so arguments convert to its parameters once, here.
+template <typename... Parameters, typename Call>
+struct Configured<void (*)(Parameters...), Call> {
+  void operator()(Parameters... arguments) const {
+    run(configuration, name, reinterpret_cast<const void*>(address),
+        [&, kernel = address] { kernel(arguments...); });
+  }
+
+  Configuration configuration;
+  const char* name;
+  void (*address)(Parameters...);
+  Call call;
+};
+
+template <typename Call>
+struct Configured<NoAddress, Call> {
+  template <typename... Arguments>
+  void operator()(Arguments... arguments) const {
+    run(configuration, name, nullptr, [&] { call(arguments...); });
+  }
+
+  Configuration configuration;
+  const char* name;
+  NoAddress address;
+  Call call;
+};
+
+template <typename Address, typename Call>
+struct Launcher {
+  Configured<Address, Call> operator()(dim3 grid, dim3 block, std::size_t dynamic_shared = 0,
+                                       cudaStream_t /*stream*/ = nullptr,
+                                       emulator::Site where = emulator::Site::current()) const {
+    return {{grid, block, dynamic_shared, where}, name, address, call};
+  }
+
+  const char* name;
+  Address address;
+  Call call;
+};
+
+template <typename Address, typename Call>
+Launcher<Address, Call> launch(const char* name, Address address, Call call) {
+  return {name, address, call};
+}
+
+}  // namespace emulator::detail
+
+// `tag` makes the requirement dependent, so that a kernel whose template arguments are not written is no error.
+#define EMULATOR_LAUNCH(...)                                                            \
+  ::emulator::detail::launch(                                                           \
+      #__VA_ARGS__,                                                                     \
+      [&](auto tag) {                                                                   \
+        if constexpr (requires { ::emulator::detail::address_of(tag, __VA_ARGS__); }) { \
+          return ::emulator::detail::address_of(tag, __VA_ARGS__);                      \
+        } else {                                                                        \
+          return ::emulator::detail::NoAddress{};                                       \
+        }                                                                               \
+      }(::emulator::detail::Tag{}),                                                     \
+      [&](const auto&... arguments) { __VA_ARGS__(arguments...); })

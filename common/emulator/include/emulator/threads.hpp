@@ -1,0 +1,104 @@
+// The CUDA language's own words: qualifiers, built-in variables, shared memory and barriers.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "emulator/site.hpp"
+#include "emulator/vector_types.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __launch_bounds__(...)
+// The rewriter removes each one it sees.
+#define __shared__                                                                      \
+  _Pragma(                                                                              \
+      "GCC error \"__shared__ in a file that emulator_sources() did not rewrite: keep " \
+      "shared variables in the .cu file\"")
+
+inline constexpr int warpSize = 32;
+inline constinit thread_local uint3 threadIdx = {0, 0, 0};
+inline constinit thread_local uint3 blockIdx = {0, 0, 0};
+inline constinit thread_local dim3 blockDim;
+inline constinit thread_local dim3 gridDim;
+
+namespace emulator {
+
+// Called when the last participant of a collective arrives, with what each passed as `data`, by lane or by linear thread
+// index; null where nobody takes part. It may read and write through all of them: they wait until it returns.
+using Complete = void (*)(void* const* data, unsigned count);
+
+// Blocks until every living lane of `mask` calls the same operation with the same mask. `name` is the operation's
+// identity and appears in reports. Everything that needs a warp's lanes together is built on this.
+void warp_collective(const char* name, unsigned mask, Complete complete, void* data,
+                     emulator::Site where);
+
+// Blocks until every thread of the block calls it from the same place.
+void block_collective(const char* name, Complete complete, void* data, emulator::Site where);
+
+// Lanes of the calling warp that have not returned.
+unsigned living_lanes();
+
+// Records an error of the calling thread and abandons its block: destructors in the kernel do not run.
+[[noreturn]] void fail_in_kernel(const char* sentence, emulator::Site where);
+
+namespace detail {
+
+void* static_shared(const void* site, std::size_t bytes, std::size_t alignment,
+                    emulator::Site where);
+void* dynamic_shared(std::size_t alignment, emulator::Site where);
+
+template <typename Variables>
+inline constexpr char kSite = 0;
+
+template <typename Variables>
+Variables& static_shared(emulator::Site where = emulator::Site::current()) {
+  static_assert(std::is_trivially_destructible_v<Variables>,
+                "a __shared__ variable needs a trivial destructor");
+  return *static_cast<Variables*>(
+      static_shared(&kSite<Variables>, sizeof(Variables), alignof(Variables), where));
+}
+
+template <typename Array, std::size_t alignment>
+auto* dynamic_shared(emulator::Site where = emulator::Site::current()) {
+  return static_cast<std::remove_extent_t<Array>*>(dynamic_shared(alignment, where));
+}
+
+struct Vote {
+  int predicate;
+  int result;
+};
+void no_result(void* const*, unsigned);
+void count_votes(void* const* votes, unsigned count);
+
+inline int block_vote(const char* name, int predicate, emulator::Site where) {
+  Vote vote{predicate != 0, 0};
+  block_collective(name, count_votes, &vote, where);
+  return vote.result;
+}
+
+}  // namespace detail
+}  // namespace emulator
+
+inline void __syncthreads(emulator::Site where = emulator::Site::current()) {
+  emulator::block_collective("__syncthreads", emulator::detail::no_result, nullptr, where);
+}
+inline int __syncthreads_count(int predicate, emulator::Site where = emulator::Site::current()) {
+  return emulator::detail::block_vote("__syncthreads_count", predicate, where);
+}
+inline int __syncthreads_or(int predicate, emulator::Site where = emulator::Site::current()) {
+  return emulator::detail::block_vote("__syncthreads_or", predicate, where) != 0;
+}
+inline int __syncthreads_and(int predicate, emulator::Site where = emulator::Site::current()) {
+  return emulator::detail::block_vote("__syncthreads_and", predicate == 0, where) == 0;
+}
+
+[[noreturn]] inline void __trap(emulator::Site where = emulator::Site::current()) {
+  emulator::fail_in_kernel("__trap()", where);
+}

@@ -1,0 +1,778 @@
+// Runs grids: a pool of operating-system threads, each running one block at a time, a fiber per CUDA thread in it.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "emulator/emulator.hpp"
+#include "emulator/threads.hpp"
+#include "emulator/warp.hpp"
+#include "fiber.hpp"
+#include "state.hpp"
+
+namespace emulator {
+namespace detail {
+namespace {
+
+constexpr unsigned kWarpSize = 32;
+constexpr std::size_t kSharedGuardBytes =
+    128;  // a multiple of all 32 banks, so that every site starts at bank 0
+constexpr std::size_t kArenaBytes = 1 << 20;
+
+struct Launch {
+  const Configuration* configuration;
+  const Kernel* kernel;
+  Schedule schedule;
+  std::uint64_t blocks;
+  std::uint64_t stride;  // coprime to blocks: block number i of the order is i * stride + offset
+  std::uint64_t offset;
+  unsigned threads;
+  std::vector<uint3> thread_index;
+  std::size_t shared_limit;
+
+  std::atomic<std::uint64_t> next_block = 0;
+  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  cudaError_t error = cudaSuccess;
+  std::string report;
+  std::size_t static_shared = 0;
+
+  // The first error of a launch is the one reported.
+  void fail(cudaError_t code, const std::string& text) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    if (!failed.exchange(true)) {
+      error = code;
+      report = text;
+    }
+  }
+};
+
+struct Random {
+  std::uint64_t state;
+  std::uint64_t next() {  // splitmix64
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  unsigned below(unsigned count) { return static_cast<unsigned>((next() >> 32) * count >> 32); }
+};
+
+template <typename T>
+std::string triple(const T& t) {
+  return std::string("(").append(std::to_string(t.x)) + ", " + std::to_string(t.y) + ", " +
+         std::to_string(t.z) + ")";
+}
+
+std::string place(const Site& where) {
+  return std::string(where.file) + ":" + std::to_string(where.line);
+}
+
+bool same_place(const Site& a, const Site& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+std::string hexadecimal(unsigned mask) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", mask);
+  return text;
+}
+
+enum class Status : unsigned char { kReady, kInBlockOperation, kInWarpOperation, kReturned };
+
+struct Thread {
+  Fiber* fiber = nullptr;
+  Status status = Status::kReady;
+  unsigned mask = 0;
+  const char* operation = nullptr;
+  Complete complete = nullptr;
+  void* data = nullptr;
+  Site where{};
+};
+
+void enter_fiber(boost::context::detail::transfer_t from);
+
+// Everything one operating-system thread needs to run a block. Kept from launch to launch.
+class Worker {
+ public:
+  Worker() {
+    void* const arena = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena == MAP_FAILED) throw std::bad_alloc();
+    arena_ = static_cast<unsigned char*>(arena);
+  }
+  ~Worker() { munmap(arena_, kArenaBytes); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  static Worker* running();
+
+  void work(Launch& launch);
+
+  [[noreturn]] void run_fiber() {
+    Fiber* const fiber = threads_[current_].fiber;
+    while (true) {
+      launch_->kernel->invoke(launch_->kernel->body);
+      threads_[current_].status = Status::kReturned;
+      fiber->suspend();
+    }
+  }
+  void fiber_entered(boost::context::detail::transfer_t from) {
+    threads_[current_].fiber->entered(from);
+  }
+
+  void block_collective(const char* name, Complete complete, void* data, Site where) {
+    wait(Status::kInBlockOperation, name, 0, complete, data, where);
+  }
+
+  void warp_collective(const char* name, unsigned mask, Complete complete, void* data, Site where) {
+    if ((mask >> lane() & 1u) == 0) {
+      fail(std::string(name) + " with mask " + hexadecimal(mask) +
+               ", which leaves out the calling lane " + std::to_string(lane()),
+           where);
+    }
+    wait(Status::kInWarpOperation, name, mask, complete, data, where);
+  }
+
+  // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the switch.
+  [[noreturn]] void fail(std::string&& sentence, Site where,
+                         cudaError_t code = cudaErrorLaunchFailure) {
+    launch_->fail(code, place(where) + ": " + sentence + ", in " + kernel_and_block() +
+                            ", thread " + triple(threadIdx));
+    std::string().swap(sentence);
+    abandoned_ = true;
+    threads_[current_].fiber->suspend();
+    std::abort();  // nobody resumes an abandoned fiber
+  }
+
+  unsigned lane() const { return current_ % kWarpSize; }
+  unsigned living_lanes() const { return living_[current_ / kWarpSize]; }
+
+  void* static_shared(const void* site, std::size_t bytes, std::size_t alignment, Site where) {
+    for (const SharedSite& each : sites_) {
+      if (each.key == site) return each.begin;
+    }
+    const std::size_t dynamic = launch_->configuration->dynamic_shared;
+    const std::size_t sum = (static_shared_ + alignment - 1) / alignment * alignment + bytes;
+    if (sum > kDefaultShared || sum + dynamic > launch_->shared_limit) {
+      fail("too much shared memory: " + std::to_string(sum) +
+               " bytes of __shared__ variables and " + std::to_string(dynamic) +
+               " dynamic bytes; allowed: " + std::to_string(kDefaultShared) + " of the former, " +
+               std::to_string(launch_->shared_limit) + " together",
+           where, cudaErrorInvalidValue);
+    }
+    static_shared_ = sum;
+    const std::size_t step = std::max(alignment, kSharedGuardBytes);
+    unsigned char* const begin = arena_ + (arena_used_ + step - 1) / step * step;
+    if (begin + bytes + kSharedGuardBytes > arena_ + kArenaBytes) {
+      fail("too many separate __shared__ declarations for the emulator", where);
+    }
+    add_site(site, begin, bytes, where);
+    return begin;
+  }
+
+  void* dynamic_shared(std::size_t alignment, Site where) {
+    if (alignment > kSharedGuardBytes) fail("dynamic shared memory is aligned to 128 bytes", where);
+    return sites_.front().begin;
+  }
+
+  ThreadIdentity identity() const {
+    return {launch_->kernel->name, blockIdx, threadIdx, current_, block_, epoch_};
+  }
+  AddressRange shared_range() const { return {arena_, arena_ + arena_used_}; }
+
+ private:
+  struct SharedSite {
+    const void* key;
+    unsigned char* begin;
+    std::size_t bytes;
+    Site where{};
+  };
+
+  std::string kernel_and_block() const {
+    return std::string("kernel ") + launch_->kernel->name + ", block " + triple(blockIdx);
+  }
+
+  void add_site(const void* key, unsigned char* begin, std::size_t bytes, Site where) {
+    std::memset(arena_ + arena_used_, kGuard,
+                static_cast<std::size_t>(begin - arena_) - arena_used_);
+    std::memset(begin, kPoison, bytes);
+    std::memset(begin + bytes, kGuard, kSharedGuardBytes);
+    arena_used_ = static_cast<std::size_t>(begin - arena_) + bytes + kSharedGuardBytes;
+    sites_.push_back({key, begin, bytes, where});
+  }
+
+  void wait(Status status, const char* name, unsigned mask, Complete complete, void* data,
+            Site where) {
+    Thread& self = threads_[current_];
+    self.status = status;
+    self.operation = name;
+    self.mask = mask;
+    self.complete = complete;
+    self.data = data;
+    self.where = where;
+    Fiber* const fiber = self.fiber;
+    if (status == Status::kInBlockOperation) {
+      if (++in_block_operation_ == launch_->threads) complete_block_operation();
+    } else {
+      try_warp_operation(current_ / kWarpSize, mask);
+    }
+    fiber->suspend();
+  }
+
+  void run_block(std::uint64_t block);
+  void run_thread(unsigned index);
+  void complete_block_operation();
+  void try_warp_operation(unsigned warp, unsigned mask);
+  void retry_warp_operations(unsigned warp);
+  void make_ready(unsigned index);
+  void make_all_ready();
+  void report_stuck();
+  void check_shared_guards();
+
+  Launch* launch_ = nullptr;
+  std::uint64_t block_ = 0;
+  unsigned current_ = 0;
+  bool abandoned_ = false;
+  std::uint64_t epoch_ = 0;
+  unsigned in_block_operation_ = 0;
+  Random random_{0};
+  std::vector<Thread> threads_;
+  std::vector<unsigned> living_;  // lane masks by warp
+  std::vector<void*> block_data_;
+
+  std::array<unsigned short, kMaxThreads> ready_{};  // a ring: each thread is in it at most once
+  unsigned ready_first_ = 0;
+  unsigned ready_count_ = 0;
+
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_fibers_;
+
+  unsigned char* arena_ = nullptr;
+  std::size_t arena_used_ = 0;
+  std::size_t static_shared_ = 0;
+  std::vector<SharedSite> sites_;
+};
+
+constinit thread_local Worker* running_worker = nullptr;
+
+Worker* Worker::running() {
+  return running_worker;
+}
+
+void enter_fiber(boost::context::detail::transfer_t from) {
+  auto* const worker = static_cast<Worker*>(from.data);
+  worker->fiber_entered(from);
+  worker->run_fiber();
+}
+
+void Worker::make_ready(unsigned index) {
+  threads_[index].status = Status::kReady;
+  ready_[(ready_first_ + ready_count_++) % kMaxThreads] = static_cast<unsigned short>(index);
+}
+
+void Worker::make_all_ready() {
+  const unsigned n = launch_->threads;
+  const unsigned first = (ready_first_ + ready_count_) % kMaxThreads;
+  for (unsigned i = 0; i < n; ++i) {
+    make_ready(launch_->schedule.order == Schedule::reverse ? n - 1 - i : i);
+  }
+  if (launch_->schedule.order != Schedule::shuffle) return;
+  for (unsigned i = n - 1; i > 0; --i) {
+    std::swap(ready_[(first + i) % kMaxThreads],
+              ready_[(first + random_.below(i + 1)) % kMaxThreads]);
+  }
+}
+
+void Worker::complete_block_operation() {
+  const unsigned n = launch_->threads;
+  for (unsigned i = 1; i < n; ++i) {
+    if (threads_[i].complete != threads_[0].complete ||
+        !same_place(threads_[i].where, threads_[0].where)) {
+      return;  // report_stuck() will say who waits where
+    }
+  }
+  block_data_.resize(n);
+  for (unsigned i = 0; i < n; ++i)
+    block_data_[i] = threads_[i].data;
+  threads_[0].complete(block_data_.data(), n);
+  in_block_operation_ = 0;
+  ++epoch_;
+  make_all_ready();
+}
+
+void Worker::try_warp_operation(unsigned warp, unsigned mask) {
+  const unsigned base = warp * kWarpSize;
+  const unsigned wanted = mask & living_[warp];
+  const unsigned first = static_cast<unsigned>(std::countr_zero(wanted));
+  std::array<void*, kWarpSize> data{};
+  for (unsigned rest = wanted; rest != 0; rest &= rest - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+    const Thread& thread = threads_[base + lane];
+    const bool arrived = thread.status == Status::kInWarpOperation && thread.mask == mask &&
+                         thread.operation == threads_[base + first].operation &&
+                         thread.complete == threads_[base + first].complete;
+    if (!arrived) return;
+    data[lane] = thread.data;
+  }
+  // A lane without data (__syncwarp) is present too, but no completion of such an operation looks at any.
+  threads_[base + first].complete(data.data(), kWarpSize);
+
+  std::array<unsigned, kWarpSize> lanes;
+  unsigned count = 0;
+  for (unsigned rest = wanted; rest != 0; rest &= rest - 1) {
+    lanes[count++] = static_cast<unsigned>(std::countr_zero(rest));
+  }
+  if (launch_->schedule.order == Schedule::reverse)
+    std::reverse(lanes.begin(), lanes.begin() + count);
+  if (launch_->schedule.order == Schedule::shuffle) {
+    for (unsigned i = count - 1; i > 0; --i)
+      std::swap(lanes[i], lanes[random_.below(i + 1)]);
+  }
+  for (unsigned i = 0; i < count; ++i)
+    make_ready(base + lanes[i]);
+}
+
+// After a lane returned: operations that waited only for it can complete.
+void Worker::retry_warp_operations(unsigned warp) {
+  const unsigned base = warp * kWarpSize;
+  for (unsigned rest = living_[warp]; rest != 0; rest &= rest - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (threads_[base + lane].status == Status::kInWarpOperation) {
+      try_warp_operation(warp, threads_[base + lane].mask);
+    }
+  }
+}
+
+void Worker::run_thread(unsigned index) {
+  Thread& thread = threads_[index];
+  current_ = index;
+  threadIdx = launch_->thread_index[index];
+  if (thread.fiber == nullptr) {
+    if (idle_fibers_.empty()) {
+      fibers_.push_back(std::make_unique<Fiber>(fibers_.size(), enter_fiber));
+      idle_fibers_.push_back(fibers_.back().get());
+    }
+    thread.fiber = idle_fibers_.back();
+    idle_fibers_.pop_back();
+  }
+  thread.fiber->resume(this);
+  if (thread.status != Status::kReturned) return;
+  idle_fibers_.push_back(thread.fiber);
+  thread.fiber = nullptr;
+  const unsigned warp = index / kWarpSize;
+  living_[warp] &= ~(1u << index % kWarpSize);
+  retry_warp_operations(warp);
+}
+
+void Worker::report_stuck() {
+  struct Group {
+    unsigned first;
+    unsigned count;
+  };
+  std::vector<Group> groups;
+  for (unsigned i = 0; i < launch_->threads; ++i) {
+    const auto same = [&](const Group& group) {
+      const Thread& a = threads_[group.first];
+      const Thread& b = threads_[i];
+      if (a.status != b.status) return false;
+      return a.status == Status::kReturned ||
+             (a.operation == b.operation && a.mask == b.mask && same_place(a.where, b.where));
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) {
+      groups.push_back({i, 1});
+    } else {
+      ++found->count;
+    }
+  }
+  const bool barrier = in_block_operation_ > 0;
+  const auto culprit = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+    return threads_[group.first].status ==
+           (barrier ? Status::kInBlockOperation : Status::kInWarpOperation);
+  });
+  std::string text = place(threads_[culprit->first].where) + ": " +
+                     (barrier ? "divergent " : "deadlock: not all lanes of the mask reach ") +
+                     threads_[culprit->first].operation + " in " + kernel_and_block() + " of " +
+                     std::to_string(launch_->threads) + " threads";
+  for (const Group& group : groups) {
+    const Thread& thread = threads_[group.first];
+    text += "\n  " + std::to_string(group.count) + (group.count == 1 ? " thread " : " threads ");
+    if (thread.status == Status::kReturned) {
+      text += group.count == 1 ? "has returned" : "have returned";
+    } else {
+      text += std::string(group.count == 1 ? "waits in " : "wait in ") + thread.operation;
+      if (thread.status == Status::kInWarpOperation)
+        text += " with mask " + hexadecimal(thread.mask);
+      text += " at " + place(thread.where);
+    }
+    text += std::string(group.count == 1 ? ": " : ", the first is ") + "thread " +
+            triple(launch_->thread_index[group.first]);
+  }
+  launch_->fail(cudaErrorLaunchFailure, text);
+  abandoned_ = true;
+}
+
+void Worker::check_shared_guards() {
+  for (const SharedSite& site : sites_) {
+    const auto intact = [](const unsigned char* zone) {
+      return std::all_of(zone, zone + kSharedGuardBytes,
+                         [](unsigned char byte) { return byte == kGuard; });
+    };
+    const bool before = intact(site.begin - kSharedGuardBytes);
+    if (before && intact(site.begin + site.bytes)) continue;
+    launch_->fail(cudaErrorIllegalAddress,
+                  place(site.where) + ": shared memory " + (before ? "behind" : "in front of") +
+                      " the " + std::to_string(site.bytes) + " bytes " +
+                      (site.key == nullptr ? "of dynamic shared memory" : "declared here") +
+                      " was overwritten, in " + kernel_and_block() + ", some thread");
+  }
+}
+
+void Worker::run_block(std::uint64_t block) {
+  const dim3 grid = launch_->configuration->grid;
+  block_ = block;
+  blockIdx = {static_cast<unsigned>(block % grid.x), static_cast<unsigned>(block / grid.x % grid.y),
+              static_cast<unsigned>(block / grid.x / grid.y)};
+  random_.state = launch_->schedule.seed * 0x9e3779b97f4a7c15u + block;
+  epoch_ = 0;
+  in_block_operation_ = 0;
+  abandoned_ = false;
+  const unsigned n = launch_->threads;
+  threads_.assign(n, Thread{});
+  living_.assign((n + kWarpSize - 1) / kWarpSize, ~0u);
+  if (n % kWarpSize != 0) living_.back() = (1u << n % kWarpSize) - 1;
+
+  sites_.clear();
+  static_shared_ = 0;
+  arena_used_ = 0;
+  add_site(nullptr, arena_ + kSharedGuardBytes, launch_->configuration->dynamic_shared,
+           launch_->configuration->where);
+
+  ready_first_ = ready_count_ = 0;
+  make_all_ready();
+  while (ready_count_ > 0 && !abandoned_) {
+    const unsigned index = ready_[ready_first_];
+    ready_first_ = (ready_first_ + 1) % kMaxThreads;
+    --ready_count_;
+    run_thread(index);
+  }
+  if (!abandoned_ && std::any_of(threads_.begin(), threads_.end(),
+                                 [](const Thread& t) { return t.status != Status::kReturned; })) {
+    report_stuck();
+  }
+  check_shared_guards();
+  if (abandoned_) {
+    for (Thread& thread : threads_) {
+      if (thread.fiber == nullptr) continue;
+      thread.fiber->restart();
+      idle_fibers_.push_back(thread.fiber);
+    }
+  }
+}
+
+void Worker::work(Launch& launch) {
+  launch_ = &launch;
+  running_worker = this;
+  blockDim = launch.configuration->block;
+  gridDim = launch.configuration->grid;
+  std::size_t static_shared = 0;
+  while (!launch.failed.load(std::memory_order_relaxed)) {
+    const std::uint64_t i = launch.next_block.fetch_add(1, std::memory_order_relaxed);
+    if (i >= launch.blocks) break;
+    // The product overflows 64 bits for the largest grids.
+    run_block(static_cast<std::uint64_t>(
+        (static_cast<unsigned __int128>(i) * launch.stride + launch.offset) % launch.blocks));
+    static_shared = std::max(static_shared, static_shared_);
+  }
+  running_worker = nullptr;
+  const std::lock_guard<std::mutex> guard(launch.mutex);
+  launch.static_shared = std::max(launch.static_shared, static_shared);
+}
+
+Worker& worker_of_this_thread() {
+  thread_local Worker worker;
+  return worker;
+}
+
+class Pool {
+ public:
+  // Never destroyed: its threads may outlive main().
+  static Pool& instance() {
+    static Pool& pool = *new Pool;
+    return pool;
+  }
+
+  void run(Launch& launch, unsigned workers) {
+    const auto helpers = static_cast<unsigned>(std::min<std::uint64_t>(workers, launch.blocks) - 1);
+    if (helpers > 0) {
+      std::unique_lock<std::mutex> guard(mutex_);
+      while (threads_ < helpers) {
+        std::thread([this] { help(); }).detach();
+        ++threads_;
+      }
+      launch_ = &launch;
+      wanted_ = helpers;
+      guard.unlock();
+      wake_.notify_all();
+    }
+    worker_of_this_thread().work(launch);
+    if (helpers > 0) {
+      std::unique_lock<std::mutex> guard(mutex_);
+      wanted_ = 0;
+      done_.wait(guard, [this] { return active_ == 0; });
+    }
+  }
+
+ private:
+  void help() {
+    std::unique_lock<std::mutex> guard(mutex_);
+    while (true) {
+      wake_.wait(guard, [this] { return wanted_ > 0; });
+      --wanted_;
+      ++active_;
+      Launch* const launch = launch_;
+      guard.unlock();
+      worker_of_this_thread().work(*launch);
+      guard.lock();
+      if (--active_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  Launch* launch_ = nullptr;
+  unsigned wanted_ = 0;
+  unsigned active_ = 0;
+  unsigned threads_ = 0;
+};
+
+struct Settings {
+  std::mutex mutex;  // also: one launch at a time
+  Schedule schedule;
+  unsigned workers = 0;
+  LaunchSummary last;
+};
+
+Settings& settings() {
+  static Settings& instance = *new Settings;
+  return instance;
+}
+
+void choose_block_order(Launch& launch) {
+  const std::uint64_t n = launch.blocks;
+  launch.stride = 1;
+  launch.offset = 0;
+  if (n == 1 || launch.schedule.order == Schedule::forward) return;
+  if (launch.schedule.order == Schedule::reverse) {
+    launch.stride = launch.offset = n - 1;
+    return;
+  }
+  Random random{~launch.schedule.seed};
+  do {
+    launch.stride = 1 + random.next() % (n - 1);
+  } while (std::gcd(launch.stride, n) != 1);
+  launch.offset = random.next() % n;
+}
+
+// What is wrong with the extents; empty if nothing.
+std::string impossible_extents(const dim3& grid, const dim3& block) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return "an extent of the grid is 0";
+  if (block.x == 0 || block.y == 0 || block.z == 0) return "an extent of the block is 0";
+  if (grid.x > kMaxGridX) return "grid.x is above 2147483647";
+  if (grid.y > kMaxGridYZ || grid.z > kMaxGridYZ) return "grid.y or grid.z is above 65535";
+  if (block.z > kMaxBlockZ) return "block.z is above 64";
+  if (block.x > kMaxThreads || block.y > kMaxThreads ||
+      std::uint64_t{block.x} * block.y * block.z > kMaxThreads) {
+    return "the block has more than 1024 threads";
+  }
+  return {};
+}
+
+Worker& running_worker_or_die(const char* operation) {
+  Worker* const worker = Worker::running();
+  if (worker == nullptr) {
+    std::fprintf(stderr, "emulator: %s called outside a kernel\n", operation);
+    std::abort();
+  }
+  return *worker;
+}
+
+}  // namespace
+
+void run(const Configuration& configuration, const Kernel& kernel) {
+  const dim3& grid = configuration.grid;
+  const dim3& block = configuration.block;
+  if (Worker* const worker = Worker::running()) {
+    worker->fail("a kernel launched by a kernel is not emulated", configuration.where,
+                 cudaErrorNotSupported);
+  }
+  const std::string start = place(configuration.where) + ": launch of kernel " + kernel.name +
+                            " with grid " + triple(grid) + " and block " + triple(block) + ": ";
+  if (const std::string wrong = impossible_extents(grid, block); !wrong.empty()) {
+    set_launch_error(cudaErrorInvalidConfiguration, start + wrong);
+    return;
+  }
+  const std::size_t dynamic_limit = max_dynamic_shared(kernel.address);
+  if (configuration.dynamic_shared > dynamic_limit) {
+    set_launch_error(
+        cudaErrorInvalidValue,
+        start + std::to_string(configuration.dynamic_shared) +
+            " bytes of dynamic shared memory; allowed: " + std::to_string(dynamic_limit) +
+            " (cudaFuncSetAttribute with cudaFuncAttributeMaxDynamicSharedMemorySize raises it up "
+            "to " +
+            std::to_string(kMaxShared) +
+            (kernel.address == nullptr
+                 ? "; write the kernel's template arguments in the launch, or it is not found)"
+                 : ")"));
+    return;
+  }
+
+  const std::lock_guard<std::mutex> guard(settings().mutex);
+  Launch launch;
+  launch.configuration = &configuration;
+  launch.kernel = &kernel;
+  launch.schedule = settings().schedule;
+  launch.blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  launch.threads = block.x * block.y * block.z;
+  launch.shared_limit = dynamic_limit > kDefaultShared ? kMaxShared : kDefaultShared;
+  for (unsigned z = 0; z < block.z; ++z) {
+    for (unsigned y = 0; y < block.y; ++y) {
+      for (unsigned x = 0; x < block.x; ++x)
+        launch.thread_index.push_back({x, y, z});
+    }
+  }
+  choose_block_order(launch);
+  const unsigned workers = settings().workers != 0
+                               ? settings().workers
+                               : std::max(1u, std::thread::hardware_concurrency());
+  Pool::instance().run(launch, workers);
+
+  settings().last = {kernel.name, grid, block, launch.static_shared, configuration.dynamic_shared};
+  if (!launch.failed) {
+    if (const std::string damage = check_allocation_guards(); !damage.empty()) {
+      launch.fail(cudaErrorIllegalAddress,
+                  damage + ", by kernel " + kernel.name + ", some block and thread");
+    }
+  }
+  if (launch.failed) {
+    set_launch_error(launch.error, launch.report + "\n  launched at " + place(configuration.where));
+  }
+}
+
+void reset_schedule() {
+  const std::lock_guard<std::mutex> guard(settings().mutex);
+  settings().schedule = {};
+  settings().workers = 0;
+}
+
+unsigned lane() {
+  return running_worker_or_die("a warp operation").lane();
+}
+
+void* static_shared(const void* site, std::size_t bytes, std::size_t alignment, Site where) {
+  return running_worker_or_die("a function with __shared__ variables")
+      .static_shared(site, bytes, alignment, where);
+}
+
+void* dynamic_shared(std::size_t alignment, Site where) {
+  return running_worker_or_die("a function with extern __shared__ memory")
+      .dynamic_shared(alignment, where);
+}
+
+void no_result(void* const*, unsigned) {}
+
+void count_votes(void* const* votes, unsigned count) {
+  int total = 0;
+  for (unsigned i = 0; i < count; ++i)
+    total += static_cast<Vote*>(votes[i])->predicate;
+  for (unsigned i = 0; i < count; ++i)
+    static_cast<Vote*>(votes[i])->result = total;
+}
+
+void complete_shuffle(void* const* lanes, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (lanes[i] == nullptr) continue;
+    auto* const self = static_cast<Shuffle*>(lanes[i]);
+    const auto* const source = static_cast<const Shuffle*>(lanes[self->source]);
+    self->result = source == nullptr ? ~std::uint64_t{0} : source->value;
+  }
+}
+
+void complete_ballot(void* const* lanes, unsigned count) {
+  unsigned votes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (lanes[i] != nullptr && static_cast<Ballot*>(lanes[i])->predicate) votes |= 1u << i;
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    if (lanes[i] != nullptr) static_cast<Ballot*>(lanes[i])->result = votes;
+  }
+}
+
+}  // namespace detail
+
+void warp_collective(const char* name, unsigned mask, Complete complete, void* data, Site where) {
+  detail::running_worker_or_die(name).warp_collective(name, mask, complete, data, where);
+}
+
+void block_collective(const char* name, Complete complete, void* data, Site where) {
+  detail::running_worker_or_die(name).block_collective(name, complete, data, where);
+}
+
+unsigned living_lanes() {
+  return detail::running_worker_or_die("living_lanes").living_lanes();
+}
+
+void fail_in_kernel(const char* sentence, Site where) {
+  detail::running_worker_or_die(sentence).fail(sentence, where);
+}
+
+void set_schedule(Schedule schedule) {
+  const std::lock_guard<std::mutex> guard(detail::settings().mutex);
+  detail::settings().schedule = schedule;
+}
+
+Schedule schedule() {
+  const std::lock_guard<std::mutex> guard(detail::settings().mutex);
+  return detail::settings().schedule;
+}
+
+void set_workers(unsigned count) {
+  const std::lock_guard<std::mutex> guard(detail::settings().mutex);
+  detail::settings().workers = count;
+}
+
+LaunchSummary last_launch() {
+  const std::lock_guard<std::mutex> guard(detail::settings().mutex);
+  return detail::settings().last;
+}
+
+bool current_thread(ThreadIdentity* identity) {
+  const detail::Worker* const worker = detail::Worker::running();
+  if (worker == nullptr) return false;
+  *identity = worker->identity();
+  return true;
+}
+
+AddressRange shared_memory() {
+  const detail::Worker* const worker = detail::Worker::running();
+  return worker == nullptr ? AddressRange{} : worker->shared_range();
+}
+
+}  // namespace emulator

@@ -1,0 +1,84 @@
+#include "fiber.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define EMULATOR_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EMULATOR_ASAN 1
+#endif
+#endif
+#ifdef EMULATOR_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace emulator::detail {
+namespace {
+
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+
+#ifdef EMULATOR_ASAN
+constexpr std::size_t kStackBytes = 512 * 1024;  // instrumented frames are several times larger
+void before_switch(void** save, const void* bottom, std::size_t bytes) {
+  __sanitizer_start_switch_fiber(save, bottom, bytes);
+}
+void after_switch(void* saved, const void** bottom, std::size_t* bytes) {
+  __sanitizer_finish_switch_fiber(saved, bottom, bytes);
+}
+#else
+constexpr std::size_t kStackBytes = 128 * 1024;
+void before_switch(void**, const void*, std::size_t) {}
+void after_switch(void*, const void**, std::size_t*) {}
+#endif
+
+}  // namespace
+
+Fiber::Fiber(std::size_t index, void (*entry)(boost::context::detail::transfer_t)) : entry_(entry) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+  mapped_bytes_ = kStackBytes + page;
+  void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) throw std::bad_alloc();
+  mapping_ = static_cast<unsigned char*>(mapping);
+  // An overflow faults at once. Where the system runs out of mappings, the stack works unguarded.
+  static_cast<void>(mprotect(mapping_, page, PROT_NONE));
+  top_ = mapping_ + mapped_bytes_ - index % 32 * 128;
+  restart();
+}
+
+Fiber::~Fiber() {
+  munmap(mapping_, mapped_bytes_);
+}
+
+void Fiber::restart() {
+#ifdef EMULATOR_ASAN
+  __asan_unpoison_memory_region(mapping_, mapped_bytes_);
+#endif
+  fake_stack_ = nullptr;
+  context_ = make_fcontext(top_, static_cast<std::size_t>(top_ - mapping_), entry_);
+}
+
+void Fiber::resume(void* data) {
+  before_switch(&scheduler_fake_stack_, mapping_, mapped_bytes_);
+  context_ = jump_fcontext(context_, data).fctx;
+  after_switch(scheduler_fake_stack_, nullptr, nullptr);
+}
+
+void Fiber::entered(boost::context::detail::transfer_t from) {
+  scheduler_ = from.fctx;
+  after_switch(nullptr, &scheduler_bottom_, &scheduler_bytes_);
+}
+
+void Fiber::suspend() {
+  before_switch(&fake_stack_, scheduler_bottom_, scheduler_bytes_);
+  scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  after_switch(fake_stack_, &scheduler_bottom_, &scheduler_bytes_);
+}
+
+}  // namespace emulator::detail

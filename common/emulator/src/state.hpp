@@ -1,0 +1,41 @@
+// What launches and runtime calls share: the last error, the device's limits, its allocations.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "emulator/runtime.hpp"
+
+namespace emulator::detail {
+
+// An H100's limits, but compute capability 8.0, because nothing newer is emulated.
+inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr unsigned kMaxBlockZ = 64;
+inline constexpr unsigned kMaxGridX = 0x7fffffff;
+inline constexpr unsigned kMaxGridYZ = 65535;
+inline constexpr int kMultiprocessors = 132;
+inline constexpr int kThreadsPerMultiprocessor = 2048;
+inline constexpr int kBlocksPerMultiprocessor = 32;
+inline constexpr std::size_t kDefaultShared = 48 * 1024;
+inline constexpr std::size_t kMaxShared = 227 * 1024;
+inline constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
+inline constexpr std::size_t kSharedReservedPerBlock = 1024;
+
+inline constexpr unsigned char kPoison = 0xFF;
+inline constexpr unsigned char kGuard = 0xA5;
+
+// Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns `error`.
+cudaError_t set_error(cudaError_t error, std::string report = {});
+
+// Of a launch: also what the next synchronising call returns.
+void set_launch_error(cudaError_t error, std::string report);
+
+// Bytes of dynamic shared memory the kernel at `address` may ask for.
+std::size_t max_dynamic_shared(const void* address);
+
+// Says which allocation's guard zone was overwritten, and mends it; empty if none was.
+std::string check_allocation_guards();
+
+void reset_schedule();
+
+}  // namespace emulator::detail

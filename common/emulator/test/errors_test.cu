@@ -1,0 +1,226 @@
+// Wrong kernels and launches are reported with kernel, block, thread, file and line.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "device_vector.hpp"
+#include "emulator/emulator.hpp"
+
+namespace {
+
+class Errors : public testing::Test {
+ protected:
+  void SetUp() override { emulator::reset(); }
+  void TearDown() override { emulator::reset(); }
+};
+
+std::string at_line(int line) {
+  return "errors_test.cu:" + std::to_string(line);
+}
+
+void expect_report(cudaError_t expected, const std::vector<std::string>& parts) {
+  const cudaError_t error = cudaGetLastError();
+  EXPECT_EQ(error, expected) << cudaGetErrorName(error);
+  const std::string text = cudaGetErrorString(error);
+  for (const std::string& part : parts) {
+    EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+int barrier_line = 0;
+__global__ void barrier_in_a_branch() {
+  if (blockIdx.x == 2 && threadIdx.x >= 10) return;
+  barrier_line = __LINE__ + 1;
+  __syncthreads();
+}
+
+TEST_F(Errors, BarrierThatSomeThreadsNeverReach) {
+  emulator::set_workers(1);
+  barrier_in_a_branch<<<4, 64>>>();
+  expect_report(
+      cudaErrorLaunchFailure,
+      {at_line(barrier_line), "divergent __syncthreads", "kernel barrier_in_a_branch",
+       "block (2, 0, 0)", "10 threads wait", "54 threads have returned", "thread (10, 0, 0)"});
+}
+
+int first_site = 0;
+int second_site = 0;
+__global__ void barriers_at_two_sites() {
+  if (threadIdx.x % 2 == 0) {
+    first_site = __LINE__ + 1;
+    __syncthreads();
+  } else {
+    second_site = __LINE__ + 1;
+    __syncthreads();
+  }
+}
+
+TEST_F(Errors, BarriersAtDifferentSites) {
+  barriers_at_two_sites<<<1, 8>>>();
+  expect_report(cudaErrorLaunchFailure,
+                {at_line(first_site), at_line(second_site), "4 threads wait", "thread (1, 0, 0)"});
+}
+
+__global__ void different_masks() {
+  if (threadIdx.x < 16) {
+    __syncwarp();
+  } else {
+    __syncwarp(0xffff0000u);
+    __syncthreads();
+  }
+}
+__global__ void mask_deadlock() {
+  __shfl_sync(threadIdx.x == 3 ? 0x0000000fu : 0xffffffffu, 1, 0);
+}
+
+TEST_F(Errors, WarpOperationsThatNeverComplete) {
+  different_masks<<<1, 32>>>();
+  expect_report(cudaErrorLaunchFailure, {"__syncthreads", "__syncwarp with mask 0xffffffff"});
+  mask_deadlock<<<1, 32>>>();
+  expect_report(cudaErrorLaunchFailure, {"deadlock", "__shfl_sync with mask 0x0000000f"});
+}
+
+int mask_line = 0;
+__global__ void mask_without_caller() {
+  mask_line = __LINE__ + 1;
+  if (threadIdx.x == 40) __ballot_sync(0x1u, 1);
+}
+__global__ void bad_width(int* out) {
+  out[threadIdx.x] = __shfl_sync(0xffffffffu, 1, 0, 12);
+}
+__global__ void trapped() {
+  if (threadIdx.x == 1) __trap();
+}
+
+TEST_F(Errors, ErrorsOfOneThreadNameIt) {
+  mask_without_caller<<<1, 64>>>();
+  expect_report(cudaErrorLaunchFailure,
+                {at_line(mask_line), "leaves out the calling lane 8", "thread (40, 0, 0)"});
+  bad_width<<<1, 32>>>(nullptr);
+  expect_report(cudaErrorLaunchFailure, {"width", "thread (0, 0, 0)"});
+  trapped<<<1, 32>>>();
+  expect_report(cudaErrorLaunchFailure, {"__trap()", "thread (1, 0, 0)"});
+}
+
+__global__ void count_blocks(int* count) {
+  if (threadIdx.x == 0) atomicAdd(count, 1);
+  if (blockIdx.x == 5 && threadIdx.x == 0) __trap();
+  __syncthreads();
+}
+
+TEST_F(Errors, NoBlockStartsAfterAnErrorAndTheNextLaunchRuns) {
+  emulator::set_workers(1);
+  DeviceVector<int> count(std::vector<int>{0});
+  count_blocks<<<100, 64>>>(count.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
+  EXPECT_EQ(count.host()[0], 6);
+  count_blocks<<<5, 64>>>(count.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(count.host()[0], 11);
+}
+
+__global__ void nothing() {}
+
+TEST_F(Errors, ImpossibleLaunches) {
+  const auto refused = [](dim3 grid, dim3 block, const char* why) {
+    const int line = __LINE__ + 1;
+    nothing<<<grid, block>>>();
+    expect_report(cudaErrorInvalidConfiguration, {at_line(line), "kernel nothing", why});
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  };
+  refused(0, 1, "grid is 0");
+  refused(dim3(1, 1, 0), 1, "grid is 0");
+  refused(1, 0, "block is 0");
+  refused(1, dim3(1, 1, 0), "block is 0");
+  refused(1, 1025, "more than 1024 threads");
+  refused(1, dim3(64, 17), "more than 1024 threads");
+  refused(1, dim3(1, 1, 65), "block.z is above 64");
+  refused(dim3(1, 65536), 1, "65535");
+  refused(dim3(1, 1, 65536), 1, "65535");
+  refused(0x80000000u, 1, "2147483647");
+  nothing<<<dim3(1, 65535), 1>>>();
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+template <int bytes>
+__global__ void shared_bytes(int* out) {
+  extern __shared__ char dynamic[];
+  __shared__ char fixed[bytes];
+  fixed[0] = 1;
+  if (out != nullptr) *out = dynamic[0];
+}
+
+template <typename T>
+__global__ void deduced(T*) {}
+
+TEST_F(Errors, TooMuchSharedMemory) {
+  shared_bytes<1024><<<1, 1, 48 * 1024 - 1024>>>(nullptr);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(emulator::last_launch().static_shared_bytes, 1024u);
+  EXPECT_EQ(emulator::last_launch().dynamic_shared_bytes, 47u * 1024);
+  shared_bytes<1024><<<1, 1, 48 * 1024 - 1023>>>(nullptr);
+  expect_report(cudaErrorInvalidValue, {"too much shared memory", "shared_bytes<1024>"});
+  shared_bytes<49153><<<1, 1>>>(nullptr);
+  expect_report(cudaErrorInvalidValue, {"too much shared memory"});
+  shared_bytes<1><<<1, 1, 48 * 1024 + 1>>>(nullptr);
+  expect_report(cudaErrorInvalidValue, {"49153 bytes of dynamic shared memory"});
+
+  constexpr auto kAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  EXPECT_EQ(cudaFuncSetAttribute(shared_bytes<1>, kAttribute, 200 * 1024), cudaSuccess);
+  shared_bytes<1><<<1, 1, 200 * 1024>>>(nullptr);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  shared_bytes<2><<<1, 1, 200 * 1024>>>(nullptr);
+  expect_report(cudaErrorInvalidValue, {"allowed: 49152"});
+  EXPECT_EQ(cudaFuncSetAttribute(shared_bytes<1>, kAttribute, 227 * 1024 + 1),
+            cudaErrorInvalidValue);
+  cudaGetLastError();
+  deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr));
+  expect_report(cudaErrorInvalidValue, {"write the kernel's template arguments"});
+}
+
+__global__ void write_at(float* out, int index) {
+  out[index] = 1;
+}
+
+TEST_F(Errors, GuardZonesOfAllocations) {
+  DeviceVector<float> out(10);
+  write_at<<<1, 1>>>(out.data(), 10);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  expect_report(cudaErrorIllegalAddress,
+                {"behind the allocation of 40 bytes", "0 to 3 bytes after", "kernel write_at"});
+  write_at<<<1, 1>>>(out.data(), -1);
+  expect_report(cudaErrorIllegalAddress, {"in front of the allocation", "1 to 4 bytes before"});
+  write_at<<<1, 1>>>(out.data(), 9);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+int declared_line = 0;
+__global__ void write_behind_shared(int index) {
+  declared_line = __LINE__ + 1;
+  __shared__ float tile[8];
+  float* volatile start = tile;
+  start[index] = 0;
+}
+
+TEST_F(Errors, GuardZonesOfSharedMemory) {
+  write_behind_shared<<<1, 1>>>(7);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  write_behind_shared<<<1, 1>>>(8);
+  expect_report(cudaErrorIllegalAddress,
+                {at_line(declared_line), "behind the 32 bytes declared here", "block (0, 0, 0)"});
+}
+
+__global__ void launches_a_kernel() {
+  nothing<<<1, 1>>>();
+}
+
+TEST_F(Errors, KernelsLaunchNoKernels) {
+  launches_a_kernel<<<1, 1>>>();
+  expect_report(cudaErrorNotSupported, {"a kernel launched by a kernel"});
+}
+
+}  // namespace

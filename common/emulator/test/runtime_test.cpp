@@ -1,0 +1,157 @@
+// Runtime calls: their documented results and errors. A plain C++ file: no launch in it.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulator/emulator.hpp"
+
+namespace {
+
+class Runtime : public testing::Test {
+ protected:
+  void SetUp() override {
+    emulator::reset();
+    ASSERT_EQ(cudaMalloc(&device_, 40), cudaSuccess);
+  }
+  void TearDown() override {
+    EXPECT_EQ(cudaFree(device_), cudaSuccess);
+    emulator::reset();
+  }
+  float* device_ = nullptr;
+  float host_[20] = {};
+};
+
+TEST_F(Runtime, FreshMemoryIsNanAndAligned) {
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(device_) % 256, 0u);
+  ASSERT_EQ(cudaMemcpy(host_, device_, 40, cudaMemcpyDeviceToHost), cudaSuccess);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(std::isnan(host_[i]));
+}
+
+TEST_F(Runtime, CopiesAreCheckedAgainstAllocations) {
+  EXPECT_EQ(cudaMemcpy(device_, host_, 40, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(device_, host_, 41, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_NE(emulator::last_report().find("room for 40 bytes"), std::string::npos);
+  EXPECT_EQ(cudaMemcpy(device_ + 1, host_, 40, cudaMemcpyDefault), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(host_, device_, SIZE_MAX, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(host_, host_ + 10, 40, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(device_, device_, 40, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(device_, host_, 40, static_cast<cudaMemcpyKind>(9)),
+            cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemcpy(host_, host_ + 10, 40, cudaMemcpyHostToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(device_ + 5, device_, 20, cudaMemcpyDeviceToDevice, nullptr),
+            cudaSuccess);
+}
+
+TEST_F(Runtime, Memset) {
+  EXPECT_EQ(cudaMemset(device_, 0, 40), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(host_, device_, 40, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_EQ(host_[9], 0.0f);
+  EXPECT_EQ(cudaMemset(device_, 0, 41), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemset(host_, 0, 4), cudaErrorInvalidValue);
+}
+
+TEST_F(Runtime, FreeRefusesWhatItDidNotAllocate) {
+  EXPECT_EQ(cudaFree(nullptr), cudaSuccess);
+  EXPECT_EQ(cudaFree(host_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(device_ + 1), cudaErrorInvalidValue);
+  void* other = nullptr;
+  ASSERT_EQ(cudaMalloc(&other, 8), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(other), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(other), cudaSuccess);
+  EXPECT_EQ(cudaFree(other), cudaErrorInvalidValue);
+}
+
+TEST_F(Runtime, FreeChecksGuardZones) {
+  unsigned char* bytes = nullptr;
+  ASSERT_EQ(cudaMallocHost(&bytes, 10), cudaSuccess);
+  bytes[10] = 0;
+  EXPECT_EQ(cudaFreeHost(bytes), cudaErrorIllegalAddress);
+}
+
+TEST_F(Runtime, OutOfMemory) {
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total), cudaSuccess);
+  EXPECT_EQ(free_bytes + 40, total);
+  void* pointer = device_;
+  EXPECT_EQ(cudaMalloc(&pointer, total), cudaErrorMemoryAllocation);
+  EXPECT_EQ(pointer, nullptr);
+  EXPECT_EQ(cudaMalloc(&pointer, 0), cudaSuccess);
+  EXPECT_EQ(pointer, nullptr);
+}
+
+TEST_F(Runtime, LastErrorIsKeptUntilRead) {
+  EXPECT_EQ(cudaFree(host_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_STREQ(cudaGetErrorName(cudaErrorInvalidValue), "cudaErrorInvalidValue");
+  EXPECT_EQ(
+      std::string(cudaGetErrorString(cudaErrorInvalidValue)).find("invalid argument: cudaFree"),
+      0u);
+  EXPECT_STREQ(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
+  EXPECT_STREQ(cudaGetErrorString(cudaSuccess), "no error");
+}
+
+TEST_F(Runtime, PointersAreClassified) {
+  cudaPointerAttributes attributes;
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, device_ + 9), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, device_ + 10), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host_), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
+}
+
+TEST_F(Runtime, DevicesAndLimits) {
+  int value = 0;
+  EXPECT_EQ(cudaGetDeviceCount(&value), cudaSuccess);
+  EXPECT_EQ(value, 1);
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
+  cudaDeviceProp properties;
+  EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_STREQ(properties.name, "CUDA emulator");
+  EXPECT_EQ(properties.warpSize, 32);
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+            cudaSuccess);
+  EXPECT_EQ(value, 227 * 1024);
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(12345), 0),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(emulator::detail::occupancy(&value, 256, 0), cudaSuccess);
+  EXPECT_EQ(value, 8);
+}
+
+TEST_F(Runtime, StreamsAndEvents) {
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  cudaEvent_t start;
+  cudaEvent_t stop;
+  ASSERT_EQ(cudaEventCreate(&start), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&stop), cudaSuccess);
+  float milliseconds = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, stop), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventRecord(start, stream), cudaSuccess);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(cudaEventRecord(stop, stream), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(stop), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, stop), cudaSuccess);
+  EXPECT_GE(milliseconds, 5.0f);
+  EXPECT_EQ(cudaEventDestroy(start), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(start), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventDestroy(stop), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+}
+
+}  // namespace

@@ -1,0 +1,269 @@
+#include "common/reference/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "common/reference/linear_attention.hpp"
+#include "common/reference/wkv.hpp"
+#include "common/reference/yardstick.hpp"
+
+namespace ladder::reference {
+namespace {
+
+// Names the axes of an array's elements: {"b", "t", "h", "i"}.
+struct Layout {
+  std::string array;
+  std::vector<std::string> axes;
+  std::vector<std::int64_t> sizes;
+
+  std::int64_t row() const { return sizes.back(); }
+
+  std::vector<std::int64_t> index(std::int64_t element) const {
+    std::vector<std::int64_t> result(sizes.size());
+    for (std::size_t axis = sizes.size(); axis-- > 0;) {
+      result[axis] = element % sizes[axis];
+      element /= sizes[axis];
+    }
+    return result;
+  }
+
+  std::string position(std::int64_t element) const {
+    std::string text;
+    const auto at = index(element);
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      text += (axis ? ", " : "") + axes[axis] + "=" + std::to_string(at[axis]);
+    }
+    return array + "(" + text + ")";
+  }
+};
+
+double limit(double yardstick) {
+  return 2 * yardstick + kFewUlp;
+}
+
+bool within_limit(const RelativeError& error, const RelativeError& yardstick) {
+  return error.finite && !(error.whole > limit(yardstick.whole)) &&
+         !(error.worst_row > limit(yardstick.worst_row));
+}
+
+// Which elements are bad, as a reader can use it: the first one, and whether they fill an axis or only its tail.
+std::string where(const Layout& layout, const std::vector<float>& result,
+                  const std::vector<double>& truth, double row_limit) {
+  double square = 0;
+  for (double value : truth)
+    square += value * value;
+  const double rms = std::sqrt(square / truth.size());
+  std::vector<std::int64_t> bad;
+  std::int64_t unwritten = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    unwritten += std::isnan(result[i]);
+    const double size = std::max(std::abs(truth[i]), rms);
+    if (!(std::abs(result[i] - truth[i]) <= 8 * row_limit * size)) bad.push_back(i);
+  }
+  std::ostringstream text;
+  if (unwritten > 0) {
+    text << "some elements were never written, or are NaN: " << unwritten << " of " << truth.size()
+         << "\n";
+  }
+  if (bad.empty()) return text.str();
+  text.precision(9);
+  text << "first bad element: " << layout.position(bad[0]) << " is " << result[bad[0]]
+       << ", should be " << truth[bad[0]] << "; " << bad.size() << " of " << truth.size()
+       << " are bad\n";
+  for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
+    std::vector<bool> seen(layout.sizes[axis], false);
+    for (std::int64_t element : bad)
+      seen[layout.index(element)[axis]] = true;
+    const auto first = std::find(seen.begin(), seen.end(), true) - seen.begin();
+    const bool to_the_end = std::find(seen.begin() + first, seen.end(), false) == seen.end();
+    if (first > 0 && to_the_end) {
+      const bool columns = axis + 1 == layout.axes.size();
+      text << (columns ? "the last columns are wrong: " : "right at first, then wrong: ")
+           << layout.axes[axis] << " from " << first << " to " << layout.sizes[axis] - 1 << "\n";
+    }
+  }
+  return text.str();
+}
+
+// The outcome for one array. `explain` is asked for the misconception only when the array is wrong.
+Verdict judge_array(const Layout& layout, const std::vector<float>& result,
+                    const std::vector<double>& truth, const std::vector<float>& yardstick,
+                    const std::function<std::string()>& explain) {
+  Verdict verdict;
+  if (result.size() != truth.size()) {
+    verdict.message = "WRONG RESULT: " + layout.array + " has " + std::to_string(result.size()) +
+                      " elements, should have " + std::to_string(truth.size());
+    return verdict;
+  }
+  verdict.right = true;
+  if (truth.empty()) return verdict;
+  verdict.error = relative_error(result, truth, layout.row());
+  verdict.yardstick = relative_error(yardstick, truth, layout.row());
+  if (within_limit(verdict.error, verdict.yardstick)) return verdict;
+  verdict.right = false;
+  const double row_limit = limit(verdict.yardstick.worst_row);
+  std::ostringstream text;
+  text << "WRONG RESULT in " << layout.array << "\n";
+  if (verdict.error.finite) {
+    text << "relative error " << verdict.error.whole << " (limit " << limit(verdict.yardstick.whole)
+         << "), worst row " << verdict.error.worst_row << " (limit " << row_limit << ") at "
+         << layout.position(verdict.error.worst_row_index * layout.row()) << "\n";
+  }
+  text << where(layout, result, truth, row_limit) << explain();
+  verdict.message = text.str();
+  return verdict;
+}
+
+bool roughly_equal(const std::vector<float>& result, const std::vector<double>& other,
+                   std::int64_t row) {
+  const RelativeError error = relative_error(result, other, row);
+  return error.finite && error.whole < 1e-4;
+}
+
+// The answer somebody gets who applies the decay before reading the state: the state part of the output sees one decay more,
+// the bonus part does not. Both parts are WKV problems of their own.
+WkvResult decay_before_read(WkvProblem problem) {
+  const WkvArgs args = problem.args();
+  WkvProblem bonus_only = problem;
+  bonus_only.initial_state = {};
+  std::fill(bonus_only.log_w.data.begin(), bonus_only.log_w.data.end(),
+            -std::numeric_limits<float>::infinity());
+  WkvResult bonus = wkv_recurrence(bonus_only);
+  // With total decay the state still holds the step before: take that part away again.
+  WkvProblem without_u = bonus_only;
+  std::fill(without_u.u.data.begin(), without_u.u.data.end(), 0.0f);
+  const WkvResult step_before = wkv_recurrence(without_u);
+  std::fill(problem.u.data.begin(), problem.u.data.end(), 0.0f);
+  for (std::int64_t b = 0; b < args.B; ++b) {
+    for (std::int64_t t = 0; t < args.T; ++t) {
+      const float* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T;
+      float* q = problem.q.data.data() + (b * args.T + t) * args.H * args.K;
+      for (std::int64_t i = 0; i < args.H * args.K; ++i)
+        q[i] *= std::exp(log_w[i]);
+    }
+  }
+  WkvResult result = wkv_recurrence(problem);
+  for (std::size_t i = 0; i < result.o.size(); ++i) {
+    result.o[i] += bonus.o[i] - step_before.o[i];
+  }
+  return result;
+}
+
+std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
+                          const WkvResult& truth) {
+  const WkvCase& c = problem.wkv_case;
+  const auto equals = [&](const WkvResult& other) {
+    return roughly_equal(outputs.o, other.o, c.V) && !roughly_equal(outputs.o, truth.o, c.V);
+  };
+  if (c.T == 0 || c.B == 0) return "";
+  WkvProblem changed = problem;
+  std::fill(changed.u.data.begin(), changed.u.data.end(), 0.0f);
+  if (equals(wkv_recurrence(changed))) {
+    return "equals the result with the bonus forgotten\n";
+  }
+  if (equals(decay_before_read(problem))) {
+    return "equals the result with the decay applied before the read\n";
+  }
+  if (c.K == c.V) {
+    changed = problem;
+    std::swap(changed.k.data, changed.v.data);
+    if (equals(wkv_recurrence(changed))) {
+      return "equals the result with k and v swapped\n";
+    }
+  }
+  if (c.initial_state) {
+    changed = problem;
+    changed.initial_state = {};
+    changed.wkv_case.initial_state = false;
+    if (equals(wkv_recurrence(changed))) {
+      return "equals the result with the initial state ignored\n";
+    }
+  }
+  changed = problem;
+  changed.wkv_case.reverse = !c.reverse;
+  if (equals(wkv_recurrence(changed))) {
+    return "equals the result with time running the other way\n";
+  }
+  changed = problem;
+  changed.wkv_case.scale = 1.0f;
+  if (equals(wkv_recurrence(changed))) {
+    return "equals the result with the scale forgotten\n";
+  }
+  // Reading the state one step late: step t sees the keys and values of step t - 2 and before.
+  changed = problem;
+  const std::int64_t step = c.H * c.V;
+  WkvResult late = truth;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    for (std::int64_t t = 1; t < c.T; ++t) {
+      const std::int64_t from = (b * c.T + (c.reverse ? c.T - t : t - 1)) * step;
+      const std::int64_t to = (b * c.T + (c.reverse ? c.T - 1 - t : t)) * step;
+      std::copy_n(truth.o.begin() + from, step, late.o.begin() + to);
+    }
+  }
+  bool is_late = c.T > 1;
+  for (std::int64_t b = 0; b < c.B && is_late; ++b) {
+    const std::int64_t begin = (b * c.T + (c.reverse ? 0 : 1)) * step;
+    const std::int64_t count = (c.T - 1) * step;
+    is_late = roughly_equal({outputs.o.begin() + begin, outputs.o.begin() + begin + count},
+                            {late.o.begin() + begin, late.o.begin() + begin + count}, c.V);
+  }
+  return is_late ? "equals the result one step late\n" : "";
+}
+
+std::string misconception(const LinearAttentionProblem& problem, const std::vector<float>& o) {
+  const LinearAttentionCase& c = problem.attention_case;
+  const auto equals = [&](const LinearAttentionProblem& changed) {
+    return roughly_equal(o, linear_attention_recurrence(changed), c.V);
+  };
+  LinearAttentionProblem changed = problem;
+  changed.attention_case.causal = !c.causal;
+  if (equals(changed)) {
+    return c.causal ? "equals the result without the causal mask\n"
+                    : "equals the result with a causal mask\n";
+  }
+  changed = problem;
+  changed.attention_case.normalize = !c.normalize;
+  if (equals(changed)) return "equals the result with the normaliser forgotten\n";
+  if (c.key_lengths) {
+    changed = problem;
+    changed.key_lengths = {};
+    changed.attention_case.key_lengths = false;
+    if (equals(changed)) return "equals the result with the key lengths ignored\n";
+  }
+  changed = problem;
+  changed.attention_case.feature_map = FeatureMap::kIdentity;
+  if (c.feature_map != FeatureMap::kIdentity && equals(changed)) {
+    return "equals the result with the feature map forgotten\n";
+  }
+  return "";
+}
+
+}  // namespace
+
+Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs) {
+  const WkvCase& c = problem.wkv_case;
+  const auto truth = wkv_recurrence(problem);
+  const auto yardstick = wkv_plain_fp32(problem);
+  const auto explain = [&] { return misconception(problem, outputs, truth); };
+  const Layout o{"o", {"b", "t", "h", "i"}, {c.B, c.T, c.H, c.V}};
+  Verdict verdict = judge_array(o, outputs.o, truth.o, yardstick.o, explain);
+  if (!verdict.right || !c.final_state) return verdict;
+  const Layout state{"final_state", {"b", "h", "j", "i"}, {c.B, c.H, c.K, c.V}};
+  const Verdict state_verdict = judge_array(state, outputs.final_state, truth.final_state,
+                                            yardstick.final_state, [] { return std::string(); });
+  return state_verdict.right ? verdict : state_verdict;
+}
+
+Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o) {
+  const LinearAttentionCase& c = problem.attention_case;
+  const Layout layout{"o", {"b", "t", "h", "i"}, {c.B, c.T_q, c.H, c.V}};
+  return judge_array(layout, o, linear_attention_recurrence(problem),
+                     linear_attention_plain_fp32(problem),
+                     [&] { return misconception(problem, o); });
+}
+
+}  // namespace ladder::reference

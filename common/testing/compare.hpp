@@ -1,0 +1,17 @@
+// The judge's verdict as a GoogleTest assertion: EXPECT_TRUE(is_right(problem, outputs)).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "common/reference/judge.hpp"
+
+namespace ladder::testing {
+
+template <typename Problem, typename Outputs>
+::testing::AssertionResult is_right(const Problem& problem, const Outputs& outputs) {
+  const reference::Verdict verdict = reference::judge(problem, outputs);
+  return verdict.right ? ::testing::AssertionSuccess()
+                       : ::testing::AssertionFailure() << verdict.message;
+}
+
+}  // namespace ladder::testing

@@ -1,0 +1,282 @@
+// The tester is tested: wrong answers that must be refused, with the right diagnosis.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "common/core/decay.hpp"
+#include "common/core/error_metrics.hpp"
+#include "common/core/errors.hpp"
+#include "common/reference/linear_attention.hpp"
+#include "common/reference/wkv.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/pairwise.hpp"
+#include "common/testing/suite.hpp"
+
+namespace ladder::testing {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+const WkvCase kCase{.B = 2,
+                    .T = 37,
+                    .H = 3,
+                    .K = 16,
+                    .V = 16,
+                    .initial_state = true,
+                    .final_state = true,
+                    .scale = 0.5f};
+
+WkvOutputs rounded(const reference::WkvResult& result) {
+  return {{result.o.begin(), result.o.end()},
+          {result.final_state.begin(), result.final_state.end()}};
+}
+
+WkvOutputs right_answer(const WkvProblem& problem) {
+  return rounded(reference::wkv_recurrence(problem));
+}
+
+std::string verdict(const WkvProblem& problem, const WkvOutputs& outputs) {
+  const auto result = is_right(problem, outputs);
+  return result ? "right" : result.message();
+}
+
+void expect_refused(const std::string& words, const std::function<void(WkvOutputs&)>& spoil) {
+  const WkvProblem problem = make_problem(kCase);
+  WkvOutputs outputs = right_answer(problem);
+  spoil(outputs);
+  EXPECT_NE(verdict(problem, outputs).find(words), std::string::npos) << verdict(problem, outputs);
+}
+
+// `change` makes the problem somebody with the misconception solves; its right answer is their wrong one.
+void expect_diagnosis(const std::string& words, const std::function<void(WkvProblem&)>& change) {
+  const WkvProblem problem = make_problem(kCase);
+  WkvProblem changed = problem;
+  change(changed);
+  WkvOutputs outputs = right_answer(changed);
+  const std::string message = verdict(problem, outputs);
+  EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
+  EXPECT_NE(message.find(words), std::string::npos) << message;
+}
+
+TEST(IsRight, AcceptsTheRightAnswer) {
+  for (const WkvCase& c : wkv_cases({})) {
+    const WkvProblem problem = make_problem(c);
+    EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
+  }
+}
+
+TEST(IsRight, RefusesNan) {
+  expect_refused("never written, or are NaN: 1 of", [](WkvOutputs& x) { x.o[100] = kNan; });
+}
+
+TEST(IsRight, RefusesInfinity) {
+  expect_refused("WRONG RESULT",
+                 [](WkvOutputs& x) { x.o[7] = std::numeric_limits<float>::infinity(); });
+}
+
+TEST(IsRight, RefusesUnwrittenOutput) {
+  expect_refused("never written", [](WkvOutputs& x) { x.o.assign(x.o.size(), kNan); });
+}
+
+TEST(IsRight, RefusesZeros) {
+  expect_refused("first bad element: o(b=0, t=0, h=0, i=0)",
+                 [](WkvOutputs& x) { x.o.assign(x.o.size(), 0.0f); });
+}
+
+TEST(IsRight, RefusesOneRowOfZeros) {
+  expect_refused("at o(b=0, t=1, h=2, i=0)",
+                 [](WkvOutputs& x) { std::fill_n(x.o.begin() + 5 * 16, 16, 0.0f); });
+}
+
+TEST(IsRight, RefusesOneElementThatIsOffByAThousandth) {
+  expect_refused("WRONG RESULT", [](WkvOutputs& x) { x.o[100] *= 1.001f; });
+}
+
+TEST(IsRight, RefusesAWrongFinalState) {
+  expect_refused("final_state", [](WkvOutputs& x) { x.final_state[3] += 1.0f; });
+}
+
+TEST(IsRight, RefusesAWrongSize) {
+  expect_refused("elements", [](WkvOutputs& x) { x.o.pop_back(); });
+}
+
+TEST(IsRight, RefusesLowPrecision) {
+  expect_refused("WRONG RESULT", [](WkvOutputs& x) {
+    for (float& value : x.o)
+      value = std::nearbyint(value * 4096.0f) / 4096.0f;
+  });
+}
+
+TEST(IsRight, NamesTheLastColumns) {
+  expect_refused("the last columns are wrong: i from 12 to 15", [](WkvOutputs& x) {
+    for (std::size_t n = 0; n < x.o.size(); ++n) {
+      if (n % 16 >= 12) x.o[n] = 0.0f;
+    }
+  });
+}
+
+TEST(Diagnosis, BonusForgotten) {
+  expect_diagnosis("the bonus forgotten",
+                   [](WkvProblem& p) { std::fill(p.u.data.begin(), p.u.data.end(), 0.0f); });
+}
+
+TEST(Diagnosis, KAndVSwapped) {
+  expect_diagnosis("k and v swapped", [](WkvProblem& p) { std::swap(p.k.data, p.v.data); });
+}
+
+TEST(Diagnosis, InitialStateIgnored) {
+  expect_diagnosis("the initial state ignored", [](WkvProblem& p) {
+    std::fill(p.initial_state.data.begin(), p.initial_state.data.end(), 0.0f);
+  });
+}
+
+TEST(Diagnosis, TimeReversed) {
+  expect_diagnosis("time running the other way", [](WkvProblem& p) { p.wkv_case.reverse = true; });
+}
+
+TEST(Diagnosis, ScaleForgotten) {
+  expect_diagnosis("the scale forgotten", [](WkvProblem& p) { p.wkv_case.scale = 1.0f; });
+}
+
+TEST(Diagnosis, DecayBeforeRead) {
+  WkvProblem problem = make_problem(kCase);
+  // o_t = scale * q_t (w_t S_{t-1} + u k_t v_t), written out
+  const WkvCase& c = problem.wkv_case;
+  WkvOutputs outputs = right_answer(problem);
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    for (std::int64_t h = 0; h < c.H; ++h) {
+      for (std::int64_t i = 0; i < c.V; ++i) {
+        for (std::int64_t t = 0; t < c.T; ++t)
+          outputs.o[((b * c.T + t) * c.H + h) * c.V + i] = 0;
+        for (std::int64_t j = 0; j < c.K; ++j) {
+          double state = problem.initial_state.data[((b * c.H + h) * c.K + j) * c.V + i];
+          for (std::int64_t t = 0; t < c.T; ++t) {
+            const std::int64_t token = (b * c.T + t) * c.H + h;
+            const double kv =
+                double(problem.k.data[token * c.K + j]) * problem.v.data[token * c.V + i];
+            state *= std::exp(problem.log_w.data[token * c.K + j]);
+            outputs.o[token * c.V + i] +=
+                static_cast<float>(c.scale * problem.q.data[token * c.K + j] *
+                                   (state + problem.u.data[h * c.K + j] * kv));
+            state += kv;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_NE(verdict(problem, outputs).find("the decay applied before the read"), std::string::npos)
+      << verdict(problem, outputs);
+}
+
+TEST(Diagnosis, OneStepLate) {
+  const WkvProblem problem = make_problem(kCase);
+  WkvOutputs outputs = right_answer(problem);
+  const std::size_t step = kCase.H * kCase.V;
+  outputs.o.insert(outputs.o.begin(), step, 0.0f);
+  for (std::int64_t b = 0; b < kCase.B; ++b) {
+    std::fill_n(outputs.o.begin() + b * kCase.T * step, step, 0.0f);
+  }
+  outputs.o.resize(kCase.B * kCase.T * step);
+  EXPECT_NE(verdict(problem, outputs).find("one step late"), std::string::npos)
+      << verdict(problem, outputs);
+}
+
+TEST(Diagnosis, LinearAttentionMisconceptions) {
+  const LinearAttentionCase c{
+      .B = 2, .T_q = 20, .T_k = 20, .H = 3, .K = 8, .V = 8, .key_lengths = true};
+  const LinearAttentionProblem problem = make_problem(c);
+  const auto message = [&](const std::function<void(LinearAttentionProblem&)>& change) {
+    LinearAttentionProblem changed = problem;
+    change(changed);
+    const auto o = reference::linear_attention_recurrence(changed);
+    const auto result = is_right(problem, std::vector<float>(o.begin(), o.end()));
+    return result ? std::string("right") : std::string(result.message());
+  };
+  const auto expect = [&](const std::string& words, const std::string& text) {
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+  };
+  EXPECT_EQ(message([](LinearAttentionProblem&) {}), "right");
+  expect("without the causal mask", message([](auto& p) { p.attention_case.causal = false; }));
+  expect("normaliser forgotten", message([](auto& p) { p.attention_case.normalize = false; }));
+  expect("key lengths ignored", message([](auto& p) {
+           p.key_lengths = {};
+           p.attention_case.key_lengths = false;
+         }));
+}
+
+TEST(OnDevice, NoticesWritesOutsideTheOutput) {
+  const WkvProblem problem = make_problem(kCase);
+  Implementation behind{.name = "behind",
+                        .wkv = [](const WkvArgs& a) { a.o[a.B * a.T * a.H * a.V] = 0.0f; }};
+  Implementation before{.name = "before", .wkv = [](const WkvArgs& a) { a.o[-1] = 0.0f; }};
+  Implementation over{.name = "over",
+                      .wkv = [](const WkvArgs& a) { const_cast<float*>(a.q)[0] = 3.0f; }};
+  EXPECT_THROW(run(behind, problem), WroteElsewhere);
+  EXPECT_THROW(run(before, problem), WroteElsewhere);
+  EXPECT_THROW(run(over, problem), WroteElsewhere);
+}
+
+TEST(OnDevice, PoisonsOutputs) {
+  const Implementation lazy{.name = "lazy", .wkv = [](const WkvArgs&) {}};
+  for (float value : run(lazy, make_problem(kCase)).o)
+    EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(Pairwise, CoversEveryPair) {
+  const std::vector<std::size_t> levels = {10, 6, 6, 5, 2, 2, 1, 3};
+  const auto rows = pairwise_rows(levels);
+  EXPECT_LT(rows.size(), 90u);
+  EXPECT_GE(rows.size(), 60u);
+  for (std::size_t f = 0; f < levels.size(); ++f) {
+    for (std::size_t g = f + 1; g < levels.size(); ++g) {
+      std::set<std::pair<std::size_t, std::size_t>> pairs;
+      for (const auto& row : rows)
+        pairs.insert({row[f], row[g]});
+      EXPECT_EQ(pairs.size(), levels[f] * levels[g]) << f << " with " << g;
+    }
+  }
+  EXPECT_EQ(all_rows({2, 3, 4}).size(), 24u);
+}
+
+TEST(Error, AppliesAFloorToRows) {
+  // The second row's truth is nearly zero: an error of 1e-6 there is small against the tensor, not against the row.
+  const RelativeError error = relative_error({1, 1, 1e-6f, 0}, {1, 1, 0, 0}, 2);
+  EXPECT_NEAR(error.worst_row, 1e-6 / (kRowFloor * 1.0), 1e-8);
+  EXPECT_EQ(error.worst_row_index, 1);
+}
+
+TEST(Input, PositiveLogDecayIsRefused) {
+  const float good[] = {0.0f, -1.0f, -std::numeric_limits<float>::infinity()};
+  EXPECT_NO_THROW(check_log_w(good, 3));
+  for (float bad : {1e-7f, kNan}) {
+    const float values[] = {0.0f, bad};
+    try {
+      check_log_w(values, 2);
+      ADD_FAILURE() << bad << " was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("log_w[1]"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Input, DecayParametrisations) {
+  EXPECT_FLOAT_EQ(log_decay_from_rwkv(0.0f), -1.0f);
+  EXPECT_FLOAT_EQ(log_decay_from_gla_gate(0.0f), std::log(0.5f) / 16.0f);
+  EXPECT_FLOAT_EQ(log_decay_from_gla_gate(-200.0f), -200.0f / 16.0f);
+  EXPECT_LE(log_decay_from_gla_gate(200.0f), 0.0f);
+  EXPECT_TRUE(std::isfinite(log_decay_from_gla_gate(-3e38f)));
+}
+
+TEST(Input, UnknownNamesAreListed) {
+  try {
+    find_implementation("nonsense");
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("nonsense"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ladder::testing
