@@ -7,6 +7,8 @@
 #
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used.
 
+set(LADDER_SKIP_LOG ${PROJECT_BINARY_DIR}/skipped_tests.txt)  # tests that skip themselves note it here
+
 set_property(GLOBAL PROPERTY ladder_chapter_objects_cpu "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_emulated "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_cuda "")
@@ -70,7 +72,8 @@ function(add_chapter folder)
     add_kernel_objects(${chapter}${suffix} ${back_end} ${kernels})
     set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${chapter}${suffix})
     add_kernel_tests(${chapter}${suffix}_tests ${chapter}${suffix} ${back_end} ${tests})
-    gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST)
+    gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST
+                         PROPERTIES ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
 
     foreach(exercise IN LISTS exercises)
       # exercise -> the idea `kernel` with test.cpp, X_exercise -> the idea X with X_test.cpp
@@ -97,7 +100,8 @@ endfunction()
 # Stands for a chapter's CUDA tests where they are not built, so that they are seen to be skipped.
 function(add_missing_gpu_test chapter)
   add_test(NAME ${chapter}.cuda
-           COMMAND ${CMAKE_COMMAND} -D "REASON=${LADDER_NO_CUDA_REASON}" -P ${PROJECT_SOURCE_DIR}/cmake/MissingGpu.cmake)
+           COMMAND ${CMAKE_COMMAND} -D TEST=${chapter}.cuda -D "REASON=${LADDER_NO_CUDA_REASON}"
+                   -D SKIP_LOG=${LADDER_SKIP_LOG} -P ${PROJECT_SOURCE_DIR}/cmake/MissingGpu.cmake)
   set_tests_properties(${chapter}.cuda PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
 endfunction()
 
@@ -120,8 +124,13 @@ function(add_ladder_program)
   endif()
 endfunction()
 
-# CTest gives neither the number of skipped tests nor the reason: a hook after the tests prints both.
+# CTest gives neither the number of skipped tests nor the reason: hooks around the tests do.
 function(report_skips_after_tests)
-  file(WRITE ${PROJECT_BINARY_DIR}/CTestCustom.cmake
-       "set(CTEST_CUSTOM_POST_TEST \"${CMAKE_COMMAND} -D LOG=${PROJECT_BINARY_DIR}/Testing/Temporary/LastTest.log -P ${PROJECT_SOURCE_DIR}/cmake/ReportSkips.cmake\")\n")
+  foreach(hook before:PRE after:POST)
+    string(REGEX REPLACE ":.*" "" step ${hook})
+    string(REGEX REPLACE ".*:" "" when ${hook})
+    string(APPEND hooks "set(CTEST_CUSTOM_${when}_TEST \"${CMAKE_COMMAND} -D STEP=${step} -D SKIP_LOG=${LADDER_SKIP_LOG} "
+                        "-P ${PROJECT_SOURCE_DIR}/cmake/ReportSkips.cmake\")\n")
+  endforeach()
+  file(WRITE ${PROJECT_BINARY_DIR}/CTestCustom.cmake "${hooks}")
 endfunction()

@@ -22,8 +22,16 @@ use_library(fmt fmt::fmt URL https://github.com/fmtlib/fmt/archive/refs/tags/10.
 use_library(nlohmann_json nlohmann_json::nlohmann_json
             URL https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz)
 use_library(CLI11 CLI11::CLI11 URL https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.1.tar.gz)
-use_library(Eigen3 Eigen3::Eigen
-            URL https://gitlab.com/libeigen/eigen/-/archive/3.4.0/eigen-3.4.0.tar.gz)
+
+find_package(Eigen3 QUIET)
+if(NOT TARGET Eigen3::Eigen)
+  message(STATUS "Eigen3 is not installed: fetching it")
+  # Headers are all that is needed: a SOURCE_SUBDIR that does not exist keeps Eigen's own CMake files out.
+  FetchContent_Declare(Eigen3 URL https://gitlab.com/libeigen/eigen/-/archive/3.4.0/eigen-3.4.0.tar.gz SOURCE_SUBDIR none)
+  FetchContent_MakeAvailable(Eigen3)
+  add_library(Eigen3::Eigen INTERFACE IMPORTED)
+  target_include_directories(Eigen3::Eigen INTERFACE ${eigen3_SOURCE_DIR})
+endif()
 
 # Only the context library is needed: looked for directly, because Boost's own package files differ between versions.
 find_path(BOOST_CONTEXT_INCLUDE boost/context/detail/fcontext.hpp)

@@ -19,6 +19,9 @@ namespace {
 // Rotating over more copies than this only costs memory.
 constexpr std::size_t kMostCopies = 32;
 
+// A sample that takes this long, in seconds, has walked through the caches often enough.
+constexpr double kMostSampleSeconds = 0.3;
+
 // How far past the cache the rotated data must reach.
 constexpr double kCacheMultiple = 3.0;
 
@@ -71,14 +74,9 @@ std::vector<Implementation> chosen(const ClimbOptions& options) {
 template <typename OnDevice, typename Problem, typename Launch>
 void check_and_time(Row& row, Device& device, const Problem& problem, double bytes,
                     const Launch& launch) {
-  std::size_t copies = 1;
-  if (bytes < kCacheMultiple * device.cache_bytes()) {
-    copies = std::min(kMostCopies,
-                      static_cast<std::size_t>(kCacheMultiple * device.cache_bytes() / bytes) + 1);
-  }
   std::vector<std::unique_ptr<OnDevice>> data;
   data.push_back(std::make_unique<OnDevice>(device, problem));
-  launch(data[0]->args());
+  const double once = device.time([&] { launch(data[0]->args()); });
   device.synchronize();
   const reference::Verdict verdict = reference::judge(problem, data[0]->download());
   row.right = verdict.right;
@@ -86,6 +84,10 @@ void check_and_time(Row& row, Device& device, const Problem& problem, double byt
   row.error = verdict.error.whole;
   row.yardstick_error = verdict.yardstick.whole;
   if (!verdict.right) return;
+  const double wanted =
+      std::min(kCacheMultiple * device.cache_bytes() / bytes, kMostSampleSeconds / once);
+  const std::size_t copies =
+      std::clamp<std::size_t>(static_cast<std::size_t>(wanted) + 1, 1, kMostCopies);
   while (data.size() < copies)
     data.push_back(std::make_unique<OnDevice>(device, problem));
   std::vector<std::function<void()>> calls;
@@ -203,6 +205,9 @@ nlohmann::json to_json(const Climb& climb) {
 void add_recorded(Climb& climb, const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) return;
   const nlohmann::json mine = to_json(climb);
+  const auto text = [](const nlohmann::json& json, const char* key) {
+    return json.value(key, std::string());
+  };
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
@@ -210,17 +215,18 @@ void add_recorded(Climb& climb, const std::string& folder) {
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
     const nlohmann::json run = nlohmann::json::parse(std::ifstream(file), nullptr, false);
-    if (run.is_discarded() || run.value("schema", "") != mine["schema"] ||
-        run["operator"] != mine["operator"] || run["shape"] != mine["shape"]) {
+    if (!run.is_object() || text(run, "schema") != text(mine, "schema") ||
+        text(run, "operator") != text(mine, "operator") ||
+        run.at("shape").dump() != mine.at("shape").dump()) {
       continue;
     }
     for (Row& row : climb.rows) {
       if (row.back_end != "emulator") continue;
-      for (const auto& recorded : run["rows"]) {
-        if (recorded["implementation"] == row.implementation && recorded["back_end"] == "cuda" &&
-            recorded["right"] == true) {
-          row.recorded_seconds = recorded["seconds"];
-          row.recorded_device = recorded["device"];
+      for (const auto& recorded : run.at("rows")) {
+        if (text(recorded, "implementation") == row.implementation &&
+            text(recorded, "back_end") == "cuda" && recorded.value("right", false)) {
+          row.recorded_seconds = recorded.at("seconds").get<double>();
+          row.recorded_device = text(recorded, "device");
         }
       }
     }
