@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -22,6 +23,15 @@ constexpr int kUsage = 2;
 
 void show_progress(const std::string& what) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
+}
+
+// Looked at before the long work, without touching the file.
+bool can_be_written(const std::filesystem::path& path) {
+  if (std::filesystem::exists(path)) {
+    return std::filesystem::is_regular_file(path) && access(path.c_str(), W_OK) == 0;
+  }
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  return std::filesystem::is_directory(folder) && access(folder.c_str(), W_OK) == 0;
 }
 
 std::string today() {
@@ -63,13 +73,9 @@ int main(int argc, char** argv) try {
   }
   options.rungs_only = !all;
 
-  std::ofstream json_file;
-  if (!json_path.empty()) {
-    json_file.open(json_path);
-    if (!json_file) {
-      fmt::print(stderr, "--json is '{}'; allowed: a path that can be written\n", json_path);
-      return kUsage;
-    }
+  if (!json_path.empty() && !can_be_written(json_path)) {
+    fmt::print(stderr, "--json is '{}'; allowed: a path that can be written\n", json_path);
+    return kUsage;
   }
   Climb result = climb(options, show_progress);
   add_recorded(result, recorded);
@@ -80,10 +86,12 @@ int main(int argc, char** argv) try {
     fmt::print("\n{}", to_table(fits));
     json["growth"] = to_json(fits);
   }
-  if (json_file.is_open()) {
+  if (!json_path.empty()) {
     json["date"] = today();
     json["conditions"] = conditions;
-    json_file << json.dump(2) << "\n";
+    std::ofstream file(json_path);
+    file << json.dump(2) << "\n";
+    if (!file.flush()) throw std::runtime_error("could not write " + json_path);
     fmt::print("written: {}\n", json_path);
   }
   return result.all_right() ? 0 : kWrongResult;
