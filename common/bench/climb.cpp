@@ -1,6 +1,7 @@
 #include "common/bench/climb.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
