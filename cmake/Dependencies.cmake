@@ -1,6 +1,9 @@
 # Libraries: from the system where it has them (Debian and Ubuntu packages), otherwise fetched at configure time.
 include(FetchContent)
 set(FETCHCONTENT_QUIET OFF)
+if(POLICY CMP0135)
+  cmake_policy(SET CMP0135 NEW)  # unpacked files carry the time of unpacking, so that a new version is rebuilt
+endif()
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <limits>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -73,10 +73,18 @@ std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
 
 // Two rows may differ only in options that the case does not have; one case is enough then.
 template <typename Case>
-void add_new(std::vector<Case>& cases, const Case& c) {
-  const auto same = [&](const Case& other) { return name_of(other) == name_of(c); };
-  if (std::none_of(cases.begin(), cases.end(), same)) cases.push_back(c);
-}
+class CaseList {
+ public:
+  void add(Case c) {
+    c.seed = static_cast<std::uint32_t>(cases_.size() + 1);
+    if (names_.insert(name_of(c)).second) cases_.push_back(c);
+  }
+  std::vector<Case> take() { return std::move(cases_); }
+
+ private:
+  std::vector<Case> cases_;
+  std::set<std::string> names_;
+};
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
@@ -217,7 +225,8 @@ bool device_is_missing(const Implementation& implementation) {
 
 std::vector<WkvCase> wkv_cases(const WkvSupport& support) {
   const std::int64_t wide = support.square_heads_only ? 64 : 100;
-  std::vector<WkvCase> cases = {{.B = 2, .T = 37, .H = 3, .K = 64, .V = wide}};
+  CaseList<WkvCase> cases;
+  cases.add({.B = 2, .T = 37, .H = 3, .K = 64, .V = wide});
   const std::vector<Decay> decays = {Decay::kMild, Decay::kNone, Decay::kStrong, Decay::kTotal,
                                      Decay::kStrongToken};
   const std::vector<float> magnitudes = {1.0f, 1e8f, 1e-8f};
@@ -237,10 +246,9 @@ std::vector<WkvCase> wkv_cases(const WkvSupport& support) {
     c.reverse = row[6] == 1;
     c.scale = row[7] == 1 ? 0.125f : 1.0f;
     c.magnitude = magnitudes[row[8]];
-    c.seed = static_cast<std::uint32_t>(cases.size() + 1);
-    add_new(cases, c);
+    cases.add(c);
   }
-  return cases;
+  return cases.take();
 }
 
 bool register_wkv_suite(const std::string& implementation, const WkvSupport& support) {
@@ -278,8 +286,15 @@ bool register_wkv_suite(const std::string& implementation, const WkvSupport& sup
 
 std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSupport& support) {
   const bool plain = support.causal_dot_product_only;
-  std::vector<LinearAttentionCase> cases = {
-      {.B = 2, .T_q = 37, .T_k = 37, .H = 3, .K = 64, .V = 100}};
+  CaseList<LinearAttentionCase> cases;
+  cases.add({.B = 2,
+             .T_q = 37,
+             .T_k = 37,
+             .H = 3,
+             .K = 64,
+             .V = 100,
+             .feature_map = plain ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne,
+             .normalize = !plain});
   const std::vector<float> magnitudes = {1.0f, 1e8f, 1e-8f};
   const std::size_t options = plain ? 1 : 2;
   const auto rows =
@@ -297,14 +312,9 @@ std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSup
     c.feature_map = row[6] == 1 || c.normalize ? FeatureMap::kEluPlusOne : FeatureMap::kIdentity;
     c.key_lengths = row[7] == 1;
     c.magnitude = magnitudes[row[8]];
-    c.seed = static_cast<std::uint32_t>(cases.size() + 1);
-    add_new(cases, c);
+    cases.add(c);
   }
-  if (plain) {
-    cases[0].normalize = false;
-    cases[0].feature_map = FeatureMap::kIdentity;
-  }
-  return cases;
+  return cases.take();
 }
 
 bool register_linear_attention_suite(const std::string& implementation,
