@@ -36,13 +36,6 @@ void* GuardedArray::pointer() const {
   return base_ == nullptr ? nullptr : base_ + kGuardBytes;
 }
 
-void GuardedArray::fill_with_nan() {
-  for (std::size_t at = kGuardBytes; at + kGuardBytes < uploaded_.size(); at += sizeof(float)) {
-    std::memcpy(uploaded_.data() + at, &kNan, sizeof(float));
-  }
-  if (base_ != nullptr) device_.upload(base_, uploaded_.data(), uploaded_.size());
-}
-
 std::vector<unsigned char> GuardedArray::download_all() const {
   std::vector<unsigned char> now(uploaded_.size());
   if (base_ != nullptr) device_.download(now.data(), base_, now.size());
@@ -98,11 +91,6 @@ WkvOnDevice::WkvOnDevice(Device& device, const WkvProblem& p)
   args_.final_state = static_cast<float*>(final_state_.pointer());
 }
 
-void WkvOnDevice::poison_outputs() {
-  o_.fill_with_nan();
-  final_state_.fill_with_nan();
-}
-
 WkvOutputs WkvOnDevice::download() const {
   for (const GuardedArray* input : {&q_, &k_, &v_, &log_w_, &u_, &initial_state_}) {
     input->check_unchanged();
@@ -129,10 +117,6 @@ LinearAttentionOnDevice::LinearAttentionOnDevice(Device& device, const LinearAtt
   args_.v = static_cast<const float*>(v_.pointer());
   args_.key_lengths = static_cast<const std::int64_t*>(key_lengths_.pointer());
   args_.o = static_cast<float*>(o_.pointer());
-}
-
-void LinearAttentionOnDevice::poison_outputs() {
-  o_.fill_with_nan();
 }
 
 std::vector<float> LinearAttentionOnDevice::download() const {

@@ -31,7 +31,6 @@ class GuardedArray {
   GuardedArray& operator=(const GuardedArray&) = delete;
 
   void* pointer() const;
-  void fill_with_nan();
   void download(void* to_host) const;
   void check_guards() const;     // throws WroteElsewhere
   void check_unchanged() const;  // guards, and that the contents are what was uploaded
@@ -54,7 +53,6 @@ class WkvOnDevice {
  public:
   WkvOnDevice(Device& device, const WkvProblem& problem);
   const WkvArgs& args() const { return args_; }
-  void poison_outputs();
   WkvOutputs download() const;  // throws WroteElsewhere
 
  private:
@@ -68,7 +66,6 @@ class LinearAttentionOnDevice {
  public:
   LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& problem);
   const LinearAttentionArgs& args() const { return args_; }
-  void poison_outputs();
   std::vector<float> download() const;  // (B, T_q, H, V); throws WroteElsewhere
 
  private:
