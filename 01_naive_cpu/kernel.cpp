@@ -1,4 +1,4 @@
-// Chapter 01: WKV as five nested loops.
+// 01 naive_cpu: WKV as five nested loops.
 // Change: none, this is the first rung: the two lines of the formula, one multiplication after the other.
 // Why:    the slow version whose correctness can be seen by looking; every later rung must agree with it.
 // Needs:  a C++20 compiler. Any B, T, H, K and V, initial and final state, both directions of time.

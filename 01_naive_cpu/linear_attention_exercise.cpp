@@ -1,4 +1,4 @@
-// Chapter 01: linear attention, as a running state and as a score matrix.
+// 01 naive_cpu: linear attention, as a running state and as a score matrix.
 // Change: none, this is the first rung of the second operator.
 // Why:    the same sum in two orders: (phi(q) phi(K)^T) V costs T_q * T_k, phi(q) (phi(K)^T V) costs T_q + T_k.
 // Needs:  a C++20 compiler. Any sizes, both feature maps, key lengths, T_q != T_k.

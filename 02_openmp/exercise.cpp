@@ -1,4 +1,4 @@
-// Chapter 02: WKV on all cores and all SIMD lanes.
+// 02 openmp: WKV on all cores and all SIMD lanes.
 // Change: a tile of the state stays in registers for a tile of time steps; one exp per decay; threads over heads and columns.
 // Why:    chapter 01 spends its time in exp and in waiting for single floats, on one core of several.
 // Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.

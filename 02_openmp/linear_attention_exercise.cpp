@@ -1,4 +1,4 @@
-// Chapter 02: linear attention, from the classic loop to register tiles.
+// 02 openmp: linear attention, from the classic loop to register tiles.
 // Change: the two passes over the state per time step (vvt_dot, vm_dot) become one pass per tile of kSteps steps, in registers.
 // Why:    the classic loop loads and stores the whole state at every step; it waits for the cache, not for multiply-adds.
 // Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
