@@ -293,7 +293,8 @@ std::string to_table(const Climb& climb) {
     table += fmt::format(fmt::runtime(format), row.chapter, row.implementation, row.back_end, time,
                          spread, vs_last, vs_first, of_bound, fmt::format("{:.1e}", row.error));
   }
-  table += "\nEvery time stands behind a result that was first checked against float64.\n";
+  if (first > 0)
+    table += "\nEvery time stands behind a result that was first checked against float64.\n";
   for (const auto& [name, ceiling] : climb.ceilings) {
     if (ceiling.fma_per_second == 0) continue;
     table += fmt::format(

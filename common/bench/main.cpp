@@ -25,13 +25,12 @@ void show_progress(const std::string& what) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
 }
 
-// Looked at before the long work, without touching the file.
-bool can_be_written(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) {
-    return std::filesystem::is_regular_file(path) && access(path.c_str(), W_OK) == 0;
-  }
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  return std::filesystem::is_directory(folder) && access(folder.c_str(), W_OK) == 0;
+// Tried before the long work; leaves no file behind that was not there.
+bool can_be_written(const std::string& path) {
+  const bool existed = std::filesystem::exists(path);
+  const bool writable = std::ofstream(path, std::ios::app).good();
+  if (writable && !existed) std::filesystem::remove(path);
+  return writable;
 }
 
 std::string today() {
@@ -60,8 +59,10 @@ int main(int argc, char** argv) try {
   app.add_flag("--all", all, "Variants too, not only the rungs");
   app.add_flag("--growth", growth, "Also fit how the CPU implementations' time grows with T");
   app.add_option("--json", json_path, "Write the results there");
-  app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU");
-  app.add_option("--condition", conditions, "key value, kept in the JSON (commit, driver, ...)");
+  app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU")
+      ->group("");  // set by the script
+  app.add_option("--condition", conditions, "key value, kept in the JSON (commit, driver, ...)")
+      ->group("");
   try {
     app.parse(argc, argv);
     options.shape = parse_shape(shape);

@@ -1,6 +1,8 @@
 #include "common/core/registry.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iostream>
 #include <utility>
 
 #include "common/core/errors.hpp"
@@ -33,9 +35,11 @@ Implementation find_implementation(const std::string& name) {
 
 Registration::Registration(Implementation implementation) {
   for (const Implementation& other : registered()) {
-    if (other.name == implementation.name) {
-      throw std::logic_error("implementation '" + other.name + "' is registered twice");
-    }
+    if (other.name != implementation.name) continue;
+    // Before main, nobody would catch an exception.
+    std::cerr << "implementation '" << other.name << "' is registered twice: by " << other.chapter
+              << " and by " << implementation.chapter << "; give one of them another name\n";
+    std::exit(EXIT_FAILURE);
   }
   registered().push_back(std::move(implementation));
 }

@@ -160,6 +160,9 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
     return roughly_equal(outputs.o, other.o, c.V) && !roughly_equal(outputs.o, truth.o, c.V);
   };
   if (c.T == 0 || c.B == 0) return "";
+  if (std::all_of(outputs.o.begin(), outputs.o.end(), [](float x) { return x == 0; })) {
+    return "every element is zero\n";
+  }
   WkvProblem changed = problem;
   std::fill(changed.u.data.begin(), changed.u.data.end(), 0.0f);
   if (equals(wkv_recurrence(changed))) {

@@ -85,6 +85,10 @@ TEST(IsRight, RefusesZeros) {
                  [](WkvOutputs& x) { x.o.assign(x.o.size(), 0.0f); });
 }
 
+TEST(IsRight, NamesAnOutputOfZeros) {
+  expect_refused("every element is zero", [](WkvOutputs& x) { x.o.assign(x.o.size(), 0.0f); });
+}
+
 TEST(IsRight, RefusesOneRowOfZeros) {
   expect_refused("at o(b=0, t=1, h=2, i=0)",
                  [](WkvOutputs& x) { std::fill_n(x.o.begin() + 5 * 16, 16, 0.0f); });
