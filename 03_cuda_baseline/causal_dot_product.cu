@@ -6,7 +6,6 @@
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 

@@ -129,8 +129,8 @@ function(report_skips_after_tests)
   foreach(hook before:PRE after:POST)
     string(REGEX REPLACE ":.*" "" step ${hook})
     string(REGEX REPLACE ".*:" "" when ${hook})
-    string(APPEND hooks "set(CTEST_CUSTOM_${when}_TEST \"${CMAKE_COMMAND} -D STEP=${step} -D SKIP_LOG=${LADDER_SKIP_LOG} "
-                        "-P ${PROJECT_SOURCE_DIR}/cmake/ReportSkips.cmake\")\n")
+    string(APPEND hooks "set(CTEST_CUSTOM_${when}_TEST [==[\"${CMAKE_COMMAND}\" -D STEP=${step} "
+                        "-D \"SKIP_LOG=${LADDER_SKIP_LOG}\" -P \"${PROJECT_SOURCE_DIR}/cmake/ReportSkips.cmake\"]==])\n")
   endforeach()
   file(WRITE ${PROJECT_BINARY_DIR}/CTestCustom.cmake "${hooks}")
 endfunction()

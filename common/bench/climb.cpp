@@ -43,29 +43,30 @@ bool computes(const Implementation& implementation, const std::string& op) {
   return op == "wkv" ? implementation.wkv != nullptr : implementation.linear_attention != nullptr;
 }
 
+// Whether somebody who writes `wanted` ("03" or "03_cuda_baseline") means that chapter.
+bool means(const std::string& wanted, const std::string& chapter) {
+  return wanted == chapter || wanted == chapter.substr(0, 2);
+}
+
 std::vector<Implementation> chosen(const ClimbOptions& options) {
-  std::set<std::string> known;
-  for (const Implementation& implementation : implementations())
-    known.insert(implementation.chapter);
+  const std::vector<Implementation> all = implementations();
   for (const std::string& wanted : options.chapters) {
-    const bool found = std::any_of(known.begin(), known.end(), [&](const std::string& chapter) {
-      return chapter == wanted || chapter.substr(0, 2) == wanted;
-    });
-    if (!found) {
+    std::set<std::string> known;
+    for (const Implementation& each : all)
+      known.insert(each.chapter);
+    const auto meant = [&](const std::string& chapter) { return means(wanted, chapter); };
+    if (std::none_of(known.begin(), known.end(), meant)) {
       throw std::invalid_argument(fmt::format("chapter is '{}'; allowed: {} or their numbers",
                                               wanted, fmt::join(known, ", ")));
     }
   }
   std::vector<Implementation> result;
-  for (const Implementation& implementation : implementations()) {
-    const bool wanted =
-        options.chapters.empty() ||
-        std::any_of(options.chapters.begin(), options.chapters.end(), [&](const std::string& c) {
-          return c == implementation.chapter || c == implementation.chapter.substr(0, 2);
-        });
-    if (wanted && computes(implementation, options.op) &&
-        (implementation.rung || !options.rungs_only)) {
-      result.push_back(implementation);
+  for (const Implementation& each : all) {
+    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
+    const bool wanted = options.chapters.empty() ||
+                        std::any_of(options.chapters.begin(), options.chapters.end(), meant);
+    if (wanted && computes(each, options.op) && (each.rung || !options.rungs_only)) {
+      result.push_back(each);
     }
   }
   return result;

@@ -113,7 +113,10 @@ Verdict judge_array(const Layout& layout, const std::vector<float>& result,
          << "), worst row " << verdict.error.worst_row << " (limit " << row_limit << ") at "
          << layout.position(verdict.error.worst_row_index * layout.row()) << "\n";
   }
-  text << where(layout, result, truth, row_limit) << explain();
+  text << where(layout, result, truth, row_limit);
+  // Zeros equal many a misconception on some case; none of them is what happened.
+  const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
+  text << (zeros ? "every element is zero\n" : explain());
   verdict.message = text.str();
   return verdict;
 }
@@ -160,9 +163,6 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
     return roughly_equal(outputs.o, other.o, c.V) && !roughly_equal(outputs.o, truth.o, c.V);
   };
   if (c.T == 0 || c.B == 0) return "";
-  if (std::all_of(outputs.o.begin(), outputs.o.end(), [](float x) { return x == 0; })) {
-    return "every element is zero\n";
-  }
   WkvProblem changed = problem;
   std::fill(changed.u.data.begin(), changed.u.data.end(), 0.0f);
   if (equals(wkv_recurrence(changed))) {

@@ -15,7 +15,7 @@ inline constexpr double kFewUlp = 8 * 1.1920929e-7;
 
 struct Verdict {
   bool right = false;
-  RelativeError error;      // of the array judged last
+  RelativeError error;      // of o, or of final_state where that is what is wrong
   RelativeError yardstick;  // what a plain fp32 loop makes of the same problem
   std::string
       message;  // empty if right; otherwise "WRONG RESULT ...": what, where, and the misconception recognised
