@@ -46,6 +46,13 @@ void require_square_heads_without_state(const WkvArgs& args, const char* chapter
   require(!args.reverse, "reverse is true; " + who + "allows only false: it runs forward in time");
 }
 
+void require_aligned_rows(const WkvArgs& args, std::uintptr_t alignment) {
+  require_pointer("q", args.q, alignment);
+  require_pointer("k", args.k, alignment);
+  require_pointer("log_w", args.log_w, alignment);
+  require_pointer("u", args.u, alignment);
+}
+
 void check_log_w(const float* log_w, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     require(log_w[i] <= 0.0f,

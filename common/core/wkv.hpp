@@ -46,6 +46,9 @@ void validate(const WkvArgs& args);
 // `chapter` ("chapter 03") says who refuses.
 void require_square_heads_without_state(const WkvArgs& args, const char* chapter);
 
+// For kernels that read q, k, log_w and u in words of `alignment` bytes, along K.
+void require_aligned_rows(const WkvArgs& args, std::uintptr_t alignment);
+
 // Refuses (std::invalid_argument) the first element that is positive or NaN: a decay is at most 1.
 void check_log_w(const float* log_w, std::int64_t count);
 

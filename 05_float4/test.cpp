@@ -1,0 +1,5 @@
+#include "common/testing/suite.hpp"
+
+const bool registered = ladder::testing::register_wkv_suite(
+    "wkv_float4",
+    {.square_heads_only = true, .states = false, .reverse = false, .repeatable = true});
