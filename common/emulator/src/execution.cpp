@@ -23,6 +23,7 @@
 #include "emulator/threads.hpp"
 #include "emulator/warp.hpp"
 #include "fiber.hpp"
+#include "observer.hpp"
 #include "state.hpp"
 
 namespace emulator {
@@ -152,18 +153,22 @@ class Worker {
   // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the switch.
   [[noreturn]] void fail(std::string&& sentence, Site where,
                          cudaError_t code = cudaErrorLaunchFailure) {
+    if (observer() != nullptr) observer()->in_kernel(false);
     launch_->fail(code, place(where) + ": " + sentence + ", in " + kernel_and_block() +
                             ", thread " + triple(threadIdx));
-    std::string().swap(sentence);
-    abandoned_ = true;
-    threads_[current_].fiber->suspend();
-    std::abort();  // nobody resumes an abandoned fiber
+    abandon(std::move(sentence));
+  }
+
+  [[noreturn]] void fail_observed(std::string&& report) {
+    launch_->fail(cudaErrorIllegalAddress, report);
+    abandon(std::move(report));
   }
 
   unsigned lane() const { return current_ % kWarpSize; }
   unsigned living_lanes() const { return living_[current_ / kWarpSize]; }
 
   void* static_shared(const void* site, std::size_t bytes, std::size_t alignment, Site where) {
+    const Unobserved unobserved;
     for (const SharedSite& each : sites_) {
       if (each.key == site) return each.begin;
     }
@@ -204,6 +209,13 @@ class Worker {
     Site where{};
   };
 
+  [[noreturn]] void abandon(std::string&& text) {
+    std::string().swap(text);
+    abandoned_ = true;
+    threads_[current_].fiber->suspend();
+    std::abort();  // nobody resumes an abandoned fiber
+  }
+
   std::string kernel_and_block() const {
     return std::string("kernel ") + launch_->kernel->name + ", block " + triple(blockIdx);
   }
@@ -215,10 +227,12 @@ class Worker {
     std::memset(begin + bytes, kGuard, kSharedGuardBytes);
     arena_used_ = static_cast<std::size_t>(begin - arena_) + bytes + kSharedGuardBytes;
     sites_.push_back({key, begin, bytes, where});
+    if (observer() != nullptr) observer()->shared_declared(begin, bytes);
   }
 
   void wait(Status status, const char* name, unsigned mask, Complete complete, void* data,
             Site where) {
+    const Unobserved unobserved;
     Thread& self = threads_[current_];
     self.status = status;
     self.operation = name;
@@ -313,6 +327,7 @@ void Worker::complete_block_operation() {
   threads_[0].complete(block_data_.data(), n);
   in_block_operation_ = 0;
   ++epoch_;
+  if (observer() != nullptr) observer()->block_met();
   make_all_ready();
 }
 
@@ -332,6 +347,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
   }
   // A lane without data (__syncwarp) is present too, but no completion of such an operation looks at any.
   threads_[base + first].complete(data.data(), kWarpSize);
+  if (observer() != nullptr) observer()->lanes_met(warp, wanted, threads_[base + first].operation);
 
   std::array<unsigned, kWarpSize> lanes;
   unsigned count = 0;
@@ -371,7 +387,11 @@ void Worker::run_thread(unsigned index) {
     thread.fiber = idle_fibers_.back();
     idle_fibers_.pop_back();
   }
+  if (observer() != nullptr) {
+    observer()->thread_runs(index, {thread.fiber->stack_begin(), thread.fiber->stack_end()});
+  }
   thread.fiber->resume(this);
+  if (observer() != nullptr) observer()->in_kernel(false);
   if (thread.status != Status::kReturned) return;
   idle_fibers_.push_back(thread.fiber);
   thread.fiber = nullptr;
@@ -458,6 +478,7 @@ void Worker::run_block(std::uint64_t block) {
   living_.assign((n + kWarpSize - 1) / kWarpSize, ~0u);
   if (n % kWarpSize != 0) living_.back() = (1u << n % kWarpSize) - 1;
 
+  if (observer() != nullptr) observer()->block_starts(block);
   sites_.clear();
   static_shared_ = 0;
   arena_used_ = 0;
@@ -477,6 +498,7 @@ void Worker::run_block(std::uint64_t block) {
     report_stuck();
   }
   check_shared_guards();
+  if (observer() != nullptr) observer()->block_ends();
   if (abandoned_) {
     for (Thread& thread : threads_) {
       if (thread.fiber == nullptr) continue;
@@ -659,10 +681,15 @@ void run(const Configuration& configuration, const Kernel& kernel) {
     }
   }
   choose_block_order(launch);
-  const unsigned workers = settings().workers != 0
+  const unsigned workers = observer() != nullptr ? 1
+                           : settings().workers != 0
                                ? settings().workers
                                : std::max(1u, std::thread::hardware_concurrency());
+  if (observer() != nullptr) {
+    observer()->launch_starts(kernel.name, grid, block, configuration.dynamic_shared);
+  }
   Pool::instance().run(launch, workers);
+  if (observer() != nullptr) observer()->launch_ends(launch.static_shared);
 
   settings().last = {kernel.name, grid, block, launch.static_shared, configuration.dynamic_shared};
   if (!launch.failed) {
@@ -674,6 +701,20 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   if (launch.failed) {
     set_launch_error(launch.error, launch.report + "\n  launched at " + place(configuration.where));
   }
+}
+
+namespace {
+Observer* installed_observer = nullptr;
+}
+
+Observer* observer() {
+  return installed_observer;
+}
+void install(Observer& observer) {
+  installed_observer = &observer;
+}
+void abandon_block(std::string&& report) {
+  Worker::running()->fail_observed(std::move(report));
 }
 
 void reset_schedule() {
@@ -756,6 +797,10 @@ Schedule schedule() {
 void set_workers(unsigned count) {
   const std::lock_guard<std::mutex> guard(detail::settings().mutex);
   detail::settings().workers = count;
+}
+
+void name_memory(const MemoryName& name) {
+  if (detail::observer() != nullptr) detail::observer()->named(name);
 }
 
 LaunchSummary last_launch() {

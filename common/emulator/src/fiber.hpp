@@ -25,6 +25,9 @@ class Fiber {
   // From the scheduler: drops what the fiber was doing.
   void restart();
 
+  const void* stack_begin() const { return mapping_; }
+  const void* stack_end() const { return mapping_ + mapped_bytes_; }
+
  private:
   unsigned char* mapping_;
   std::size_t mapped_bytes_;

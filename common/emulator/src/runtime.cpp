@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "emulator/emulator.hpp"
+#include "observer.hpp"
 #include "state.hpp"
 
 struct CUstream_st {};
@@ -154,6 +155,7 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   std::memset(user + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;
+  if (observer() != nullptr) observer()->allocated(user, bytes);
   *pointer = user;
   return cudaSuccess;
 }
@@ -172,7 +174,11 @@ cudaError_t release(const char* call, void* pointer, bool on_device) {
   state().allocations.erase(found);
   state().device_bytes -= allocation.bytes;
   std::memset(pointer, kPoison, allocation.bytes);
-  std::free(static_cast<unsigned char*>(pointer) - kGuardBytes);
+  if (observer() != nullptr) {
+    observer()->freed(pointer);
+  } else {
+    std::free(static_cast<unsigned char*>(pointer) - kGuardBytes);
+  }
   if (!damage.empty()) return set_error(cudaErrorIllegalAddress, std::string(call) + ": " + damage);
   return pending_or_success();
 }
@@ -203,6 +209,7 @@ cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes
   if (wrong.empty()) wrong = check("source", from, from_device);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
   std::memmove(to, from, bytes);
+  if (to_device && observer() != nullptr) observer()->written_by_host(to, bytes);
   return cudaSuccess;
 }
 
@@ -213,6 +220,7 @@ cudaError_t fill(const char* call, void* to, int value, std::size_t bytes) {
   std::string wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
   std::memset(to, value, bytes);
+  if (observer() != nullptr) observer()->written_by_host(to, bytes);
   return cudaSuccess;
 }
 

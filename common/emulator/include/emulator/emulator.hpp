@@ -60,4 +60,15 @@ struct AddressRange {
 };
 AddressRange shared_memory();
 
+// What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds, even where they belong
+// to the same allocation.
+struct MemoryName {
+  const void* begin;
+  std::size_t bytes;
+  std::string name;
+  std::size_t element_bytes;
+  bool written;  // false: an output, whose contents so far mean nothing
+};
+void name_memory(const MemoryName& name);
+
 }  // namespace emulator

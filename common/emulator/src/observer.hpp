@@ -1,0 +1,65 @@
+// What an X-ray is told while kernels run. One block runs at a time where an observer is installed, on the thread that
+// launched the kernel. Everything but these calls stays as it is: an observer sees, it decides nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "emulator/emulator.hpp"
+#include "emulator/site.hpp"
+
+namespace emulator::detail {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // Device memory. Freed memory is kept from reuse, so that a late access can be told from a new allocation's.
+  virtual void allocated(const void* begin, std::size_t bytes) = 0;
+  virtual void freed(const void* begin) = 0;
+  virtual void written_by_host(const void* begin, std::size_t bytes) = 0;
+  virtual void named(const MemoryName& name) = 0;
+
+  virtual void launch_starts(const char* kernel, dim3 grid, dim3 block,
+                             std::size_t dynamic_shared) = 0;
+  virtual void launch_ends(std::size_t static_shared) = 0;
+  virtual void block_starts(std::uint64_t linear_block) = 0;
+  virtual void block_ends() = 0;
+
+  // The bytes of one __shared__ declaration, or of the block's dynamic shared memory.
+  virtual void shared_declared(const void* begin, std::size_t bytes) = 0;
+
+  // From now on thread `linear` runs, on a stack of its own.
+  virtual void thread_runs(unsigned linear, AddressRange stack) = 0;
+  // What runs now is the kernel's code (true) or the emulator's: the two share inline functions of the standard library.
+  virtual void in_kernel(bool yes) = 0;
+
+  // All threads of the block have met.
+  virtual void block_met() = 0;
+  // These lanes of a warp have met in operation `name`.
+  virtual void lanes_met(unsigned warp, unsigned lanes, const char* name) = 0;
+};
+
+// Null: nobody looks.
+Observer* observer();
+void install(Observer& observer);
+
+// While it lives, the emulator works on a CUDA thread's behalf.
+class Unobserved {
+ public:
+  Unobserved() {
+    if (observer() != nullptr) observer()->in_kernel(false);
+  }
+  ~Unobserved() {
+    if (observer() != nullptr) observer()->in_kernel(true);
+  }
+  Unobserved(const Unobserved&) = delete;
+  Unobserved& operator=(const Unobserved&) = delete;
+};
+
+// Ends the calling CUDA thread's block and launch with cudaErrorIllegalAddress. For what is found inside a compiler's
+// hook: nothing is thrown through instrumented code.
+[[noreturn]] void abandon_block(std::string&& report);
+
+}  // namespace emulator::detail

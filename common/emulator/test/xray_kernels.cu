@@ -1,0 +1,167 @@
+// Kernels whose counts are known by hand, for the X-ray's tests and for comparing it with Nsight Compute.
+#include "xray_kernels.hpp"
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+
+namespace xray_kernels {
+namespace {
+
+using Kernel = void (*)(float* out, const float* in);
+
+__device__ inline int global_thread() {
+  return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+template <int kStride>
+__global__ void strided(float* out, const float* in) {
+  out[global_thread()] = in[global_thread() * kStride];
+}
+
+__global__ void broadcast(float* out, const float* in) {
+  out[global_thread()] = in[blockIdx.x];
+}
+
+__global__ void shifted_by_one(float* out, const float* in) {
+  out[global_thread()] = in[global_thread() + 1];
+}
+
+__global__ void four_at_once(float* out, const float* in) {
+  const float4 four = reinterpret_cast<const float4*>(in)[global_thread()];
+  out[global_thread()] = four.x + four.y + four.z + four.w;
+}
+
+template <int kStride>
+__global__ void shared_strided(float* out, const float* in) {
+  __shared__ float tile[kThreads * kStride];
+  const int tid = static_cast<int>(threadIdx.x);
+  tile[tid * kStride] = in[tid];
+  __syncthreads();
+  out[global_thread()] = tile[(tid ^ 1) * kStride];
+}
+
+__global__ void shared_broadcast(float* out, const float* in) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[global_thread()] = tile[blockIdx.x];
+}
+
+__global__ void shared_four_at_once(float* out, const float* in) {
+  __shared__ float4 tile[kThreads];
+  tile[threadIdx.x] = reinterpret_cast<const float4*>(in)[threadIdx.x];
+  __syncthreads();
+  const float4 four = tile[threadIdx.x ^ 1];
+  out[global_thread()] = four.x + four.y + four.z + four.w;
+}
+
+__global__ void shared_four_broadcast(float* out, const float* in) {
+  __shared__ float4 tile[kThreads];
+  tile[threadIdx.x] = reinterpret_cast<const float4*>(in)[threadIdx.x];
+  __syncthreads();
+  const float4 four = tile[blockIdx.x];
+  out[global_thread()] = four.x + four.y + four.z + four.w;
+}
+
+// Rows of four float4: eight neighbouring lanes want words of the same four banks.
+__global__ void shared_four_strided(float* out, const float* in) {
+  __shared__ float4 tile[kThreads * 8];
+  tile[threadIdx.x * 8] = reinterpret_cast<const float4*>(in)[threadIdx.x];
+  __syncthreads();
+  const float4 four = tile[(threadIdx.x ^ 1) * 8];
+  out[global_thread()] = four.x + four.y + four.z + four.w;
+}
+
+__global__ void shared_two_at_once(float* out, const float* in) {
+  __shared__ float2 tile[kThreads];
+  tile[threadIdx.x] = reinterpret_cast<const float2*>(in)[threadIdx.x];
+  __syncthreads();
+  const float2 two = tile[threadIdx.x ^ 1];
+  out[global_thread()] = two.x + two.y;
+}
+
+__global__ void atomics_on_one_address(float* out, const float* in) {
+  atomicAdd(out, in[global_thread()]);
+}
+
+__global__ void atomics_side_by_side(float* out, const float* in) {
+  atomicAdd(out + global_thread(), in[global_thread()]);
+}
+
+// Even lanes load in even rounds, odd lanes in odd ones: four requests of 16 lanes.
+__global__ void divergent_rounds(float* out, const float* in) {
+  float sum = 0.0f;
+  for (int round = 0; round < 4; ++round) {
+    if (threadIdx.x % 2 == static_cast<unsigned>(round) % 2)
+      sum += in[round * 32 + threadIdx.x % 32];
+  }
+  out[global_thread()] = sum;
+}
+
+// Lane l loads l + 1 times: 32 requests, each with one lane less.
+__global__ void early_leavers(float* out, const float* in) {
+  float sum = 0.0f;
+  for (unsigned row = 0; row <= threadIdx.x % 32; ++row)
+    sum += in[row * 32 + threadIdx.x % 32];
+  out[global_thread()] = sum;
+}
+
+__attribute__((noinline)) __device__ float fetch(const float* in, int i) {
+  return in[i];
+}
+
+// One instruction, three call sites: half a warp each at the first two, all of it at the third.
+__global__ void three_call_sites(float* out, const float* in) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  float sum = lane < 16 ? fetch(in, lane) : fetch(in, 32 + lane);
+  sum += fetch(in, 64 + lane);
+  out[global_thread()] = sum;
+}
+
+constexpr struct {
+  const char* name;
+  Kernel kernel;
+} kKernels[] = {
+    {"strided<1>", strided<1>},
+    {"strided<2>", strided<2>},
+    {"strided<8>", strided<8>},
+    {"strided<32>", strided<32>},
+    {"broadcast", broadcast},
+    {"shifted_by_one", shifted_by_one},
+    {"four_at_once", four_at_once},
+    {"shared_strided<1>", shared_strided<1>},
+    {"shared_strided<2>", shared_strided<2>},
+    {"shared_strided<32>", shared_strided<32>},
+    {"shared_strided<33>", shared_strided<33>},
+    {"shared_broadcast", shared_broadcast},
+    {"shared_two_at_once", shared_two_at_once},
+    {"shared_four_at_once", shared_four_at_once},
+    {"shared_four_broadcast", shared_four_broadcast},
+    {"shared_four_strided", shared_four_strided},
+    {"atomics_on_one_address", atomics_on_one_address},
+    {"atomics_side_by_side", atomics_side_by_side},
+    {"divergent_rounds", divergent_rounds},
+    {"early_leavers", early_leavers},
+    {"three_call_sites", three_call_sites},
+};
+
+}  // namespace
+
+std::vector<std::string> names() {
+  std::vector<std::string> result;
+  for (const auto& each : kKernels)
+    result.push_back(each.name);
+  return result;
+}
+
+void run(const std::string& name, float* out, const float* in) {
+  for (const auto& each : kKernels) {
+    if (each.name != name) continue;
+    each.kernel<<<kBlocks, kThreads>>>(out, in);
+    return;
+  }
+  throw std::invalid_argument("no kernel " + name);
+}
+
+}  // namespace xray_kernels

@@ -1,0 +1,18 @@
+// Kernels whose counts are known by hand, for the X-ray's tests and for comparing it with Nsight Compute.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace xray_kernels {
+
+// Each runs on kBlocks blocks of kThreads threads; `in` has kIn floats, `out` one for each thread.
+constexpr int kBlocks = 2;
+constexpr int kThreads = 64;
+constexpr int kWarps = kBlocks * kThreads / 32;
+constexpr int kIn = 8192;
+
+std::vector<std::string> names();
+void run(const std::string& name, float* out, const float* in);
+
+}  // namespace xray_kernels

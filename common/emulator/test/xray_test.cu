@@ -1,0 +1,410 @@
+// The X-ray counts what is known by hand, and finds what is wrong.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device_vector.hpp"
+#include "emulator/emulator.hpp"
+#include "xray.hpp"
+#include "xray_kernels.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using emulator::Schedule;
+using xray_kernels::kIn;
+using xray_kernels::kThreads;
+using xray_kernels::kWarps;
+
+class Xray : public testing::Test {
+ protected:
+  void SetUp() override {
+    emulator::reset();
+    take();
+  }
+  void TearDown() override {
+    set_access_limit(kDefaultAccessLimit);
+    emulator::reset();
+  }
+
+  Kernel record(const std::string& name) {
+    const DeviceVector<float> in(std::vector<float>(kIn, 1.0f));
+    const DeviceVector<float> out(std::vector<float>(xray_kernels::kBlocks * kThreads));
+    emulator::name_memory({in.data(), kIn * sizeof(float), "in", sizeof(float), true});
+    xray_kernels::run(name, out.data(), in.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
+    return only();
+  }
+
+  Kernel only() {
+    std::vector<Kernel> kernels = take();
+    EXPECT_EQ(kernels.size(), 1u);
+    return kernels.empty() ? Kernel{} : kernels.front();
+  }
+
+  // The error of a launch that has just run.
+  Error only_error() {
+    cudaGetLastError();
+    const Kernel kernel = only();
+    EXPECT_EQ(kernel.errors.size(), 1u);
+    return kernel.errors.empty() ? Error{} : kernel.errors.front();
+  }
+};
+
+struct Expected {
+  std::string kernel;
+  std::map<Counter, std::uint64_t> per_warp;
+};
+
+const std::vector<Expected>& expectations() {
+  static const std::vector<Expected> list = {
+      {"strided<1>",
+       {{kGlobalLoadRequests, 1},
+        {kGlobalLoadSectors, 4},
+        {kGlobalLoadBytesAsked, 128},
+        {kGlobalLoadBytesMoved, 128},
+        {kGlobalStoreRequests, 1},
+        {kGlobalStoreSectors, 4},
+        {kAtomics, 0},
+        {kSharedLoadRequests, 0}}},
+      {"strided<2>", {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 8}}},
+      {"strided<8>", {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 32}}},
+      {"strided<32>",
+       {{kGlobalLoadRequests, 1},
+        {kGlobalLoadSectors, 32},
+        {kGlobalLoadBytesAsked, 128},
+        {kGlobalLoadBytesMoved, 1024}}},
+      {"broadcast",
+       {{kGlobalLoadRequests, 1},
+        {kGlobalLoadSectors, 1},
+        {kGlobalLoadBytesAsked, 128},
+        {kGlobalLoadBytesMoved, 32}}},
+      {"shifted_by_one", {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 5}}},
+      {"four_at_once",
+       {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 16}, {kGlobalLoadBytesAsked, 512}}},
+      {"shared_strided<1>",
+       {{kSharedLoadRequests, 1},
+        {kSharedLoadWavefronts, 1},
+        {kSharedLoadBankConflicts, 0},
+        {kSharedStoreRequests, 1},
+        {kSharedStoreWavefronts, 1},
+        {kSharedStoreBankConflicts, 0}}},
+      {"shared_strided<2>", {{kSharedLoadWavefronts, 2}, {kSharedLoadBankConflicts, 1}}},
+      {"shared_strided<32>",
+       {{kSharedLoadWavefronts, 32},
+        {kSharedLoadBankConflicts, 31},
+        {kSharedStoreWavefronts, 32},
+        {kSharedStoreBankConflicts, 31}}},
+      {"shared_strided<33>", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_broadcast", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_two_at_once", {{kSharedLoadRequests, 1}, {kSharedLoadWavefronts, 2}}},
+      {"shared_four_at_once",
+       {{kSharedLoadRequests, 1}, {kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_broadcast", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_strided", {{kSharedLoadWavefronts, 32}, {kSharedLoadBankConflicts, 28}}},
+      {"atomics_on_one_address",
+       {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 1}, {kAtomicCollisions, 31}}},
+      {"atomics_side_by_side",
+       {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 4}, {kAtomicCollisions, 0}}},
+      {"divergent_rounds", {{kGlobalLoadRequests, 4}, {kGlobalLoadSectors, 16}}},
+      {"early_leavers",
+       {{kGlobalLoadRequests, 32},
+        {kGlobalLoadBytesAsked, 4 * 32 * 33 / 2},
+        {kGlobalStoreRequests, 1}}},
+      {"three_call_sites",
+       {{kGlobalLoadRequests, 3}, {kGlobalLoadBytesAsked, 256}, {kGlobalLoadSectors, 8}}},
+  };
+  return list;
+}
+
+TEST_F(Xray, CountsAreAsKnownByHand) {
+  ASSERT_EQ(expectations().size(), xray_kernels::names().size());
+  for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
+    emulator::set_schedule({order, 3});
+    for (const Expected& expected : expectations()) {
+      SCOPED_TRACE(expected.kernel);
+      const Kernel kernel = record(expected.kernel);
+      for (const auto& [counter, count] : expected.per_warp)
+        EXPECT_EQ(kernel[counter], count * kWarps) << info(counter).name;
+      for (const Error& error : kernel.errors)
+        ADD_FAILURE() << error.message;
+    }
+  }
+}
+
+TEST_F(Xray, TellsHowOftenEachElementIsFetched) {
+  const Kernel kernel = record("broadcast");
+  const Traffic& loads = kernel.buffer("in").loads();
+  EXPECT_EQ(loads.requests, kWarps);
+  EXPECT_EQ(loads.threads_per_element.most, kThreads);
+  EXPECT_EQ(loads.requests_per_element.most, kThreads / 32);
+  EXPECT_EQ(loads.threads_per_element.least, 0u);
+  EXPECT_DOUBLE_EQ(loads.threads_per_element.mean, 2.0 * kThreads / kIn);
+  EXPECT_EQ(kernel.buffer("an allocation of 512 bytes").stores().threads_per_element.least, 1u);
+  EXPECT_THROW(kernel.buffer("q"), std::out_of_range);
+}
+
+TEST_F(Xray, NamesTheSourceLine) {
+  const Kernel kernel = record("broadcast");
+  ASSERT_EQ(kernel.accesses.size(), 2u);
+  for (const Access& access : kernel.accesses) {
+    EXPECT_EQ(access.where.file, "common/emulator/test/xray_kernels.cu");
+    EXPECT_GT(access.where.line, 20);
+    EXPECT_EQ(access.requests, kWarps);
+  }
+}
+
+TEST_F(Xray, SamplesTheFirstWarp) {
+  const Kernel kernel = record("strided<2>");
+  ASSERT_EQ(kernel.steps.size(), 2u);
+  EXPECT_EQ(kernel.steps[0].buffer, "in");
+  EXPECT_EQ(kernel.steps[0].offset[5], 40);
+  EXPECT_EQ(kernel.steps[0].sectors, 8u);
+}
+
+__global__ void reads_its_neighbour(float* out, bool with_barrier) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = 1.0f;
+  if (with_barrier) __syncthreads();
+  out[threadIdx.x] = tile[kThreads - 1 - threadIdx.x];
+}
+
+TEST_F(Xray, FindsAMissingBarrierUnderEverySchedule) {
+  for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
+    for (std::uint64_t seed = 1; seed < 4; ++seed) {
+      emulator::set_schedule({order, seed});
+      const DeviceVector<float> out(kThreads);
+      reads_its_neighbour<<<1, kThreads>>>(out.data(), true);
+      EXPECT_TRUE(only().errors.empty());
+      reads_its_neighbour<<<1, kThreads>>>(out.data(), false);
+      bool found = false;
+      for (const Error& error : only().errors) {
+        if (error.kind != "race") continue;
+        found = true;
+        EXPECT_EQ(error.space, Space::kShared);
+        EXPECT_TRUE(error.has_other);
+        EXPECT_EQ(error.party.thread.x + error.other.thread.x, kThreads - 1u);
+        EXPECT_NE(error.message.find("xray_test.cu:"), std::string::npos) << error.message;
+        EXPECT_NE(error.message.find("thread (" + std::to_string(error.party.thread.x)),
+                  std::string::npos);
+      }
+      EXPECT_TRUE(found);
+    }
+  }
+}
+
+// Threads 0 and 40 are in different warps: only if 40 happened to run first would the result be wrong.
+__global__ void later_warp_overwrites(float* out) {
+  __shared__ float word;
+  if (threadIdx.x == 0) word = 1.0f, out[0] = word;
+  if (threadIdx.x == 40) word = 2.0f;
+}
+
+TEST_F(Xray, FindsARaceThatHardlyAScheduleShows) {
+  for (const auto order : {Schedule::forward, Schedule::reverse}) {
+    emulator::set_schedule({order, 0});
+    const DeviceVector<float> out(1);
+    later_warp_overwrites<<<1, kThreads>>>(out.data());
+    const Kernel kernel = only();
+    ASSERT_FALSE(kernel.errors.empty());
+    EXPECT_EQ(kernel.errors.front().kind, "race");
+  }
+}
+
+__global__ void neighbours_in_a_warp(float* out, int how) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = 1.0f;
+  if (how == 1) __syncwarp();
+  if (how == 2) __shfl_sync(0xffffffffu, 1.0f, 0);
+  out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+
+TEST_F(Xray, OnlySyncwarpOrdersAWarp) {
+  const DeviceVector<float> out(32);
+  for (const int how : {0, 1, 2}) {
+    neighbours_in_a_warp<<<1, 32>>>(out.data(), how);
+    const Kernel kernel = only();
+    EXPECT_EQ(kernel.errors.empty(), how == 1) << how;
+    EXPECT_EQ(kernel[kShuffles], how == 2 ? 1u : 0u);
+  }
+}
+
+__global__ void halves_of_a_word(unsigned short* out) {
+  out[threadIdx.x] = static_cast<unsigned short>(threadIdx.x);
+}
+
+TEST_F(Xray, NeighboursInAWordAreNoRace) {
+  const DeviceVector<unsigned short> out(64);
+  halves_of_a_word<<<1, 64>>>(out.data());
+  EXPECT_TRUE(only().errors.empty());
+}
+
+__global__ void all_blocks_store(float* out) {
+  if (threadIdx.x == 0) out[0] = 1.0f;
+}
+
+TEST_F(Xray, FindsARaceBetweenBlocks) {
+  const DeviceVector<float> out(1);
+  all_blocks_store<<<2, 32>>>(out.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "race");
+  EXPECT_EQ(error.space, Space::kGlobal);
+  EXPECT_NE(error.party.block.x, error.other.block.x);
+}
+
+TEST_F(Xray, LaunchesAreOrdered) {
+  const DeviceVector<float> out(1);
+  all_blocks_store<<<1, 32>>>(out.data());
+  all_blocks_store<<<1, 32>>>(out.data());
+  const Kernel kernel = only();
+  EXPECT_TRUE(kernel.errors.empty());
+  EXPECT_EQ(kernel.launches, 2u);
+}
+
+__global__ void atomic_and_plain(float* out, bool plain) {
+  if (plain && threadIdx.x == 40) {
+    out[0] = 1.0f;
+  } else {
+    atomicAdd(out, 1.0f);
+  }
+}
+
+TEST_F(Xray, AtomicsRaceWithPlainStoresOnly) {
+  const DeviceVector<float> out(std::vector<float>{0.0f});
+  atomic_and_plain<<<1, 64>>>(out.data(), false);
+  EXPECT_TRUE(only().errors.empty());
+  atomic_and_plain<<<1, 64>>>(out.data(), true);
+  const Kernel kernel = only();
+  ASSERT_FALSE(kernel.errors.empty());
+  EXPECT_EQ(kernel.errors.front().kind, "race");
+}
+
+__global__ void reads_at(float* out, const float* in, long long index) {
+  if (threadIdx.x == 7) out[threadIdx.x] = in[index];
+}
+
+TEST_F(Xray, FindsReadsOutOfBounds) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(32);
+  emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
+  const std::map<long long, std::string> wrong = {
+      {100, "4 bytes past its end"}, {-1, "4 bytes before its start"}, {200, "404 bytes past"}};
+  for (const auto& [index, words] : wrong) {
+    reads_at<<<2, 32>>>(out.data(), in.data(), index);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+    const Error error = only_error();
+    EXPECT_EQ(error.kind, "out of bounds");
+    EXPECT_EQ(error.buffer, "in");
+    EXPECT_EQ(error.offset, index * 4);
+    EXPECT_EQ(error.size, 400u);
+    EXPECT_EQ(error.party.thread.x, 7u);
+    EXPECT_NE(error.message.find(words), std::string::npos) << error.message;
+  }
+  reads_at<<<1, 32>>>(out.data(), in.data(), 1ll << 40);
+  EXPECT_EQ(only_error().kind, "out of bounds");
+}
+
+TEST_F(Xray, FindsHostPointers) {
+  const std::vector<float> host(100);
+  const DeviceVector<float> out(32);
+  reads_at<<<1, 32>>>(out.data(), host.data(), 3);
+  EXPECT_EQ(only_error().kind, "out of bounds");
+}
+
+__global__ void leaves_shared_memory(float* out, int index) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = 1.0f;
+  __syncwarp();
+  out[threadIdx.x] = tile[index];
+}
+
+TEST_F(Xray, FindsSharedMemoryOutOfBounds) {
+  const DeviceVector<float> out(32);
+  leaves_shared_memory<<<1, 32>>>(out.data(), 32);
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "out of bounds");
+  EXPECT_EQ(error.space, Space::kShared);
+  EXPECT_EQ(error.offset, 128);
+  EXPECT_EQ(error.size, 128u);
+}
+
+TEST_F(Xray, FindsUseAfterFree) {
+  const DeviceVector<float> out(32);
+  float* gone = nullptr;
+  ASSERT_EQ(cudaMalloc(&gone, 400), cudaSuccess);
+  ASSERT_EQ(cudaFree(gone), cudaSuccess);
+  reads_at<<<1, 32>>>(out.data(), gone, 3);
+  EXPECT_EQ(only_error().kind, "use after free");
+}
+
+TEST_F(Xray, FindsReadsOfWhatNothingWrote) {
+  const DeviceVector<float> in(8);
+  const DeviceVector<float> out(32);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 3);
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "uninitialised read");
+  EXPECT_EQ(error.offset, 12);
+  EXPECT_EQ(cudaMemset(in.data(), 0, 8 * sizeof(float)), cudaSuccess);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 3);
+  EXPECT_TRUE(only().errors.empty());
+}
+
+__global__ void reads_unwritten_shared(float* out) {
+  __shared__ float tile[32];
+  if (threadIdx.x < 31) tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+TEST_F(Xray, FindsUnwrittenSharedMemoryInEveryBlock) {
+  const DeviceVector<float> out(32);
+  reads_unwritten_shared<<<3, 32>>>(out.data());
+  const Kernel kernel = only();
+  ASSERT_FALSE(kernel.errors.empty());
+  EXPECT_EQ(kernel.errors.front().kind, "uninitialised read");
+  EXPECT_EQ(kernel.errors.front().count, 3u);
+  EXPECT_EQ(kernel.errors.front().party.thread.x, 31u);
+}
+
+__global__ void reads_four_at(float* out, const float* in) {
+  const float4 four = *reinterpret_cast<const float4*>(in + 1);
+  out[threadIdx.x] = four.x;
+}
+
+TEST_F(Xray, FindsMisalignedVectors) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(32);
+  reads_four_at<<<1, 32>>>(out.data(), in.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "misaligned access");
+  EXPECT_EQ(error.offset, 4);
+  EXPECT_EQ(error.bytes, 16u);
+}
+
+TEST_F(Xray, StopsWhatIsTooLarge) {
+  set_access_limit(50);
+  const DeviceVector<float> in(std::vector<float>(kIn, 1.0f));
+  const DeviceVector<float> out(std::vector<float>(128));
+  xray_kernels::run("strided<1>", out.data(), in.data());
+  EXPECT_NE(cudaGetLastError(), cudaSuccess);
+  EXPECT_TRUE(only().too_large);
+}
+
+template <typename T>
+__global__ void sums_with_reductions(T* out) {
+  out[threadIdx.x] = static_cast<T>(__reduce_add_sync(0xffffffffu, threadIdx.x));
+}
+
+TEST_F(Xray, WarpOperationsTouchNoMemory) {
+  const DeviceVector<float> out(32);
+  sums_with_reductions<float><<<1, 32>>>(out.data());
+  const Kernel kernel = only();
+  EXPECT_TRUE(kernel.errors.empty());
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 1u);
+  EXPECT_EQ(out.host()[3], 496.0f);
+}
+
+}  // namespace

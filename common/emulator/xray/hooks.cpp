@@ -1,0 +1,170 @@
+// What the compiler calls in code built with -fsanitize=thread and -fsanitize-coverage=trace-pc. The names are its own.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "recorder.hpp"
+
+namespace {
+
+using emulator::xray::Operation;
+using emulator::xray::Recorder;
+
+// Linking this file is what turns the X-ray on.
+[[maybe_unused]] const bool installed = [] {
+  emulator::detail::install(Recorder::instance());
+  return true;
+}();
+
+std::uintptr_t number(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+// Calls the recorder for what a kernel does. The recorder's own work is not observed: it may use the same instrumented
+// copies of the standard library's inline functions.
+template <typename Note>
+void note(Note note) {
+  Recorder& recorder = Recorder::instance();
+  if (!recorder.in_kernel()) return;
+  recorder.in_kernel(false);
+  note(recorder);
+  recorder.in_kernel(true);
+}
+
+void access(const void* pc, const void* address, unsigned bytes, Operation operation) {
+  note([=](Recorder& recorder) {
+    recorder.accessed(number(pc), number(address), bytes, operation);
+  });
+}
+
+// A GPU moves what is no word of 1, 2, 4, 8 or 16 bytes in words of 4, or of 1 where 4 do not divide it.
+void access_range(const void* pc, const void* address, std::size_t bytes, Operation operation) {
+  const unsigned word = bytes % 4 == 0 && number(address) % 4 == 0 ? 4 : 1;
+  for (std::size_t at = 0; at < bytes; at += word)
+    access(pc, static_cast<const char*>(address) + at, word, operation);
+}
+
+}  // namespace
+
+namespace emulator::detail {
+
+void observe_atomic(const void* address, std::size_t bytes) {
+  access(__builtin_return_address(0), address, static_cast<unsigned>(bytes), Operation::kAtomic);
+}
+
+}  // namespace emulator::detail
+
+#define HOOK extern "C" __attribute__((visibility("default")))
+#define PC __builtin_return_address(0)
+
+HOOK void __tsan_init() {}
+HOOK void __tsan_func_entry(void* call) {
+  note([=](Recorder& recorder) { recorder.entered(number(call)); });
+}
+HOOK void __tsan_func_exit() {
+  note([](Recorder& recorder) { recorder.left(); });
+}
+HOOK void __sanitizer_cov_trace_pc() {
+  const void* const pc = PC;
+  note([=](Recorder& recorder) { recorder.passed(number(pc)); });
+}
+
+#define ACCESS_HOOKS(bytes)                          \
+  HOOK void __tsan_read##bytes(void* a) {            \
+    access(PC, a, bytes, Operation::kLoad);          \
+  }                                                  \
+  HOOK void __tsan_write##bytes(void* a) {           \
+    access(PC, a, bytes, Operation::kStore);         \
+  }                                                  \
+  HOOK void __tsan_unaligned_read##bytes(void* a) {  \
+    access(PC, a, bytes, Operation::kLoad);          \
+  }                                                  \
+  HOOK void __tsan_unaligned_write##bytes(void* a) { \
+    access(PC, a, bytes, Operation::kStore);         \
+  }                                                  \
+  HOOK void __tsan_volatile_read##bytes(void* a) {   \
+    access(PC, a, bytes, Operation::kLoad);          \
+  }                                                  \
+  HOOK void __tsan_volatile_write##bytes(void* a) {  \
+    access(PC, a, bytes, Operation::kStore);         \
+  }                                                  \
+  HOOK void __tsan_read_write##bytes(void* a) {      \
+    access(PC, a, bytes, Operation::kLoad);          \
+    access(PC, a, bytes, Operation::kStore);         \
+  }
+ACCESS_HOOKS(1)
+ACCESS_HOOKS(2)
+ACCESS_HOOKS(4)
+ACCESS_HOOKS(8)
+ACCESS_HOOKS(16)
+
+HOOK void __tsan_read_range(void* a, std::size_t bytes) {
+  access_range(PC, a, bytes, Operation::kLoad);
+}
+HOOK void __tsan_write_range(void* a, std::size_t bytes) {
+  access_range(PC, a, bytes, Operation::kStore);
+}
+HOOK void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
+  access_range(PC, from, bytes, Operation::kLoad);
+  access_range(PC, to, bytes, Operation::kStore);
+  return std::memcpy(to, from, bytes);
+}
+HOOK void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
+  access_range(PC, from, bytes, Operation::kLoad);
+  access_range(PC, to, bytes, Operation::kStore);
+  return std::memmove(to, from, bytes);
+}
+HOOK void* __tsan_memset(void* to, int value, std::size_t bytes) {
+  access_range(PC, to, bytes, Operation::kStore);
+  return std::memset(to, value, bytes);
+}
+HOOK void __tsan_vptr_update(void*, void*) {}
+HOOK void __tsan_vptr_read(void*) {}
+
+// Only the emulator's own headers use std::atomic inside kernels, and those report themselves: these just do the work.
+#define ATOMIC_HOOKS(bits)                                                                    \
+  using Word##bits = std::uint##bits##_t;                                                     \
+  HOOK Word##bits __tsan_atomic##bits##_load(const Word##bits* a, int) {                      \
+    return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                              \
+  }                                                                                           \
+  HOOK void __tsan_atomic##bits##_store(Word##bits* a, Word##bits value, int) {               \
+    __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                             \
+  }                                                                                           \
+  HOOK Word##bits __tsan_atomic##bits##_exchange(Word##bits* a, Word##bits value, int) {      \
+    return __atomic_exchange_n(a, value, __ATOMIC_SEQ_CST);                                   \
+  }                                                                                           \
+  HOOK Word##bits __tsan_atomic##bits##_fetch_add(Word##bits* a, Word##bits value, int) {     \
+    return __atomic_fetch_add(a, value, __ATOMIC_SEQ_CST);                                    \
+  }                                                                                           \
+  HOOK Word##bits __tsan_atomic##bits##_fetch_sub(Word##bits* a, Word##bits value, int) {     \
+    return __atomic_fetch_sub(a, value, __ATOMIC_SEQ_CST);                                    \
+  }                                                                                           \
+  HOOK Word##bits __tsan_atomic##bits##_fetch_and(Word##bits* a, Word##bits value, int) {     \
+    return __atomic_fetch_and(a, value, __ATOMIC_SEQ_CST);                                    \
+  }                                                                                           \
+  HOOK Word##bits __tsan_atomic##bits##_fetch_or(Word##bits* a, Word##bits value, int) {      \
+    return __atomic_fetch_or(a, value, __ATOMIC_SEQ_CST);                                     \
+  }                                                                                           \
+  HOOK Word##bits __tsan_atomic##bits##_fetch_xor(Word##bits* a, Word##bits value, int) {     \
+    return __atomic_fetch_xor(a, value, __ATOMIC_SEQ_CST);                                    \
+  }                                                                                           \
+  HOOK int __tsan_atomic##bits##_compare_exchange_strong(Word##bits* a, Word##bits* expected, \
+                                                         Word##bits value, int, int) {        \
+    return __atomic_compare_exchange_n(a, expected, value, false, __ATOMIC_SEQ_CST,           \
+                                       __ATOMIC_SEQ_CST);                                     \
+  }                                                                                           \
+  HOOK int __tsan_atomic##bits##_compare_exchange_weak(Word##bits* a, Word##bits* expected,   \
+                                                       Word##bits value, int, int) {          \
+    return __atomic_compare_exchange_n(a, expected, value, true, __ATOMIC_SEQ_CST,            \
+                                       __ATOMIC_SEQ_CST);                                     \
+  }
+ATOMIC_HOOKS(8)
+ATOMIC_HOOKS(16)
+ATOMIC_HOOKS(32)
+ATOMIC_HOOKS(64)
+
+HOOK void __tsan_atomic_thread_fence(int) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+HOOK void __tsan_atomic_signal_fence(int) {}

@@ -1,0 +1,765 @@
+#include "recorder.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "emulator/threads.hpp"
+#include "symbols.hpp"
+
+namespace emulator::xray {
+namespace {
+
+// Between an array and an access that missed it: further away, nobody can say which array was meant.
+constexpr std::uintptr_t kNearby = 1 << 20;
+constexpr std::size_t kMostSteps = 128;
+constexpr std::size_t kUnnamedElement = 4;
+// The emulator's shared memory of a block, with the gaps between its arrays.
+constexpr std::uint64_t kMostSharedBytes = 1 << 20;
+
+std::uintptr_t to_number(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+AddressRange stack_of_calling_thread() {
+  AddressRange range;
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return range;
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+  if (pthread_attr_getstack(&attributes, &begin, &bytes) == 0)
+    range = {begin, static_cast<char*>(begin) + bytes};
+  pthread_attr_destroy(&attributes);
+  return range;
+}
+
+uint3 index_in(std::uint64_t linear, const dim3& extent) {
+  return {static_cast<unsigned>(linear % extent.x),
+          static_cast<unsigned>(linear / extent.x % extent.y),
+          static_cast<unsigned>(linear / extent.x / extent.y)};
+}
+
+bool is_built_in_variable(std::uintptr_t address) {
+  const auto within = [&](const auto& variable) {
+    return address - to_number(&variable) < sizeof(variable);
+  };
+  return within(threadIdx) || within(blockIdx) || within(blockDim) || within(gridDim);
+}
+
+// The distinct 32-byte sectors (or other units) of `count` addresses.
+unsigned distinct_units(const std::uint64_t* address, unsigned count, unsigned bytes,
+                        unsigned unit) {
+  std::array<std::uint64_t, 2 * kWarpSize> units;
+  unsigned n = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uint64_t first = address[i] / unit;
+    const std::uint64_t last = (address[i] + bytes - 1) / unit;
+    if (n == 0 || units[n - 1] != first) units[n++] = first;
+    if (last != first) units[n++] = last;
+  }
+  std::sort(units.begin(), units.begin() + n);
+  return static_cast<unsigned>(std::unique(units.begin(), units.begin() + n) - units.begin());
+}
+
+// The distinct words that some lanes want from each bank.
+struct BankWords {
+  std::array<std::vector<std::uint64_t>, kBanks> words;
+
+  void add(std::uint64_t address, unsigned bytes) {
+    for (std::uint64_t word = address / kBankBytes; word <= (address + bytes - 1) / kBankBytes;
+         ++word) {
+      auto& bank = words[word % kBanks];
+      if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
+    }
+  }
+  // One wavefront serves one word of each bank.
+  std::uint64_t wavefronts() const {
+    std::size_t most = 0;
+    for (const auto& bank : words)
+      most = std::max(most, bank.size());
+    return most;
+  }
+};
+
+}  // namespace
+
+Recorder& Recorder::instance() {
+  static Recorder& recorder = *new Recorder;  // device memory may be freed at exit
+  return recorder;
+}
+
+// --- instructions -----------------------------------------------------------------------------------------------------
+
+void Recorder::entered(std::uintptr_t call) {
+  Thread& thread = threads_[thread_];
+  const auto [found, is_new] =
+      path_index_.try_emplace({thread.path, call}, static_cast<std::uint32_t>(paths_.size()));
+  if (is_new) paths_.push_back({thread.path, call});
+  thread.path = found->second;
+}
+
+void Recorder::left() {
+  threads_[thread_].path = paths_[threads_[thread_].path].parent;
+}
+
+std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation operation,
+                                 unsigned bytes) {
+  const std::uint32_t path = threads_[thread_].path;
+  const auto [found, is_new] =
+      place_index_.try_emplace({path, pc}, static_cast<std::uint32_t>(places_.size()));
+  if (is_new) {
+    Place place;
+    for (std::uint32_t at = path; at != 0; at = paths_[at].parent)
+      place.calls_and_pc.push_back(paths_[at].call);
+    std::reverse(place.calls_and_pc.begin(), place.calls_and_pc.end());
+    place.calls_and_pc.push_back(pc);
+    place.is_access = is_access;
+    place.operation = operation;
+    place.bytes = bytes;
+    places_.push_back(std::move(place));
+  }
+  return found->second;
+}
+
+bool Recorder::before(std::uint32_t a, std::uint32_t b) const {
+  return places_[a].calls_and_pc < places_[b].calls_and_pc;
+}
+
+void Recorder::passed(std::uintptr_t pc) {
+  threads_[thread_].events.push_back({place_of(pc, false, Operation::kLoad, 0), 0});
+}
+
+// --- memory -----------------------------------------------------------------------------------------------------------
+
+void Recorder::allocated(const void* begin, std::size_t bytes) {
+  const std::uintptr_t address = to_number(begin);
+  const std::string name = "an allocation of " + std::to_string(bytes) + " bytes";
+  allocations_[address] = {
+      address + bytes, false,
+      std::make_unique<Region>(
+          Region{address, address + bytes, name, kUnnamedElement, Shadow(bytes, 1, false)})};
+}
+
+void Recorder::freed(const void* begin) {
+  const auto found = allocations_.find(to_number(begin));
+  if (found == allocations_.end()) return;
+  found->second.freed = true;
+  found->second.region->shadow = Shadow(0, 1, false);
+  last_region_ = nullptr;
+}
+
+void Recorder::written_by_host(const void* begin, std::size_t bytes) {
+  const std::uintptr_t first = to_number(begin);
+  auto after = allocations_.upper_bound(first);
+  if (after == allocations_.begin()) return;
+  Region& region = *std::prev(after)->second.region;
+  const std::uintptr_t from = std::max(first, region.begin);
+  const std::uintptr_t to = std::min(first + bytes, region.end);
+  if (from < to) region.shadow.mark(from - region.begin, to - from, true);
+}
+
+void Recorder::named(const MemoryName& name) {
+  const std::uintptr_t begin = to_number(name.begin);
+  auto after = allocations_.upper_bound(begin);
+  if (after == allocations_.begin() || name.bytes == 0) return;
+  Allocation& allocation = std::prev(after)->second;
+  if (begin + name.bytes > allocation.end) return;
+  allocation.region = std::make_unique<Region>(
+      Region{begin, begin + name.bytes, name.name, name.element_bytes,
+             Shadow(name.bytes, static_cast<unsigned>(name.element_bytes), name.written)});
+  last_region_ = nullptr;
+}
+
+Recorder::Region* Recorder::region_at(std::uintptr_t address, unsigned bytes) {
+  const auto holds = [&](const Region& region) {
+    return address >= region.begin && address + bytes <= region.end;
+  };
+  if (last_region_ != nullptr && holds(*last_region_)) return last_region_;
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return nullptr;
+  Allocation& allocation = std::prev(after)->second;
+  if (allocation.freed || !holds(*allocation.region)) return nullptr;
+  return last_region_ = allocation.region.get();
+}
+
+// Stacks, the program's own variables and the kernel's arguments: on a GPU registers, local and constant memory.
+bool Recorder::is_private(std::uintptr_t address) const {
+  if (address >= to_number(host_stack_.begin) && address < to_number(host_stack_.end)) return true;
+  const auto after = stacks_.upper_bound(address);
+  if (after != stacks_.begin() && address < std::prev(after)->second) return true;
+  return is_built_in_variable(address) || in_program_data(address);
+}
+
+// --- one access -------------------------------------------------------------------------------------------------------
+
+void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
+                        Operation operation) {
+  if (address >= stack_begin_ && address < stack_end_) return;
+  const bool in_shared = !shared_sites_.empty() &&
+                         address >= shared_sites_.front().begin - kBanks * kBankBytes &&
+                         address < shared_sites_.back().end + kBanks * kBankBytes;
+  Region* const region = in_shared ? nullptr : region_at(address, bytes);
+  if (!in_shared && region == nullptr && is_private(address)) return;
+
+  if (++accesses_ > access_limit_) {
+    recording_->kernel.too_large = true;
+    detail::abandon_block("the X-ray stopped the launch after " + std::to_string(access_limit_) +
+                          " accesses");
+  }
+  const std::uint32_t place = place_of(pc, true, operation, bytes);
+  const Stamp now{block_,
+                  launch_,
+                  epoch_,
+                  clocks_[thread_ * kWarpSize + thread_ % kWarpSize],
+                  place,
+                  static_cast<std::uint16_t>(thread_),
+                  operation == Operation::kAtomic};
+
+  if (in_shared) {
+    const auto site =
+        std::find_if(shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& each) {
+          return address >= each.begin && address + bytes <= each.end;
+        });
+    if (site == shared_sites_.end()) stray(now, address, bytes);
+    const std::uintptr_t base = shared_sites_.front().begin;
+    check(*shared_shadow_, address - base, bytes, operation, now, Space::kShared, "",
+          shared_sites_.back().end - base);
+  } else {
+    if (region == nullptr) stray(now, address, bytes);
+    check(region->shadow, address - region->begin, bytes, operation, now, Space::kGlobal,
+          region->name, region->end - region->begin);
+  }
+  threads_[thread_].events.push_back({place, address});
+}
+
+void Recorder::check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
+                     const Stamp& now, Space space, const std::string& buffer, std::uint64_t size) {
+  const auto signed_offset = static_cast<std::int64_t>(offset);
+  if (offset % bytes != 0) {  // arrays begin at multiples of 256 bytes
+    note("misaligned access", space, buffer, signed_offset, bytes, size, now);
+    detail::abandon_block("the X-ray found a misaligned access");
+  }
+  if (operation != Operation::kStore && !shadow.was_written(offset, bytes)) {
+    note("uninitialised read", space, buffer, signed_offset, bytes, size, now);
+  }
+  const Clocks seen = &clocks_[thread_ * kWarpSize];
+  const std::optional<Stamp> race = operation == Operation::kLoad
+                                        ? shadow.load(offset, bytes, now, seen)
+                                        : shadow.store(offset, bytes, now, seen);
+  if (race) note("race", space, buffer, signed_offset, bytes, size, now, *race);
+}
+
+// An access that hits no array: to the nearest one its offset is out of bounds.
+void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
+  const auto report = [&](const char* kind, Space space, const std::string& buffer,
+                          std::uintptr_t begin, std::uintptr_t end) {
+    note(kind, space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin, now);
+    detail::abandon_block(std::string("the X-ray found: ") + kind);
+  };
+  const auto distance = [&](std::uintptr_t begin, std::uintptr_t end) {
+    return address < begin ? begin - address : address >= end ? address - end : 0;
+  };
+  if (!shared_sites_.empty() &&
+      distance(shared_sites_.front().begin, shared_sites_.back().end) <= kBanks * kBankBytes) {
+    const SharedSite& nearest = *std::min_element(
+        shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
+          return distance(a.begin, a.end) < distance(b.begin, b.end);
+        });
+    report("out of bounds", Space::kShared, "", nearest.begin, nearest.end);
+  }
+  const Allocation* nearest = nullptr;
+  for (const auto& [begin, allocation] : allocations_) {
+    if (allocation.freed && address >= begin && address < allocation.end) {
+      report("use after free", Space::kGlobal, allocation.region->name, allocation.region->begin,
+             allocation.region->end);
+    }
+    const Region& region = *allocation.region;
+    if (!allocation.freed &&
+        (nearest == nullptr || distance(region.begin, region.end) <
+                                   distance(nearest->region->begin, nearest->region->end))) {
+      nearest = &allocation;
+    }
+  }
+  if (nearest != nullptr && distance(nearest->region->begin, nearest->region->end) <= kNearby) {
+    const Region& region = *nearest->region;
+    report("out of bounds", Space::kGlobal, region.name, region.begin, region.end);
+  }
+  report("out of bounds", Space::kGlobal, "", address, address);
+  std::abort();  // report() does not return
+}
+
+void Recorder::note(const char* kind, Space space, const std::string& buffer, std::int64_t offset,
+                    unsigned bytes, std::uint64_t size, const Stamp& party, const Stamp& other) {
+  for (Finding& each : recording_->findings) {
+    if (each.kind == kind && each.party.place == party.place && each.other.place == other.place &&
+        (each.other.launch == 0) == (other.launch == 0)) {
+      ++each.count;
+      return;
+    }
+  }
+  recording_->findings.push_back({kind, space, buffer, offset, bytes, size, 1, party, other});
+}
+
+// --- launches and blocks ----------------------------------------------------------------------------------------------
+
+void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
+                             std::size_t dynamic_shared) {
+  auto found = std::find_if(recordings_.begin(), recordings_.end(),
+                            [&](const Recording& each) { return each.kernel.name == kernel; });
+  if (found == recordings_.end()) {
+    recordings_.emplace_back();
+    found = std::prev(recordings_.end());
+    found->kernel.name = kernel;
+  }
+  recording_ = &*found;
+  ++recording_->kernel.launches;
+  recording_->kernel.grid = grid;
+  recording_->kernel.block = block;
+  recording_->kernel.dynamic_shared_bytes = dynamic_shared;
+  ++launch_;
+  accesses_ = 0;
+  block_extent_ = block;
+  threads_in_block_ = block.x * block.y * block.z;
+  threads_.resize(std::max<std::size_t>(threads_.size(), threads_in_block_));
+  host_stack_ = stack_of_calling_thread();
+}
+
+void Recorder::launch_ends(std::size_t static_shared) {
+  Kernel& kernel = recording_->kernel;
+  kernel.static_shared_bytes = std::max(kernel.static_shared_bytes, static_shared);
+  kernel.counters[kSharedBytes] = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
+}
+
+void Recorder::block_starts(std::uint64_t linear_block) {
+  block_ = linear_block;
+  epoch_ = 0;
+  for (Thread& thread : threads_) {
+    thread.path = 0;
+    thread.events.clear();
+  }
+  clocks_.assign(std::size_t{threads_in_block_} * kWarpSize, 0);
+  for (unsigned thread = 0; thread < threads_in_block_; ++thread)
+    clocks_[thread * kWarpSize + thread % kWarpSize] = 1;
+  shared_sites_.clear();
+}
+
+void Recorder::block_ends() {
+  merge_warps();
+}
+
+void Recorder::shared_declared(const void* begin, std::size_t bytes) {
+  const std::uintptr_t address = to_number(begin);
+  shared_sites_.push_back({address, address + bytes});
+  if (shared_sites_.size() == 1)
+    shared_shadow_ = std::make_unique<Shadow>(kMostSharedBytes, 1, false);
+}
+
+void Recorder::thread_runs(unsigned linear, AddressRange stack) {
+  thread_ = linear;
+  stack_begin_ = to_number(stack.begin);
+  stack_end_ = to_number(stack.end);
+  stacks_[stack_begin_] = stack_end_;
+  in_kernel_ = true;
+}
+
+void Recorder::block_met() {
+  ++recording_->kernel.counters[kBarriers];
+  ++epoch_;
+  merge_warps();
+}
+
+void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
+  if (std::string_view(name).substr(0, 6) == "__shfl") ++recording_->kernel.counters[kShuffles];
+  // Only this one orders memory; shuffles and votes exchange registers.
+  if (std::string_view(name) != "__syncwarp") return;
+  std::array<std::uint32_t, kWarpSize> joined{};
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if ((lanes >> lane & 1u) == 0) continue;
+    const std::uint32_t* const clocks = &clocks_[(warp * kWarpSize + lane) * kWarpSize];
+    for (unsigned i = 0; i < kWarpSize; ++i)
+      joined[i] = std::max(joined[i], clocks[i]);
+  }
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if ((lanes >> lane & 1u) == 0) continue;
+    std::uint32_t* const clocks = &clocks_[(warp * kWarpSize + lane) * kWarpSize];
+    std::copy(joined.begin(), joined.end(), clocks);
+    ++clocks[lane];
+  }
+}
+
+// --- warps ------------------------------------------------------------------------------------------------------------
+
+void Recorder::merge_warps() {
+  for (unsigned warp = 0; warp * kWarpSize < threads_in_block_; ++warp)
+    merge_warp(warp);
+  for (Thread& thread : threads_)
+    thread.events.clear();
+}
+
+void Recorder::merge_warp(unsigned warp) {
+  const unsigned first = warp * kWarpSize;
+  const unsigned lanes = std::min(kWarpSize, threads_in_block_ - first);
+  std::array<std::size_t, kWarpSize> next{};
+  const auto has_more = [&](unsigned lane) {
+    return next[lane] < threads_[first + lane].events.size();
+  };
+  const auto event = [&](unsigned lane) -> const Event& {
+    return threads_[first + lane].events[next[lane]];
+  };
+  while (true) {
+    Request request;
+    bool any = false;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      if (!has_more(lane)) continue;
+      const std::uint32_t place = event(lane).place;
+      if (!any || (place != request.place && before(place, request.place))) request.place = place;
+      any = true;
+    }
+    if (!any) return;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      if (!has_more(lane) || event(lane).place != request.place) continue;
+      request.lane[request.lanes] = lane;
+      request.address[request.lanes++] = event(lane).address;
+      ++next[lane];
+    }
+    if (places_[request.place].is_access) {
+      ++request_;
+      count(request, block_ == 0 && warp == 0);
+    }
+  }
+}
+
+void Recorder::count(const Request& request, bool of_first_warp) {
+  PlaceCounts& counts = recording_->places[request.place];
+  ++counts.requests;
+  Sample sample{};
+  sample.place = request.place;
+  const bool shared = !shared_sites_.empty() && request.address[0] >= shared_sites_.front().begin &&
+                      request.address[0] < shared_sites_.back().end;
+  if (shared) {
+    count_shared(request, counts, sample);
+  } else {
+    count_global(request, counts, sample);
+  }
+  if (!of_first_warp || recording_->kernel.launches > 1 ||
+      recording_->samples.size() >= kMostSteps) {
+    return;
+  }
+  sample.offset.fill(Step::kIdle);
+  const std::uintptr_t base = shared ? shared_sites_.front().begin : sample.region->begin;
+  for (unsigned i = 0; i < request.lanes; ++i)
+    sample.offset[request.lane[i]] = static_cast<std::int64_t>(request.address[i] - base);
+  recording_->samples.push_back(sample);
+}
+
+void Recorder::count_global(const Request& request, PlaceCounts& counts, Sample& sample) {
+  const Place& place = places_[request.place];
+  const std::uint64_t sectors =
+      distinct_units(request.address.data(), request.lanes, place.bytes, kSectorBytes);
+  const std::uint64_t asked = std::uint64_t{request.lanes} * place.bytes;
+  auto& counters = recording_->kernel.counters;
+  switch (place.operation) {
+    case Operation::kLoad:
+      ++counters[kGlobalLoadRequests];
+      counters[kGlobalLoadSectors] += sectors;
+      counters[kGlobalLoadBytesAsked] += asked;
+      counters[kGlobalLoadBytesMoved] += sectors * kSectorBytes;
+      break;
+    case Operation::kStore:
+      ++counters[kGlobalStoreRequests];
+      counters[kGlobalStoreSectors] += sectors;
+      counters[kGlobalStoreBytesAsked] += asked;
+      counters[kGlobalStoreBytesMoved] += sectors * kSectorBytes;
+      break;
+    case Operation::kAtomic:
+      counters[kAtomics] += request.lanes;
+      ++counters[kAtomicRequests];
+      counters[kAtomicSectors] += sectors;
+      counters[kAtomicCollisions] +=
+          request.lanes -
+          distinct_units(request.address.data(), request.lanes, place.bytes, place.bytes);
+      break;
+  }
+  counts.space = Space::kGlobal;
+  counts.sectors += sectors;
+  sample.sectors = sectors;
+  sample.region = region_at(request.address[0], place.bytes);
+  if (std::find(counts.regions.begin(), counts.regions.end(), sample.region) ==
+      counts.regions.end()) {
+    counts.regions.push_back(sample.region);
+  }
+  touch(request, place.operation, place.bytes);
+}
+
+void Recorder::touch(const Request& request, Operation operation, unsigned bytes) {
+  for (unsigned i = 0; i < request.lanes; ++i) {
+    const Region* const region = region_at(request.address[i], bytes);
+    Touches& touches = recording_->touches[region][static_cast<std::size_t>(operation)];
+    if (touches.threads.empty()) {
+      const std::size_t elements =
+          (region->end - region->begin + region->element_bytes - 1) / region->element_bytes;
+      touches.threads.resize(elements);
+      touches.requests.resize(elements);
+      touches.last_request.resize(elements);
+    }
+    const std::uintptr_t offset = request.address[i] - region->begin;
+    for (std::size_t element = offset / region->element_bytes;
+         element <= (offset + bytes - 1) / region->element_bytes; ++element) {
+      ++touches.threads[element];
+      if (touches.last_request[element] == request_) continue;
+      touches.last_request[element] = request_;
+      ++touches.requests[element];
+    }
+    touches.bytes_asked += bytes;
+    if (i == 0) {
+      ++touches.request_count;
+      touches.sectors += distinct_units(request.address.data(), request.lanes, bytes, kSectorBytes);
+    }
+  }
+}
+
+// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. Groups that want the
+// same words share a wavefront.
+void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample& sample) {
+  const Place& place = places_[request.place];
+  auto& kernel = recording_->kernel;
+  counts.space = Space::kShared;
+  if (place.operation == Operation::kAtomic) {
+    kernel.counters[kSharedAtomics] += request.lanes;
+    return;
+  }
+  const unsigned group_lanes = place.bytes <= kBankBytes ? kWarpSize
+                               : place.bytes == 8        ? kWarpSize / 2
+                                                         : kWarpSize / 4;
+  std::uint64_t wavefronts = 0, groups = 0;
+  BankWords together;
+  const auto serve = [&] {
+    wavefronts += together.wavefronts();
+    ++groups;
+    for (unsigned bank = 0; bank < kBanks; ++bank) {
+      const std::size_t words = together.words[bank].size();
+      kernel.bank_accesses[bank] += words;
+      if (words > 1) kernel.bank_conflicts[bank] += words - 1;
+    }
+    together = {};
+  };
+  for (unsigned first = 0; first < request.lanes;) {
+    BankWords group;
+    unsigned i = first;
+    for (; i < request.lanes && request.lane[i] / group_lanes == request.lane[first] / group_lanes;
+         ++i) {
+      group.add(request.address[i] - shared_sites_.front().begin, place.bytes);
+    }
+    BankWords merged = together;
+    for (const auto& bank : group.words) {
+      for (const std::uint64_t word : bank)
+        merged.add(word * kBankBytes, kBankBytes);
+    }
+    if (first > 0 && merged.wavefronts() > 1) {
+      serve();
+      merged = group;
+    }
+    together = merged;
+    first = i;
+  }
+  serve();
+  const bool is_load = place.operation == Operation::kLoad;
+  ++kernel.counters[is_load ? kSharedLoadRequests : kSharedStoreRequests];
+  kernel.counters[is_load ? kSharedLoadWavefronts : kSharedStoreWavefronts] += wavefronts;
+  kernel.counters[is_load ? kSharedLoadBankConflicts : kSharedStoreBankConflicts] +=
+      wavefronts - groups;
+  counts.wavefronts += wavefronts;
+  counts.bank_conflicts += wavefronts - groups;
+  sample.wavefronts = wavefronts;
+}
+
+// --- reports ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Spread spread_of(const std::vector<std::uint32_t>& counts) {
+  if (counts.empty()) return {};
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+  return {*least, *most, sum / static_cast<double>(counts.size())};
+}
+
+std::string triple(const uint3& index) {
+  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
+         std::to_string(index.z) + ")";
+}
+
+std::string words_of(const Party& party) {
+  return std::string(to_string(party.operation)) + " at " + party.where.text() + " by thread " +
+         triple(party.thread) + " of block " + triple(party.block);
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+std::string sentence_of(const Error& error) {
+  const std::string memory = error.space == Space::kShared ? "shared memory"
+                             : error.buffer.empty()        ? "memory that is no array of the device"
+                                                           : error.buffer;
+  const std::string at = memory + " at byte " + std::to_string(error.offset);
+  const std::string start = error.kind + ": " + words_of(error.party) + ", ";
+  const std::string what = bytes_text(error.bytes) + " of ";
+  if (error.kind == "race") {
+    return start + "and " + words_of(error.other) + " touch " + what + at +
+           " with nothing between them";
+  }
+  if (error.kind == "misaligned access") {
+    return start + what + at + "; allowed: multiples of " + std::to_string(error.bytes);
+  }
+  if (error.kind == "uninitialised read") return start + what + at + ", which nothing has written";
+  if (error.kind == "use after free") return start + what + at + ", which the host has freed";
+  if (error.size == 0) return start + what + memory;
+  const auto size = static_cast<std::int64_t>(error.size);
+  return start + what + at + ", " +
+         (error.offset < 0
+              ? bytes_text(static_cast<std::uint64_t>(-error.offset)) + " before its start"
+              : bytes_text(static_cast<std::uint64_t>(
+                    std::max<std::int64_t>(0, error.offset + error.bytes - size))) +
+                    " past its end") +
+         " (it has " + bytes_text(error.size) + ")";
+}
+
+bool is_emulator(const Source& source) {
+  return source.file.find("common/emulator/include/") != std::string::npos;
+}
+
+// From the repository's root. The compiler names some lines by the rewritten copy, .../emulated/03_x/kernel.cu.cpp.
+Source relative(Source source) {
+  const std::string root = EMULATOR_XRAY_ROOT "/", copies = "/emulated/", ending = ".cu.cpp";
+  const std::size_t copy = source.file.find(copies);
+  if (copy != std::string::npos && source.file.size() > ending.size() &&
+      source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0) {
+    source.file = source.file.substr(copy + copies.size());
+    source.file.resize(source.file.size() - std::string_view(".cpp").size());
+  } else if (source.file.rfind(root, 0) == 0) {
+    source.file.erase(0, root.size());
+  }
+  return source;
+}
+
+}  // namespace
+
+// The innermost line that is not the emulator's own: of what was inlined at the instruction, or of a caller.
+Source Recorder::source_of(std::uint32_t place,
+                           const std::map<std::uintptr_t, std::vector<Source>>& lines) const {
+  const auto& calls = places_[place].calls_and_pc;
+  for (auto pc = calls.rbegin(); pc != calls.rend(); ++pc) {
+    const auto found = lines.find(*pc);
+    if (found == lines.end()) continue;
+    for (const Source& source : found->second) {
+      if (!is_emulator(source)) return relative(source);
+    }
+  }
+  return {"(unknown)", 0};
+}
+
+Kernel Recorder::finish(Recording& recording) const {
+  Kernel kernel = std::move(recording.kernel);
+  std::set<std::uintptr_t> addresses;
+  const auto want = [&](std::uint32_t place) {
+    addresses.insert(places_[place].calls_and_pc.begin(), places_[place].calls_and_pc.end());
+  };
+  for (const auto& [place, counts] : recording.places)
+    want(place);
+  for (const Finding& finding : recording.findings) {
+    want(finding.party.place);
+    if (finding.other.launch != 0) want(finding.other.place);
+  }
+  const auto lines = source_lines({addresses.begin(), addresses.end()});
+
+  for (const auto& [region, by_operation] : recording.touches) {
+    Buffer buffer;
+    buffer.name = region->name;
+    buffer.element_bytes = region->element_bytes;
+    buffer.elements = (region->end - region->begin) / region->element_bytes;
+    for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
+      const Touches& touches = by_operation[operation];
+      buffer.traffic[operation] = {touches.request_count, touches.sectors, touches.bytes_asked,
+                                   spread_of(touches.threads), spread_of(touches.requests)};
+    }
+    kernel.buffers.push_back(std::move(buffer));
+  }
+
+  std::map<std::uint32_t, std::size_t> access_of;
+  for (const auto& [place, counts] : recording.places) {
+    const Source where = source_of(place, lines);
+    const Place& instruction = places_[place];
+    auto found =
+        std::find_if(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& each) {
+          return each.where.file == where.file && each.where.line == where.line &&
+                 each.operation == instruction.operation && each.space == counts.space &&
+                 each.bytes == instruction.bytes;
+        });
+    if (found == kernel.accesses.end()) {
+      Access access;
+      access.where = where;
+      access.operation = instruction.operation;
+      access.space = counts.space;
+      access.bytes = instruction.bytes;
+      kernel.accesses.push_back(access);
+      found = std::prev(kernel.accesses.end());
+    }
+    for (const Region* region : counts.regions) {
+      if (std::find(found->buffers.begin(), found->buffers.end(), region->name) ==
+          found->buffers.end()) {
+        found->buffers.push_back(region->name);
+      }
+    }
+    found->requests += counts.requests;
+    found->sectors += counts.sectors;
+    found->wavefronts += counts.wavefronts;
+    found->bank_conflicts += counts.bank_conflicts;
+    access_of[place] = static_cast<std::size_t>(found - kernel.accesses.begin());
+  }
+
+  for (const Sample& sample : recording.samples) {
+    kernel.steps.push_back({access_of.at(sample.place),
+                            sample.region == nullptr ? "" : sample.region->name, sample.offset,
+                            sample.sectors, sample.wavefronts});
+  }
+
+  const auto party = [&](const Stamp& stamp) {
+    return Party{places_[stamp.place].operation, source_of(stamp.place, lines),
+                 index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block)};
+  };
+  for (const Finding& finding : recording.findings) {
+    Error error;
+    error.kind = finding.kind;
+    error.space = finding.space;
+    error.buffer = finding.buffer;
+    error.offset = finding.offset;
+    error.bytes = finding.bytes;
+    error.size = finding.size;
+    error.count = finding.count;
+    error.has_party = true;
+    error.party = party(finding.party);
+    error.has_other = finding.other.launch != 0;
+    if (error.has_other) error.other = party(finding.other);
+    error.message = sentence_of(error);
+    kernel.errors.push_back(std::move(error));
+  }
+  return kernel;
+}
+
+std::vector<Kernel> Recorder::take() {
+  std::vector<Kernel> kernels;
+  for (Recording& recording : recordings_)
+    kernels.push_back(finish(recording));
+  recordings_.clear();
+  return kernels;
+}
+
+}  // namespace emulator::xray

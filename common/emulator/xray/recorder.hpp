@@ -1,0 +1,196 @@
+// Records accesses as compiler hooks see them, one CUDA thread after the other, and rebuilds from them what warps did.
+//
+// A warp's lanes are merged the way the hardware reconverges: of all lanes' next instructions the one furthest up in the code
+// goes first, with every lane that is there. Lanes that skip a branch, leave a loop early or come from another call site
+// therefore never shift the others; the hooks note each basic block, so that lanes without an access in it are seen to pass.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "observer.hpp"
+#include "shadow.hpp"
+#include "xray.hpp"
+
+namespace emulator::xray {
+
+class Recorder : public detail::Observer {
+ public:
+  static Recorder& instance();
+
+  // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return address.
+  void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation);
+  void passed(std::uintptr_t pc);  // a basic block
+  void entered(std::uintptr_t call);
+  void left();
+  bool in_kernel() const { return in_kernel_; }
+
+  std::vector<Kernel> take();
+  void set_access_limit(std::uint64_t accesses) { access_limit_ = accesses; }
+
+  void allocated(const void* begin, std::size_t bytes) override;
+  void freed(const void* begin) override;
+  void written_by_host(const void* begin, std::size_t bytes) override;
+  void named(const MemoryName& name) override;
+  void launch_starts(const char* kernel, dim3 grid, dim3 block,
+                     std::size_t dynamic_shared) override;
+  void launch_ends(std::size_t static_shared) override;
+  void block_starts(std::uint64_t linear_block) override;
+  void block_ends() override;
+  void shared_declared(const void* begin, std::size_t bytes) override;
+  void thread_runs(unsigned linear, AddressRange stack) override;
+  void in_kernel(bool yes) override { in_kernel_ = yes; }
+  void block_met() override;
+  void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
+
+ private:
+  // An instruction as reached by one chain of calls.
+  struct Place {
+    std::vector<std::uintptr_t> calls_and_pc;  // compares as code order
+    bool is_access = false;
+    Operation operation = Operation::kLoad;
+    unsigned bytes = 0;
+  };
+  struct Event {
+    std::uint32_t place;
+    std::uint64_t address;
+  };
+  struct Thread {
+    std::uint32_t path = 0;  // index into paths_
+    std::vector<Event> events;
+  };
+  struct Path {
+    std::uint32_t parent;
+    std::uintptr_t call;
+  };
+
+  // Bytes that a kernel may touch under one name.
+  struct Region {
+    std::uintptr_t begin, end;
+    std::string name;
+    std::size_t element_bytes;
+    Shadow shadow;
+  };
+  struct Allocation {
+    std::uintptr_t end;
+    bool freed = false;
+    std::unique_ptr<Region> region;
+  };
+
+  struct Touches {
+    std::vector<std::uint32_t> threads, requests, last_request;  // by element
+    std::uint64_t request_count = 0, sectors = 0, bytes_asked = 0;
+  };
+  struct PlaceCounts {
+    Space space = Space::kGlobal;
+    std::vector<const Region*> regions;
+    std::uint64_t requests = 0, sectors = 0, wavefronts = 0, bank_conflicts = 0;
+  };
+  struct Sample {
+    std::uint32_t place;
+    const Region* region;  // null: shared memory
+    std::array<std::int64_t, kWarpSize> offset;
+    std::uint64_t sectors, wavefronts;
+  };
+  struct Finding {
+    std::string kind;
+    Space space;
+    std::string buffer;
+    std::int64_t offset;
+    unsigned bytes;
+    std::uint64_t size;
+    std::uint64_t count;
+    Stamp party, other;  // other.launch = 0: there is none
+  };
+  struct Recording {
+    Kernel kernel;
+    std::map<const Region*, std::array<Touches, 3>> touches;
+    std::map<std::uint32_t, PlaceCounts> places;
+    std::vector<Sample> samples;
+    std::vector<Finding> findings;
+  };
+  struct SharedSite {
+    std::uintptr_t begin, end;
+  };
+
+  // The lanes of one request.
+  struct Request {
+    std::uint32_t place;
+    unsigned lanes = 0;  // how many take part
+    std::array<unsigned, kWarpSize> lane;
+    std::array<std::uint64_t, kWarpSize> address;
+  };
+
+  std::uint32_t place_of(std::uintptr_t pc, bool is_access, Operation operation, unsigned bytes);
+  bool before(std::uint32_t a, std::uint32_t b) const;
+  Region* region_at(std::uintptr_t address, unsigned bytes);
+  bool is_private(std::uintptr_t address) const;
+  [[noreturn]] void stray(const Stamp& now, std::uintptr_t address, unsigned bytes);
+  void note(const char* kind, Space space, const std::string& buffer, std::int64_t offset,
+            unsigned bytes, std::uint64_t size, const Stamp& party, const Stamp& other = {});
+  void check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
+             const Stamp& now, Space space, const std::string& buffer, std::uint64_t size);
+
+  void merge_warps();
+  void merge_warp(unsigned warp);
+  void count(const Request& request, bool of_first_warp);
+  void count_global(const Request& request, PlaceCounts& counts, Sample& sample);
+  void count_shared(const Request& request, PlaceCounts& counts, Sample& sample);
+  void touch(const Request& request, Operation operation, unsigned bytes);
+
+  Kernel finish(Recording& recording) const;
+  Source source_of(std::uint32_t place,
+                   const std::map<std::uintptr_t, std::vector<Source>>& lines) const;
+
+  // Everything about instructions; kept from launch to launch.
+  std::vector<Place> places_;
+  struct PlaceKey {
+    std::uint32_t path;
+    std::uintptr_t pc;
+    bool operator==(const PlaceKey&) const = default;
+  };
+  struct PlaceHash {
+    std::size_t operator()(const PlaceKey& key) const {
+      return (key.pc * 0x9e3779b97f4a7c15u) ^ (std::size_t{key.path} << 40);
+    }
+  };
+  std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> place_index_;
+  std::vector<Path> paths_{{0, 0}};
+  std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> path_index_;
+
+  std::map<std::uintptr_t, Allocation> allocations_;
+  Region* last_region_ = nullptr;
+
+  std::vector<Recording> recordings_;
+  std::uint64_t access_limit_ = kDefaultAccessLimit;
+
+  // Of the running launch.
+  Recording* recording_ = nullptr;
+  std::uint32_t launch_ = 0;
+  std::uint64_t accesses_ = 0;
+  std::uint32_t request_ = 0;
+  dim3 block_extent_;
+  unsigned threads_in_block_ = 0;
+  AddressRange host_stack_;
+
+  // Of the running block.
+  bool in_kernel_ = false;
+  std::uint64_t block_ = 0;
+  std::uint32_t epoch_ = 0;
+  std::vector<Thread> threads_;
+  std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
+  std::vector<SharedSite> shared_sites_;
+  std::unique_ptr<Shadow> shared_shadow_;
+
+  // Of the running thread.
+  unsigned thread_ = 0;
+  std::uintptr_t stack_begin_ = 0, stack_end_ = 0;
+  std::map<std::uintptr_t, std::uintptr_t> stacks_;
+};
+
+}  // namespace emulator::xray

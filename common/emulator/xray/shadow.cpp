@@ -1,0 +1,79 @@
+#include "shadow.hpp"
+
+#include <algorithm>
+
+namespace emulator::xray {
+namespace {
+
+constexpr unsigned kLanes = 32;
+
+bool same_warp(const Stamp& a, const Stamp& b) {
+  return a.block == b.block && a.thread / kLanes == b.thread / kLanes;
+}
+
+}  // namespace
+
+bool ordered(const Stamp& earlier, const Stamp& now, Clocks seen) {
+  if (earlier.launch != now.launch) return true;
+  if (earlier.block != now.block) return false;
+  if (earlier.epoch != now.epoch || earlier.thread == now.thread) return true;
+  return same_warp(earlier, now) && seen[earlier.thread % kLanes] >= earlier.clock;
+}
+
+Shadow::Shadow(std::uint64_t bytes, unsigned granule, bool written)
+    : granule_(granule),
+      pages_((bytes / granule + kPageCells) / kPageCells),
+      written_((bytes + granule - 1) / granule, written) {}
+
+Shadow::Cell& Shadow::cell(std::uint64_t granule) {
+  std::unique_ptr<Cell[]>& page = pages_[granule / kPageCells];
+  if (!page) page = std::make_unique<Cell[]>(kPageCells);
+  return page[granule % kPageCells];
+}
+
+std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                                  Clocks seen) {
+  std::optional<Stamp> race;
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    Cell& c = cell(g);
+    if (!ordered(c.write, now, seen)) race = c.write;
+    // A later reader of the same thread, or one who saw the earlier, says all the earlier one did.
+    if (ordered(c.reads[0], now, seen)) {
+      c.reads[0] = now;
+    } else if (ordered(c.reads[1], now, seen) || same_warp(c.reads[0], c.reads[1])) {
+      c.reads[1] = now;
+    }
+  }
+  return race;
+}
+
+std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                                   Clocks seen) {
+  std::optional<Stamp> race;
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    Cell& c = cell(g);
+    for (const Stamp* read : {&c.reads[0], &c.reads[1]}) {
+      if (!ordered(*read, now, seen)) race = *read;
+    }
+    if (!ordered(c.write, now, seen) && !(c.write.atomic && now.atomic)) race = c.write;
+    c.write = now;
+    written_[g] = true;
+  }
+  return race;
+}
+
+bool Shadow::was_written(std::uint64_t offset, unsigned bytes) const {
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    if (!written_[g]) return false;
+  }
+  return true;
+}
+
+void Shadow::mark(std::uint64_t offset, std::uint64_t bytes, bool written) {
+  const auto first = written_.begin() + static_cast<std::ptrdiff_t>(offset / granule_);
+  const auto last =
+      written_.begin() + static_cast<std::ptrdiff_t>((offset + bytes + granule_ - 1) / granule_);
+  std::fill(first, last, written);
+}
+
+}  // namespace emulator::xray
