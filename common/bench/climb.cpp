@@ -26,52 +26,6 @@ constexpr double kMostSampleSeconds = 0.3;
 // How far past the cache the rotated data must reach.
 constexpr double kCacheMultiple = 3.0;
 
-WkvProblem problem_of(const Shape& s) {
-  return make_problem(WkvCase{.B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V});
-}
-
-LinearAttentionProblem problem_of(const Shape& s, const std::string& op) {
-  LinearAttentionCase c{.B = s.B, .T_q = s.T, .T_k = s.T, .H = s.H, .K = s.K, .V = s.V};
-  if (op == "causal_dot_product") {
-    c.feature_map = FeatureMap::kIdentity;
-    c.normalize = false;
-  }
-  return make_problem(c);
-}
-
-bool computes(const Implementation& implementation, const std::string& op) {
-  return op == "wkv" ? implementation.wkv != nullptr : implementation.linear_attention != nullptr;
-}
-
-// Whether somebody who writes `wanted` ("03" or "03_cuda_baseline") means that chapter.
-bool means(const std::string& wanted, const std::string& chapter) {
-  return wanted == chapter || wanted == chapter.substr(0, 2);
-}
-
-std::vector<Implementation> chosen(const ClimbOptions& options) {
-  const std::vector<Implementation> all = implementations();
-  for (const std::string& wanted : options.chapters) {
-    std::set<std::string> known;
-    for (const Implementation& each : all)
-      known.insert(each.chapter);
-    const auto meant = [&](const std::string& chapter) { return means(wanted, chapter); };
-    if (std::none_of(known.begin(), known.end(), meant)) {
-      throw std::invalid_argument(fmt::format("chapter is '{}'; allowed: {} or their numbers",
-                                              wanted, fmt::join(known, ", ")));
-    }
-  }
-  std::vector<Implementation> result;
-  for (const Implementation& each : all) {
-    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
-    const bool wanted = options.chapters.empty() ||
-                        std::any_of(options.chapters.begin(), options.chapters.end(), meant);
-    if (wanted && computes(each, options.op) && (each.rung || !options.rungs_only)) {
-      result.push_back(each);
-    }
-  }
-  return result;
-}
-
 // Checks once, then times over rotating copies of the data. `launch` runs one launcher on one problem.
 template <typename OnDevice, typename Problem, typename Launch>
 void check_and_time(Row& row, Device& device, const Problem& problem, double bytes,
@@ -105,19 +59,14 @@ bool Climb::all_right() const {
                      [](const Row& row) { return row.right || !row.ran; });
 }
 
-Climb climb(const ClimbOptions& options, const Progress& progress) {
-  const std::set<std::string> operators = {"wkv", "linear_attention", "causal_dot_product"};
-  if (operators.count(options.op) == 0) {
-    throw std::invalid_argument(
-        fmt::format("operator is '{}'; allowed: {}", options.op, fmt::join(operators, ", ")));
-  }
+Climb climb(const Selection& options, const Progress& progress) {
   const std::vector<Implementation> rungs = chosen(options);
   Climb result;
   result.options = options;
   const bool wkv = options.op == "wkv";
-  const WkvProblem wkv_problem = wkv ? problem_of(options.shape) : WkvProblem{};
+  const WkvProblem wkv_problem = wkv ? wkv_problem_of(options) : WkvProblem{};
   const LinearAttentionProblem attention_problem =
-      wkv ? LinearAttentionProblem{} : problem_of(options.shape, options.op);
+      wkv ? LinearAttentionProblem{} : linear_attention_problem_of(options);
   result.fma_count = wkv ? wkv_fma_count(wkv_problem.args())
                          : linear_attention_fma_count(attention_problem.args());
   result.bytes =

@@ -6,19 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/shape.hpp"
+#include "common/bench/selection.hpp"
 #include "common/bench/timing.hpp"
 #include "common/core/device.hpp"
 #include "common/core/registry.hpp"
 
 namespace ladder::bench {
-
-struct ClimbOptions {
-  std::string op = "wkv";  // "wkv", "linear_attention" or "causal_dot_product"
-  Shape shape = {};
-  std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
-  bool rungs_only = true;
-};
 
 struct Row {
   std::string chapter, implementation, device, back_end;
@@ -35,7 +28,7 @@ struct Row {
 };
 
 struct Climb {
-  ClimbOptions options;
+  Selection options;
   double fma_count = 0, bytes = 0;
   std::vector<std::pair<std::string, Ceilings>> ceilings;  // by device name
   std::vector<Row> rows;
@@ -45,7 +38,7 @@ struct Climb {
 using Progress = std::function<void(const std::string&)>;
 
 // std::invalid_argument for an unknown operator or chapter, before anything runs.
-Climb climb(const ClimbOptions& options, const Progress& progress);
+Climb climb(const Selection& options, const Progress& progress);
 
 // Fills recorded_seconds of emulated rows from the ladder's own JSON files (*.json) in `folder`.
 void add_recorded(Climb& climb, const std::string& folder);

@@ -31,6 +31,11 @@ class Device {
   virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;
   virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;
 
+  // What a back end that watches memory calls these elements. `written`: whether their contents mean something already.
+  virtual void name_memory(const void* /*pointer*/, std::size_t /*bytes*/,
+                           const std::string& /*name*/, std::size_t /*element_bytes*/,
+                           bool /*written*/) {}
+
   // Waits for all work; throws what went wrong in it.
   virtual void synchronize() = 0;
 

@@ -12,10 +12,7 @@ namespace {
 constexpr unsigned char kGuardByte = 0xA5;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-template <typename Element>
-std::size_t bytes_of(const std::vector<Element>& values) {
-  return values.size() * sizeof(Element);
-}
+using Role = GuardedArray::Role;
 
 }  // namespace
 
@@ -65,21 +62,19 @@ void GuardedArray::check_unchanged() const {
 }
 
 WkvOnDevice::WkvOnDevice(Device& device, const WkvProblem& p)
-    : q_(device, "q", p.q.pointer(), bytes_of(p.q.data)),
-      k_(device, "k", p.k.pointer(), bytes_of(p.k.data)),
-      v_(device, "v", p.v.pointer(), bytes_of(p.v.data)),
-      log_w_(device, "log_w", p.log_w.pointer(), bytes_of(p.log_w.data)),
-      u_(device, "u", p.u.pointer(), bytes_of(p.u.data)),
-      initial_state_(device, "initial_state", p.initial_state.pointer(),
-                     bytes_of(p.initial_state.data)),
+    : q_(device, "q", p.q.data, Role::kInput),
+      k_(device, "k", p.k.data, Role::kInput),
+      v_(device, "v", p.v.data, Role::kInput),
+      log_w_(device, "log_w", p.log_w.data, Role::kInput),
+      u_(device, "u", p.u.data, Role::kInput),
+      initial_state_(device, "initial_state", p.initial_state.data, Role::kInput),
       outputs_{std::vector<float>(p.v.data.size(), kNan),
                std::vector<float>(p.wkv_case.final_state
                                       ? p.wkv_case.B * p.wkv_case.H * p.wkv_case.K * p.wkv_case.V
                                       : 0,
                                   kNan)},
-      o_(device, "o", outputs_.o.data(), bytes_of(outputs_.o)),
-      final_state_(device, "final_state", outputs_.final_state.data(),
-                   bytes_of(outputs_.final_state)),
+      o_(device, "o", outputs_.o, Role::kOutput),
+      final_state_(device, "final_state", outputs_.final_state, Role::kOutput),
       args_(p.args()) {
   args_.q = static_cast<const float*>(q_.pointer());
   args_.k = static_cast<const float*>(k_.pointer());
@@ -104,13 +99,13 @@ WkvOutputs WkvOnDevice::download() const {
 }
 
 LinearAttentionOnDevice::LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& p)
-    : q_(device, "q", p.q.pointer(), bytes_of(p.q.data)),
-      k_(device, "k", p.k.pointer(), bytes_of(p.k.data)),
-      v_(device, "v", p.v.pointer(), bytes_of(p.v.data)),
-      key_lengths_(device, "key_lengths", p.key_lengths.pointer(), bytes_of(p.key_lengths.data)),
+    : q_(device, "q", p.q.data, Role::kInput),
+      k_(device, "k", p.k.data, Role::kInput),
+      v_(device, "v", p.v.data, Role::kInput),
+      key_lengths_(device, "key_lengths", p.key_lengths.data, Role::kInput),
       output_(p.attention_case.B * p.attention_case.T_q * p.attention_case.H * p.attention_case.V,
               kNan),
-      o_(device, "o", output_.data(), bytes_of(output_)),
+      o_(device, "o", output_, Role::kOutput),
       args_(p.args()) {
   args_.q = static_cast<const float*>(q_.pointer());
   args_.k = static_cast<const float*>(k_.pointer());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/device.hpp"
@@ -24,8 +25,16 @@ class GuardedArray {
  public:
   static constexpr std::size_t kGuardBytes = 256;
 
-  // Holds a copy of `bytes` bytes at `host`; a null pointer where bytes is 0.
-  GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes);
+  enum class Role { kInput, kOutput };
+
+  // Holds a copy of the elements; a null pointer where there are none.
+  template <typename Element>
+  GuardedArray(Device& device, std::string name, const std::vector<Element>& elements, Role role)
+      : GuardedArray(device, std::move(name), elements.data(), elements.size() * sizeof(Element)) {
+    if (base_ == nullptr) return;
+    device_.name_memory(pointer(), elements.size() * sizeof(Element), name_, sizeof(Element),
+                        role == Role::kInput);
+  }
   ~GuardedArray();
   GuardedArray(const GuardedArray&) = delete;
   GuardedArray& operator=(const GuardedArray&) = delete;
@@ -36,6 +45,7 @@ class GuardedArray {
   void check_unchanged() const;  // guards, and that the contents are what was uploaded
 
  private:
+  GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes);
   std::vector<unsigned char> download_all() const;
 
   Device& device_;

@@ -127,6 +127,10 @@ class CudaDevice : public Device {
   }
 
 #ifndef __CUDACC__
+  void name_memory(const void* pointer, std::size_t bytes, const std::string& name,
+                   std::size_t element_bytes, bool written) override {
+    emulator::name_memory({pointer, bytes, name, element_bytes, written});
+  }
   std::vector<std::string> schedules() const override {
     return {"forward", "reverse", "shuffle"};
   }

@@ -1,0 +1,82 @@
+#include "common/bench/command_line.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace ladder::bench {
+
+SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_shape)
+    : shape_(default_shape) {
+  app.footer("Shapes:\n" + known_shapes());
+  app.add_option("chapters", selection_.chapters,
+                 "Only these: numbers or folder names (01 02_openmp)");
+  app.add_option("--shape", shape_, "A name, or sizes such as B=8,T=4096,H=32,K=64,V=64")
+      ->capture_default_str();
+  app.add_option("--operator", selection_.op, "wkv, linear_attention or causal_dot_product")
+      ->capture_default_str();
+  app.add_flag("--all", all_, "Variants too, not only the rungs");
+  app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
+      ->group("");  // set by the script
+}
+
+Selection SelectionOptions::selection() const {
+  Selection result = selection_;
+  result.shape = parse_shape(shape_);
+  result.rungs_only = !all_;
+  return result;
+}
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work) try {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kUsage;
+  }
+  return work();
+} catch (const std::invalid_argument& error) {
+  fmt::print(stderr, "\r{}\n", error.what());
+  return kUsage;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "\r{}\n", error.what());
+  return kWrongResult;
+}
+
+void require_writable(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  const bool existed = std::filesystem::exists(path);
+  const bool writable = std::ofstream(path, std::ios::app).good();
+  if (writable && !existed) std::filesystem::remove(path);
+  if (!writable) {
+    throw std::invalid_argument(
+        fmt::format("{} is '{}'; allowed: a path that can be written", option, path));
+  }
+}
+
+void write_file(const std::string& path, const std::string& contents) {
+  std::ofstream file(path);
+  file << contents;
+  if (!file.flush()) throw std::runtime_error("could not write " + path);
+  fmt::print("written: {}\n", path);
+}
+
+void show_progress(const std::string& what) {
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+}  // namespace ladder::bench

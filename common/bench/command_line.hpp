@@ -1,0 +1,43 @@
+// What the ladder's programs share on their command lines.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "common/bench/selection.hpp"
+
+namespace ladder::bench {
+
+constexpr int kWrongResult = 1;
+constexpr int kUsage = 2;
+
+// Options for a selection, and for the conditions that go into a JSON file.
+class SelectionOptions {
+ public:
+  SelectionOptions(CLI::App& app, const std::string& default_shape);
+  Selection selection()
+      const;  // after parsing; std::invalid_argument names what is wrong with the shape
+  const std::map<std::string, std::string>& conditions() const { return conditions_; }
+
+ private:
+  Selection selection_;
+  std::string shape_;
+  bool all_ = false;
+  std::map<std::string, std::string> conditions_;
+};
+
+// Runs `work` after parsing. The exit code: kUsage for bad arguments, kWrongResult for other failures, both with a sentence.
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work);
+
+// std::invalid_argument unless `path` is empty or can be written. Leaves no file behind that was not there.
+void require_writable(const std::string& option, const std::string& path);
+
+// Throws std::runtime_error if it cannot be written.
+void write_file(const std::string& path, const std::string& contents);
+
+void show_progress(const std::string& what);  // on a terminal only
+std::string today();
+
+}  // namespace ladder::bench

@@ -1,0 +1,27 @@
+// What a command is about: an operator, a shape, and which implementations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/bench/shape.hpp"
+#include "common/core/problem.hpp"
+#include "common/core/registry.hpp"
+
+namespace ladder::bench {
+
+struct Selection {
+  std::string op = "wkv";  // "wkv", "linear_attention" or "causal_dot_product"
+  Shape shape = {};
+  std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
+  bool rungs_only = true;
+};
+
+// By chapter. std::invalid_argument for an unknown operator or chapter.
+std::vector<Implementation> chosen(const Selection& selection);
+
+// The operator's problem on that shape.
+WkvProblem wkv_problem_of(const Selection& selection);
+LinearAttentionProblem linear_attention_problem_of(const Selection& selection);
+
+}  // namespace ladder::bench
