@@ -5,24 +5,30 @@
 #   X_test.cpp           tests of idea X                                    chapter05.*
 #   exercise.cpp|.cu, X_exercise.cpp|.cu   the idea with holes; its tests are a program of their own, never run by default
 #
-# Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used.
+#   xray_test.cpp, X_xray_test.cpp   what the chapter claims about its kernels' memory accesses   chapter05.xray.*
+#
+# Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
+# the kernels instrumented, for what looks through the X-ray.
 
 set(LADDER_SKIP_LOG ${PROJECT_BINARY_DIR}/skipped_tests.txt)  # tests that skip themselves note it here
 
 set_property(GLOBAL PROPERTY ladder_chapter_objects_cpu "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_emulated "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_cuda "")
+set_property(GLOBAL PROPERTY ladder_chapter_objects_xray "")
 
-# An object library of `sources` (.cu or .cpp) for one back end: cpu, emulated or cuda.
+# An object library of `sources` (.cu or .cpp) for one back end: cpu, emulated, xray or cuda.
 function(add_kernel_objects target back_end)
   set(sources ${ARGN})
-  if(back_end STREQUAL "emulated")
+  if(back_end MATCHES "^(emulated|xray)$")
     emulator_sources(sources ${ARGN})
   endif()
   add_library(${target} OBJECT ${sources})
   target_link_libraries(${target} PUBLIC ladder_core)
   if(back_end STREQUAL "emulated")
     target_link_libraries(${target} PUBLIC emulator)
+  elseif(back_end STREQUAL "xray")
+    target_link_libraries(${target} PUBLIC emulator_xray PRIVATE emulator_xray_flags)
   elseif(back_end STREQUAL "cpu")
     target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)

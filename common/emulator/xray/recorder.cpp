@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -650,6 +652,18 @@ Source relative(Source source) {
   return source;
 }
 
+// Without the blanks around it; empty where the file is not there.
+std::string line_of(const Source& source) {
+  std::ifstream file(std::filesystem::path(EMULATOR_XRAY_ROOT) / source.file);
+  std::string line;
+  for (int number = 0; number < source.line; ++number) {
+    if (!std::getline(file, line)) return {};
+  }
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string::npos) return {};
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
 }  // namespace
 
 // The innermost line that is not the emulator's own: of what was inlined at the instruction, or of a caller.
@@ -706,6 +720,7 @@ Kernel Recorder::finish(Recording& recording) const {
     if (found == kernel.accesses.end()) {
       Access access;
       access.where = where;
+      access.code = line_of(where);
       access.operation = instruction.operation;
       access.space = counts.space;
       access.bytes = instruction.bytes;

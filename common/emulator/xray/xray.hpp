@@ -86,6 +86,7 @@ struct Buffer {
 // One source line's accesses of one kind.
 struct Access {
   Source where;
+  std::string code;  // the line itself
   Operation operation;
   Space space;
   unsigned bytes = 0;                // per lane

@@ -1,0 +1,237 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace emulator::xray {
+
+extern const char* const page_template;  // page.html
+
+namespace {
+
+constexpr int kLabelWidth = 42;
+constexpr int kColumnWidth = 16;
+
+constexpr Operation kOperations[] = {Operation::kLoad, Operation::kStore, Operation::kAtomic};
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string text_of(const Spread& spread) {
+  return spread.least == spread.most ? grouped(spread.most)
+                                     : grouped(spread.least) + "-" + grouped(spread.most);
+}
+
+template <typename Cell>
+std::string row(const std::string& label, const std::vector<Subject>& subjects, const Cell& cell) {
+  std::string line = fmt::format("{:<{}}", label, kLabelWidth);
+  for (const Subject& subject : subjects)
+    line += fmt::format("{:>{}}", cell(subject), kColumnWidth);
+  return line + "\n";
+}
+
+const Traffic* traffic_of(const Subject& subject, const std::string& buffer, Operation operation) {
+  for (const Buffer& each : subject.kernel.buffers) {
+    const Traffic& traffic = each.traffic[static_cast<std::size_t>(operation)];
+    if (each.name == buffer && traffic.requests > 0) return &traffic;
+  }
+  return nullptr;
+}
+
+std::string touches_table(const std::vector<Subject>& subjects) {
+  std::vector<std::string> names;
+  for (const Subject& subject : subjects) {
+    for (const Buffer& buffer : subject.kernel.buffers) {
+      if (std::find(names.begin(), names.end(), buffer.name) == names.end())
+        names.push_back(buffer.name);
+    }
+  }
+  std::string table;
+  for (const Operation operation : kOperations) {
+    for (const std::string& name : names) {
+      const auto is_touched = [&](const Subject& subject) {
+        return traffic_of(subject, name, operation) != nullptr;
+      };
+      if (std::none_of(subjects.begin(), subjects.end(), is_touched)) continue;
+      const auto cell = [&](const Subject& subject) -> std::string {
+        const Traffic* traffic = traffic_of(subject, name, operation);
+        if (traffic == nullptr) return "-";
+        return text_of(traffic->threads_per_element) + " / " +
+               text_of(traffic->requests_per_element);
+      };
+      table += row(fmt::format("  {:<7} {}", to_string(operation) + std::string("s"), name),
+                   subjects, cell);
+    }
+  }
+  return table;
+}
+
+nlohmann::json json_of(const Spread& spread) {
+  return {{"least", spread.least}, {"mean", spread.mean}, {"most", spread.most}};
+}
+
+nlohmann::json json_of(const Traffic& traffic) {
+  return {{"requests", traffic.requests},
+          {"sectors", traffic.sectors},
+          {"bytes_asked", traffic.bytes_asked},
+          {"threads_per_element", json_of(traffic.threads_per_element)},
+          {"requests_per_element", json_of(traffic.requests_per_element)}};
+}
+
+nlohmann::json json_of(const Party& party) {
+  const auto triple = [](const uint3& index) {
+    return nlohmann::json::array({index.x, index.y, index.z});
+  };
+  return {{"operation", to_string(party.operation)},
+          {"file", party.where.file},
+          {"line", party.where.line},
+          {"block", triple(party.block)},
+          {"thread", triple(party.thread)}};
+}
+
+nlohmann::json json_of(const Error& error) {
+  return {{"kind", error.kind},
+          {"message", error.message},
+          {"space", to_string(error.space)},
+          {"buffer", error.buffer},
+          {"offset", error.offset},
+          {"bytes", error.bytes},
+          {"size", error.size},
+          {"count", error.count},
+          {"party", error.has_party ? json_of(error.party) : nlohmann::json()},
+          {"other", error.has_other ? json_of(error.other) : nlohmann::json()}};
+}
+
+nlohmann::json json_of(const Subject& subject) {
+  const Kernel& kernel = subject.kernel;
+  nlohmann::json counters = nlohmann::json::object();
+  for (unsigned counter = 0; counter < kCounters; ++counter)
+    counters[info(static_cast<Counter>(counter)).name] = kernel.counters[counter];
+
+  nlohmann::json buffers = nlohmann::json::array();
+  for (const Buffer& buffer : kernel.buffers) {
+    buffers.push_back({{"name", buffer.name},
+                       {"elements", buffer.elements},
+                       {"element_bytes", buffer.element_bytes},
+                       {"loads", json_of(buffer.loads())},
+                       {"stores", json_of(buffer.stores())},
+                       {"atomics", json_of(buffer.atomics())}});
+  }
+
+  nlohmann::json sites = nlohmann::json::array();
+  for (const Access& access : kernel.accesses) {
+    sites.push_back(
+        {{"id", sites.size()},
+         {"file", access.where.file},
+         {"line", access.where.line},
+         {"operation", std::string(to_string(access.space)) + " " + to_string(access.operation)},
+         {"text", access.code},
+         {"buffers", access.buffers},
+         {"access_bytes", access.bytes},
+         {"requests", access.requests},
+         {"sectors", access.sectors},
+         {"wavefronts", access.wavefronts},
+         {"bank_conflicts", access.bank_conflicts}});
+  }
+
+  nlohmann::json steps = nlohmann::json::array();
+  for (const Step& step : kernel.steps) {
+    const Access& access = kernel.accesses[step.access];
+    nlohmann::json lanes = nlohmann::json::array();
+    for (const std::int64_t offset : step.offset)
+      lanes.push_back(offset == Step::kIdle ? nlohmann::json() : nlohmann::json(offset));
+    steps.push_back({{"site", step.access},
+                     {"space", to_string(access.space)},
+                     {"buffer", step.buffer},
+                     {"bytes", access.bytes},
+                     {"lanes", lanes},
+                     {"sectors", step.sectors},
+                     {"wavefronts", step.wavefronts}});
+  }
+
+  nlohmann::json errors = nlohmann::json::array();
+  for (const Error& error : kernel.errors)
+    errors.push_back(json_of(error));
+
+  return {{"chapter", subject.chapter},
+          {"implementation", subject.implementation},
+          {"kernel", kernel.name},
+          {"launches", kernel.launches},
+          {"grid", {kernel.grid.x, kernel.grid.y, kernel.grid.z}},
+          {"block", {kernel.block.x, kernel.block.y, kernel.block.z}},
+          {"static_shared_bytes", kernel.static_shared_bytes},
+          {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+          {"counters", counters},
+          {"buffers", buffers},
+          {"sites", sites},
+          {"steps", steps},
+          {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
+          {"errors", errors}};
+}
+
+}  // namespace
+
+std::string to_table(const std::vector<Subject>& subjects) {
+  std::string table = row("", subjects, [](const Subject& each) { return each.chapter; });
+  std::set<std::string> names;
+  for (const Subject& subject : subjects)
+    names.insert(subject.implementation);
+  table += row("", subjects, [](const Subject& each) { return each.implementation; });
+  if (names.size() < subjects.size())  // several kernels of one implementation
+    table += row("", subjects, [](const Subject& each) {
+      return each.kernel.name.substr(0, each.kernel.name.find('<'));
+    });
+  table += row("blocks x threads", subjects, [](const Subject& each) {
+    const dim3& grid = each.kernel.grid;
+    const dim3& block = each.kernel.block;
+    return fmt::format("{} x {}", std::uint64_t{grid.x} * grid.y * grid.z,
+                       block.x * block.y * block.z);
+  });
+  for (unsigned i = 0; i < kCounters; ++i) {
+    const auto counter = static_cast<Counter>(i);
+    const auto is_zero = [&](const Subject& each) { return each.kernel[counter] == 0; };
+    if (std::all_of(subjects.begin(), subjects.end(), is_zero)) continue;
+    table += row(fmt::format("{} ({})", info(counter).words, info(counter).unit), subjects,
+                 [&](const Subject& each) { return grouped(each.kernel[counter]); });
+  }
+  table += "each element is touched by (threads / requests of a warp)\n" + touches_table(subjects);
+  for (const Subject& subject : subjects) {
+    for (const Error& error : subject.kernel.errors) {
+      table += fmt::format("\n{}: {}{}\n", subject.implementation, error.message,
+                           error.count > 1 ? fmt::format(" ({} times)", error.count) : "");
+    }
+  }
+  return table;
+}
+
+nlohmann::json to_json(const std::vector<Subject>& subjects) {
+  nlohmann::json counters = nlohmann::json::array();
+  for (unsigned i = 0; i < kCounters; ++i) {
+    const CounterInfo& each = info(static_cast<Counter>(i));
+    counters.push_back({{"name", each.name},
+                        {"words", each.words},
+                        {"unit", each.unit},
+                        {"nsight", each.nsight}});
+  }
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const Subject& subject : subjects)
+    kernels.push_back(json_of(subject));
+  return {{"schema", "kernel-ladder/xray/1"}, {"counters", counters}, {"kernels", kernels}};
+}
+
+std::string to_page(const nlohmann::json& report) {
+  std::string json = report.dump();
+  for (std::size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at))
+    json.insert(at + 1, "\\");  // or a string could end the page's <script>
+  std::string page = page_template;
+  const std::string hole = "/*XRAY*/";
+  return page.replace(page.find(hole), hole.size(), json);
+}
+
+}  // namespace emulator::xray

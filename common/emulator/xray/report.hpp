@@ -1,0 +1,27 @@
+// An X-ray as text, JSON and a web page. The JSON's fields: docs/xray.md.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "xray.hpp"
+
+namespace emulator::xray {
+
+// A kernel with the names it goes by outside of the emulator.
+struct Subject {
+  std::string chapter;         // "03_cuda_baseline"
+  std::string implementation;  // "wkv_atomic"
+  Kernel kernel;
+};
+
+// Counters side by side, how often each element is touched, and every error as a sentence.
+std::string to_table(const std::vector<Subject>& subjects);
+
+nlohmann::json to_json(const std::vector<Subject>& subjects);
+
+// A page that needs nothing but itself and draws what `report` holds: to_json(), and whatever was added to it.
+std::string to_page(const nlohmann::json& report);
+
+}  // namespace emulator::xray
