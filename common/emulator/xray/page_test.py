@@ -46,7 +46,7 @@ return [...document.querySelectorAll('#panel svg')].filter((picture) => {
   return box.width > 0 && box.height > 0 && picture.childElementCount > 0;
 }).length;
 """
-STEP_PICTURE = "return document.querySelector('.picture .drawing svg')?.outerHTML ?? '';"
+STEP_PICTURE = "return document.querySelector('.picture .step svg')?.outerHTML ?? '';"
 ERROR_CARDS = """
 return [...document.querySelectorAll('#panel .error')].map((card) => ({
   text: card.textContent, height: card.getBoundingClientRect().height,
@@ -131,7 +131,7 @@ def check_step(driver, kernel, index, name):
         WebDriverWait(driver, PATIENCE_SECONDS).until(lambda d: d.execute_script(STEP_PICTURE))
     except WebDriverException:
         raise Failed(f"{name}: no picture of step {index + 1} appears") from None
-    picture = driver.find_element(By.CSS_SELECTOR, ".picture .drawing svg")
+    picture = driver.find_element(By.CSS_SELECTOR, ".picture .step svg")
     require(picture.is_displayed(), f"{name}: the picture of step {index + 1} cannot be seen")
     sentence = driver.find_element(By.CSS_SELECTOR, ".sentence").text
     line = line_of(kernel, kernel["steps"][index])
