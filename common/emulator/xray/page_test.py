@@ -18,6 +18,7 @@ from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 FLAGS = ("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
@@ -49,7 +50,8 @@ return [...document.querySelectorAll('#panel svg')].filter((picture) => {
 STEP_PICTURE = "return document.querySelector('.picture .step svg')?.outerHTML ?? '';"
 ERROR_CARDS = """
 return [...document.querySelectorAll('#panel .error')].map((card) => ({
-  text: card.textContent, height: card.getBoundingClientRect().height,
+  text: [...card.querySelectorAll('h4, p, text')].map((node) => node.firstChild?.textContent ?? '').join(' '),
+  height: card.getBoundingClientRect().height,
   drawn: card.querySelector('svg') !== null}));
 """
 
@@ -166,6 +168,30 @@ def check_stepping(driver, kernel, name):
     require(check_step(driver, kernel, 0, name) == first, f"{name}: going back to step 1 does not bring its picture back")
 
 
+def check_arrow_keys(driver, kernel, name):
+    if len(kernel.get("steps", [])) < 2:
+        return
+    where = driver.find_element(By.CSS_SELECTOR, ".stepper .where")
+    button = driver.find_element(By.CSS_SELECTOR, "#panel button[data-step='next']")
+    first = where.text
+    button.send_keys(Keys.ARROW_RIGHT)
+    require(where.text != first, f"{name}: the right arrow key does not go to the next step")
+    button.send_keys(Keys.ARROW_LEFT)
+    require(where.text == first, f"{name}: the left arrow key does not go back")
+
+
+def check_sites(driver, kernel, name):
+    """A click on a source line goes to its first step."""
+    for site in kernel.get("sites", []):
+        first = next((i for i, step in enumerate(kernel.get("steps", [])) if step["site"] == site["id"]), None)
+        button = driver.find_element(By.CSS_SELECTOR, f"#panel button[data-site='{site['id']}']")
+        require(button.is_enabled() == (first is not None),
+                f"{name}: line {site['line']} can be clicked where it has no step, or cannot where it has one")
+        if first is not None:
+            button.click()
+            check_step(driver, kernel, first, name)
+
+
 def check_errors(driver, kernel, name):
     errors = kernel.get("errors", [])
     if not errors:
@@ -211,6 +237,8 @@ def check_kernels(driver, kernels, scheme, size, screenshots):
         name = f"{scheme}, {form}, {kernel['kernel']}"
         select_kernel(driver, index, name)
         check_stepping(driver, kernel, name)
+        check_arrow_keys(driver, kernel, name)
+        check_sites(driver, kernel, name)
         check_errors(driver, kernel, name)
         if size == PHONE:
             check_width(driver, name)
@@ -248,6 +276,9 @@ def main():
             print(check_page(driver, arguments.page.resolve().as_uri(), arguments.screenshots))
     except Failed as failure:
         print(failure)
+        return 1
+    except WebDriverException as failure:
+        print(f"Chromium fails: {(failure.msg or type(failure).__name__).splitlines()[0]}")
         return 1
     return 0
 
