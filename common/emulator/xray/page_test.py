@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""Opens a filled X-ray page in headless Chromium and checks what a reader relies on.
+
+    page_test.py PAGE.html [--screenshots DIR]
+
+Expects nothing about the numbers in the report. Exit 0: all holds; exit 1: one sentence says what does not.
+"""
+import argparse
+import base64
+import contextlib
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+FLAGS = ("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+         "--disable-background-networking --disable-component-update --disable-sync").split()
+SCHEMES = ("light", "dark")
+DESKTOP = (1280, 900)
+PHONE = (360, 740)
+LEAST_CONTRAST = 4.5
+LEAST_BUTTON_HEIGHT = 40
+LOCAL_URLS = ("file://", "data:")
+PATIENCE_SECONDS = 10
+
+COLOURS = """
+const style = (node) => getComputedStyle(node);
+const channels = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+return {text: channels(style(document.querySelector('main p')).color),
+        background: channels(style(document.body).backgroundColor)};
+"""
+BUTTON_HEIGHTS = """
+return [...document.querySelectorAll('button')].map((button) => button.getBoundingClientRect())
+  .filter((box) => box.height > 0).map((box) => box.height);
+"""
+PICTURES = """
+return [...document.querySelectorAll('#panel svg')].filter((picture) => {
+  const box = picture.getBoundingClientRect();
+  return box.width > 0 && box.height > 0 && picture.childElementCount > 0;
+}).length;
+"""
+STEP_PICTURE = "return document.querySelector('.picture .step svg')?.outerHTML ?? '';"
+ERROR_CARDS = """
+return [...document.querySelectorAll('#panel .error')].map((card) => ({
+  text: [...card.querySelectorAll('h4, p, text')].map((node) => node.firstChild?.textContent ?? '').join(' '),
+  height: card.getBoundingClientRect().height,
+  drawn: card.querySelector('svg') !== null}));
+"""
+
+
+class Failed(Exception):
+    """Something a reader relies on does not hold; the message is the sentence to print."""
+
+
+def require(condition, sentence):
+    if not condition:
+        raise Failed(sentence)
+
+
+@contextlib.contextmanager
+def chromium():
+    profile = tempfile.mkdtemp(prefix="xray_page_")
+    options = webdriver.ChromeOptions()
+    for flag in FLAGS + [f"--user-data-dir={profile}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    try:
+        driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        try:
+            driver.execute_cdp_cmd("Network.enable", {})
+            yield driver
+        finally:
+            driver.quit()
+    finally:
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+def open_page(driver, url, scheme, size):
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    driver.get(url)
+
+
+def check_console(driver, where):
+    severe = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    require(not severe, f"{where}: the console says: {severe[:1]}")
+
+
+def check_network(driver, page):
+    """Only this page's requests: Chromium's own start page is in the log too."""
+    for entry in driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent" and message["params"]["documentURL"] == page:
+            url = message["params"]["request"]["url"]
+            require(url.startswith(LOCAL_URLS), f"the page asks the network for {url}")
+
+
+def luminance(channels):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (c / 255 for c in channels)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first, second):
+    dark, light = sorted((luminance(first), luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def check_colours(driver, scheme):
+    colours = driver.execute_script(COLOURS)
+    ratio = contrast(colours["text"], colours["background"])
+    require(ratio >= LEAST_CONTRAST, f"{scheme}: the text's contrast is {ratio:.1f}, less than {LEAST_CONTRAST}")
+    return colours["background"]
+
+
+def line_of(kernel, step):
+    site = next(site for site in kernel["sites"] if site["id"] == step["site"])
+    return f"{pathlib.PurePosixPath(site['file']).name}:{site['line']}"
+
+
+def check_step(driver, kernel, index, name):
+    """Waits for the picture, since it follows the layout; returns it for comparison."""
+    try:
+        WebDriverWait(driver, PATIENCE_SECONDS).until(lambda d: d.execute_script(STEP_PICTURE))
+    except WebDriverException:
+        raise Failed(f"{name}: no picture of step {index + 1} appears") from None
+    picture = driver.find_element(By.CSS_SELECTOR, ".picture .step svg")
+    require(picture.is_displayed(), f"{name}: the picture of step {index + 1} cannot be seen")
+    sentence = driver.find_element(By.CSS_SELECTOR, ".sentence").text
+    line = line_of(kernel, kernel["steps"][index])
+    require(line in sentence, f"{name}: the sentence of step {index + 1} does not name {line}: {sentence}")
+    return driver.execute_script(STEP_PICTURE)
+
+
+def move(driver, direction, name):
+    button = driver.find_element(By.CSS_SELECTOR, f"#panel button[data-step='{direction}']")
+    require(button.is_enabled(), f"{name}: the button for the {direction} step is off where there is one")
+    button.click()
+
+
+def first_different_step(kernel):
+    steps = kernel["steps"]
+    return next((i for i, step in enumerate(steps) if step != steps[0]), None)
+
+
+def check_stepping(driver, kernel, name):
+    if not kernel.get("steps"):
+        return
+    first = check_step(driver, kernel, 0, name)
+    different = first_different_step(kernel)
+    if different is None:
+        return
+    for _ in range(different):
+        move(driver, "next", name)
+    require(check_step(driver, kernel, different, name) != first,
+            f"{name}: going to step {different + 1} does not change the picture")
+    for _ in range(different):
+        move(driver, "previous", name)
+    require(check_step(driver, kernel, 0, name) == first, f"{name}: going back to step 1 does not bring its picture back")
+
+
+def check_arrow_keys(driver, kernel, name):
+    if len(kernel.get("steps", [])) < 2:
+        return
+    where = driver.find_element(By.CSS_SELECTOR, ".stepper .where")
+    button = driver.find_element(By.CSS_SELECTOR, "#panel button[data-step='next']")
+    first = where.text
+    button.send_keys(Keys.ARROW_RIGHT)
+    require(where.text != first, f"{name}: the right arrow key does not go to the next step")
+    button.send_keys(Keys.ARROW_LEFT)
+    require(where.text == first, f"{name}: the left arrow key does not go back")
+
+
+def check_sites(driver, kernel, name):
+    """A click on a source line goes to its first step."""
+    for site in kernel.get("sites", []):
+        first = next((i for i, step in enumerate(kernel.get("steps", [])) if step["site"] == site["id"]), None)
+        button = driver.find_element(By.CSS_SELECTOR, f"#panel button[data-site='{site['id']}']")
+        require(button.is_enabled() == (first is not None),
+                f"{name}: line {site['line']} can be clicked where it has no step, or cannot where it has one")
+        if first is not None:
+            button.click()
+            check_step(driver, kernel, first, name)
+
+
+def check_errors(driver, kernel, name):
+    errors = kernel.get("errors", [])
+    if not errors:
+        return
+    wait = WebDriverWait(driver, PATIENCE_SECONDS)
+    with contextlib.suppress(WebDriverException):
+        wait.until(lambda d: all(card["drawn"] for card in d.execute_script(ERROR_CARDS)))
+    cards = driver.execute_script(ERROR_CARDS)
+    require(len(cards) == len(errors), f"{name}: {len(errors)} errors in the report, {len(cards)} on the page")
+    for error, card in zip(errors, cards):
+        require(card["height"] > 0 and card["drawn"], f"{name}: an error is not drawn: {error['message']}")
+        require(error["message"] in card["text"], f"{name}: an error's message is missing: {error['message']}")
+        for party in filter(None, (error["party"], error["other"])):
+            where = f"{pathlib.PurePosixPath(party['file']).name}:{party['line']}"
+            require(where in card["text"], f"{name}: the error does not name {where}: {error['message']}")
+
+
+def select_kernel(driver, index, name):
+    buttons = driver.find_elements(By.CSS_SELECTOR, f"button[data-kernel='{index}']")
+    require(len(buttons) == 1, f"{name}: {len(buttons)} buttons for kernel {index}, expected 1")
+    buttons[0].click()
+    require(buttons[0].get_attribute("aria-selected") == "true", f"{name}: a click does not select the kernel")
+
+
+def check_width(driver, name):
+    width = driver.execute_script("return document.scrollingElement.scrollWidth")
+    require(width <= PHONE[0], f"{name}: the page is {width} pixels wide on a screen of {PHONE[0]}")
+    lowest = min(driver.execute_script(BUTTON_HEIGHTS), default=LEAST_BUTTON_HEIGHT)
+    require(lowest >= LEAST_BUTTON_HEIGHT, f"{name}: a button is {lowest:.0f} pixels tall, less than {LEAST_BUTTON_HEIGHT}")
+
+
+def save_screenshot(driver, folder, name):
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    image = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})["data"]
+    (folder / f"{name}.png").write_bytes(base64.b64decode(image))
+
+
+def check_kernels(driver, kernels, scheme, size, screenshots):
+    form = "phone" if size == PHONE else "desktop"
+    for index, kernel in enumerate(kernels):
+        name = f"{scheme}, {form}, {kernel['kernel']}"
+        select_kernel(driver, index, name)
+        check_stepping(driver, kernel, name)
+        check_arrow_keys(driver, kernel, name)
+        check_sites(driver, kernel, name)
+        check_errors(driver, kernel, name)
+        if size == PHONE:
+            check_width(driver, name)
+        if kernel.get("steps") or kernel.get("errors"):
+            require(driver.execute_script(PICTURES) > 0, f"{name}: there is no picture")
+        save_screenshot(driver, screenshots, f"{scheme}_{form}_{index}")
+
+
+def check_page(driver, url, screenshots):
+    backgrounds = {}
+    for scheme in SCHEMES:
+        for size in (DESKTOP, PHONE):
+            open_page(driver, url, scheme, size)
+            report = json.loads(driver.execute_script("return document.getElementById('xray').textContent"))
+            backgrounds[scheme] = check_colours(driver, scheme)
+            check_kernels(driver, report["kernels"], scheme, size, screenshots)
+            if size == PHONE:
+                check_width(driver, scheme)
+            check_console(driver, scheme)
+    require(backgrounds["light"] != backgrounds["dark"], "light and dark have the same background")
+    check_network(driver, url)
+    steps = sum(len(kernel.get("steps", [])) for kernel in report["kernels"])
+    errors = sum(len(kernel.get("errors", [])) for kernel in report["kernels"])
+    return f"{len(report['kernels'])} kernels, {steps} steps, {errors} errors: shown in light and dark, on desktop and phone"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("--screenshots", type=pathlib.Path, metavar="DIR")
+    arguments = parser.parse_args()
+    try:
+        require(arguments.page.is_file(), f"there is no page {arguments.page}")
+        with chromium() as driver:
+            print(check_page(driver, arguments.page.resolve().as_uri(), arguments.screenshots))
+    except Failed as failure:
+        print(failure)
+        return 1
+    except WebDriverException as failure:
+        print(f"Chromium fails: {(failure.msg or type(failure).__name__).splitlines()[0]}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
