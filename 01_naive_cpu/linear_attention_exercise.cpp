@@ -82,6 +82,7 @@ void linear_attention(const LinearAttentionArgs& args) {
         for (; seen < visible; ++seen) {
           const std::int64_t key_row = (b * T_k + seen) * H + h;
           // TODO(01.3): roughly 4 lines; phi of this key into phi_k, and its share of the normaliser's sum into z.
+          // TODO(01.3): budget: one phi per element of the key.
           vvt_dot(phi_k.data(), args.v + key_row * V, kv.data(), K, V);
         }
 
@@ -123,6 +124,7 @@ void linear_attention_quadratic(const LinearAttentionArgs& args) {
         }
         float denominator = args.eps;
         // TODO(01.4): roughly 4 lines; one score per visible key, and the denominator that is their sum.
+        // TODO(01.4): budget: one dot product per visible key.
         for (std::int64_t iv = 0; iv < V; ++iv)
           o[iv] = 0.0f;
         for (std::int64_t s = 0; s < visible; ++s) {

@@ -152,9 +152,10 @@ void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
         // TODO(02.3): roughly 3 lines; where this step's q, k (from key row ik) and v (from column iv) begin in the tile.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
-          // TODO(02.3): 1 line; one vector of v, which serves kRows rows.
+          // TODO(02.3): roughly 1 line; one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(02.3): roughly 4 lines; per key row one multiply-add if kTakeIn and one if kRead, in the order of the formula.
+          // TODO(02.3): roughly 4 lines; every key row takes in and reads, in the order of the formula.
+          // TODO(02.3): budget: per key row one multiply-add if kTakeIn and one if kRead.
           if constexpr (kRead) store(o + c * kVec, out);
         }
       }
@@ -194,7 +195,7 @@ void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const
   stage_features(args.feature_map, args.k + row * args.K, args.K, k);
   prefetch(values + args.V, task.width);
   copy(v, values, task.width);
-  // TODO(02.4): roughly 3 lines; add this key to its head's z: K / kVec vector additions.
+  // TODO(02.4): roughly 3 lines; add this key to its head's z; budget: K / kVec vector additions.
 }
 
 // Query l of head h into row `step`, with the keys taken in so far as its denominator.

@@ -1,5 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
 #include "common/testing/suite.hpp"
+
+using ladder::device;
+using ladder::find_implementation;
+using ladder::Implementation;
+using ladder::WkvArgs;
+using ladder::WkvCase;
+using ladder::WkvProblem;
+using ladder::testing::device_is_missing;
+
+namespace {
 
 const bool registered = ladder::testing::register_wkv_suite(
     "wkv_float4",
     {.square_heads_only = true, .states = false, .reverse = false, .repeatable = true});
+
+// One float further on is a good place for a float, but not for a load of 16 bytes.
+TEST(wkv_float4, RefusesRowsThatAreAlignedToFloatsOnly) {
+  const Implementation implementation = find_implementation("wkv_float4");
+  if (device_is_missing(implementation)) return;
+  const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
+  ladder::WkvOnDevice on_device(device(implementation.device), problem);
+  const std::vector<std::pair<std::string, const float* WkvArgs::*>> pointers = {
+      {"q", &WkvArgs::q}, {"k", &WkvArgs::k}, {"log_w", &WkvArgs::log_w}, {"u", &WkvArgs::u}};
+  for (const auto& [name, pointer] : pointers) {
+    WkvArgs args = on_device.args();
+    args.*pointer += 1;
+    try {
+      implementation.wkv(args);
+      ADD_FAILURE() << name << ", off by 4 bytes, was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(error.what(), name + " is not aligned; allowed: a multiple of 16 bytes");
+    }
+  }
+  const std::vector<float> o = on_device.download().o;
+  EXPECT_TRUE(std::all_of(o.begin(), o.end(), [](float x) { return std::isnan(x); }))
+      << "something was written";
+}
+
+// v and o are read and written four bytes at a time: any place that is good for a float will do.
+TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
+  const Implementation implementation = find_implementation("wkv_float4");
+  if (device_is_missing(implementation)) return;
+  ladder::Device& where = device(implementation.device);
+  const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
+  ladder::WkvOnDevice on_device(where, problem);
+  WkvArgs args = on_device.args();
+  std::vector<float> shifted(problem.v.data.size() + 1);
+  std::copy(problem.v.data.begin(), problem.v.data.end(), shifted.begin() + 1);
+  ladder::GuardedArray v(where, "v", shifted.data(), shifted.size() * sizeof(float));
+  ladder::GuardedArray o(where, "o", shifted.data(), shifted.size() * sizeof(float));
+  args.v = static_cast<const float*>(v.pointer()) + 1;
+  args.o = static_cast<float*>(o.pointer()) + 1;
+  implementation.wkv(args);
+  where.synchronize();
+  o.download(shifted.data());
+  const ladder::WkvOutputs outputs{{shifted.begin() + 1, shifted.end()}, {}};
+  EXPECT_TRUE(ladder::testing::is_right(problem, outputs));
+}
+
+}  // namespace

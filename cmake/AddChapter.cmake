@@ -3,7 +3,8 @@
 #   X.cpp or X.cu        an idea: kernel and launcher                       (kernel, packed_causal_product, ...)
 #   test.cpp             tests of `kernel`                                  chapter05.*
 #   X_test.cpp           tests of idea X                                    chapter05.*
-#   exercise.cpp|.cu, X_exercise.cpp|.cu   the idea with holes; its tests are a program of their own, never run by default
+#   exercise.cpp|.cu, X_exercise.cpp|.cu   the idea with holes; its tests are a program of their own, never run by default:
+#                                          exercise05, exercise05.X; from a learner's copy in my/05_float4/: my05, my05.X
 #
 #   xray_test.cpp, X_xray_test.cpp   what the chapter claims about its kernels' memory accesses   chapter05.xray.*
 #
@@ -44,6 +45,26 @@ function(add_kernel_tests target objects back_end)
   endif()
 endfunction()
 
+# The program of a stub, or of a learner's copy, under the tests in `room`. Built on demand only; sets out_var to its name.
+# exercise -> the idea `kernel` with test.cpp, X_exercise -> the idea X with X_test.cpp
+function(add_exercise prefix exercise room back_end suffix out_var)
+  get_filename_component(name ${exercise} NAME_WE)
+  string(REGEX REPLACE "_?exercise$" "" idea ${name})
+  if(idea)
+    set(target ${prefix}.${idea}${suffix})
+    set(test ${room}/${idea}_test.cpp)
+  else()
+    set(target ${prefix}${suffix})
+    set(test ${room}/test.cpp)
+  endif()
+  add_kernel_objects(${target}_objects ${back_end} ${exercise})
+  target_compile_options(${target}_objects PRIVATE
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
+  add_kernel_tests(${target} ${target}_objects ${back_end} ${test})
+  set_target_properties(${target}_objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  set(${out_var} ${target} PARENT_SCOPE)
+endfunction()
+
 function(add_chapter folder)
   string(REGEX MATCH "^[0-9][0-9]" number ${folder})
   set(chapter chapter${number})
@@ -82,23 +103,13 @@ function(add_chapter folder)
                          PROPERTIES ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
 
     foreach(exercise IN LISTS exercises)
-      # exercise -> the idea `kernel` with test.cpp, X_exercise -> the idea X with X_test.cpp
-      get_filename_component(name ${exercise} NAME_WE)
-      string(REGEX REPLACE "_?exercise$" "" idea ${name})
-      if(idea)
-        set(exercise_name exercise${number}.${idea})
-        set(test ${room}/${idea}_test.cpp)
-      else()
-        set(exercise_name exercise${number})
-        set(test ${room}/test.cpp)
+      add_exercise(exercise${number} ${exercise} ${room} ${back_end} "${suffix}" target)
+      set_property(GLOBAL APPEND PROPERTY ladder_exercises_${back_end} ${target})
+      get_filename_component(file ${exercise} NAME)
+      set(copy ${PROJECT_SOURCE_DIR}/my/${folder}/${file})
+      if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
+        add_exercise(my${number} ${copy} ${room} ${back_end} "${suffix}" target)
       endif()
-      add_kernel_objects(${exercise_name}${suffix}_objects ${back_end} ${exercise})
-      target_compile_options(${exercise_name}${suffix}_objects PRIVATE
-                             $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
-      add_kernel_tests(${exercise_name}${suffix} ${exercise_name}${suffix}_objects ${back_end} ${test})
-      set_target_properties(${exercise_name}${suffix}_objects ${exercise_name}${suffix}
-                            PROPERTIES EXCLUDE_FROM_ALL ON)
-      set_property(GLOBAL APPEND PROPERTY ladder_exercises_${back_end} ${exercise_name}${suffix})
     endforeach()
   endforeach()
 endfunction()

@@ -156,6 +156,65 @@ WkvResult decay_before_read(WkvProblem problem) {
   return result;
 }
 
+// The problem of somebody whose query reaches some of the key rows only.
+template <typename Problem>
+Problem with_rows(Problem problem, std::int64_t K,
+                  const std::function<bool(std::int64_t)>& arrives) {
+  for (std::size_t i = 0; i < problem.q.data.size(); ++i) {
+    if (!arrives(i % K)) problem.q.data[i] = 0;
+  }
+  return problem;
+}
+
+// Kernels cut the key rows into vectors of four and strips of eight; what gets lost there is a part of the rows.
+// `equals` says whether the result is that of the problem it is given.
+template <typename Problem>
+std::string missing_rows(const Problem& problem, std::int64_t K,
+                         const std::function<bool(const Problem&)>& equals) {
+  const auto only = [&](const std::function<bool(std::int64_t)>& arrives) {
+    return equals(with_rows(problem, K, arrives));
+  };
+  for (std::int64_t lost : {std::int64_t{1}, std::int64_t{4}, K % 8}) {
+    if (lost > 0 && lost < K && only([&](std::int64_t j) { return j < K - lost; })) {
+      return "equals the result without the last " +
+             (lost == 1 ? std::string("key row") : std::to_string(lost) + " key rows") + "\n";
+    }
+  }
+  if (K > 1 && only([&](std::int64_t j) { return j == K - 1; })) {
+    return "equals the result of the last key row alone\n";
+  }
+  if (K > 4) {
+    for (std::int64_t lane = 0; lane < 4; ++lane) {
+      if (only([&](std::int64_t j) { return j % 4 == lane; })) {
+        return "equals the result of every fourth key row alone: " + std::to_string(lane) + ", " +
+               std::to_string(lane + 4) + ", ...\n";
+      }
+    }
+  }
+  return "";
+}
+
+// The first of every four key rows stands for all of them.
+Tensor<float> first_of_four(Tensor<float> tensor, std::int64_t K) {
+  for (std::size_t i = 0; i < tensor.data.size(); ++i)
+    tensor.data[i] = tensor.data[i - i % K % 4];
+  return tensor;
+}
+
+// Each step's output, and all those before it in the order of time.
+WkvResult running_sum(const WkvCase& c, WkvResult result) {
+  const std::int64_t step = c.H * c.V;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    for (std::int64_t n = 1; n < c.T; ++n) {
+      const std::int64_t t = c.reverse ? c.T - 1 - n : n;
+      const std::int64_t before = c.reverse ? t + 1 : t - 1;
+      for (std::int64_t i = 0; i < step; ++i)
+        result.o[(b * c.T + t) * step + i] += result.o[(b * c.T + before) * step + i];
+    }
+  }
+  return result;
+}
+
 std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
                           const WkvResult& truth) {
   const WkvCase& c = problem.wkv_case;
@@ -187,6 +246,11 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
     }
   }
   changed = problem;
+  std::swap(changed.q.data, changed.k.data);
+  if (equals(wkv_recurrence(changed))) {
+    return "equals the result with q and k swapped\n";
+  }
+  changed = problem;
   changed.wkv_case.reverse = !c.reverse;
   if (equals(wkv_recurrence(changed))) {
     return "equals the result with time running the other way\n";
@@ -195,6 +259,24 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
   changed.wkv_case.scale = 1.0f;
   if (equals(wkv_recurrence(changed))) {
     return "equals the result with the scale forgotten\n";
+  }
+  if (equals(running_sum(c, truth))) {
+    return "equals the sum over all steps so far: the sum of one step runs into the next\n";
+  }
+  const std::string rows = missing_rows<WkvProblem>(
+      problem, c.K, [&](const WkvProblem& other) { return equals(wkv_recurrence(other)); });
+  if (!rows.empty()) return rows;
+  using WkvTensor = Tensor<float> WkvProblem::*;
+  for (const auto& [name, tensor] : {std::pair<const char*, WkvTensor>{"q", &WkvProblem::q},
+                                     {"k", &WkvProblem::k},
+                                     {"log_w", &WkvProblem::log_w},
+                                     {"u", &WkvProblem::u}}) {
+    changed = problem;
+    changed.*tensor = first_of_four(problem.*tensor, c.K);
+    if (equals(wkv_recurrence(changed))) {
+      return std::string("equals the result with the first of every four ") + name +
+             " used for all four\n";
+    }
   }
   // Reading the state one step late: step t sees the keys and values of step t - 2 and before.
   changed = problem;
@@ -215,6 +297,26 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
                             {late.o.begin() + begin, late.o.begin() + begin + count}, c.V);
   }
   return is_late ? "equals the result one step late\n" : "";
+}
+
+// Blocks that each take a strip of 8 key rows and store their part of o instead of adding it: which one comes last
+// may differ from element to element.
+bool is_one_strip(const LinearAttentionProblem& problem, const std::vector<float>& o) {
+  constexpr std::int64_t kRows = 8;
+  const std::int64_t K = problem.attention_case.K;
+  if (K <= kRows) return false;
+  double square = 0;
+  for (float value : o)
+    square += static_cast<double>(value) * value;
+  const double close = 1e-4 * std::sqrt(square / o.size());
+  std::vector<bool> explained(o.size(), false);
+  for (std::int64_t first = 0; first < K; first += kRows) {
+    const auto part = linear_attention_recurrence(
+        with_rows(problem, K, [&](std::int64_t j) { return j >= first && j < first + kRows; }));
+    for (std::size_t i = 0; i < o.size(); ++i)
+      explained[i] = explained[i] || std::abs(o[i] - part[i]) <= close;
+  }
+  return std::find(explained.begin(), explained.end(), false) == explained.end();
 }
 
 std::string misconception(const LinearAttentionProblem& problem, const std::vector<float>& o) {
@@ -242,7 +344,11 @@ std::string misconception(const LinearAttentionProblem& problem, const std::vect
   if (c.feature_map != FeatureMap::kIdentity && equals(changed)) {
     return "equals the result with the feature map forgotten\n";
   }
-  return "";
+  const std::string rows = missing_rows<LinearAttentionProblem>(problem, c.K, equals);
+  if (!rows.empty()) return rows;
+  return is_one_strip(problem, o) ? "each element is the part of one strip of 8 key rows: the "
+                                    "parts overwrite each other\n"
+                                  : "";
 }
 
 }  // namespace

@@ -144,6 +144,58 @@ TEST(Diagnosis, ScaleForgotten) {
   expect_diagnosis("the scale forgotten", [](WkvProblem& p) { p.wkv_case.scale = 1.0f; });
 }
 
+TEST(Diagnosis, QAndKSwapped) {
+  expect_diagnosis("q and k swapped", [](WkvProblem& p) { std::swap(p.q.data, p.k.data); });
+}
+
+// `arrives` says which key rows' part the output holds.
+void keep_rows(Tensor<float>& q, const std::function<bool(std::int64_t)>& arrives) {
+  for (std::size_t i = 0; i < q.data.size(); ++i) {
+    if (!arrives(i % q.shape.back())) q.data[i] = 0.0f;
+  }
+}
+
+TEST(Diagnosis, KeyRowsMissing) {
+  const auto expect = [](const std::string& words, const std::function<bool(std::int64_t)>& rows) {
+    expect_diagnosis(words, [&](WkvProblem& p) { keep_rows(p.q, rows); });
+  };
+  expect("without the last key row\n", [](std::int64_t j) { return j < 15; });
+  expect("without the last 4 key rows", [](std::int64_t j) { return j < 12; });
+  expect("the last key row alone", [](std::int64_t j) { return j == 15; });
+  expect("every fourth key row alone: 1, 5", [](std::int64_t j) { return j % 4 == 1; });
+}
+
+TEST(Diagnosis, OneOfFourForAllFour) {
+  const auto spread = [](Tensor<float>& tensor) {
+    for (std::size_t i = 0; i < tensor.data.size(); ++i)
+      tensor.data[i] = tensor.data[i / 4 * 4];
+  };
+  expect_diagnosis("the first of every four q used", [&](WkvProblem& p) { spread(p.q); });
+  expect_diagnosis("the first of every four k used", [&](WkvProblem& p) { spread(p.k); });
+  expect_diagnosis("the first of every four log_w used", [&](WkvProblem& p) { spread(p.log_w); });
+  expect_diagnosis("the first of every four u used", [&](WkvProblem& p) { spread(p.u); });
+}
+
+TEST(Diagnosis, SumNotReset) {
+  for (const bool reverse : {false, true}) {
+    WkvCase c = kCase;
+    c.reverse = reverse;
+    const WkvProblem problem = make_problem(c);
+    WkvOutputs outputs = right_answer(problem);
+    const std::int64_t step = c.H * c.V;
+    for (std::int64_t b = 0; b < c.B; ++b) {
+      std::vector<float> sum(step, 0.0f);
+      for (std::int64_t n = 0; n < c.T; ++n) {
+        const std::int64_t t = reverse ? c.T - 1 - n : n;
+        for (std::int64_t i = 0; i < step; ++i)
+          outputs.o[(b * c.T + t) * step + i] = sum[i] += outputs.o[(b * c.T + t) * step + i];
+      }
+    }
+    EXPECT_NE(verdict(problem, outputs).find("the sum over all steps so far"), std::string::npos)
+        << verdict(problem, outputs);
+  }
+}
+
 TEST(Diagnosis, DecayBeforeRead) {
   WkvProblem problem = make_problem(kCase);
   // o_t = scale * q_t (w_t S_{t-1} + u k_t v_t), written out
@@ -208,6 +260,38 @@ TEST(Diagnosis, LinearAttentionMisconceptions) {
            p.key_lengths = {};
            p.attention_case.key_lengths = false;
          }));
+}
+
+TEST(Diagnosis, StripsOfKeyRows) {
+  const LinearAttentionCase c{.B = 2,
+                              .T_q = 20,
+                              .T_k = 20,
+                              .H = 3,
+                              .K = 22,
+                              .V = 8,
+                              .feature_map = FeatureMap::kIdentity,
+                              .normalize = false};
+  const LinearAttentionProblem problem = make_problem(c);
+  const auto part = [&](std::int64_t first, std::int64_t end) {
+    LinearAttentionProblem rows = problem;
+    keep_rows(rows.q, [&](std::int64_t j) { return j >= first && j < end; });
+    const auto o = reference::linear_attention_recurrence(rows);
+    return std::vector<float>(o.begin(), o.end());
+  };
+  const auto message = [&](const std::vector<float>& o) {
+    return std::string(is_right(problem, o).message());
+  };
+  EXPECT_NE(message(part(0, 16)).find("without the last 6 key rows"), std::string::npos)
+      << message(part(0, 16));
+
+  // Whichever strip is stored last wins, here another one for each element.
+  const std::vector<float> strips[] = {part(0, 8), part(8, 16), part(16, 22)};
+  std::vector<float> o = strips[2];
+  for (std::size_t i = 0; i < o.size(); ++i)
+    o[i] = strips[i % 3][i];
+  EXPECT_NE(message(o).find("the parts overwrite each other"), std::string::npos) << message(o);
+  o[7] += 1.0f;
+  EXPECT_EQ(message(o).find("the parts overwrite each other"), std::string::npos) << message(o);
 }
 
 TEST(OnDevice, NoticesWritesOutsideTheOutput) {

@@ -1,0 +1,84 @@
+// 04 no_atomic: WKV on a GPU, one thread per output channel.
+// Change: the terms of an output are summed in a register, and o is stored once per step.
+// Why:    nobody else adds to this thread's output, so global memory need not hold the sum.
+// Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
+// Costs:  no atomics; every thread still reads all of q, k, w, u itself, 4 bytes at a time.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/core/wkv.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter04 {
+
+using ladder::WkvArgs;
+
+// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+constexpr int kThreads = 32;
+
+template <int kHeadSize>
+__global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (channel >= args.B * args.H * kHeadSize) return;
+  const std::int64_t iv = channel % kHeadSize;
+  const std::int64_t h = channel / kHeadSize % args.H;
+  const std::int64_t b = channel / kHeadSize / args.H;
+
+  float state[kHeadSize] = {};  // column iv of S
+
+  for (std::int64_t t = 0; t < args.T; ++t) {
+    const std::int64_t token = (b * args.T + t) * args.H + h;
+    const float* q = args.q + token * kHeadSize;
+    const float* k = args.k + token * kHeadSize;
+    const float* log_w =
+        args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * kHeadSize;
+    const float* u = args.u + h * kHeadSize;
+    const float v = args.v[token * kHeadSize + iv];
+    float* o = args.o + token * kHeadSize + iv;
+
+    // TODO(04.1): roughly 1 line; this step's sum, in a register, begins here.
+    for (int ik = 0; ik < kHeadSize; ++ik) {
+      const float kv = k[ik] * v;
+      // TODO(04.1): roughly 1 line; the term of key row ik joins the sum.
+      // TODO(04.1): budget: one global read each of q and u, no write to global memory.
+      state[ik] = expf(log_w[ik]) * state[ik] + kv;
+    }
+    // TODO(04.2): roughly 1 line; the output of this step; budget: one store, no atomic.
+  }
+}
+
+template <int kHeadSize>
+void launch(const WkvArgs& args) {
+  const std::int64_t channels = args.B * args.H * kHeadSize;
+  const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX,
+                  "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
+  wkv_no_atomic<kHeadSize><<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void wkv(const WkvArgs& args) {
+  ladder::validate(args);
+  ladder::require_square_heads_without_state(args, "chapter 04");
+  if (args.B == 0 || args.T == 0) return;
+  switch (args.K) {
+    case 4: return launch<4>(args);
+    case 32: return launch<32>(args);
+    case 64: return launch<64>(args);
+    case 100: return launch<100>(args);
+    case 128: return launch<128>(args);
+    case 256: return launch<256>(args);
+  }
+}
+
+const ladder::Registration registration{{.name = "wkv_no_atomic",
+                                         .chapter = "04_no_atomic",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .rung = true,
+                                         .wkv = wkv}};
+
+}  // namespace chapter04
