@@ -33,6 +33,12 @@ if(LADDER_ASAN)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# The X-ray needs g++: clang splits, merges and widens accesses before it instruments them. A sanitizer would instrument them too.
+set(LADDER_HAS_XRAY OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LADDER_ASAN)
+  set(LADDER_HAS_XRAY ON)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

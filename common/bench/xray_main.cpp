@@ -28,12 +28,12 @@ void refuse_what_cannot_be_traced(const Selection& selection) {
 
 std::vector<ladder::Implementation> kernels_of(const Selection& selection) {
   std::vector<ladder::Implementation> result = chosen(selection);
-  std::erase_if(result,
-                [](const auto& each) { return each.device != ladder::DeviceKind::kCuda; });
+  std::erase_if(result, [](const auto& each) { return each.device != ladder::DeviceKind::kCuda; });
   if (result.empty()) {
-    throw std::invalid_argument(fmt::format("chapters {} have no CUDA kernel that computes {}; "
-                                            "allowed: chapters 03 and later, and another --operator",
-                                            fmt::join(selection.chapters, ", "), selection.op));
+    throw std::invalid_argument(
+        fmt::format("chapters {} have no CUDA kernel that computes {}; "
+                    "allowed: chapters 03 and later, and another --operator",
+                    fmt::join(selection.chapters, ", "), selection.op));
   }
   return result;
 }

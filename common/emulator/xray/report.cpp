@@ -214,10 +214,8 @@ nlohmann::json to_json(const std::vector<Subject>& subjects) {
   nlohmann::json counters = nlohmann::json::array();
   for (unsigned i = 0; i < kCounters; ++i) {
     const CounterInfo& each = info(static_cast<Counter>(i));
-    counters.push_back({{"name", each.name},
-                        {"words", each.words},
-                        {"unit", each.unit},
-                        {"nsight", each.nsight}});
+    counters.push_back(
+        {{"name", each.name}, {"words", each.words}, {"unit", each.unit}, {"nsight", each.nsight}});
   }
   nlohmann::json kernels = nlohmann::json::array();
   for (const Subject& subject : subjects)

@@ -1,0 +1,33 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// A strip of 8 key rows adds its part of o: K / 8 strips, each with its rows of q and k, and v.
+const bool registered =
+    ladder::testing::register_budget("causal_dot_product", "causal_dot_product",
+                                     {.loads = 2 * 64 + 64 / 8, .stores = 0, .atomics = 64 / 8});
+
+TEST(CausalDotProduct, AddsOnceForEachStrip) {
+  const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 37};
+  const Kernel kernel = xray_of("causal_dot_product", {.op = "causal_dot_product", .shape = s});
+  const std::uint64_t strips = (100 + 7) / 8;
+  EXPECT_EQ(kernel[kAtomics], strips * s.B * s.T * s.H * s.V);
+  EXPECT_EQ(kernel.buffer("o").atomics().threads_per_element.most, strips);
+  EXPECT_EQ(kernel.buffer("v").loads().threads_per_element.most, strips);
+}
+
+TEST(CausalDotProduct, ConflictsInNoBankAndNeedsNoBarrier) {
+  const ladder::bench::Shape s{.B = 1, .T = 5, .H = 2, .K = 64, .V = 64};
+  const Kernel kernel = xray_of("causal_dot_product", {.op = "causal_dot_product", .shape = s});
+  EXPECT_GT(kernel[kSharedLoadRequests], 0u);
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
+  EXPECT_EQ(kernel[kBarriers], 0u);
+}
+
+}  // namespace

@@ -1,0 +1,37 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// Per key row one load each of q, k, log_w and u and one atomic; v once.
+const bool registered = ladder::testing::register_budget(
+    "wkv_atomic", "wkv", {.loads = 4 * 64 + 1, .stores = 0, .atomics = 64});
+
+TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
+  for (const int K : {4, 64, 100}) {
+    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
+    const Kernel kernel = xray_of("wkv_atomic", {.shape = s});
+    EXPECT_EQ(kernel[kAtomics], static_cast<std::uint64_t>(s.B * s.T * s.H * s.K * s.V));
+    EXPECT_EQ(kernel[kGlobalStoreRequests], 0u);
+    EXPECT_EQ(kernel[kAtomicCollisions], 0u);
+  }
+}
+
+TEST(WkvAtomic, FetchesAnElementOncePerValueColumn) {
+  const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of("wkv_atomic", {.shape = s});
+  for (const char* name : {"q", "k", "log_w"}) {
+    const Traffic& loads = kernel.buffer(name).loads();
+    EXPECT_EQ(loads.threads_per_element.least, 64u) << name;
+    EXPECT_EQ(loads.threads_per_element.most, 64u) << name;
+    EXPECT_EQ(loads.requests_per_element.most, 64u / kWarpSize) << name;
+  }
+  EXPECT_EQ(kernel.buffer("u").loads().threads_per_element.most, 64u * s.B * s.T);
+  EXPECT_EQ(kernel.buffer("v").loads().threads_per_element.most, 1u);
+}
+
+}  // namespace

@@ -1,0 +1,25 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// Per key row one load each of q, k, log_w and u; v once; o stored once.
+const bool registered = ladder::testing::register_budget(
+    "wkv_no_atomic", "wkv", {.loads = 4 * 64 + 1, .stores = 1, .atomics = 0});
+
+TEST(WkvNoAtomic, StoresEachOutputOnceAndWithoutAtomics) {
+  for (const int K : {4, 64, 100}) {
+    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
+    const Kernel kernel = xray_of("wkv_no_atomic", {.shape = s});
+    EXPECT_EQ(kernel[kAtomics], 0u);
+    const Traffic& stores = kernel.buffer("o").stores();
+    EXPECT_EQ(stores.threads_per_element.least, 1u);
+    EXPECT_EQ(stores.threads_per_element.most, 1u);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,71 @@
+#include "common/testing/xray.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace ladder::testing {
+namespace {
+
+using emulator::xray::Buffer;
+using emulator::xray::Kernel;
+
+// Ragged, so that no count is right by accident.
+const bench::Shape kShape{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
+
+std::uint64_t accesses(const Kernel& kernel, emulator::xray::Operation operation) {
+  double count = 0;
+  for (const Buffer& buffer : kernel.buffers) {
+    const auto& traffic = buffer.traffic[static_cast<std::size_t>(operation)];
+    count += traffic.threads_per_element.mean * static_cast<double>(buffer.elements);
+  }
+  return static_cast<std::uint64_t>(count + 0.5);
+}
+
+class BudgetTest : public ::testing::Test {
+ public:
+  BudgetTest(std::string implementation, std::string op, const Budget& budget)
+      : implementation_(std::move(implementation)), op_(std::move(op)), budget_(budget) {}
+
+  void TestBody() override {
+    using emulator::xray::Operation;
+    const Kernel kernel = xray_of(implementation_, {.op = op_, .shape = kShape});
+    expect_within("loads", accesses(kernel, Operation::kLoad), budget_.loads);
+    expect_within("stores", accesses(kernel, Operation::kStore), budget_.stores);
+    expect_within("atomics", accesses(kernel, Operation::kAtomic), budget_.atomics);
+  }
+
+ private:
+  static void expect_within(const char* what, std::uint64_t used, double allowed) {
+    const double outputs = static_cast<double>(kShape.B * kShape.T * kShape.H * kShape.V);
+    const double each = static_cast<double>(used) / outputs;
+    fmt::print("budget: {:g} of {:g} global {} used, per element of o\n", each, allowed, what);
+    EXPECT_LE(each, allowed) << "global " << what << " per element of o";
+  }
+
+  std::string implementation_, op_;
+  Budget budget_;
+};
+
+}  // namespace
+
+Kernel xray_of(const std::string& implementation, const bench::Selection& selection) {
+  const bench::XrayRun run = bench::xray(find_implementation(implementation), selection);
+  EXPECT_TRUE(run.right) << run.message;
+  EXPECT_FALSE(run.too_large);
+  for (const auto& subject : run.subjects) {
+    for (const auto& error : subject.kernel.errors)
+      ADD_FAILURE() << error.message;
+  }
+  EXPECT_EQ(run.subjects.size(), 1u);
+  return run.subjects.empty() ? Kernel{} : run.subjects.front().kernel;
+}
+
+bool register_budget(const std::string& implementation, const std::string& op,
+                     const Budget& budget) {
+  ::testing::RegisterTest(
+      implementation.c_str(), "KeepsItsBudget", nullptr, nullptr, __FILE__, __LINE__,
+      [=]() -> ::testing::Test* { return new BudgetTest(implementation, op, budget); });
+  return true;
+}
+
+}  // namespace ladder::testing

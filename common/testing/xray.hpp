@@ -1,0 +1,25 @@
+// What a chapter claims about its kernels' memory accesses, as tests.
+#pragma once
+
+#include <string>
+
+#include "common/bench/xray_run.hpp"
+#include "common/core/problem.hpp"
+
+namespace ladder::testing {
+
+// The X-ray of the one kernel that `implementation` launches on that shape. Fails the calling test unless the result is right
+// and no error was found.
+emulator::xray::Kernel xray_of(const std::string& implementation,
+                               const bench::Selection& selection);
+
+// What one element of o may cost, in accesses of single threads to global memory.
+struct Budget {
+  double loads = 0, stores = 0, atomics = 0;
+};
+
+// Adds the test KeepsItsBudget and, for a learner, prints how much of it is used. The budget is for K = V = 64.
+bool register_budget(const std::string& implementation, const std::string& op,
+                     const Budget& budget);
+
+}  // namespace ladder::testing
