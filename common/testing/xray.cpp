@@ -13,12 +13,10 @@ using emulator::xray::Kernel;
 const bench::Shape kShape{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
 
 std::uint64_t accesses(const Kernel& kernel, emulator::xray::Operation operation) {
-  double count = 0;
-  for (const Buffer& buffer : kernel.buffers) {
-    const auto& traffic = buffer.traffic[static_cast<std::size_t>(operation)];
-    count += traffic.threads_per_element.mean * static_cast<double>(buffer.elements);
-  }
-  return static_cast<std::uint64_t>(count + 0.5);
+  std::uint64_t count = 0;
+  for (const Buffer& buffer : kernel.buffers)
+    count += buffer.traffic[static_cast<std::size_t>(operation)].accesses;
+  return count;
 }
 
 class BudgetTest : public ::testing::Test {
@@ -38,7 +36,7 @@ class BudgetTest : public ::testing::Test {
   static void expect_within(const char* what, std::uint64_t used, double allowed) {
     const double outputs = static_cast<double>(kShape.B * kShape.T * kShape.H * kShape.V);
     const double each = static_cast<double>(used) / outputs;
-    fmt::print("budget: {:g} of {:g} global {} used, per element of o\n", each, allowed, what);
+    fmt::print("budget: {:.4g} of {:.4g} global {} used, per element of o\n", each, allowed, what);
     EXPECT_LE(each, allowed) << "global " << what << " per element of o";
   }
 

@@ -145,8 +145,8 @@ void Recorder::allocated(const void* begin, std::size_t bytes) {
   const std::string name = "an allocation of " + std::to_string(bytes) + " bytes";
   allocations_[address] = {
       address + bytes, false,
-      std::make_unique<Region>(
-          Region{address, address + bytes, name, kUnnamedElement, Shadow(bytes, 1, false)})};
+      std::make_unique<Region>(Region{++regions_, address, address + bytes, name, kUnnamedElement,
+                                      Shadow(bytes, 1, false)})};
 }
 
 void Recorder::freed(const void* begin) {
@@ -174,7 +174,7 @@ void Recorder::named(const MemoryName& name) {
   Allocation& allocation = std::prev(after)->second;
   if (begin + name.bytes > allocation.end) return;
   allocation.region = std::make_unique<Region>(
-      Region{begin, begin + name.bytes, name.name, name.element_bytes,
+      Region{++regions_, begin, begin + name.bytes, name.name, name.element_bytes,
              Shadow(name.bytes, static_cast<unsigned>(name.element_bytes), name.written)});
   last_region_ = nullptr;
 }
@@ -519,6 +519,7 @@ void Recorder::touch(const Request& request, Operation operation, unsigned bytes
       touches.last_request[element] = request_;
       ++touches.requests[element];
     }
+    ++touches.accesses;
     touches.bytes_asked += bytes;
     if (i == 0) {
       ++touches.request_count;
@@ -701,8 +702,9 @@ Kernel Recorder::finish(Recording& recording) const {
     buffer.elements = (region->end - region->begin) / region->element_bytes;
     for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
       const Touches& touches = by_operation[operation];
-      buffer.traffic[operation] = {touches.request_count, touches.sectors, touches.bytes_asked,
-                                   spread_of(touches.threads), spread_of(touches.requests)};
+      buffer.traffic[operation] = {
+          touches.accesses,    touches.request_count,      touches.sectors,
+          touches.bytes_asked, spread_of(touches.threads), spread_of(touches.requests)};
     }
     kernel.buffers.push_back(std::move(buffer));
   }

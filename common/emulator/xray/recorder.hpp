@@ -71,10 +71,14 @@ class Recorder : public detail::Observer {
 
   // Bytes that a kernel may touch under one name.
   struct Region {
+    std::uint64_t age;  // regions are shown in order of naming
     std::uintptr_t begin, end;
     std::string name;
     std::size_t element_bytes;
     Shadow shadow;
+  };
+  struct ByAge {
+    bool operator()(const Region* a, const Region* b) const { return a->age < b->age; }
   };
   struct Allocation {
     std::uintptr_t end;
@@ -84,7 +88,7 @@ class Recorder : public detail::Observer {
 
   struct Touches {
     std::vector<std::uint32_t> threads, requests, last_request;  // by element
-    std::uint64_t request_count = 0, sectors = 0, bytes_asked = 0;
+    std::uint64_t accesses = 0, request_count = 0, sectors = 0, bytes_asked = 0;
   };
   struct PlaceCounts {
     Space space = Space::kGlobal;
@@ -109,7 +113,7 @@ class Recorder : public detail::Observer {
   };
   struct Recording {
     Kernel kernel;
-    std::map<const Region*, std::array<Touches, 3>> touches;
+    std::map<const Region*, std::array<Touches, 3>, ByAge> touches;
     std::map<std::uint32_t, PlaceCounts> places;
     std::vector<Sample> samples;
     std::vector<Finding> findings;
@@ -165,6 +169,7 @@ class Recorder : public detail::Observer {
 
   std::map<std::uintptr_t, Allocation> allocations_;
   Region* last_region_ = nullptr;
+  std::uint64_t regions_ = 0;
 
   std::vector<Recording> recordings_;
   std::uint64_t access_limit_ = kDefaultAccessLimit;
