@@ -70,27 +70,22 @@ unsigned distinct_units(const std::uint64_t* address, unsigned count, unsigned b
   return static_cast<unsigned>(std::unique(units.begin(), units.begin() + n) - units.begin());
 }
 
-// The distinct words that some lanes want from each bank.
-struct BankWords {
-  std::array<std::vector<std::uint64_t>, kBanks> words;
-
-  void add(std::uint64_t address, unsigned bytes) {
-    for (std::uint64_t word = address / kBankBytes; word <= (address + bytes - 1) / kBankBytes;
-         ++word) {
-      auto& bank = words[word % kBanks];
-      if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
-    }
-  }
-  // One wavefront serves one word of each bank.
-  std::uint64_t wavefronts() const {
-    std::size_t most = 0;
-    for (const auto& bank : words)
-      most = std::max(most, bank.size());
-    return most;
-  }
-};
-
 }  // namespace
+
+void BankWords::add(std::uint64_t address, unsigned bytes) {
+  for (std::uint64_t word = address / kBankBytes; word <= (address + bytes - 1) / kBankBytes;
+       ++word) {
+    auto& bank = words[word % kBanks];
+    if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
+  }
+}
+
+std::uint64_t BankWords::wavefronts() const {
+  std::size_t most = 0;
+  for (const auto& bank : words)
+    most = std::max(most, bank.size());
+  return most;
+}
 
 Recorder& Recorder::instance() {
   static Recorder& recorder = *new Recorder;  // device memory may be freed at exit
@@ -398,6 +393,31 @@ void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
 
 // --- warps ------------------------------------------------------------------------------------------------------------
 
+BankWords Recorder::words_of_lanes(const Request& request, unsigned begin, unsigned end,
+                                   unsigned bytes, std::uintptr_t base) {
+  BankWords words;
+  for (unsigned i = 0; i < request.lanes; ++i) {
+    if (request.lane[i] >= begin && request.lane[i] < end)
+      words.add(request.address[i] - base, bytes);
+  }
+  return words;
+}
+
+// Whether every active lane asks for what its neighbour asks for, or every one for what the next but one does.
+bool Recorder::lanes_pair_up(const Request& request, unsigned begin, unsigned count) {
+  std::array<std::uint64_t, kWarpSize> wanted{};  // 0: idle
+  for (unsigned i = 0; i < request.lanes; ++i)
+    wanted[request.lane[i]] = request.address[i];
+  const auto pair_up = [&](unsigned distance) {
+    for (unsigned lane = begin; lane < std::min(begin + count, kWarpSize); ++lane) {
+      const std::uint64_t other = wanted[lane ^ distance];
+      if (wanted[lane] != 0 && other != 0 && wanted[lane] != other) return false;
+    }
+    return true;
+  };
+  return pair_up(1) || pair_up(2);
+}
+
 void Recorder::merge_warps() {
   for (unsigned warp = 0; warp * kWarpSize < threads_in_block_; ++warp)
     merge_warp(warp);
@@ -461,10 +481,30 @@ void Recorder::count(const Request& request, bool of_first_warp) {
   recording_->samples.push_back(sample);
 }
 
+// Lanes whose atomics meet at one address take turns, and each turn moves its sectors anew.
+std::uint64_t Recorder::sectors_of(const Request& request) const {
+  const Place& place = places_[request.place];
+  if (place.operation != Operation::kAtomic)
+    return distinct_units(request.address.data(), request.lanes, place.bytes, kSectorBytes);
+  std::uint64_t sectors = 0;
+  std::vector<std::uint64_t> waiting(request.address.begin(),
+                                     request.address.begin() + request.lanes);
+  while (!waiting.empty()) {
+    std::vector<std::uint64_t> turn, later;
+    for (const std::uint64_t address : waiting) {
+      const bool taken = std::find(turn.begin(), turn.end(), address) != turn.end();
+      (taken ? later : turn).push_back(address);
+    }
+    sectors +=
+        distinct_units(turn.data(), static_cast<unsigned>(turn.size()), place.bytes, kSectorBytes);
+    waiting = std::move(later);
+  }
+  return sectors;
+}
+
 void Recorder::count_global(const Request& request, PlaceCounts& counts, Sample& sample) {
   const Place& place = places_[request.place];
-  const std::uint64_t sectors =
-      distinct_units(request.address.data(), request.lanes, place.bytes, kSectorBytes);
+  const std::uint64_t sectors = sectors_of(request);
   const std::uint64_t asked = std::uint64_t{request.lanes} * place.bytes;
   auto& counters = recording_->kernel.counters;
   switch (place.operation) {
@@ -528,8 +568,8 @@ void Recorder::touch(const Request& request, Operation operation, unsigned bytes
   }
 }
 
-// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. Groups that want the
-// same words share a wavefront.
+// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. The two halves (and the
+// two quarters of each half) share a wavefront where neighbouring lanes share their words. Found by Nsight Compute's counts.
 void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample& sample) {
   const Place& place = places_[request.place];
   auto& kernel = recording_->kernel;
@@ -538,41 +578,35 @@ void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample&
     kernel.counters[kSharedAtomics] += request.lanes;
     return;
   }
-  const unsigned group_lanes = place.bytes <= kBankBytes ? kWarpSize
-                               : place.bytes == 8        ? kWarpSize / 2
-                                                         : kWarpSize / 4;
+  const std::uintptr_t base = shared_sites_.front().begin;
+  const unsigned together = place.bytes <= kBankBytes ? kWarpSize
+                            : place.bytes == 8        ? kWarpSize / 2
+                                                      : kWarpSize / 4;
   std::uint64_t wavefronts = 0, groups = 0;
-  BankWords together;
-  const auto serve = [&] {
-    wavefronts += together.wavefronts();
+  const auto serve = [&](const BankWords& words) {
+    wavefronts += words.wavefronts();
     ++groups;
     for (unsigned bank = 0; bank < kBanks; ++bank) {
-      const std::size_t words = together.words[bank].size();
-      kernel.bank_accesses[bank] += words;
-      if (words > 1) kernel.bank_conflicts[bank] += words - 1;
+      const std::size_t wanted = words.words[bank].size();
+      kernel.bank_accesses[bank] += wanted;
+      if (wanted > 1) kernel.bank_conflicts[bank] += wanted - 1;
     }
-    together = {};
   };
-  for (unsigned first = 0; first < request.lanes;) {
-    BankWords group;
-    unsigned i = first;
-    for (; i < request.lanes && request.lane[i] / group_lanes == request.lane[first] / group_lanes;
-         ++i) {
-      group.add(request.address[i] - shared_sites_.front().begin, place.bytes);
+  for (unsigned begin = 0; begin < kWarpSize; begin += 2 * together) {
+    const BankWords first = words_of_lanes(request, begin, begin + together, place.bytes, base);
+    const BankWords second =
+        words_of_lanes(request, begin + together, begin + 2 * together, place.bytes, base);
+    const BankWords both = words_of_lanes(request, begin, begin + 2 * together, place.bytes, base);
+    if (both.empty()) continue;
+    const bool merge = first.empty() || second.empty() ||
+                       (both.wavefronts() == 1 && lanes_pair_up(request, begin, 2 * together));
+    if (merge) {
+      serve(both);
+    } else {
+      serve(first);
+      serve(second);
     }
-    BankWords merged = together;
-    for (const auto& bank : group.words) {
-      for (const std::uint64_t word : bank)
-        merged.add(word * kBankBytes, kBankBytes);
-    }
-    if (first > 0 && merged.wavefronts() > 1) {
-      serve();
-      merged = group;
-    }
-    together = merged;
-    first = i;
   }
-  serve();
   const bool is_load = place.operation == Operation::kLoad;
   ++kernel.counters[is_load ? kSharedLoadRequests : kSharedStoreRequests];
   kernel.counters[is_load ? kSharedLoadWavefronts : kSharedStoreWavefronts] += wavefronts;

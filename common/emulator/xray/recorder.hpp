@@ -19,6 +19,16 @@
 
 namespace emulator::xray {
 
+// The distinct words that some lanes want from each bank.
+struct BankWords {
+  std::array<std::vector<std::uint64_t>, kBanks> words;
+
+  void add(std::uint64_t address, unsigned bytes);
+  bool empty() const { return wavefronts() == 0; }
+  // One wavefront serves one word of each bank.
+  std::uint64_t wavefronts() const;
+};
+
 class Recorder : public detail::Observer {
  public:
   static Recorder& instance();
@@ -145,6 +155,10 @@ class Recorder : public detail::Observer {
   void count(const Request& request, bool of_first_warp);
   void count_global(const Request& request, PlaceCounts& counts, Sample& sample);
   void count_shared(const Request& request, PlaceCounts& counts, Sample& sample);
+  static BankWords words_of_lanes(const Request& request, unsigned begin, unsigned end,
+                                  unsigned bytes, std::uintptr_t base);
+  static bool lanes_pair_up(const Request& request, unsigned begin, unsigned count);
+  std::uint64_t sectors_of(const Request& request) const;
   void touch(const Request& request, Operation operation, unsigned bytes);
 
   Kernel finish(Recording& recording) const;
