@@ -1,5 +1,6 @@
 #include "recorder.hpp"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@ namespace {
 constexpr std::uintptr_t kNearby = 1 << 20;
 constexpr std::size_t kMostSteps = 128;
 constexpr std::size_t kUnnamedElement = 4;
+const std::string kNoName;
 // The emulator's shared memory of a block, with the gaps between its arrays.
 constexpr std::uint64_t kMostSharedBytes = 1 << 20;
 
@@ -225,39 +227,50 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
           return address >= each.begin && address + bytes <= each.end;
         });
     if (site == shared_sites_.end()) stray(now, address, bytes);
-    const std::uintptr_t base = shared_sites_.front().begin;
-    check(*shared_shadow_, address - base, bytes, operation, now, Space::kShared, "",
-          shared_sites_.back().end - base);
+    const SharedSite& last = shared_sites_.back();
+    check(*shared_shadow_, address - shared_sites_.front().begin, operation,
+          {Space::kShared, kNoName, shared_offset(address), bytes,
+           last.offset + last.end - last.begin},
+          now);
   } else {
     if (region == nullptr) stray(now, address, bytes);
-    check(region->shadow, address - region->begin, bytes, operation, now, Space::kGlobal,
-          region->name, region->end - region->begin);
+    const std::uint64_t offset = address - region->begin;
+    check(region->shadow, offset, operation,
+          {Space::kGlobal, region->name, static_cast<std::int64_t>(offset), bytes,
+           region->end - region->begin},
+          now);
   }
   threads_[thread_].events.push_back({place, address});
 }
 
-void Recorder::check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
-                     const Stamp& now, Space space, const std::string& buffer, std::uint64_t size) {
-  const auto signed_offset = static_cast<std::int64_t>(offset);
-  if (offset % bytes != 0) {  // arrays begin at multiples of 256 bytes
-    note("misaligned access", space, buffer, signed_offset, bytes, size, now);
+std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
+  const auto after = std::find_if(shared_sites_.begin(), shared_sites_.end(),
+                                  [&](const SharedSite& each) { return address < each.begin; });
+  const SharedSite& site = *std::prev(after);
+  return static_cast<std::int64_t>(site.offset + address - site.begin);
+}
+
+void Recorder::check(Shadow& shadow, std::uint64_t offset, Operation operation,
+                     const Target& target, const Stamp& now) {
+  if (offset % target.bytes != 0) {  // arrays begin at multiples of 128 bytes or more
+    note("misaligned access", target, now);
     detail::abandon_block("the X-ray found a misaligned access");
   }
-  if (operation != Operation::kStore && !shadow.was_written(offset, bytes)) {
-    note("uninitialised read", space, buffer, signed_offset, bytes, size, now);
-  }
+  if (operation != Operation::kStore && !shadow.was_written(offset, target.bytes))
+    note("uninitialised read", target, now);
   const Clocks seen = &clocks_[thread_ * kWarpSize];
   const std::optional<Stamp> race = operation == Operation::kLoad
-                                        ? shadow.load(offset, bytes, now, seen)
-                                        : shadow.store(offset, bytes, now, seen);
-  if (race) note("race", space, buffer, signed_offset, bytes, size, now, *race);
+                                        ? shadow.load(offset, target.bytes, now, seen)
+                                        : shadow.store(offset, target.bytes, now, seen);
+  if (race) note("race", target, now, *race);
 }
 
 // An access that hits no array: to the nearest one its offset is out of bounds.
 void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto report = [&](const char* kind, Space space, const std::string& buffer,
                           std::uintptr_t begin, std::uintptr_t end) {
-    note(kind, space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin, now);
+    note(kind, {space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin},
+         now);
     detail::abandon_block(std::string("the X-ray found: ") + kind);
   };
   const auto distance = [&](std::uintptr_t begin, std::uintptr_t end) {
@@ -269,7 +282,7 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
         shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
           return distance(a.begin, a.end) < distance(b.begin, b.end);
         });
-    report("out of bounds", Space::kShared, "", nearest.begin, nearest.end);
+    report("out of bounds", Space::kShared, kNoName, nearest.begin, nearest.end);
   }
   const Allocation* nearest = nullptr;
   for (const auto& [begin, allocation] : allocations_) {
@@ -288,12 +301,12 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
     const Region& region = *nearest->region;
     report("out of bounds", Space::kGlobal, region.name, region.begin, region.end);
   }
-  report("out of bounds", Space::kGlobal, "", address, address);
+  report("out of bounds", Space::kGlobal, kNoName, address, address);
   std::abort();  // report() does not return
 }
 
-void Recorder::note(const char* kind, Space space, const std::string& buffer, std::int64_t offset,
-                    unsigned bytes, std::uint64_t size, const Stamp& party, const Stamp& other) {
+void Recorder::note(const char* kind, const Target& target, const Stamp& party,
+                    const Stamp& other) {
   for (Finding& each : recording_->findings) {
     if (each.kind == kind && each.party.place == party.place && each.other.place == other.place &&
         (each.other.launch == 0) == (other.launch == 0)) {
@@ -301,7 +314,8 @@ void Recorder::note(const char* kind, Space space, const std::string& buffer, st
       return;
     }
   }
-  recording_->findings.push_back({kind, space, buffer, offset, bytes, size, 1, party, other});
+  recording_->findings.push_back({kind, target.space, target.buffer, target.offset, target.bytes,
+                                  target.size, 1, party, other});
 }
 
 // --- launches and blocks ----------------------------------------------------------------------------------------------
@@ -353,9 +367,15 @@ void Recorder::block_ends() {
 
 void Recorder::shared_declared(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
-  shared_sites_.push_back({address, address + bytes});
-  if (shared_sites_.size() == 1)
+  std::uint64_t offset = 0;
+  if (shared_sites_.empty()) {
     shared_shadow_ = std::make_unique<Shadow>(kMostSharedBytes, 1, false);
+  } else {
+    const SharedSite& last = shared_sites_.back();
+    constexpr std::uint64_t kAllBanks = kBanks * kBankBytes;
+    offset = (last.offset + last.end - last.begin + kAllBanks - 1) / kAllBanks * kAllBanks;
+  }
+  shared_sites_.push_back({address, address + bytes, offset});
 }
 
 void Recorder::thread_runs(unsigned linear, AddressRange stack) {
@@ -475,9 +495,11 @@ void Recorder::count(const Request& request, bool of_first_warp) {
     return;
   }
   sample.offset.fill(Step::kIdle);
-  const std::uintptr_t base = shared ? shared_sites_.front().begin : sample.region->begin;
-  for (unsigned i = 0; i < request.lanes; ++i)
-    sample.offset[request.lane[i]] = static_cast<std::int64_t>(request.address[i] - base);
+  for (unsigned i = 0; i < request.lanes; ++i) {
+    sample.offset[request.lane[i]] =
+        shared ? shared_offset(request.address[i])
+               : static_cast<std::int64_t>(request.address[i] - sample.region->begin);
+  }
   recording_->samples.push_back(sample);
 }
 
@@ -628,45 +650,37 @@ Spread spread_of(const std::vector<std::uint32_t>& counts) {
   return {*least, *most, sum / static_cast<double>(counts.size())};
 }
 
-std::string triple(const uint3& index) {
-  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
-         std::to_string(index.z) + ")";
-}
-
 std::string words_of(const Party& party) {
-  return std::string(to_string(party.operation)) + " at " + party.where.text() + " by thread " +
-         triple(party.thread) + " of block " + triple(party.block);
+  return fmt::format("{} at {} by thread ({}, {}, {}) of block ({}, {}, {})",
+                     to_string(party.operation), party.where.text(), party.thread.x, party.thread.y,
+                     party.thread.z, party.block.x, party.block.y, party.block.z);
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+std::string bytes_text(std::int64_t bytes) {
+  return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
 }
 
 std::string sentence_of(const Error& error) {
   const std::string memory = error.space == Space::kShared ? "shared memory"
                              : error.buffer.empty()        ? "memory that is no array of the device"
                                                            : error.buffer;
-  const std::string at = memory + " at byte " + std::to_string(error.offset);
-  const std::string start = error.kind + ": " + words_of(error.party) + ", ";
-  const std::string what = bytes_text(error.bytes) + " of ";
+  const std::string at =
+      fmt::format("{} of {} at byte {}", bytes_text(error.bytes), memory, error.offset);
+  const std::string start = fmt::format("{}: {}", error.kind, words_of(error.party));
   if (error.kind == "race") {
-    return start + "and " + words_of(error.other) + " touch " + what + at +
-           " with nothing between them";
+    return fmt::format("{}, and {} touch {} with nothing between them", start,
+                       words_of(error.other), at);
   }
-  if (error.kind == "misaligned access") {
-    return start + what + at + "; allowed: multiples of " + std::to_string(error.bytes);
-  }
-  if (error.kind == "uninitialised read") return start + what + at + ", which nothing has written";
-  if (error.kind == "use after free") return start + what + at + ", which the host has freed";
-  if (error.size == 0) return start + what + memory;
+  if (error.kind == "misaligned access")
+    return fmt::format("{}, {}; allowed: multiples of {}", start, at, error.bytes);
+  if (error.kind == "uninitialised read") return start + ", " + at + ", which nothing has written";
+  if (error.kind == "use after free") return start + ", " + at + ", which the host has freed";
+  if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
   const auto size = static_cast<std::int64_t>(error.size);
-  return start + what + at + ", " +
-         (error.offset < 0
-              ? bytes_text(static_cast<std::uint64_t>(-error.offset)) + " before its start"
-              : bytes_text(static_cast<std::uint64_t>(
-                    std::max<std::int64_t>(0, error.offset + error.bytes - size))) +
-                    " past its end") +
-         " (it has " + bytes_text(error.size) + ")";
+  const std::string miss = error.offset < 0
+                               ? bytes_text(-error.offset) + " before its start"
+                               : bytes_text(error.offset + error.bytes - size) + " past its end";
+  return fmt::format("{}, {}, {} (it has {})", start, at, miss, bytes_text(size));
 }
 
 bool is_emulator(const Source& source) {

@@ -111,6 +111,14 @@ class Recorder : public detail::Observer {
     std::array<std::int64_t, kWarpSize> offset;
     std::uint64_t sectors, wavefronts;
   };
+  // What an access hits, as a report says it.
+  struct Target {
+    Space space;
+    const std::string& buffer;
+    std::int64_t offset;
+    unsigned bytes;
+    std::uint64_t size;  // of the buffer
+  };
   struct Finding {
     std::string kind;
     Space space;
@@ -130,6 +138,7 @@ class Recorder : public detail::Observer {
   };
   struct SharedSite {
     std::uintptr_t begin, end;
+    std::uint64_t offset;  // as shown: without the emulator's gaps between arrays, each at bank 0
   };
 
   // The lanes of one request.
@@ -145,10 +154,10 @@ class Recorder : public detail::Observer {
   Region* region_at(std::uintptr_t address, unsigned bytes);
   bool is_private(std::uintptr_t address) const;
   [[noreturn]] void stray(const Stamp& now, std::uintptr_t address, unsigned bytes);
-  void note(const char* kind, Space space, const std::string& buffer, std::int64_t offset,
-            unsigned bytes, std::uint64_t size, const Stamp& party, const Stamp& other = {});
-  void check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
-             const Stamp& now, Space space, const std::string& buffer, std::uint64_t size);
+  void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {});
+  std::int64_t shared_offset(std::uintptr_t address) const;
+  void check(Shadow& shadow, std::uint64_t offset, Operation operation, const Target& target,
+             const Stamp& now);
 
   void merge_warps();
   void merge_warp(unsigned warp);
