@@ -2,6 +2,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 namespace portable_kernels {
@@ -105,6 +106,32 @@ __global__ void bfloat16_names(float* out) {
   results.fill();
 }
 
+__device__ void fetch(float* stage, const float* in, int tile) {
+  const int four = 4 * static_cast<int>(threadIdx.x);
+  __pipeline_memcpy_async(stage + four, in + tile * kTile + four, sizeof(float4));
+  __pipeline_commit();
+}
+
+__global__ void sum_tiles_in_two_stages(float* out, const float* in, int tiles) {
+  __shared__ __align__(16) float stages[2][kTile];
+  float sum[4] = {};
+  fetch(stages[0], in, 0);
+  for (int tile = 0; tile < tiles; ++tile) {
+    if (tile + 1 < tiles) {
+      fetch(stages[(tile + 1) % 2], in, tile + 1);
+    } else {
+      __pipeline_commit();  // an empty group keeps the count
+    }
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    for (int i = 0; i < 4; ++i)
+      sum[i] += stages[tile % 2][i * 32 + static_cast<int>(threadIdx.x)];
+    __syncthreads();
+  }
+  for (int i = 0; i < 4; ++i)
+    out[i * 32 + static_cast<int>(threadIdx.x)] = sum[i];
+}
+
 }  // namespace
 
 void square_plus_twice_half(float* out, const float* in) {
@@ -118,6 +145,9 @@ void every_name_half(float* out) {
 }
 void every_name_bfloat16(float* out) {
   bfloat16_names<<<1, 32>>>(out);
+}
+void sum_tiles(float* out, const float* in, int tiles) {
+  sum_tiles_in_two_stages<<<1, kTile / 4>>>(out, in, tiles);
 }
 
 }  // namespace portable_kernels

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -114,8 +115,8 @@ void Recorder::left() {
 std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation operation,
                                  unsigned bytes) {
   const std::uint32_t path = threads_[thread_].path;
-  const auto [found, is_new] =
-      place_index_.try_emplace({path, pc}, static_cast<std::uint32_t>(places_.size()));
+  const auto [found, is_new] = place_index_.try_emplace({path, pc, operation, bytes},
+                                                        static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
     Place place;
     for (std::uint32_t at = path; at != 0; at = paths_[at].parent)
@@ -202,7 +203,7 @@ bool Recorder::is_private(std::uintptr_t address) const {
 // --- one access -------------------------------------------------------------------------------------------------------
 
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
-                        Operation operation) {
+                        Operation operation, bool pending) {
   if (address >= stack_begin_ && address < stack_end_) return;
   const bool in_shared = !shared_sites_.empty() &&
                          address >= shared_sites_.front().begin - kBanks * kBankBytes &&
@@ -216,13 +217,15 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
                           " accesses");
   }
   const std::uint32_t place = place_of(pc, true, operation, bytes);
+  if (pending) places_[place].asynchronous = true;
   const Stamp now{block_,
                   launch_,
                   epoch_,
                   clocks_[thread_ * kWarpSize + thread_ % kWarpSize],
                   place,
                   static_cast<std::uint16_t>(thread_),
-                  operation == Operation::kAtomic};
+                  operation == Operation::kAtomic,
+                  pending};
 
   if (in_shared) {
     const auto site =
@@ -238,13 +241,31 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
     check(region->shadow, address - region->begin, bytes, operation, now, Space::kGlobal,
           region->name, region->end - region->begin);
   }
-  threads_[thread_].events.push_back({place, address});
+  if (!pending) threads_[thread_].events.push_back({place, address});
+}
+
+void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
+                           std::size_t read) {
+  ++recording_->kernel.counters[kAsyncCopies];
+  if (read > 0) {
+    accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
+  }
+  accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore, true);
+}
+
+void Recorder::copy_arrives(const void* to, std::size_t bytes) {
+  Stamp now;
+  now.epoch = epoch_;
+  now.clock = clocks_[thread_ * kWarpSize + thread_ % kWarpSize];
+  now.thread = static_cast<std::uint16_t>(thread_);
+  shared_shadow_->arrived(to_number(to) - shared_sites_.front().begin, bytes, now);
 }
 
 void Recorder::check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
                      const Stamp& now, Space space, const std::string& buffer, std::uint64_t size) {
   const auto signed_offset = static_cast<std::int64_t>(offset);
-  if (offset % bytes != 0) {  // arrays begin at multiples of 256 bytes
+  // Arrays begin at multiples of 256 bytes. What zfill shortens has other sizes; the emulator checks asynchronous copies.
+  if (std::has_single_bit(bytes) && offset % bytes != 0) {
     note("misaligned access", space, buffer, signed_offset, bytes, size, now);
     detail::abandon_block("the X-ray found a misaligned access");
   }
@@ -599,8 +620,9 @@ std::string triple(const uint3& index) {
 }
 
 std::string words_of(const Party& party) {
-  return std::string(to_string(party.operation)) + " at " + party.where.text() + " by thread " +
-         triple(party.thread) + " of block " + triple(party.block);
+  return std::string(party.asynchronous ? "asynchronous copy" : to_string(party.operation)) +
+         " at " + party.where.text() + " by thread " + triple(party.thread) + " of block " +
+         triple(party.block);
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -748,7 +770,8 @@ Kernel Recorder::finish(Recording& recording) const {
 
   const auto party = [&](const Stamp& stamp) {
     return Party{places_[stamp.place].operation, source_of(stamp.place, lines),
-                 index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block)};
+                 index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block),
+                 places_[stamp.place].asynchronous};
   };
   for (const Finding& finding : recording.findings) {
     Error error;
