@@ -124,7 +124,6 @@ __global__ void exchanges(float* out, const float* in, How how) {
   if (how == kOwnStoreBeforeWait) words[i] = 0.0f;
   if (how == kWaitsForOlderOnly) __pipeline_wait_prior(1);
   if (how != kBarrierButNoWait && how != kWaitsForOlderOnly) __pipeline_wait_prior(0);
-  early += words[how == kWaitsForOlderOnly || how == kBarrierButNoWait ? 0 : i] * 0.0f;
   if (how != kNoBarrierAfterWait) __syncthreads();
   out[i] = words[63 - i] + early;
 }
@@ -147,6 +146,32 @@ TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
         names_the_copy |= error.message.find(copy + std::to_string(copy_line)) != std::string::npos;
       }
       EXPECT_EQ(names_the_copy, how != kRight) << how;
+    }
+  }
+}
+
+// Thread 0 copies and a neighbour reads. What they pass before the wait orders nothing.
+__global__ void waits_behind_a_barrier(float* out, const float* in, bool whole_block, bool again) {
+  __shared__ float word;
+  if (threadIdx.x == 0) __pipeline_memcpy_async(&word, in, 4);
+  __pipeline_commit();
+  whole_block ? __syncthreads() : __syncwarp();
+  __pipeline_wait_prior(0);
+  if (again) __syncwarp();
+  if (threadIdx.x == 1) out[0] = word;
+}
+
+TEST_F(XrayPipeline, OnlyWhatFollowsTheWaitOrders) {
+  const DeviceVector<float> in(std::vector<float>{1.0f}), out(1);
+  for (const Schedule& schedule : kSchedules) {
+    emulator::set_schedule(schedule);
+    for (const bool whole_block : {true, false}) {
+      for (const bool again : {true, false}) {
+        waits_behind_a_barrier<<<1, 32>>>(out.data(), in.data(), whole_block, again);
+        const Kernel kernel = only();
+        ASSERT_EQ(kernel.errors.size(), again ? 0u : 1u) << whole_block;
+        if (!again) EXPECT_EQ(kernel.errors[0].kind, "race");
+      }
     }
   }
 }
