@@ -34,7 +34,9 @@ class Recorder : public detail::Observer {
   static Recorder& instance();
 
   // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return address.
-  void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation);
+  // `pending`: the shared end of an asynchronous copy, which is checked and not counted.
+  void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation,
+                bool pending = false);
   void passed(std::uintptr_t pc);  // a basic block
   void entered(std::uintptr_t call);
   void left();
@@ -55,6 +57,9 @@ class Recorder : public detail::Observer {
   void shared_declared(const void* begin, std::size_t bytes) override;
   void thread_runs(unsigned linear, AddressRange stack) override;
   void in_kernel(bool yes) override { in_kernel_ = yes; }
+  void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
+                   std::size_t read) override;
+  void copy_arrives(const void* to, std::size_t bytes) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
 
@@ -65,6 +70,7 @@ class Recorder : public detail::Observer {
     bool is_access = false;
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
+    bool asynchronous = false;
   };
   struct Event {
     std::uint32_t place;
@@ -179,6 +185,8 @@ class Recorder : public detail::Observer {
   struct PlaceKey {
     std::uint32_t path;
     std::uintptr_t pc;
+    Operation operation = Operation::kLoad;  // a copy's two ends share an address
+    unsigned bytes = 0;                      // of an asynchronous copy they vary
     bool operator==(const PlaceKey&) const = default;
   };
   struct PlaceHash {

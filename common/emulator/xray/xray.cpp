@@ -42,6 +42,7 @@ const CounterInfo& info(Counter counter) {
       {"shared_bytes", "shared memory", "bytes per block", ""},
       {"barriers", "barriers", "of all blocks", ""},
       {"shuffles", "shuffles", "of a warp", ""},
+      {"async_copies", "asynchronous copies", "of single threads", ""},
   };
   return infos[counter];
 }

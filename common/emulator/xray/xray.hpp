@@ -38,6 +38,7 @@ enum Counter : unsigned {
   kSharedBytes,
   kBarriers,
   kShuffles,
+  kAsyncCopies,
   kCounters
 };
 
@@ -110,6 +111,7 @@ struct Party {
   Operation operation;
   Source where;
   uint3 block, thread;
+  bool asynchronous = false;  // the shared end of an asynchronous copy
 };
 
 struct Error {
