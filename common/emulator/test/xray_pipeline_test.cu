@@ -170,7 +170,9 @@ TEST_F(XrayPipeline, OnlyWhatFollowsTheWaitOrders) {
         waits_behind_a_barrier<<<1, 32>>>(out.data(), in.data(), whole_block, again);
         const Kernel kernel = only();
         ASSERT_EQ(kernel.errors.size(), again ? 0u : 1u) << whole_block;
-        if (!again) EXPECT_EQ(kernel.errors[0].kind, "race");
+        if (!again) {
+          EXPECT_EQ(kernel.errors[0].kind, "race");
+        }
       }
     }
   }
