@@ -71,6 +71,7 @@ int trace_run(const std::string& json_path) {
   const nlohmann::json run = nlohmann::json::parse(std::ifstream(json_path));
   Selection selection;
   selection.op = run.at("operator");
+  selection.precision = parse_precision(run.at("precision"));
   selection.shape = {.B = 1,
                      .T = 16,
                      .H = 2,
@@ -128,6 +129,7 @@ int main(int argc, char** argv) {
     nlohmann::json report = emulator::xray::to_json(subjects);
     const Shape& s = selection.shape;
     report["operator"] = selection.op;
+    report["precision"] = to_string(selection.precision);
     report["shape"] = {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}};
     report["conditions"] = options.conditions();
     report["conditions"]["date"] = today();
