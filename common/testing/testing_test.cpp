@@ -83,7 +83,7 @@ TEST(Judge, AllowsTheRoundingOfBf16AndNoMore) {
     x = to_float(to_bfloat16(x));
   EXPECT_TRUE(is_right(problem, outputs));
   for (float& x : outputs.o)
-    x = to_float({static_cast<std::uint16_t>(to_bfloat16(x).bits & 0xfffcu)});
+    x = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(x).bits & 0xfffcu)});
   EXPECT_FALSE(is_right(problem, outputs));
   // The state is fp32 all the same.
   outputs = right_answer(problem);
