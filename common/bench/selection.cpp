@@ -60,12 +60,17 @@ std::vector<Implementation> chosen(const Selection& selection) {
                                               wanted, fmt::join(known, ", ")));
     }
   }
+  for (const std::string& name : selection.names)
+    find_implementation(name);
   std::vector<Implementation> result;
   for (const Implementation& each : all) {
     const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
     const bool wanted = selection.chapters.empty() ||
                         std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
-    if (wanted && computes(each, selection) && (each.rung || !selection.rungs_only)) {
+    const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
+                         selection.names.end();
+    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only : by_name;
+    if (wanted && shown && computes(each, selection)) {
       result.push_back(each);
     }
   }
