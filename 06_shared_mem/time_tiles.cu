@@ -34,7 +34,8 @@ constexpr int kUnit = 4;
 
 // A thread holds kRows x kColumns elements of the state. kRowLanes lanes of a warp share a column's rows, the other lanes and
 // the kWarps warps take further columns. The tile has kTile steps; outputs are summed over the lanes kBatch steps at a time.
-template <int kRows_, int kColumns_, int kRowLanes_, int kWarps_, int kTile_, int kBatch_, int kMinBlocks_ = 1>
+template <int kRows_, int kColumns_, int kRowLanes_, int kWarps_, int kTile_, int kBatch_,
+          int kMinBlocks_ = 1>
 struct Tiling {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kRowLanes = kRowLanes_;
   static constexpr int kWarps = kWarps_, kTile = kTile_, kBatch = kBatch_, kMinBlocks = kMinBlocks_;
@@ -60,11 +61,13 @@ struct alignas(16) Raw {
 // A tile as the steps want it. In a unit that begins at step t:
 template <typename Tile>
 struct alignas(16) Ready {
-  float q[Tile::kTile][Tile::kK];   // q_a * w_t * ... * w_{a-1}: reads the state before the unit
-  float k[Tile::kTile][Tile::kK];   // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
+  float q[Tile::kTile][Tile::kK];  // q_a * w_t * ... * w_{a-1}: reads the state before the unit
+  float k[Tile::kTile]
+         [Tile::kK];  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
   float w[Tile::kUnits][Tile::kK];  // w_t * ... * w_{t+3}
   float v[Tile::kTile][Tile::kV];
-  float score[Tile::kUnits][kUnit][kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
+  float score[Tile::kUnits][kUnit]
+             [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
 };
 
 // ---- Access: the one place that knows the type of an element ----
@@ -150,7 +153,8 @@ struct SumShare {
 // ---- The kernel ----
 
 template <typename Element, typename Tile, bool kAligned>
-__global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_tiles(const WkvArgs args) {
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks)
+    wkv_time_tiles(const WkvArgs args) {
   extern __shared__ float4 smem[];
   auto* ready_smem = reinterpret_cast<Ready<Tile>*>(smem);  // two of them
   auto& raw_smem = *reinterpret_cast<Raw<Element, Tile>*>(ready_smem + 2);
@@ -163,8 +167,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_til
   const auto* q = static_cast<const Element*>(args.q) + b * T * step_K + h * K;
   const auto* k = static_cast<const Element*>(args.k) + b * T * step_K + h * K;
   const auto* v = static_cast<const Element*>(args.v) + b * T * step_V + h * V + first_iv;
-  const auto* log_w =
-      static_cast<const Element*>(args.log_w) + b * args.log_w_stride_B + h * K;
+  const auto* log_w = static_cast<const Element*>(args.log_w) + b * args.log_w_stride_B + h * K;
   auto* o = static_cast<Element*>(args.o) + b * T * step_V + h * V + first_iv;
   const auto time = [&](int step) { return args.reverse ? T - 1 - step : step; };
 
@@ -172,6 +175,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_til
   const int my_unit = tid / Tile::kUnitLanes, my_vec = tid % Tile::kUnitLanes;
 
   float u_reg[Tile::kUnitVecs][kVec];
+#pragma unroll
   for (int x = 0; x < Tile::kUnitVecs; ++x) {
     for (int i = 0; i < kVec; ++i) {
       const int ik = (my_vec + x * Tile::kUnitLanes) * kVec + i;
@@ -207,6 +211,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_til
     __pipeline_wait_prior(0);
     for (int unit = my_unit; unit < Tile::kUnits; unit += Tile::kUnitsAtOnce) {
       float score[kUnit * kUnit] = {};
+#pragma unroll
       for (int x = 0; x < Tile::kUnitVecs; ++x) {
         const int ik = (my_vec + x * Tile::kUnitLanes) * kVec;
         alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the unit began
@@ -261,7 +266,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_til
     for (int r = 0; r < Tile::kRows; ++r) {
       if (row(r) < K) {
         load<Tile::kColumns, kAligned>(
-            state[r], args.initial_state + first_state + static_cast<std::int64_t>(row(r)) * V, columns);
+            state[r], args.initial_state + first_state + static_cast<std::int64_t>(row(r)) * V,
+            columns);
       }
     }
   }
@@ -341,7 +347,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_til
     for (int r = 0; r < Tile::kRows; ++r) {
       if (row(r) < K) {
         store<Tile::kColumns, kAligned>(
-            args.final_state + first_state + static_cast<std::int64_t>(row(r)) * V, state[r], columns);
+            args.final_state + first_state + static_cast<std::int64_t>(row(r)) * V, state[r],
+            columns);
       }
     }
   }
@@ -349,14 +356,16 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) wkv_time_til
 
 // ---- One step: the state is read once and written once, and nothing else matters ----
 
-// Sixteen lanes read 64 columns of a row, 256 bytes; the block's eight such rows of lanes have eight key rows each.
+// Sixteen lanes read 64 columns of a row, 256 bytes; the block's sixteen such groups of lanes have four key rows each.
 constexpr int kStepColumns = 64;
-constexpr int kStepThreads = 128;
+constexpr int kStepThreads = 256;
+constexpr int kStepBlocks =
+    4;  // per multiprocessor: what 64 registers allow, and enough loads under way
+constexpr int kStepRows = 4;
 constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
-constexpr int kStepRows = 8;
 
 template <typename Element, bool kAligned>
-__global__ void __launch_bounds__(kStepThreads) wkv_single_step(const WkvArgs args) {
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(const WkvArgs args) {
   __shared__ float sum_smem[kStepThreads / kWarpSize][kStepColumns];
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int row_lane = tid / (kStepColumns / kVec), my_iv = tid % (kStepColumns / kVec) * kVec;
@@ -425,6 +434,8 @@ __global__ void __launch_bounds__(kStepThreads) wkv_single_step(const WkvArgs ar
   }
 }
 
+// ---- Launches ----
+
 template <typename Tile, bool kAligned>
 void launch(const WkvArgs& args) {
   const auto kernel = wkv_time_tiles<float, Tile, kAligned>;
@@ -444,5 +455,63 @@ void launch_single_step(const WkvArgs& args) {
   wkv_single_step<float, kAligned><<<grid, kStepThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
+
+// The tilings were chosen by measurement. Few: a head is cut into blocks of 16 columns, so that a few heads reach every
+// multiprocessor. Many: a block takes 64 columns. Crowd: a thread takes more elements, so that fewer lanes ask shared memory for
+// the same words; that needs several blocks on a multiprocessor to hide what a step waits for.
+template <bool kAligned>
+void choose(const WkvArgs& args) {
+  if (args.T == 1) return launch_single_step<kAligned>(args);
+  int device = 0, multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
+  const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
+  if (args.K <= 32) {
+    if (share <= 0.5) return launch<Tiling<4, 1, 8, 4, 32, 8>, kAligned>(args);
+    return launch<Tiling<4, 2, 8, 2, 32, 8>, kAligned>(args);
+  }
+  if (args.K <= 64) {
+    if (share <= 0.5) return launch<Tiling<4, 2, 16, 4, 32, 16>, kAligned>(args);
+    if (share <= 2) return launch<Tiling<8, 4, 8, 4, 32, 8>, kAligned>(args);
+    return launch<Tiling<16, 4, 4, 2, 16, 4>, kAligned>(args);
+  }
+  if (args.K <= 128) {
+    if (share <= 0.25) return launch<Tiling<4, 2, 32, 8, 32, 16>, kAligned>(args);
+    if (share <= 1) return launch<Tiling<8, 4, 16, 8, 16, 8>, kAligned>(args);
+    return launch<Tiling<16, 4, 8, 4, 16, 8>, kAligned>(args);
+  }
+  if (share <= 0.25) return launch<Tiling<8, 2, 32, 8, 16, 16>, kAligned>(args);
+  if (share <= 1) return launch<Tiling<8, 4, 32, 8, 16, 8>, kAligned>(args);
+  launch<Tiling<16, 4, 16, 8, 16, 8>, kAligned>(args);
+}
+
+bool is_aligned(const WkvArgs& args) {
+  std::uintptr_t bits = 0;
+  for (const void* pointer :
+       {static_cast<const void*>(args.q), static_cast<const void*>(args.k),
+        static_cast<const void*>(args.v), static_cast<const void*>(args.log_w),
+        static_cast<const void*>(args.u), static_cast<const void*>(args.o),
+        static_cast<const void*>(args.initial_state), static_cast<const void*>(args.final_state)}) {
+    bits |= reinterpret_cast<std::uintptr_t>(pointer);
+  }
+  return args.K % kVec == 0 && args.V % kVec == 0 && bits % sizeof(float4) == 0;
+}
+
+void wkv(const WkvArgs& args) {
+  ladder::validate(args);
+  ladder::require(args.K <= 256,
+                  "K is " + std::to_string(args.K) + "; chapter 06 allows up to 256");
+  ladder::require(args.B <= INT32_MAX / args.H && args.T <= INT32_MAX - 64 && args.V <= 65535 * 16,
+                  "B * H, T or V is too large; allowed: B * H and T about 2^31, V up to 1048560");
+  if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
+  if (is_aligned(args)) return choose<true>(args);
+  choose<false>(args);
+}
+
+const ladder::Registration registration{{.name = "wkv_time_tiles",
+                                         .chapter = "06_shared_mem",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .wkv = wkv}};
 
 }  // namespace chapter06::time_tiles
