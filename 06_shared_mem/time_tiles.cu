@@ -34,11 +34,10 @@ constexpr int kUnit = 4;
 
 // A thread holds kRows x kColumns elements of the state. kRowLanes lanes of a warp share a column's rows, the other lanes and
 // the kWarps warps take further columns. The tile has kTile steps; outputs are summed over the lanes kBatch steps at a time.
-template <int kRows_, int kColumns_, int kRowLanes_, int kWarps_, int kTile_, int kBatch_,
-          int kMinBlocks_ = 1>
+template <int kRows_, int kColumns_, int kRowLanes_, int kWarps_, int kTile_, int kBatch_>
 struct Tiling {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kRowLanes = kRowLanes_;
-  static constexpr int kWarps = kWarps_, kTile = kTile_, kBatch = kBatch_, kMinBlocks = kMinBlocks_;
+  static constexpr int kWarps = kWarps_, kTile = kTile_, kBatch = kBatch_;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kK = kRows * kRowLanes;  // key rows, those beyond K are zero
   static constexpr int kWarpColumns = kWarpSize / kRowLanes * kColumns;
@@ -153,8 +152,7 @@ struct SumShare {
 // ---- The kernel ----
 
 template <typename Element, typename Tile, bool kAligned>
-__global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks)
-    wkv_time_tiles(const WkvArgs args) {
+__global__ void __launch_bounds__(Tile::kThreads) wkv_time_tiles(const WkvArgs args) {
   extern __shared__ float4 smem[];
   auto* ready_smem = reinterpret_cast<Ready<Tile>*>(smem);  // two of them
   auto& raw_smem = *reinterpret_cast<Raw<Element, Tile>*>(ready_smem + 2);

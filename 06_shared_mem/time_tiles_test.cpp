@@ -16,12 +16,12 @@ using ladder::Decay;
 using ladder::device;
 using ladder::find_implementation;
 using ladder::Implementation;
+using ladder::run;
 using ladder::WkvArgs;
 using ladder::WkvCase;
 using ladder::WkvProblem;
 using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
-using ladder::testing::run;
 
 namespace {
 
