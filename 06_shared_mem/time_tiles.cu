@@ -151,8 +151,10 @@ struct SumShare {
 
 // ---- The kernel ----
 
+// The 1 says that one block on a multiprocessor is enough: left to itself, the compiler saves registers for more blocks, and has
+// fewer loads under way.
 template <typename Element, typename Tile, bool kAligned>
-__global__ void __launch_bounds__(Tile::kThreads) wkv_time_tiles(const WkvArgs args) {
+__global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArgs args) {
   extern __shared__ float4 smem[];
   auto* ready_smem = reinterpret_cast<Ready<Tile>*>(smem);  // two of them
   auto& raw_smem = *reinterpret_cast<Raw<Element, Tile>*>(ready_smem + 2);
