@@ -37,16 +37,21 @@ constexpr int kUnit = 4;
 template <int kRows_, int kColumns_, int kRowLanes_, int kWarps_, int kTile_, int kBatch_>
 struct Tiling {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kRowLanes = kRowLanes_;
+  static constexpr int kRowStride = kRowLanes < kWarpSize ? 2 : 1;
   static constexpr int kWarps = kWarps_, kTile = kTile_, kBatch = kBatch_;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kK = kRows * kRowLanes;  // key rows, those beyond K are zero
   static constexpr int kWarpColumns = kWarpSize / kRowLanes * kColumns;
   static constexpr int kV = kWarps * kWarpColumns;  // value columns of a block
+  static constexpr int kUnitPadding = kWarpColumns > kVec ? kWarpColumns : kVec;
   // While a tile is prepared, kUnitLanes lanes share a unit; each has kUnitVecs times four rows.
   static constexpr int kUnitLanes = kK / kVec < kWarpSize ? kK / kVec : kWarpSize;
   static constexpr int kUnitVecs = kK / kVec / kUnitLanes;
   static constexpr int kUnitsAtOnce = kThreads / kUnitLanes;
   static constexpr int kUnits = kTile / kUnit;
+  // And kVLanes lanes share a step of v.
+  static constexpr int kVLanes = kV / kVec;
+  static_assert(kThreads % kVLanes == 0);
   static_assert(kTile % kBatch == 0 && kBatch % kUnit == 0 && kRows % kVec == 0);
 };
 
@@ -64,24 +69,22 @@ struct alignas(16) Ready {
   float k[Tile::kTile]
          [Tile::kK];  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
   float w[Tile::kUnits][Tile::kK];  // w_t * ... * w_{t+3}
-  float v[Tile::kTile][Tile::kV];
+  // Lanes that finish outputs of different units read v of these side by side: the padding puts them in different banks.
+  float v[Tile::kUnits][kUnit * Tile::kV + Tile::kUnitPadding];
   float score[Tile::kUnits][kUnit]
              [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
 };
 
 // ---- Access: the one place that knows the type of an element ----
 
-// Copies four elements that lie in a row, or writes zeros: the first `count` of them exist.
+// Copies four elements that lie in a row, or writes zeros: the first `count` of them exist. What does not exist is not read.
 template <bool kAligned>
-__device__ void copy_async(float* to_smem, const float* from, std::int64_t offset, int count) {
+__device__ void copy_async(float* to_smem, const float* from, int count) {
   if constexpr (kAligned) {
-    __pipeline_memcpy_async(to_smem, count > 0 ? from + offset : from, sizeof(float4),
-                            count > 0 ? 0 : sizeof(float4));
+    __pipeline_memcpy_async(to_smem, from, sizeof(float4), count > 0 ? 0 : sizeof(float4));
   } else {
-    for (int i = 0; i < kVec; ++i) {
-      __pipeline_memcpy_async(to_smem + i, i < count ? from + offset + i : from, sizeof(float),
-                              i < count ? 0 : sizeof(float));
-    }
+    for (int i = 0; i < kVec; ++i)
+      __pipeline_memcpy_async(to_smem + i, from + i, sizeof(float), i < count ? 0 : sizeof(float));
   }
 }
 
@@ -122,21 +125,21 @@ __device__ void load(float* to_reg, const float* from, int count) {
 
 // kCount sums over kLanes neighbouring lanes. Lanes that meet share the work: each goes on with half of the sums, so kCount
 // sums cost about kCount shuffles instead of kCount * log2(kLanes). Afterwards a lane has sum_share of them, from sum_first on.
-template <int kCount, int kLanes>
+template <int kCount, int kLanes, int kStride>
 __device__ void sum_over_lanes(float* sums, int lane) {
   if constexpr (kLanes > 1) {
     constexpr int kHalf = kLanes / 2;
     if constexpr (kCount > 1) {
-      const bool upper = (lane & kHalf) != 0;
+      const bool upper = lane / kStride % kLanes >= kHalf;
       for (int i = 0; i < kCount / 2; ++i) {
         const float give = upper ? sums[i] : sums[i + kCount / 2];
         const float keep = upper ? sums[i + kCount / 2] : sums[i];
-        sums[i] = keep + __shfl_xor_sync(kAllLanes, give, kHalf);
+        sums[i] = keep + __shfl_xor_sync(kAllLanes, give, kHalf * kStride);
       }
-      sum_over_lanes<kCount / 2, kHalf>(sums, lane);
+      sum_over_lanes<kCount / 2, kHalf, kStride>(sums, lane);
     } else {
-      sums[0] += __shfl_xor_sync(kAllLanes, sums[0], kHalf);
-      sum_over_lanes<1, kHalf>(sums, lane);
+      sums[0] += __shfl_xor_sync(kAllLanes, sums[0], kHalf * kStride);
+      sum_over_lanes<1, kHalf, kStride>(sums, lane);
     }
   }
 }
@@ -169,10 +172,12 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
   const auto* v = static_cast<const Element*>(args.v) + b * T * step_V + h * V + first_iv;
   const auto* log_w = static_cast<const Element*>(args.log_w) + b * args.log_w_stride_B + h * K;
   auto* o = static_cast<Element*>(args.o) + b * T * step_V + h * V + first_iv;
-  const auto time = [&](int step) { return args.reverse ? T - 1 - step : step; };
+  const std::int64_t first_t = args.reverse ? T - 1 : 0, direction = args.reverse ? -1 : 1;
 
   // A thread prepares what it copied itself, so that nobody waits for anybody's copies.
   const int my_unit = tid / Tile::kUnitLanes, my_vec = tid % Tile::kUnitLanes;
+  const int my_v_step = tid / Tile::kVLanes, my_v = tid % Tile::kVLanes * kVec;
+  constexpr int kVStepsAtOnce = Tile::kThreads / Tile::kVLanes;
 
   float u_reg[Tile::kUnitVecs][kVec];
 #pragma unroll
@@ -185,24 +190,34 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
 
   // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](int first_step) {
+#pragma unroll
     for (int unit = my_unit; unit < Tile::kUnits; unit += Tile::kUnitsAtOnce) {
-      for (int a = 0; a < kUnit; ++a) {
-        const int s = unit * kUnit + a, step = first_step + s;
-        const std::int64_t t = time(step);
-        for (int x = 0; x < Tile::kUnitVecs; ++x) {
-          const int ik = (my_vec + x * Tile::kUnitLanes) * kVec;
-          const int count = step < T ? K - ik : 0;
-          copy_async<kAligned>(&raw_smem.q[s][ik], q, t * step_K + ik, count);
-          copy_async<kAligned>(&raw_smem.k[s][ik], k, t * step_K + ik, count);
-          copy_async<kAligned>(&raw_smem.log_w[s][ik], log_w, t * args.log_w_stride_T + ik, count);
+      const int s = unit * kUnit, steps_left = T - first_step - s;
+      const std::int64_t t = first_t + direction * (first_step + s);
+#pragma unroll
+      for (int x = 0; x < Tile::kUnitVecs; ++x) {
+        const int ik = (my_vec + x * Tile::kUnitLanes) * kVec;
+        const Element* q_from = q + t * step_K + ik;
+        const Element* k_from = k + t * step_K + ik;
+        const Element* log_w_from = log_w + t * args.log_w_stride_T + ik;
+#pragma unroll
+        for (int a = 0; a < kUnit; ++a) {
+          const int count = a < steps_left ? K - ik : 0;
+          copy_async<kAligned>(&raw_smem.q[s + a][ik], q_from, count);
+          copy_async<kAligned>(&raw_smem.k[s + a][ik], k_from, count);
+          copy_async<kAligned>(&raw_smem.log_w[s + a][ik], log_w_from, count);
+          q_from += direction * step_K;
+          k_from += direction * step_K;
+          log_w_from += direction * args.log_w_stride_T;
         }
       }
     }
-    for (int i = tid; i < Tile::kTile * Tile::kV / kVec; i += Tile::kThreads) {
-      const int s = i / (Tile::kV / kVec), iv = i % (Tile::kV / kVec) * kVec;
-      const int step = first_step + s;
-      copy_async<kAligned>(&raw_smem.v[s][iv], v, time(step) * step_V + iv,
-                           step < T ? V - first_iv - iv : 0);
+    const Element* v_from = v + (first_t + direction * (first_step + my_v_step)) * step_V + my_v;
+#pragma unroll
+    for (int s = my_v_step; s < Tile::kTile; s += kVStepsAtOnce) {
+      copy_async<kAligned>(&raw_smem.v[s][my_v], v_from,
+                           first_step + s < T ? V - first_iv - my_v : 0);
+      v_from += direction * kVStepsAtOnce * step_V;
     }
     __pipeline_commit();
   };
@@ -242,20 +257,24 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
         copy<kVec>(&ready.w[unit][ik], decay);
       }
       using Share = SumShare<kUnit * kUnit, Tile::kUnitLanes>;
-      sum_over_lanes<kUnit * kUnit, Tile::kUnitLanes>(score, lane);
+      sum_over_lanes<kUnit * kUnit, Tile::kUnitLanes, 1>(score, lane);
       if (Share::writes(lane))
         copy<Share::kMine>(&ready.score[unit][0][0] + Share::first(lane), score);
     }
-    for (int i = tid; i < Tile::kTile * Tile::kV / kVec; i += Tile::kThreads)
-      copy<kVec>(&ready.v[0][0] + i * kVec, &raw_smem.v[0][0] + i * kVec);
+#pragma unroll
+    for (int s = my_v_step; s < Tile::kTile; s += kVStepsAtOnce)
+      copy<kVec>(&ready.v[s / kUnit][s % kUnit * Tile::kV + my_v], &raw_smem.v[s][my_v]);
   };
 
-  fetch(0);
+  if (T > 0) fetch(0);
 
-  // Rows of a lane: four, then kRowLanes * 4 further on the next four. So the lanes of a row read neighbouring 16 bytes of
-  // shared memory, which lie in different banks; the lanes of other columns read the same words.
-  const int row_lane = lane % Tile::kRowLanes;
-  const int my_iv = warp * Tile::kWarpColumns + lane / Tile::kRowLanes * Tile::kColumns;
+  // Rows of a lane: four, then kRowLanes * 4 further on the next four. So the lanes of a column read neighbouring 16 bytes of
+  // shared memory, which lie in different banks. A request of 16 bytes per lane takes four wavefronts, but two where lane i and
+  // lane i ^ 1 (or i ^ 2) ask for the same: bit 0 of the lane is a column's (for q, k, w), bit 1 a row's (for v).
+  const int row_lane = lane / Tile::kRowStride % Tile::kRowLanes;
+  const int column_lane =
+      lane % Tile::kRowStride + lane / (Tile::kRowStride * Tile::kRowLanes) * Tile::kRowStride;
+  const int my_iv = warp * Tile::kWarpColumns + column_lane * Tile::kColumns;
   const auto row = [&](int r) { return (r / kVec * Tile::kRowLanes + row_lane) * kVec + r % kVec; };
   const std::int64_t first_state = (b * args.H + h) * K * V + first_iv + my_iv;
   const int columns = V - first_iv - my_iv;
@@ -275,8 +294,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
   constexpr int kSums = Tile::kBatch * Tile::kColumns;
   using Share = SumShare<kSums, Tile::kRowLanes>;
   static_assert(Share::kMine <= Tile::kColumns);
-  const int my_step = Share::first(lane) / Tile::kColumns;
-  const int my_column = my_iv + Share::first(lane) % Tile::kColumns;
+  const int my_step = Share::first(row_lane) / Tile::kColumns;
+  const int my_column = my_iv + Share::first(row_lane) % Tile::kColumns;
 
   if (T > 0) prepare(ready_smem[0]);
   for (int first_step = 0, tile = 0; first_step < T; first_step += Tile::kTile, ++tile) {
@@ -291,7 +310,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
         alignas(sizeof(float4)) float v_reg[kUnit][Tile::kColumns];
 #pragma unroll
         for (int a = 0; a < kUnit; ++a)
-          copy<Tile::kColumns>(v_reg[a], &ready.v[s0 + s + a][my_iv]);
+          copy<Tile::kColumns>(v_reg[a], &ready.v[(s0 + s) / kUnit][a * Tile::kV + my_iv]);
 #pragma unroll
         for (int r = 0; r < Tile::kRows; r += kVec) {
           alignas(sizeof(float4)) float q_reg[kUnit][kVec], k_reg[kUnit][kVec], w_reg[kVec];
@@ -319,7 +338,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
           }
         }
       }
-      sum_over_lanes<kSums, Tile::kRowLanes>(sums, lane);
+      sum_over_lanes<kSums, Tile::kRowLanes, Tile::kRowStride>(sums, lane);
 
       const int unit = (s0 + my_step) / kUnit, step = first_step + s0 + my_step;
       alignas(sizeof(float4)) float score[kUnit], o_reg[Share::kMine];
@@ -327,15 +346,15 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
 #pragma unroll
       for (int a = 0; a < kUnit; ++a) {
         alignas(sizeof(float4)) float v_reg[Share::kMine];
-        copy<Share::kMine>(v_reg, &ready.v[unit * kUnit + a][my_column]);
+        copy<Share::kMine>(v_reg, &ready.v[unit][a * Tile::kV + my_column]);
 #pragma unroll
         for (int c = 0; c < Share::kMine; ++c)
           sums[c] += score[a] * v_reg[c];
       }
       for (int c = 0; c < Share::kMine; ++c)
         o_reg[c] = args.scale * sums[c];
-      if (step < T && Share::writes(lane)) {
-        store<Share::kMine, kAligned>(o + time(step) * step_V + my_column, o_reg,
+      if (step < T && Share::writes(row_lane)) {
+        store<Share::kMine, kAligned>(o + (first_t + direction * step) * step_V + my_column, o_reg,
                                       V - first_iv - my_column);
       }
     }
@@ -359,10 +378,10 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
 // Sixteen lanes read 64 columns of a row, 256 bytes; the block's sixteen such groups of lanes have four key rows each.
 constexpr int kStepColumns = 64;
 constexpr int kStepThreads = 256;
-constexpr int kStepBlocks =
-    4;  // per multiprocessor: what 64 registers allow, and enough loads under way
 constexpr int kStepRows = 4;
 constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
+// On a multiprocessor: as many as leave a thread the registers for all its loads at once.
+constexpr int kStepBlocks = 4;
 
 template <typename Element, bool kAligned>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(const WkvArgs args) {
@@ -422,9 +441,11 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(con
     }
   }
 #pragma unroll
-  for (int c = 0; c < kVec; ++c)
-    sums[c] += __shfl_xor_sync(kAllLanes, sums[c], kWarpSize / 2);
-  if (lane < kWarpSize / 2) copy<kVec>(&sum_smem[warp][my_iv], sums);
+  for (int c = 0; c < kVec; ++c) {
+    for (int other = kWarpSize / 2; other >= kStepColumns / kVec; other /= 2)
+      sums[c] += __shfl_xor_sync(kAllLanes, sums[c], other);
+  }
+  if (lane < kStepColumns / kVec) copy<kVec>(&sum_smem[warp][my_iv], sums);
   __syncthreads();
   if (tid < kStepColumns && first_iv + tid < V) {
     float sum = 0.0f;
@@ -469,7 +490,7 @@ void choose(const WkvArgs& args) {
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
   if (args.K <= 32) {
     if (share <= 0.5) return launch<Tiling<4, 1, 8, 4, 32, 8>, kAligned>(args);
-    return launch<Tiling<4, 2, 8, 2, 32, 8>, kAligned>(args);
+    return launch<Tiling<4, 4, 8, 2, 32, 8>, kAligned>(args);
   }
   if (args.K <= 64) {
     if (share <= 0.5) return launch<Tiling<4, 2, 16, 4, 32, 16>, kAligned>(args);
@@ -481,7 +502,7 @@ void choose(const WkvArgs& args) {
     if (share <= 1) return launch<Tiling<8, 4, 16, 8, 16, 8>, kAligned>(args);
     return launch<Tiling<16, 4, 8, 4, 16, 8>, kAligned>(args);
   }
-  if (share <= 0.25) return launch<Tiling<8, 2, 32, 8, 16, 16>, kAligned>(args);
+  if (share <= 0.25) return launch<Tiling<16, 2, 16, 4, 16, 8>, kAligned>(args);
   if (share <= 1) return launch<Tiling<8, 4, 32, 8, 16, 8>, kAligned>(args);
   launch<Tiling<16, 4, 16, 8, 16, 8>, kAligned>(args);
 }
