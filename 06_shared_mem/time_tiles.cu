@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "common/core/errors.hpp"
@@ -164,7 +165,9 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
 
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int K = args.K, V = args.V, T = args.T;
-  const std::int64_t h = blockIdx.x % args.H, b = blockIdx.x / args.H;
+  // 32 bits: a division of 64 would cost more than a hundred instructions before the first load.
+  const unsigned heads = static_cast<unsigned>(args.H);
+  const std::int64_t h = blockIdx.x % heads, b = blockIdx.x / heads;
   const int first_iv = blockIdx.y * Tile::kV;
   const std::int64_t step_K = args.H * K, step_V = args.H * V;
   const auto* q = static_cast<const Element*>(args.q) + b * T * step_K + h * K;
@@ -389,9 +392,10 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(con
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int row_lane = tid / (kStepColumns / kVec), my_iv = tid % (kStepColumns / kVec) * kVec;
   const int K = args.K, V = args.V;
-  const std::int64_t h = blockIdx.x % args.H, b = blockIdx.x / args.H;
+  const unsigned heads = static_cast<unsigned>(args.H);
+  const std::int64_t h = blockIdx.x % heads, b = blockIdx.x / heads;
   const int first_iv = blockIdx.y * kStepColumns, columns = V - first_iv - my_iv;
-  const std::int64_t token = b * args.H + h;
+  const std::int64_t token = blockIdx.x;
   const std::int64_t first_state = token * K * V + first_iv + my_iv;
   const auto* q = static_cast<const Element*>(args.q) + token * K;
   const auto* k = static_cast<const Element*>(args.k) + token * K;
