@@ -1,0 +1,110 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+using ladder::Decay;
+using ladder::device;
+using ladder::find_implementation;
+using ladder::Implementation;
+using ladder::run;
+using ladder::WkvArgs;
+using ladder::WkvCase;
+using ladder::WkvProblem;
+using ladder::testing::device_is_missing;
+using ladder::testing::is_right;
+
+namespace {
+
+const bool registered = ladder::testing::register_wkv_suite(
+    "wkv_time_tiles",
+    {.square_heads_only = false, .states = true, .reverse = true, .repeatable = true});
+
+// Every width of rows has its own tilings, and so have few, many and very many heads.
+TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  for (const std::int64_t heads : {1, 70, 270}) {
+    for (const std::int64_t K : {5, 33, 64, 127, 129}) {
+      WkvCase c{.B = 1, .T = heads == 1 ? 35 : 6, .H = heads, .K = K, .V = K == 64 ? 64 : 20};
+      c.initial_state = c.final_state = true;
+      const WkvProblem problem = make_problem(c);
+      EXPECT_TRUE(is_right(problem, run(implementation, problem))) << name_of(c);
+    }
+  }
+}
+
+// Four steps share one read of the state. A decay to nothing at any of the four must not reach the others.
+TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  for (std::int64_t forgets = 0; forgets < 8; ++forgets) {
+    WkvCase c{.B = 1, .T = 11, .H = 2, .K = 64, .V = 36};
+    c.initial_state = c.final_state = true;
+    WkvProblem problem = make_problem(c);
+    const std::int64_t step = c.H * c.K;
+    std::fill_n(problem.log_w.data.begin() + forgets * step, step, -INFINITY);
+    EXPECT_TRUE(is_right(problem, run(implementation, problem))) << "at step " << forgets;
+  }
+}
+
+// The state may be updated where it is.
+TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  for (const std::int64_t T : {1, 5}) {
+    WkvCase c{.B = 2, .T = T, .H = 3, .K = 100, .V = 72};
+    c.initial_state = c.final_state = true;
+    const WkvProblem problem = make_problem(c);
+    ladder::WkvOnDevice on_device(device(implementation.device), problem);
+    WkvArgs args = on_device.args();
+    device(implementation.device)
+        .upload(args.final_state, problem.initial_state.data.data(),
+                problem.initial_state.data.size() * sizeof(float));
+    args.initial_state = args.final_state;
+    implementation.wkv(args);
+    EXPECT_TRUE(is_right(problem, on_device.download())) << "T = " << T;
+  }
+}
+
+// 16-byte copies where all arrays allow them, copies of single floats where one does not.
+TEST(wkv_time_tiles, AllowsAnyFloatPointer) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  ladder::Device& where = device(implementation.device);
+  for (const std::int64_t T : {1, 37}) {
+    const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = T, .H = 2, .K = 64, .V = 64});
+    ladder::WkvOnDevice on_device(where, problem);
+    WkvArgs args = on_device.args();
+    std::vector<float> shifted(problem.q.data.size() + 1);
+    std::copy(problem.q.data.begin(), problem.q.data.end(), shifted.begin() + 1);
+    ladder::GuardedArray q(where, "q", shifted, ladder::GuardedArray::Role::kInput);
+    args.q = static_cast<const float*>(q.pointer()) + 1;
+    implementation.wkv(args);
+    EXPECT_TRUE(is_right(problem, on_device.download())) << "T = " << T;
+  }
+}
+
+TEST(wkv_time_tiles, RefusesMoreThan256Rows) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 2, .H = 1, .K = 257, .V = 4});
+  ladder::WkvOnDevice on_device(device(implementation.device), problem);
+  try {
+    implementation.wkv(on_device.args());
+    ADD_FAILURE() << "K = 257 was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace

@@ -1,0 +1,27 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+TEST(WkvTimeTiles, HasNoBankConflicts) {
+  for (const int H : {2, 70, 270}) {  // few, many and very many heads
+    const ladder::bench::Shape s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
+    const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+    EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u) << H << " heads";
+    EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u) << H << " heads";
+  }
+}
+
+TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
+  const ladder::bench::Shape s{.B = 2, .T = 37, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+  EXPECT_EQ(kernel[kAtomics], 0u);
+  EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.least, 1u);
+  EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.most, 1u);
+}
+
+}  // namespace
