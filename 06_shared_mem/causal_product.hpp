@@ -36,8 +36,24 @@ inline __device__ Steps steps_of(const ladder::LinearAttentionArgs& args, std::i
   return {keys < args.T_q ? keys : args.T_q, 0, args.T_q};
 }
 
-inline __device__ float feature(ladder::FeatureMap map, float x) {
-  if (map == ladder::FeatureMap::kIdentity) return x;
+// Which of the steps from, from + 1, ... of a tile there are, out of `count` in all. Counted in the tile, so that the loops
+// over it compute with 32 bits.
+struct Range {
+  int first;
+  unsigned size;
+  __device__ bool has(int step) const { return static_cast<unsigned>(step - first) < size; }
+};
+
+template <int kSteps>
+__device__ Range range_of(std::int64_t from, std::int64_t count) {
+  const int first = from >= 0 ? 0 : from > -kSteps ? static_cast<int>(-from) : kSteps;
+  const std::int64_t rest = count - from;
+  const int last = rest >= kSteps ? kSteps : rest > first ? static_cast<int>(rest) : first;
+  return {first, static_cast<unsigned>(last - first)};
+}
+
+// phi where it is not the identity.
+inline __device__ float elu_plus_one(float x) {
   return x > 0.0f ? x + 1.0f : expf(x);
 }
 
@@ -99,6 +115,8 @@ inline void require_shape(const ladder::LinearAttentionArgs& args) {
                   "V is " + std::to_string(args.V) + "; chapter 06 allows multiples of 4");
   ladder::require(args.B <= 65535 && args.H <= 65535,
                   "B or H is too large; chapter 06 allows up to 65535");
+  ladder::require(args.H * args.K <= INT32_MAX && args.H * args.V <= INT32_MAX,
+                  "H * K or H * V is too large; chapter 06 allows up to 2^31 - 1");
   if (args.B == 0 || args.T_q == 0) return;
   ladder::require_pointer("q", args.q, sizeof(float4));
   ladder::require_pointer("o", args.o, sizeof(float4));

@@ -35,37 +35,31 @@ struct Cut {
 
 namespace {
 
-// Steps from, from + 1, ... of x, of which there are `count`, into rows of kWidth floats; zeros where there is nothing.
-// Each thread copies and maps the same 16-byte words, so it sees its own copies without a barrier.
+// A tile's steps of x into rows of kWidth floats; zeros where there is nothing. A thread copies and maps the same 16-byte
+// words, so it sees its own copies without a barrier.
 template <int kWidth, typename C>
-__device__ void stage(float* x_smem, const float* x, std::int64_t stride, int width,
-                      std::int64_t from, std::int64_t count) {
+__device__ void stage(float* x_smem, const float* x, int stride, int width, Range range) {
 #pragma unroll 4
   for (int i = threadIdx.x; i < C::kSteps * kWidth / 4; i += C::kThreads) {
     const int step = i / (kWidth / 4), channel = i % (kWidth / 4) * 4;
-    float* to = x_smem + step * kWidth + channel;
-    const std::int64_t t = from + step;
-    if (t >= 0 && t < count && channel < width) {
-      __pipeline_memcpy_async(to, x + t * stride + channel, sizeof(float4));
+    if (range.has(step) && channel < width) {
+      __pipeline_memcpy_async(
+          x_smem + i * 4, x + static_cast<std::int64_t>(step) * stride + channel, sizeof(float4));
     } else {
-      *reinterpret_cast<float4*>(to) = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      *reinterpret_cast<float4*>(x_smem + i * 4) = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
   }
 }
 
 template <int kWidth, typename C>
-__device__ void map_features(float* x_smem, ladder::FeatureMap map, int width, std::int64_t from,
-                             std::int64_t count) {
+__device__ void map_features(float* x_smem, int width, Range range) {
+#pragma unroll 4
   for (int i = threadIdx.x; i < C::kSteps * kWidth / 4; i += C::kThreads) {
     const int step = i / (kWidth / 4), channel = i % (kWidth / 4) * 4;
-    const std::int64_t t = from + step;
-    if (t < 0 || t >= count || channel >= width) continue;  // phi(0) is 1, padding must stay 0
-    float* to = x_smem + step * kWidth + channel;
-    float x[4];
-    load<4>(x, to);
-    for (int e = 0; e < 4; ++e)
-      x[e] = feature(map, x[e]);
-    store<4>(to, x);
+    float4 x = *reinterpret_cast<const float4*>(x_smem + i * 4);
+    x = make_float4(elu_plus_one(x.x), elu_plus_one(x.y), elu_plus_one(x.z), elu_plus_one(x.w));
+    // phi(0) is 1, padding must stay 0.
+    if (range.has(step) && channel < width) *reinterpret_cast<float4*>(x_smem + i * 4) = x;
   }
 }
 
@@ -106,33 +100,40 @@ __global__ void __launch_bounds__(C::kThreads)
   const int K = static_cast<int>(args.K);
   const int columns = static_cast<int>(
       args.V - first_column < C::kBlockColumns ? args.V - first_column : C::kBlockColumns);
-  const std::int64_t stride_K = args.H * args.K, stride_V = args.H * args.V;
+  const int stride_K = static_cast<int>(args.H * args.K);
+  const int stride_V = static_cast<int>(args.H * args.V);
   const float* q = args.q + (b * args.T_q * args.H + h) * args.K;
   const float* k = args.k + (b * args.T_k * args.H + h) * args.K;
   const float* v = args.v + (b * args.T_k * args.H + h) * args.V + first_column;
   float* o = args.o + (b * args.T_q * args.H + h) * args.V + first_column;
 
-  const auto stage_tile = [&](float* tile, std::int64_t t) {
-    float* const k_smem = tile + C::kSteps * C::kRows;
+  const auto stage_tile = [&](float* q_smem, std::int64_t t) {
+    float* const k_smem = q_smem + C::kSteps * C::kRows;
     float* const v_smem = k_smem + C::kSteps * C::kRows;
-    stage<C::kRows, C>(tile, q, stride_K, K, t - steps.first_query, args.T_q);
-    stage<C::kRows, C>(k_smem, k, stride_K, K, t, steps.keys);
-    stage<C::kBlockColumns, C>(v_smem, v, stride_V, columns, t, steps.keys);
+    const std::int64_t l = t - steps.first_query;
+    const Range keys = range_of<C::kSteps>(t, steps.keys);
+    stage<C::kRows, C>(q_smem, q + l * stride_K, stride_K, K, range_of<C::kSteps>(l, args.T_q));
+    stage<C::kRows, C>(k_smem, k + t * stride_K, stride_K, K, keys);
+    stage<C::kBlockColumns, C>(v_smem, v + t * stride_V, stride_V, columns, keys);
     __pipeline_commit();
   };
 
   float state[C::kRowVecs * 4][C::kColumns] = {};
   float z = 0.0f;
+  int now = 0;  // which of the two tiles
   stage_tile(tiles, 0);
-  for (std::int64_t t0 = 0; t0 < steps.end; t0 += C::kSteps) {
-    float* const q_smem = tiles + t0 / C::kSteps % 2 * C::kTile;
+  for (std::int64_t t0 = 0; t0 < steps.end; t0 += C::kSteps, now ^= 1) {
+    float* const q_smem = tiles + now * C::kTile;
     float* const k_smem = q_smem + C::kSteps * C::kRows;
     float* const v_smem = k_smem + C::kSteps * C::kRows;
-    stage_tile(tiles + (t0 / C::kSteps + 1) % 2 * C::kTile, t0 + C::kSteps);
+    const std::int64_t l0 = t0 - steps.first_query;
+    float* const o_tile = o + l0 * stride_V;
+    const Range queries = range_of<C::kSteps>(l0, args.T_q);
+    stage_tile(tiles + (now ^ 1) * C::kTile, t0 + C::kSteps);
     __pipeline_wait_prior(1);
     if (args.feature_map != ladder::FeatureMap::kIdentity) {
-      map_features<C::kRows, C>(q_smem, args.feature_map, K, t0 - steps.first_query, args.T_q);
-      map_features<C::kRows, C>(k_smem, args.feature_map, K, t0, steps.keys);
+      map_features<C::kRows, C>(q_smem, K, queries);
+      map_features<C::kRows, C>(k_smem, K, range_of<C::kSteps>(t0, steps.keys));
     }
     __syncthreads();  // everybody's copies are here
     if (args.normalize) {
@@ -175,17 +176,18 @@ __global__ void __launch_bounds__(C::kThreads)
       for (int i = 0; i < kOut; i += kWord) {
         const int step = group + (row_lane * kOut + i) / C::kColumns;
         const int c = column + (row_lane * kOut + i) % C::kColumns;
-        const std::int64_t l = t0 + step - steps.first_query;
-        if (l < 0 || l >= args.T_q || c >= columns) continue;
+        if (!queries.has(step) || c >= columns) continue;
         if (args.normalize) {
           float denominator = args.eps;
+#pragma unroll
           for (int warp = 0; warp < C::kRowWarps; ++warp)
             denominator += denominator_smem[warp * C::kSteps + step];
+          const float factor = 1.0f / denominator;
 #pragma unroll
           for (int e = 0; e < kWord; ++e)
-            out[i + e] /= denominator;
+            out[i + e] *= factor;
         }
-        store<kWord>(o + l * stride_V + c, out + i);
+        store<kWord>(o_tile + static_cast<std::int64_t>(step) * stride_V + c, out + i);
       }
     }
     __syncthreads();  // before the next tile but one is written over this one

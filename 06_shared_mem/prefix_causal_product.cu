@@ -19,34 +19,33 @@ using ladder::LinearAttentionArgs;
 
 namespace {
 
-// Rows (or columns) of kSteps consecutive time steps. Unlike in shared memory, the next ones can wait in registers.
+// Rows (or columns) of kSteps consecutive time steps: the next ones wait in registers.
 template <int kSteps, int kCount>
-__device__ void fetch(float (&x_reg)[kSteps][kCount], const float* x, std::int64_t stride,
-                      std::int64_t from, std::int64_t count, int width) {
+__device__ void fetch(float (&x_reg)[kSteps][kCount], const float* x, int stride, Range range,
+                      int width) {
+  constexpr int kWord = kCount < 4 ? kCount : 4;
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
-    const std::int64_t t = from + s;
-#pragma unroll
-    for (int i = 0; i < kCount; ++i)
-      x_reg[s][i] = 0.0f;
-    constexpr int kWord = kCount < 4 ? kCount : 4;
 #pragma unroll
     for (int i = 0; i < kCount; i += kWord) {
-      if (t >= 0 && t < count && i < width) load<kWord>(x_reg[s] + i, x + t * stride + i);
+#pragma unroll
+      for (int e = 0; e < kWord; ++e)
+        x_reg[s][i + e] = 0.0f;
+      if (range.has(s) && i < width) {
+        load<kWord>(x_reg[s] + i, x + static_cast<std::int64_t>(s) * stride + i);
+      }
     }
   }
 }
 
-// phi of what was fetched, into `to`; what lies outside stays 0, though phi(0) is 1.
+// phi; what lies outside stays 0, though phi(0) is 1.
 template <int kSteps, int kCount>
-__device__ void map_rows(float (&to)[kSteps][kCount], const float (&x_reg)[kSteps][kCount],
-                         ladder::FeatureMap map, std::int64_t from, std::int64_t count, int width) {
+__device__ void map_features(float (&x_reg)[kSteps][kCount], Range range, int width) {
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
-    const bool there = from + s >= 0 && from + s < count;
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
-      to[s][i] = there && i < width ? feature(map, x_reg[s][i]) : 0.0f;
+      x_reg[s][i] = range.has(s) && i < width ? elu_plus_one(x_reg[s][i]) : 0.0f;
   }
 }
 
@@ -69,7 +68,8 @@ __global__ void __launch_bounds__(kWarps * 32)
   const Steps steps = steps_of(args, b);
   const int rows = static_cast<int>(args.K) - lane * kRows;
   const int columns = static_cast<int>(args.V - first_column);
-  const std::int64_t stride_K = args.H * args.K, stride_V = args.H * args.V;
+  const int stride_K = static_cast<int>(args.H * args.K);
+  const int stride_V = static_cast<int>(args.H * args.V);
   const float* q = args.q + (b * args.T_q * args.H + h) * args.K + lane * kRows;
   const float* k = args.k + (b * args.T_k * args.H + h) * args.K + lane * kRows;
   const float* v = args.v + (b * args.T_k * args.H + h) * args.V + first_column;
@@ -77,9 +77,11 @@ __global__ void __launch_bounds__(kWarps * 32)
 
   float next_q[kSteps][kRows], next_k[kSteps][kRows], next_v[kSteps][kPrefixColumns];
   const auto fetch_next = [&](std::int64_t t) {
-    fetch(next_q, q, stride_K, t - steps.first_query, args.T_q, rows);
-    fetch(next_k, k, stride_K, t, steps.keys, rows);
-    fetch(next_v, v, stride_V, t, steps.keys, columns);
+    const std::int64_t l = t - steps.first_query;
+    const Range keys = range_of<kSteps>(t, steps.keys);
+    fetch(next_q, q + l * stride_K, stride_K, range_of<kSteps>(l, args.T_q), rows);
+    fetch(next_k, k + t * stride_K, stride_K, keys, rows);
+    fetch(next_v, v + t * stride_V, stride_V, keys, columns);
   };
   float* const mine = sum_smem + warp * kState + lane;  // (kColumns, kRows), 32 apart
   float carry[kScans] = {};                             // the state before the block's first step
@@ -88,13 +90,20 @@ __global__ void __launch_bounds__(kWarps * 32)
   for (std::int64_t t0 = 0; t0 < steps.end; t0 += kWarps * kSteps) {
     const std::int64_t t = t0 + warp * kSteps;
     float q_reg[kSteps][kRows], k_reg[kSteps][kRows], v_reg[kSteps][kColumns];
-    map_rows(q_reg, next_q, args.feature_map, t - steps.first_query, args.T_q, rows);
-    map_rows(k_reg, next_k, args.feature_map, t, steps.keys, rows);
+    const std::int64_t l = t - steps.first_query;
+    const Range queries = range_of<kSteps>(l, args.T_q);
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
+      for (int r = 0; r < kRows; ++r)
+        q_reg[s][r] = next_q[s][r], k_reg[s][r] = next_k[s][r];
+#pragma unroll
       for (int c = 0; c < kColumns; ++c)
-        v_reg[s][c] = c < kPrefixColumns ? next_v[s][c] : 1.0f;
+        v_reg[s][c] = c < kPrefixColumns ? next_v[s][c % kPrefixColumns] : 1.0f;
+    }
+    if (args.feature_map != ladder::FeatureMap::kIdentity) {
+      map_features(q_reg, queries, rows);
+      map_features(k_reg, range_of<kSteps>(t, steps.keys), rows);
     }
     fetch_next(t + kWarps * kSteps);
 
@@ -146,15 +155,16 @@ __global__ void __launch_bounds__(kWarps * 32)
     scatter_sum<32, kSteps * kPrefixColumns>(out, lane);
     constexpr int kOut = kSteps * kPrefixColumns / 32;
     static_assert(kOut >= 1 && kPrefixColumns % kOut == 0 && kSteps <= 32);
-    const std::int64_t l = t + lane * kOut / kPrefixColumns - steps.first_query;
+    const int step = lane * kOut / kPrefixColumns;
     const int c = lane * kOut % kPrefixColumns;
     if constexpr (kNormalize) {
       scatter_sum<32, kSteps>(denominator, lane);
+      const float factor = 1.0f / (denominator[0] + args.eps);
 #pragma unroll
       for (int i = 0; i < kOut; ++i)
-        out[i] /= denominator[0] + args.eps;
+        out[i] *= factor;
     }
-    if (l >= 0 && l < args.T_q && c < columns) store<kOut>(o + l * stride_V + c, out);
+    if (queries.has(step) && c < columns) store<kOut>(o + (l + step) * stride_V + c, out);
   }
 }
 
