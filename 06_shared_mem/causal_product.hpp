@@ -52,9 +52,11 @@ __device__ Range range_of(std::int64_t from, std::int64_t count) {
   return {first, static_cast<unsigned>(last - first)};
 }
 
-// phi where it is not the identity.
+// phi where it is not the identity. The exponential stands outside of the choice: as a branch, element after element would
+// wait for its own.
 inline __device__ float elu_plus_one(float x) {
-  return x > 0.0f ? x + 1.0f : expf(x);
+  const float exponential = expf(x);
+  return x > 0.0f ? x + 1.0f : exponential;
 }
 
 // Sums each of kValues values over kLanes neighbouring lanes. A lane hands half of what it has to its partner and keeps

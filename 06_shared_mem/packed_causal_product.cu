@@ -27,6 +27,7 @@ struct Cut {
   static constexpr int kRows = kRowLanes * kRowVecs * 4;
   static constexpr int kRowWarps = (kRows + 31) / 32;
   static constexpr int kThreads = kBlockColumns / kColumns * kRowLanes;
+  static constexpr int kMinBlocks = kThreads == 256 ? 2 : 0;          // 0: no wish
   static constexpr int kTile = kSteps * (2 * kRows + kBlockColumns);  // floats of q, k and v
   static constexpr int kSharedBytes = (2 * kTile + kRowWarps * kSteps) * sizeof(float);
   static_assert(kThreads % 32 == 0 && kThreads >= kRows && kSteps % kGroup == 0 &&
@@ -39,7 +40,8 @@ namespace {
 // words, so it sees its own copies without a barrier.
 template <int kWidth, typename C>
 __device__ void stage(float* x_smem, const float* x, int stride, int width, Range range) {
-#pragma unroll 4
+  constexpr int kUnroll = C::kThreads == 256 ? 1 : 4;  // 256 threads have few registers each
+#pragma unroll kUnroll
   for (int i = threadIdx.x; i < C::kSteps * kWidth / 4; i += C::kThreads) {
     const int step = i / (kWidth / 4), channel = i % (kWidth / 4) * 4;
     if (range.has(step) && channel < width) {
@@ -51,15 +53,18 @@ __device__ void stage(float* x_smem, const float* x, int stride, int width, Rang
   }
 }
 
-template <int kWidth, typename C>
-__device__ void map_features(float* x_smem, int width, Range range) {
-#pragma unroll 4
-  for (int i = threadIdx.x; i < C::kSteps * kWidth / 4; i += C::kThreads) {
-    const int step = i / (kWidth / 4), channel = i % (kWidth / 4) * 4;
-    float4 x = *reinterpret_cast<const float4*>(x_smem + i * 4);
+// q and k lie behind one another and are mapped in one loop.
+template <typename C>
+__device__ void map_features(float* qk_smem, int width, Range queries, Range keys) {
+  constexpr int kVecs = C::kSteps * C::kRows / 4;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < 2 * kVecs; i += C::kThreads) {
+    const int step = i % kVecs / (C::kRows / 4), channel = i % (C::kRows / 4) * 4;
+    const bool there = i < kVecs ? queries.has(step) : keys.has(step);
+    float4 x = *reinterpret_cast<const float4*>(qk_smem + i * 4);
     x = make_float4(elu_plus_one(x.x), elu_plus_one(x.y), elu_plus_one(x.z), elu_plus_one(x.w));
     // phi(0) is 1, padding must stay 0.
-    if (range.has(step) && channel < width) *reinterpret_cast<float4*>(x_smem + i * 4) = x;
+    if (there && channel < width) *reinterpret_cast<float4*>(qk_smem + i * 4) = x;
   }
 }
 
@@ -69,13 +74,15 @@ __device__ void sum_denominators(const float* q_smem, const float* k_smem, float
                                  float* denominator_smem) {
   const int row = threadIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp >= C::kRowWarps) return;
+#pragma unroll 1
   for (int first = 0; first < C::kSteps; first += 16) {
-    float part[16] = {};
+    float part[16];
 #pragma unroll
     for (int s = 0; s < 16; ++s) {
-      if (row >= C::kRows) continue;
       z += k_smem[(first + s) * C::kRows + row];
-      part[s] = q_smem[(first + s) * C::kRows + row] * z;
+      const float term = q_smem[(first + s) * C::kRows + row] * z;
+      part[s] =
+          C::kRows % 32 == 0 || row < C::kRows ? term : 0.0f;  // no branch, so that loads overlap
     }
     scatter_sum<32, 16>(part, lane);
     if (lane % 2 == 0) denominator_smem[warp * C::kSteps + first + lane / 2] = part[0];
@@ -84,8 +91,8 @@ __device__ void sum_denominators(const float* q_smem, const float* k_smem, float
 
 }  // namespace
 
-template <typename C>
-__global__ void __launch_bounds__(C::kThreads)
+template <typename C, bool kPlain>
+__global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     packed_causal_product(const LinearAttentionArgs args) {
   extern __shared__ float4
       tiles_smem[];  // (2, kTile), then the denominators' parts (kRowWarps, kSteps)
@@ -120,9 +127,9 @@ __global__ void __launch_bounds__(C::kThreads)
 
   float state[C::kRowVecs * 4][C::kColumns] = {};
   float z = 0.0f;
-  int now = 0;  // which of the two tiles
-  stage_tile(tiles, 0);
-  for (std::int64_t t0 = 0; t0 < steps.end; t0 += C::kSteps, now ^= 1) {
+  int now = 1;  // which of the two tiles
+  // From one tile before the first one on: the code for staging, inlined once, and the rest fit the instruction cache (32 KB).
+  for (std::int64_t t0 = -C::kSteps; t0 < steps.end; t0 += C::kSteps, now ^= 1) {
     float* const q_smem = tiles + now * C::kTile;
     float* const k_smem = q_smem + C::kSteps * C::kRows;
     float* const v_smem = k_smem + C::kSteps * C::kRows;
@@ -130,13 +137,13 @@ __global__ void __launch_bounds__(C::kThreads)
     float* const o_tile = o + l0 * stride_V;
     const Range queries = range_of<C::kSteps>(l0, args.T_q);
     stage_tile(tiles + (now ^ 1) * C::kTile, t0 + C::kSteps);
+    if (t0 < 0) continue;
     __pipeline_wait_prior(1);
-    if (args.feature_map != ladder::FeatureMap::kIdentity) {
-      map_features<C::kRows, C>(q_smem, K, queries);
-      map_features<C::kRows, C>(k_smem, K, range_of<C::kSteps>(t0, steps.keys));
+    if (!kPlain && args.feature_map != ladder::FeatureMap::kIdentity) {
+      map_features<C>(q_smem, K, queries, range_of<C::kSteps>(t0, steps.keys));
     }
     __syncthreads();  // everybody's copies are here
-    if (args.normalize) {
+    if (!kPlain && args.normalize) {
       sum_denominators<C>(q_smem, k_smem, z, denominator_smem);
       __syncthreads();
     }
@@ -177,7 +184,7 @@ __global__ void __launch_bounds__(C::kThreads)
         const int step = group + (row_lane * kOut + i) / C::kColumns;
         const int c = column + (row_lane * kOut + i) % C::kColumns;
         if (!queries.has(step) || c >= columns) continue;
-        if (args.normalize) {
+        if (!kPlain && args.normalize) {
           float denominator = args.eps;
 #pragma unroll
           for (int warp = 0; warp < C::kRowWarps; ++warp)
@@ -194,14 +201,20 @@ __global__ void __launch_bounds__(C::kThreads)
   }
 }
 
-template <typename C>
+template <typename C, bool kPlain>
 void launch_packed(const LinearAttentionArgs& args) {
-  CUDA_CHECK(cudaFuncSetAttribute(packed_causal_product<C>,
+  CUDA_CHECK(cudaFuncSetAttribute(packed_causal_product<C, kPlain>,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes));
   const dim3 grid(static_cast<unsigned>((args.V + C::kBlockColumns - 1) / C::kBlockColumns),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
-  packed_causal_product<C><<<grid, C::kThreads, C::kSharedBytes>>>(args);
+  packed_causal_product<C, kPlain><<<grid, C::kThreads, C::kSharedBytes>>>(args);
   CUDA_CHECK(cudaGetLastError());
+}
+
+template <typename C>
+void launch_packed(const LinearAttentionArgs& args) {
+  const bool plain = args.feature_map == ladder::FeatureMap::kIdentity && !args.normalize;
+  plain ? launch_packed<C, true>(args) : launch_packed<C, false>(args);
 }
 
 void packed_linear_attention(const LinearAttentionArgs& args) {
@@ -209,9 +222,12 @@ void packed_linear_attention(const LinearAttentionArgs& args) {
   if (args.B == 0 || args.T_q == 0) return;
   int multiprocessors = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-  // Narrow blocks while they are few: RULE_PLACEHOLDER
+  // Narrow blocks (16 columns) spread few heads over the machine, wide ones (64) read q and k less often. The rule: narrow
+  // while at most 512 of their threads meet on a multiprocessor. H200 (132), B=1, T=1024, narrow | wide: K=V=64, H=132:
+  // 0.149 | 0.151 ms, H=144: 0.192 | 0.154; K=V=128, H=33: 0.153 | 0.160, H=36: 0.233 | 0.160; K=V=256, H=16: 0.252 | 0.288,
+  // H=17: 0.385 | 0.287.
   const std::int64_t narrow_blocks = args.B * args.H * ((args.V + 15) / 16);
-  if (narrow_blocks <= 4 * multiprocessors) {
+  if (narrow_blocks <= multiprocessors * (args.K <= 64 ? 4 : 2)) {
     if (args.K <= 32) return launch_packed<Cut<8, 1, 2, 16, 32, 16>>(args);
     if (args.K <= 64) return launch_packed<Cut<16, 1, 2, 16, 32, 16>>(args);
     if (args.K <= 128) return launch_packed<Cut<32, 1, 2, 16, 32, 16>>(args);
