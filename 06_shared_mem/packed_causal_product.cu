@@ -1,4 +1,4 @@
-// 06 shared_mem: the packed causal product of linear attention, the state in registers, a tile of time steps in shared memory.
+// 06 shared_mem: the packed causal product of linear attention, the state in registers, tiles of time steps in shared memory.
 // Change: a few lanes share a column of the state and add their parts of o by shuffles; a block has whole columns.
 // Why:    no atomics, and each key, query and value is fetched once per block, a tile of steps ahead of its use.
 // Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; asynchronous copies (sm_80) to be fast.
@@ -40,7 +40,8 @@ namespace {
 // words, so it sees its own copies without a barrier.
 template <int kWidth, typename C>
 __device__ void stage(float* x_smem, const float* x, int stride, int width, Range range) {
-  constexpr int kUnroll = C::kThreads == 256 ? 1 : 4;  // 256 threads have few registers each
+  [[maybe_unused]] constexpr int kUnroll =
+      C::kThreads == 256 ? 1 : 4;  // 256 threads have few registers each
 #pragma unroll kUnroll
   for (int i = threadIdx.x; i < C::kSteps * kWidth / 4; i += C::kThreads) {
     const int step = i / (kWidth / 4), channel = i % (kWidth / 4) * 4;
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   float state[C::kRowVecs * 4][C::kColumns] = {};
   float z = 0.0f;
   int now = 1;  // which of the two tiles
-  // From one tile before the first one on: the code for staging, inlined once, and the rest fit the instruction cache (32 KB).
+  // From one tile before the first on, so that the staging code is there once: 32 KB of instructions are cached.
   for (std::int64_t t0 = -C::kSteps; t0 < steps.end; t0 += C::kSteps, now ^= 1) {
     float* const q_smem = tiles + now * C::kTile;
     float* const k_smem = q_smem + C::kSteps * C::kRows;

@@ -1,6 +1,6 @@
 // 06 shared_mem: the causal product for few heads, parallel over time by prefix sums.
-// Change: a warp takes a few consecutive steps, its lanes take the key rows; the state before the warp's first step comes from a
-//         prefix sum over the block's warps.
+// Change: a warp takes a few consecutive steps, its lanes the key rows; the state before the warp's first step is a prefix sum
+//         over the block's warps.
 // Why:    with few heads most of the machine would idle; this way a block advances 32 or 64 steps at once, for 8 columns.
 // Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; warp shuffles.
 // Costs:  k v is summed twice (a third more multiply-adds), and q and k are fetched by every block of 8 columns.
@@ -51,7 +51,7 @@ __device__ void map_features(float (&x_reg)[kSteps][kCount], Range range, int wi
 
 }  // namespace
 
-// Lane `lane` has rows lane * kRows to lane * kRows + kRows - 1. Normalised, one more column, whose values are all 1, sums k.
+// Lane l has the kRows rows from l * kRows on. Normalised, one more column, whose values are all 1, sums k.
 template <int kRows, int kSteps, int kWarps, bool kNormalize>
 __global__ void __launch_bounds__(kWarps * 32)
     prefix_causal_product(const LinearAttentionArgs args) {
