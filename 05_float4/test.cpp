@@ -58,8 +58,8 @@ TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
   WkvArgs args = on_device.args();
   std::vector<float> shifted(problem.v.data.size() + 1);
   std::copy(problem.v.data.begin(), problem.v.data.end(), shifted.begin() + 1);
-  ladder::GuardedArray v(where, "v", shifted.data(), shifted.size() * sizeof(float));
-  ladder::GuardedArray o(where, "o", shifted.data(), shifted.size() * sizeof(float));
+  ladder::GuardedArray v(where, "v", shifted, ladder::GuardedArray::Role::kInput);
+  ladder::GuardedArray o(where, "o", shifted, ladder::GuardedArray::Role::kOutput);
   args.v = static_cast<const float*>(v.pointer()) + 1;
   args.o = static_cast<float*>(o.pointer()) + 1;
   implementation.wkv(args);

@@ -34,9 +34,9 @@ if(LADDER_ASAN)
 endif()
 
 # The X-ray needs g++: clang splits, merges and widens accesses before it instruments them. A sanitizer would instrument them too.
-set(LADDER_HAS_XRAY OFF)
+set(LADDER_HAS_XRAY OFF CACHE INTERNAL "Whether kernels can be instrumented for the X-ray")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LADDER_ASAN)
-  set(LADDER_HAS_XRAY ON)
+  set(LADDER_HAS_XRAY ON CACHE INTERNAL "")
 endif()
 
 find_program(CCACHE ccache)

@@ -69,8 +69,16 @@ Climb climb(const Selection& options, const Progress& progress) {
       wkv ? LinearAttentionProblem{} : linear_attention_problem_of(options);
   result.fma_count = wkv ? wkv_fma_count(wkv_problem.args())
                          : linear_attention_fma_count(attention_problem.args());
-  result.bytes =
-      wkv ? wkv_bytes(wkv_problem.args()) : linear_attention_bytes(attention_problem.args());
+  result.bytes = wkv ? with_types(options.precision,
+                                  [&]<typename Element, typename LogW>() {
+                                    BasicWkvArgs<Element, LogW> sizes;
+                                    const WkvArgs args = wkv_problem.args();
+                                    sizes.B = args.B, sizes.T = args.T, sizes.H = args.H;
+                                    sizes.K = args.K, sizes.V = args.V;
+                                    sizes.log_w_stride_T = args.log_w_stride_T;
+                                    return wkv_bytes(sizes);
+                                  })
+                     : linear_attention_bytes(attention_problem.args());
 
   std::map<DeviceKind, Ceilings> ceilings;
   for (const Implementation& implementation : rungs) {
@@ -100,7 +108,10 @@ Climb climb(const Selection& options, const Progress& progress) {
     row.ran = true;
     try {
       if (wkv) {
-        check_and_time<WkvOnDevice>(row, where, wkv_problem, result.bytes, implementation.wkv);
+        with_types(options.precision, [&]<typename Element, typename LogW>() {
+          check_and_time<BasicWkvOnDevice<Element, LogW>>(
+              row, where, wkv_problem, result.bytes, wkv_launcher<Element, LogW>(implementation));
+        });
       } else {
         check_and_time<LinearAttentionOnDevice>(row, where, attention_problem, result.bytes,
                                                 implementation.linear_attention);
@@ -120,6 +131,7 @@ nlohmann::json to_json(const Climb& climb) {
   nlohmann::json json = {
       {"schema", "kernel-ladder/run/1"},
       {"operator", climb.options.op},
+      {"precision", to_string(climb.options.precision)},
       {"shape", {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}}},
       {"fma_count", climb.fma_count},
       {"bytes", climb.bytes},
@@ -168,6 +180,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
     const nlohmann::json run = nlohmann::json::parse(std::ifstream(file), nullptr, false);
     if (!run.is_object() || text(run, "schema") != text(mine, "schema") ||
         text(run, "operator") != text(mine, "operator") ||
+        run.value("precision", "fp32") != text(mine, "precision") ||
         run.at("shape").dump() != mine.at("shape").dump()) {
       continue;
     }
@@ -205,7 +218,9 @@ double counted_seconds(const Row& row) {
 
 std::string to_table(const Climb& climb) {
   const std::string format = "{:<18} {:<26} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>9}\n";
-  std::string table = fmt::format("{} on {}\n\n", climb.options.op, to_string(climb.options.shape));
+  std::string table =
+      fmt::format("{} in {} on {}\n\n", climb.options.op, to_string(climb.options.precision),
+                  to_string(climb.options.shape));
   table += fmt::format(fmt::runtime(format), "chapter", "implementation", "back end", "time", "+-",
                        "vs last", "vs first", "of bound", "error");
   double first = 0, last = 0;

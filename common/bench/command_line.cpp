@@ -20,6 +20,10 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
       ->capture_default_str();
   app.add_option("--operator", selection_.op, "wkv, linear_attention or causal_dot_product")
       ->capture_default_str();
+  app.add_option("--precision", precision_, "fp32, bf16, or bf16_fp32_decay (log_w in fp32)")
+      ->capture_default_str();
+  app.add_option("--implementation", selection_.names, "Only this one, by name; may be repeated")
+      ->allow_extra_args(false);
   app.add_flag("--all", all_, "Variants too, not only the rungs");
   app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
       ->group("");  // set by the script
@@ -28,6 +32,7 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
   result.shape = parse_shape(shape_);
+  result.precision = parse_precision(precision_);
   result.rungs_only = !all_;
   return result;
 }

@@ -17,13 +17,12 @@ constexpr int kUsage = 2;
 class SelectionOptions {
  public:
   SelectionOptions(CLI::App& app, const std::string& default_shape);
-  Selection selection()
-      const;  // after parsing; std::invalid_argument names what is wrong with the shape
+  Selection selection() const;  // after parsing; std::invalid_argument names what is wrong
   const std::map<std::string, std::string>& conditions() const { return conditions_; }
 
  private:
   Selection selection_;
-  std::string shape_;
+  std::string shape_, precision_ = "fp32";
   bool all_ = false;
   std::map<std::string, std::string> conditions_;
 };

@@ -7,11 +7,16 @@
 #include <set>
 #include <stdexcept>
 
+#include "common/core/device_problem.hpp"
+
 namespace ladder::bench {
 namespace {
 
-bool computes(const Implementation& implementation, const std::string& op) {
-  return op == "wkv" ? implementation.wkv != nullptr : implementation.linear_attention != nullptr;
+bool computes(const Implementation& implementation, const Selection& selection) {
+  if (selection.op != "wkv") return implementation.linear_attention != nullptr;
+  return with_types(selection.precision, [&]<typename Element, typename LogW>() {
+    return wkv_launcher<Element, LogW>(implementation) != nullptr;
+  });
 }
 
 // Whether somebody who writes `wanted` ("03" or "03_cuda_baseline") means that chapter.
@@ -21,11 +26,28 @@ bool means(const std::string& wanted, const std::string& chapter) {
 
 }  // namespace
 
+std::string to_string(Precision precision) {
+  constexpr const char* names[] = {"fp32", "bf16", "bf16_fp32_decay"};
+  return names[static_cast<std::size_t>(precision)];
+}
+
+Precision parse_precision(const std::string& text) {
+  for (const Precision each : {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+    if (to_string(each) == text) return each;
+  }
+  throw std::invalid_argument(
+      fmt::format("--precision is '{}'; allowed: fp32, bf16, bf16_fp32_decay", text));
+}
+
 std::vector<Implementation> chosen(const Selection& selection) {
   const std::set<std::string> operators = {"wkv", "linear_attention", "causal_dot_product"};
   if (operators.count(selection.op) == 0) {
     throw std::invalid_argument(
         fmt::format("operator is '{}'; allowed: {}", selection.op, fmt::join(operators, ", ")));
+  }
+  if (selection.op != "wkv" && selection.precision != Precision::kFp32) {
+    throw std::invalid_argument(fmt::format("precision is '{}'; allowed for {}: fp32",
+                                            to_string(selection.precision), selection.op));
   }
   const std::vector<Implementation> all = implementations();
   for (const std::string& wanted : selection.chapters) {
@@ -38,21 +60,35 @@ std::vector<Implementation> chosen(const Selection& selection) {
                                               wanted, fmt::join(known, ", ")));
     }
   }
+  for (const std::string& name : selection.names)
+    find_implementation(name);
   std::vector<Implementation> result;
   for (const Implementation& each : all) {
     const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
     const bool wanted = selection.chapters.empty() ||
                         std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
-    if (wanted && computes(each, selection.op) && (each.rung || !selection.rungs_only)) {
+    const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
+                         selection.names.end();
+    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only : by_name;
+    if (wanted && shown && computes(each, selection)) {
       result.push_back(each);
     }
+  }
+  if (result.empty()) {
+    throw std::invalid_argument(fmt::format(
+        "no implementation in {} computes {} in {}; allowed: other chapters, another "
+        "--operator or --precision, or --all for variants",
+        selection.chapters.empty() ? "any chapter"
+                                   : fmt::format("{}", fmt::join(selection.chapters, ", ")),
+        selection.op, to_string(selection.precision)));
   }
   return result;
 }
 
 WkvProblem wkv_problem_of(const Selection& selection) {
   const Shape& s = selection.shape;
-  return make_problem(WkvCase{.B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V});
+  return make_problem(
+      WkvCase{.B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V, .precision = selection.precision});
 }
 
 LinearAttentionProblem linear_attention_problem_of(const Selection& selection) {

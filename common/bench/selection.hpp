@@ -14,10 +14,17 @@ struct Selection {
   std::string op = "wkv";  // "wkv", "linear_attention" or "causal_dot_product"
   Shape shape = {};
   std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
+  std::vector<std::string> names = {};     // only these implementations, variants too; empty: all
+  Precision precision = Precision::kFp32;  // of WKV's tensors
   bool rungs_only = true;
 };
 
-// By chapter. std::invalid_argument for an unknown operator or chapter.
+// "fp32", "bf16", "bf16_fp32_decay".
+std::string to_string(Precision precision);
+// std::invalid_argument lists what is allowed.
+Precision parse_precision(const std::string& text);
+
+// By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);
 
 // The operator's problem on that shape.

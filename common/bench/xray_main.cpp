@@ -4,6 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -38,6 +41,52 @@ std::vector<ladder::Implementation> kernels_of(const Selection& selection) {
   return result;
 }
 
+// For `./ladder run`: one line per kernel, for each warp of outputs (32 elements of o).
+std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects, const Shape& s) {
+  using namespace emulator::xray;
+  const double warps = static_cast<double>(s.B * s.T * s.H * s.V) / kWarpSize;
+  std::string table = fmt::format(
+      "X-ray: what the kernels ask of memory for 32 elements of o ({}; more: ./ladder "
+      "xray)\n{:<18} {:<26} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+      to_string(s), "chapter", "implementation", "loads", "sectors", "stores", "atomics", "shared",
+      "barriers");
+  for (const Subject& each : subjects) {
+    const auto count = [&](std::initializer_list<Counter> counters) {
+      double sum = 0;
+      for (const Counter counter : counters)
+        sum += static_cast<double>(each.kernel[counter]);
+      return fmt::format("{:.4g}", sum / warps);
+    };
+    table +=
+        fmt::format("{:<18} {:<26} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", each.chapter,
+                    each.implementation, count({kGlobalLoadRequests}), count({kGlobalLoadSectors}),
+                    count({kGlobalStoreRequests}), count({kAtomicRequests}),
+                    count({kSharedLoadRequests, kSharedStoreRequests}), count({kBarriers}));
+  }
+  return table;
+}
+
+// The emulated kernels of a run, on a small shape with its K and V.
+int trace_run(const std::string& json_path) {
+  const nlohmann::json run = nlohmann::json::parse(std::ifstream(json_path));
+  Selection selection;
+  selection.op = run.at("operator");
+  selection.precision = parse_precision(run.at("precision"));
+  selection.shape = {.B = 1,
+                     .T = 16,
+                     .H = 2,
+                     .K = run.at("shape").at("K").get<std::int64_t>(),
+                     .V = run.at("shape").at("V").get<std::int64_t>()};
+  std::vector<emulator::xray::Subject> subjects;
+  for (const auto& row : run.at("rows")) {
+    if (row.at("back_end") != "emulator" || !row.at("right").get<bool>()) continue;
+    XrayRun traced = xray(ladder::find_implementation(row.at("implementation")), selection);
+    std::move(traced.subjects.begin(), traced.subjects.end(), std::back_inserter(subjects));
+  }
+  if (!subjects.empty()) fmt::print("\n{}", to_brief_table(subjects, selection.shape));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,8 +96,11 @@ int main(int argc, char** argv) {
   std::string json_path, page_path;
   app.add_option("--json", json_path, "Write the counts there");
   app.add_option("--html", page_path, "Write the page that draws them there");
+  std::string run_path;
+  app.add_option("--run", run_path, "One line per emulated kernel of that run")->group("");
 
   return run_program(app, argc, argv, [&] {
+    if (!run_path.empty()) return trace_run(run_path);
     const Selection selection = options.selection();
     const auto implementations = kernels_of(selection);
     refuse_what_cannot_be_traced(selection);
@@ -77,6 +129,7 @@ int main(int argc, char** argv) {
     nlohmann::json report = emulator::xray::to_json(subjects);
     const Shape& s = selection.shape;
     report["operator"] = selection.op;
+    report["precision"] = to_string(selection.precision);
     report["shape"] = {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}};
     report["conditions"] = options.conditions();
     report["conditions"]["date"] = today();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "common/core/errors.hpp"
 
@@ -61,42 +62,74 @@ void GuardedArray::check_unchanged() const {
   if (download_all() != uploaded_) throw WroteElsewhere("the input " + name_ + " was overwritten");
 }
 
-WkvOnDevice::WkvOnDevice(Device& device, const WkvProblem& p)
-    : q_(device, "q", p.q.data, Role::kInput),
-      k_(device, "k", p.k.data, Role::kInput),
-      v_(device, "v", p.v.data, Role::kInput),
-      log_w_(device, "log_w", p.log_w.data, Role::kInput),
-      u_(device, "u", p.u.data, Role::kInput),
+namespace {
+
+template <typename Element>
+std::vector<Element> stored_as(const std::vector<float>& values) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return values;
+  } else {
+    std::vector<Element> stored(values.size());
+    std::transform(values.begin(), values.end(), stored.begin(), to_bfloat16);
+    return stored;
+  }
+}
+
+}  // namespace
+
+template <typename Element, typename LogW>
+BasicWkvOnDevice<Element, LogW>::BasicWkvOnDevice(Device& device, const WkvProblem& p)
+    : q_(device, "q", stored_as<Element>(p.q.data), Role::kInput),
+      k_(device, "k", stored_as<Element>(p.k.data), Role::kInput),
+      v_(device, "v", stored_as<Element>(p.v.data), Role::kInput),
+      log_w_(device, "log_w", stored_as<LogW>(p.log_w.data), Role::kInput),
+      u_(device, "u", stored_as<Element>(p.u.data), Role::kInput),
       initial_state_(device, "initial_state", p.initial_state.data, Role::kInput),
       outputs_{std::vector<float>(p.v.data.size(), kNan),
                std::vector<float>(p.wkv_case.final_state
                                       ? p.wkv_case.B * p.wkv_case.H * p.wkv_case.K * p.wkv_case.V
                                       : 0,
                                   kNan)},
-      o_(device, "o", outputs_.o, Role::kOutput),
-      final_state_(device, "final_state", outputs_.final_state, Role::kOutput),
-      args_(p.args()) {
-  args_.q = static_cast<const float*>(q_.pointer());
-  args_.k = static_cast<const float*>(k_.pointer());
-  args_.v = static_cast<const float*>(v_.pointer());
-  args_.log_w = static_cast<const float*>(log_w_.pointer());
-  args_.u = static_cast<const float*>(u_.pointer());
+      o_(device, "o", stored_as<Element>(outputs_.o), Role::kOutput),
+      final_state_(device, "final_state", outputs_.final_state, Role::kOutput) {
+  const WkvArgs on_host = p.args();
+  args_.B = on_host.B;
+  args_.T = on_host.T;
+  args_.H = on_host.H;
+  args_.K = on_host.K;
+  args_.V = on_host.V;
+  args_.log_w_stride_B = on_host.log_w_stride_B;
+  args_.log_w_stride_T = on_host.log_w_stride_T;
+  args_.scale = on_host.scale;
+  args_.reverse = on_host.reverse;
+  args_.q = static_cast<const Element*>(q_.pointer());
+  args_.k = static_cast<const Element*>(k_.pointer());
+  args_.v = static_cast<const Element*>(v_.pointer());
+  args_.log_w = static_cast<const LogW*>(log_w_.pointer());
+  args_.u = static_cast<const Element*>(u_.pointer());
   args_.initial_state = static_cast<const float*>(initial_state_.pointer());
-  args_.o = static_cast<float*>(o_.pointer());
+  args_.o = static_cast<Element*>(o_.pointer());
   args_.final_state = static_cast<float*>(final_state_.pointer());
 }
 
-WkvOutputs WkvOnDevice::download() const {
+template <typename Element, typename LogW>
+WkvOutputs BasicWkvOnDevice<Element, LogW>::download() const {
   for (const GuardedArray* input : {&q_, &k_, &v_, &log_w_, &u_, &initial_state_}) {
     input->check_unchanged();
   }
   o_.check_guards();
   final_state_.check_guards();
   WkvOutputs outputs = outputs_;
-  o_.download(outputs.o.data());
+  std::vector<Element> o(outputs.o.size());
+  o_.download(o.data());
+  std::transform(o.begin(), o.end(), outputs.o.begin(), [](Element x) { return to_float(x); });
   final_state_.download(outputs.final_state.data());
   return outputs;
 }
+
+template class BasicWkvOnDevice<float>;
+template class BasicWkvOnDevice<bfloat16>;
+template class BasicWkvOnDevice<bfloat16, float>;
 
 LinearAttentionOnDevice::LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& p)
     : q_(device, "q", p.q.data, Role::kInput),
@@ -124,12 +157,15 @@ std::vector<float> LinearAttentionOnDevice::download() const {
 }
 
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem) {
-  require(implementation.wkv != nullptr, implementation.name + " does not compute WKV");
-  Device& where = device(implementation.device);
-  const WkvOnDevice on_device(where, problem);
-  implementation.wkv(on_device.args());
-  where.synchronize();
-  return on_device.download();
+  return with_types(problem.wkv_case.precision, [&]<typename Element, typename LogW>() {
+    const auto& launch = wkv_launcher<Element, LogW>(implementation);
+    require(launch != nullptr, implementation.name + " does not compute WKV in this precision");
+    Device& where = device(implementation.device);
+    const BasicWkvOnDevice<Element, LogW> on_device(where, problem);
+    launch(on_device.args());
+    where.synchronize();
+    return on_device.download();
+  });
 }
 
 std::vector<float> run(const Implementation& implementation,

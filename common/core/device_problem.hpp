@@ -59,18 +59,34 @@ struct WkvOutputs {
   std::vector<float> final_state;  // (B, H, K, V); empty where the case does not ask for it
 };
 
-class WkvOnDevice {
+// A WKV problem whose tensors are stored as these types.
+template <typename Element, typename LogW = Element>
+class BasicWkvOnDevice {
  public:
-  WkvOnDevice(Device& device, const WkvProblem& problem);
-  const WkvArgs& args() const { return args_; }
+  using Args = BasicWkvArgs<Element, LogW>;
+
+  BasicWkvOnDevice(Device& device, const WkvProblem& problem);
+  const Args& args() const { return args_; }
   WkvOutputs download() const;  // throws WroteElsewhere
 
  private:
   GuardedArray q_, k_, v_, log_w_, u_, initial_state_;
   WkvOutputs outputs_;
   GuardedArray o_, final_state_;
-  WkvArgs args_;
+  Args args_;
 };
+
+using WkvOnDevice = BasicWkvOnDevice<float>;
+
+// Calls work.template operator()<Element, LogW>() with the types that precision stands for.
+template <typename Work>
+auto with_types(Precision precision, const Work& work) {
+  switch (precision) {
+    case Precision::kBf16: return work.template operator()<bfloat16, bfloat16>();
+    case Precision::kBf16Fp32Decay: return work.template operator()<bfloat16, float>();
+    default: return work.template operator()<float, float>();
+  }
+}
 
 class LinearAttentionOnDevice {
  public:

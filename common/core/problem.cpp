@@ -60,6 +60,20 @@ const char* magnitude_word(float magnitude) {
   return magnitude == 1.0f ? "" : magnitude > 1.0f ? "_huge" : "_tiny";
 }
 
+const char* precision_word(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return "";
+    case Precision::kBf16: return "_bf16";
+    case Precision::kBf16Fp32Decay: return "_bf16_fp32_decay";
+  }
+  return "";
+}
+
+void round_to_bf16(Tensor<float>& tensor) {
+  for (float& element : tensor.data)
+    element = to_float(to_bfloat16(element));
+}
+
 }  // namespace
 
 std::string name_of(const WkvCase& c) {
@@ -68,7 +82,7 @@ std::string name_of(const WkvCase& c) {
        << word(c.decay) << (c.decay_per_head ? "_per_head" : "")
        << (c.initial_state ? "_from_state" : "") << (c.final_state ? "_to_state" : "")
        << (c.reverse ? "_reverse" : "") << (c.scale != 1.0f ? "_scaled" : "")
-       << magnitude_word(c.magnitude);
+       << magnitude_word(c.magnitude) << precision_word(c.precision);
   return name.str();
 }
 
@@ -97,6 +111,11 @@ WkvProblem make_problem(const WkvCase& c) {
   if (c.initial_state) {
     problem.initial_state = generator.tensor({c.B, c.H, c.K, c.V}, -m * m, m * m);
   }
+  if (c.precision != Precision::kFp32) {
+    for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v, &problem.u})
+      round_to_bf16(*tensor);
+  }
+  if (c.precision == Precision::kBf16) round_to_bf16(problem.log_w);
   check_log_w(problem.log_w.pointer(), problem.log_w.size());
   return problem;
 }

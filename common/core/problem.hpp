@@ -20,6 +20,13 @@ enum class Decay {
   kStrongToken,  // mild, with one token of log_w = -inf in the middle
 };
 
+// What tensors are stored as. Arithmetic and states are fp32.
+enum class Precision {
+  kFp32,
+  kBf16,           // q, k, v, log_w, u, o
+  kBf16Fp32Decay,  // q, k, v, u, o; log_w in fp32
+};
+
 struct WkvCase {
   std::int64_t B = 1, T = 1, H = 1, K = 64, V = 64;
   Decay decay = Decay::kMild;
@@ -29,12 +36,14 @@ struct WkvCase {
   bool reverse = false;
   float scale = 1.0f;
   float magnitude = 1.0f;  // of q, k, v, u and the initial state
+  Precision precision = Precision::kFp32;
   std::uint32_t seed = 1;
 };
 
 // "B2_T37_H3_K64_V100_mild_reverse"
 std::string name_of(const WkvCase& c);
 
+// Tensors are float on the host; where they are stored in bf16, they hold only values that bf16 has.
 struct WkvProblem {
   WkvCase wkv_case;
   Tensor<float> q, k, v, log_w, u, initial_state;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "common/core/linear_attention.hpp"
@@ -13,7 +14,7 @@ namespace ladder {
 // Where an implementation runs, and so where its pointers must point.
 enum class DeviceKind { kCpu, kCuda };
 
-// One launcher of one chapter. Exactly one of the functions is set; it throws std::invalid_argument for bad
+// One idea of one chapter, for one operator: the launchers it has, one per precision. Each throws std::invalid_argument for bad
 // arguments before anything is written.
 struct Implementation {
   std::string name = {};     // "wkv_atomic": unique, the idea in a word
@@ -22,8 +23,23 @@ struct Implementation {
   // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
   bool rung = false;
   std::function<void(const WkvArgs&)> wkv = nullptr;
+  std::function<void(const WkvBf16Args&)> wkv_bf16 = nullptr;
+  std::function<void(const WkvBf16Fp32DecayArgs&)> wkv_bf16_fp32_decay = nullptr;
   std::function<void(const LinearAttentionArgs&)> linear_attention = nullptr;
 };
+
+// The implementation's launcher for these types; null if it has none.
+template <typename Element, typename LogW>
+const std::function<void(const BasicWkvArgs<Element, LogW>&)>& wkv_launcher(
+    const Implementation& implementation) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return implementation.wkv;
+  } else if constexpr (std::is_same_v<LogW, float>) {
+    return implementation.wkv_bf16_fp32_decay;
+  } else {
+    return implementation.wkv_bf16;
+  }
+}
 
 // All registered implementations, by chapter and then in order of registration.
 std::vector<Implementation> implementations();

@@ -6,7 +6,8 @@
 
 namespace ladder {
 
-void validate(const WkvArgs& args) {
+template <typename Element, typename LogW>
+void validate(const BasicWkvArgs<Element, LogW>& args) {
   require_at_least("B", args.B, 0);
   require_at_least("T", args.T, 0);
   require_at_least("H", args.H, 1);
@@ -22,12 +23,12 @@ void validate(const WkvArgs& args) {
     require_pointer("initial_state", args.initial_state, alignof(float));
   if (args.final_state != nullptr) require_pointer("final_state", args.final_state, alignof(float));
   if (args.B == 0 || args.T == 0) return;
-  require_pointer("q", args.q, alignof(float));
-  require_pointer("k", args.k, alignof(float));
-  require_pointer("v", args.v, alignof(float));
-  require_pointer("log_w", args.log_w, alignof(float));
-  require_pointer("u", args.u, alignof(float));
-  require_pointer("o", args.o, alignof(float));
+  require_pointer("q", args.q, alignof(Element));
+  require_pointer("k", args.k, alignof(Element));
+  require_pointer("v", args.v, alignof(Element));
+  require_pointer("log_w", args.log_w, alignof(LogW));
+  require_pointer("u", args.u, alignof(Element));
+  require_pointer("o", args.o, alignof(Element));
 }
 
 void require_square_heads_without_state(const WkvArgs& args, const char* chapter) {
@@ -61,15 +62,27 @@ void check_log_w(const float* log_w, std::int64_t count) {
   }
 }
 
-double wkv_fma_count(const WkvArgs& args) {
+template <typename Element, typename LogW>
+double wkv_fma_count(const BasicWkvArgs<Element, LogW>& args) {
   return 3.0 * args.B * args.T * args.H * args.K * args.V;
 }
 
-double wkv_bytes(const WkvArgs& args) {
+template <typename Element, typename LogW>
+double wkv_bytes(const BasicWkvArgs<Element, LogW>& args) {
   const double heads = static_cast<double>(args.B) * args.T * args.H;
   const double log_w_elements = args.log_w_stride_T == 0 ? args.H * args.K : heads * args.K;
-  return sizeof(float) *
-         (2 * heads * args.K + 2 * heads * args.V + log_w_elements + args.H * args.K);
+  return sizeof(Element) * (2 * heads * args.K + 2 * heads * args.V + args.H * args.K) +
+         sizeof(LogW) * log_w_elements;
 }
+
+template void validate(const WkvArgs&);
+template void validate(const WkvBf16Args&);
+template void validate(const WkvBf16Fp32DecayArgs&);
+template double wkv_fma_count(const WkvArgs&);
+template double wkv_fma_count(const WkvBf16Args&);
+template double wkv_fma_count(const WkvBf16Fp32DecayArgs&);
+template double wkv_bytes(const WkvArgs&);
+template double wkv_bytes(const WkvBf16Args&);
+template double wkv_bytes(const WkvBf16Fp32DecayArgs&);
 
 }  // namespace ladder

@@ -11,23 +11,27 @@
 
 #include <cstdint>
 
+#include "common/core/bfloat16.hpp"
+
 namespace ladder {
 
-// Arrays are contiguous and row-major. Sizes count elements, never bytes.
-struct WkvArgs {
+// Arrays are contiguous and row-major. Sizes count elements, never bytes. `Element` is what q, k, v, u and o are stored as,
+// `LogW` what log_w is; states are always float, and so is all arithmetic.
+template <typename Element, typename LogW = Element>
+struct BasicWkvArgs {
   std::int64_t B = 0;  // batch, 0 or more
   std::int64_t T = 0;  // time steps, 0 or more
   std::int64_t H = 0;  // heads, 1 or more
   std::int64_t K = 0;  // key channels per head, 1 or more
   std::int64_t V = 0;  // value channels per head, 1 or more
 
-  const float* q = nullptr;      // (B, T, H, K)
-  const float* k = nullptr;      // (B, T, H, K)
-  const float* v = nullptr;      // (B, T, H, V)
-  const float* log_w = nullptr;  // (B, T, H, K) in RWKV-6, (H, K) in RWKV-5; natural log, <= 0
-  const float* u = nullptr;      // (H, K), the bonus
+  const Element* q = nullptr;   // (B, T, H, K)
+  const Element* k = nullptr;   // (B, T, H, K)
+  const Element* v = nullptr;   // (B, T, H, V)
+  const LogW* log_w = nullptr;  // (B, T, H, K) in RWKV-6, (H, K) in RWKV-5; natural log, <= 0
+  const Element* u = nullptr;   // (H, K), the bonus
   const float* initial_state = nullptr;  // (B, H, K, V); null: zeros
-  float* o = nullptr;                    // (B, T, H, V)
+  Element* o = nullptr;                  // (B, T, H, V)
   float* final_state = nullptr;          // (B, H, K, V); null: not wanted
 
   // How far log_w moves per batch and per time step: T*H*K and H*K for RWKV-6, 0 and 0 for RWKV-5.
@@ -38,9 +42,14 @@ struct WkvArgs {
   bool reverse = false;  // time runs from T-1 down to 0
 };
 
+using WkvArgs = BasicWkvArgs<float>;
+using WkvBf16Args = BasicWkvArgs<bfloat16>;
+using WkvBf16Fp32DecayArgs = BasicWkvArgs<bfloat16, float>;
+
 // Refuses sizes, strides and pointers that no implementation can take (std::invalid_argument that names
 // the argument). Values are not read: a positive log_w is refused where data enters, by check_log_w.
-void validate(const WkvArgs& args);
+template <typename Element, typename LogW>
+void validate(const BasicWkvArgs<Element, LogW>& args);
 
 // The further limits of the early CUDA chapters: no states, forward time, K = V one of 4, 32, 64, 100, 128, 256.
 // `chapter` ("chapter 03") says who refuses.
@@ -54,8 +63,10 @@ void check_log_w(const float* log_w, std::int64_t count);
 
 // Work and compulsory traffic, from the shape alone.
 // 3 fused-multiply-add-class operations per state element and step: k*v, w*S + kv, o += q*S.
-double wkv_fma_count(const WkvArgs& args);
+template <typename Element, typename LogW>
+double wkv_fma_count(const BasicWkvArgs<Element, LogW>& args);
 // Bytes when every tensor moves once; log_w counts as often as it is stored.
-double wkv_bytes(const WkvArgs& args);
+template <typename Element, typename LogW>
+double wkv_bytes(const BasicWkvArgs<Element, LogW>& args);
 
 }  // namespace ladder

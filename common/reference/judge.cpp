@@ -121,10 +121,14 @@ Verdict judge_array(const Layout& layout, const std::vector<float>& result,
   return verdict;
 }
 
+// Of a value, at most.
+constexpr double kBf16Rounding = 1.0 / 256;
+
+// `rounding`: of what the result is stored in.
 bool roughly_equal(const std::vector<float>& result, const std::vector<double>& other,
-                   std::int64_t row) {
+                   std::int64_t row, double rounding = 0) {
   const RelativeError error = relative_error(result, other, row);
-  return error.finite && error.whole < 1e-4;
+  return error.finite && error.whole < 1e-4 + rounding;
 }
 
 // The answer somebody gets who applies the decay before reading the state: the state part of the output sees one decay more,
@@ -218,8 +222,10 @@ WkvResult running_sum(const WkvCase& c, WkvResult result) {
 std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
                           const WkvResult& truth) {
   const WkvCase& c = problem.wkv_case;
+  const double rounding = c.precision == Precision::kFp32 ? 0 : kBf16Rounding;
   const auto equals = [&](const WkvResult& other) {
-    return roughly_equal(outputs.o, other.o, c.V) && !roughly_equal(outputs.o, truth.o, c.V);
+    return roughly_equal(outputs.o, other.o, c.V, rounding) &&
+           !roughly_equal(outputs.o, truth.o, c.V, rounding);
   };
   if (c.T == 0 || c.B == 0) return "";
   WkvProblem changed = problem;
@@ -293,8 +299,9 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
   for (std::int64_t b = 0; b < c.B && is_late; ++b) {
     const std::int64_t begin = (b * c.T + (c.reverse ? 0 : 1)) * step;
     const std::int64_t count = (c.T - 1) * step;
-    is_late = roughly_equal({outputs.o.begin() + begin, outputs.o.begin() + begin + count},
-                            {late.o.begin() + begin, late.o.begin() + begin + count}, c.V);
+    is_late =
+        roughly_equal({outputs.o.begin() + begin, outputs.o.begin() + begin + count},
+                      {late.o.begin() + begin, late.o.begin() + begin + count}, c.V, rounding);
   }
   return is_late ? "equals the result one step late\n" : "";
 }

@@ -34,6 +34,10 @@ WkvOutputs wkv_plain_fp32(const WkvProblem& problem) {
         o[i] *= a.scale;
     }
   }
+  if (problem.wkv_case.precision != Precision::kFp32) {
+    for (float& element : out.o)
+      element = to_float(to_bfloat16(element));
+  }
   return out;
 }
 

@@ -230,10 +230,10 @@ std::vector<WkvCase> wkv_cases(const WkvSupport& support) {
   const std::vector<Decay> decays = {Decay::kMild, Decay::kNone, Decay::kStrong, Decay::kTotal,
                                      Decay::kStrongToken};
   const std::vector<float> magnitudes = {1.0f, 1e8f, 1e-8f};
-  const auto rows =
-      rows_of({kLengths.size(), kHeadSizes.size(),
-               support.square_heads_only ? 1 : kHeadSizes.size(), decays.size(), 2,
-               support.states ? 2u : 1u, support.reverse ? 2u : 1u, 2, magnitudes.size()});
+  const auto rows = rows_of({kLengths.size(), kHeadSizes.size(),
+                             support.square_heads_only ? 1 : kHeadSizes.size(), decays.size(), 2,
+                             support.states ? 2u : 1u, support.reverse ? 2u : 1u, 2,
+                             magnitudes.size(), support.bf16 ? 3u : 1u});
   for (const auto& row : rows) {
     WkvCase c;
     c.T = kLengths[row[0]];
@@ -246,6 +246,7 @@ std::vector<WkvCase> wkv_cases(const WkvSupport& support) {
     c.reverse = row[6] == 1;
     c.scale = row[7] == 1 ? 0.125f : 1.0f;
     c.magnitude = magnitudes[row[8]];
+    c.precision = static_cast<Precision>(row[9]);
     cases.add(c);
   }
   return cases.take();

@@ -17,6 +17,7 @@ struct WkvSupport {
   bool states = true;              // initial and final state
   bool reverse = true;
   bool repeatable = true;  // the same input twice gives the same bits
+  bool bf16 = false;       // also stored in bf16, with log_w in bf16 and in fp32
 };
 
 // The cases for CI, pairwise; with LADDER_ALL_CASES=1 in the environment every combination.

@@ -60,6 +60,50 @@ void expect_diagnosis(const std::string& words, const std::function<void(WkvProb
   EXPECT_NE(message.find(words), std::string::npos) << message;
 }
 
+TEST(Bfloat16, RoundsToTheNearestAndTiesToEven) {
+  const auto round_trip = [](float x) { return to_float(to_bfloat16(x)); };
+  EXPECT_EQ(round_trip(1.0f), 1.0f);
+  EXPECT_EQ(round_trip(1.0f + 1.0f / 256), 1.0f);              // a tie, to the even 1
+  EXPECT_EQ(round_trip(1.0f + 3.0f / 256), 1.0f + 1.0f / 64);  // a tie, to the even neighbour above
+  EXPECT_EQ(round_trip(1.0f + 1.1f / 256), 1.0f + 1.0f / 128);
+  EXPECT_TRUE(std::isnan(round_trip(kNan)));
+  EXPECT_EQ(round_trip(-std::numeric_limits<float>::infinity()),
+            -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(round_trip(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
+}
+
+TEST(Judge, AllowsTheRoundingOfBf16AndNoMore) {
+  WkvCase c = kCase;
+  c.precision = Precision::kBf16;
+  const WkvProblem problem = make_problem(c);
+  for (float x : problem.log_w.data)
+    ASSERT_EQ(x, to_float(to_bfloat16(x)));
+  WkvOutputs outputs = right_answer(problem);
+  for (float& x : outputs.o)
+    x = to_float(to_bfloat16(x));
+  EXPECT_TRUE(is_right(problem, outputs));
+  for (float& x : outputs.o)
+    x = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(x).bits & 0xfffcu)});
+  EXPECT_FALSE(is_right(problem, outputs));
+  // The state is fp32 all the same.
+  outputs = right_answer(problem);
+  for (float& x : outputs.final_state)
+    x = to_float(to_bfloat16(x));
+  EXPECT_FALSE(is_right(problem, outputs));
+}
+
+TEST(Judge, RecognisesAMisconceptionThroughTheRoundingOfBf16) {
+  WkvCase c = kCase;
+  c.precision = Precision::kBf16Fp32Decay;
+  const WkvProblem problem = make_problem(c);
+  WkvProblem without_bonus = problem;
+  std::fill(without_bonus.u.data.begin(), without_bonus.u.data.end(), 0.0f);
+  WkvOutputs outputs = right_answer(without_bonus);
+  for (float& x : outputs.o)
+    x = to_float(to_bfloat16(x));
+  EXPECT_NE(verdict(problem, outputs).find("bonus forgotten"), std::string::npos);
+}
+
 TEST(IsRight, AcceptsTheRightAnswer) {
   for (const WkvCase& c : wkv_cases({})) {
     const WkvProblem problem = make_problem(c);

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/bench/xray_run.hpp"
 #include "common/core/problem.hpp"
 
 namespace ladder::testing {
 
-// The X-ray of the one kernel that `implementation` launches on that shape. Fails the calling test unless the result is right
-// and no error was found.
+// The X-ray of the kernels that `implementation` launches on that shape, in order of first launch. Fails the calling test unless
+// the result is right and no error was found.
+std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
+                                             const bench::Selection& selection);
+// Of the only one.
 emulator::xray::Kernel xray_of(const std::string& implementation,
                                const bench::Selection& selection);
 

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda_pipeline.h"
 #include "emulator/emulator.hpp"
 #include "emulator/threads.hpp"
 #include "emulator/warp.hpp"
@@ -106,6 +107,23 @@ struct Thread {
   Site where{};
 };
 
+// The asynchronous copies of one thread that have not arrived, in order of issue.
+struct CopyQueue {
+  struct Copy {
+    void* to;
+    std::size_t bytes;
+    std::uint64_t group;
+    std::array<unsigned char, 16> data;
+  };
+  std::vector<Copy> copies;
+  std::uint64_t groups = 0;  // committed so far; what is issued now joins the next
+
+  void clear() {
+    copies.clear();
+    groups = 0;
+  }
+};
+
 void enter_fiber(boost::context::detail::transfer_t from);
 
 // Everything one operating-system thread needs to run a block. Kept from launch to launch.
@@ -129,6 +147,7 @@ class Worker {
     Fiber* const fiber = threads_[current_].fiber;
     while (true) {
       launch_->kernel->invoke(launch_->kernel->body);
+      finish_copies(~std::uint64_t{0});
       threads_[current_].status = Status::kReturned;
       fiber->suspend();
     }
@@ -148,6 +167,24 @@ class Worker {
            where);
     }
     wait(Status::kInWarpOperation, name, mask, complete, data, where);
+  }
+
+  void copy_async(const void* pc, void* to, const void* from, std::size_t bytes, std::size_t zeros,
+                  Site where) {
+    const Unobserved unobserved;
+    if (const char* const wrong = wrong_copy(to, from, bytes, zeros)) {
+      fail(std::string("__pipeline_memcpy_async: ") + wrong, where);
+    }
+    const std::size_t read = bytes - zeros;
+    if (observer() != nullptr) observer()->copy_starts(pc, to, bytes, from, read);
+    CopyQueue& queue = copies_[current_];
+    queue.copies.push_back({to, bytes, queue.groups, {}});
+    if (read > 0) std::memcpy(queue.copies.back().data.data(), from, read);
+  }
+  void commit_copies() { ++copies_[current_].groups; }
+  void wait_for_copies(std::size_t newest_left_out) {
+    const std::uint64_t groups = copies_[current_].groups;
+    if (newest_left_out < groups) finish_copies(groups - newest_left_out);
   }
 
   // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the switch.
@@ -209,6 +246,41 @@ class Worker {
     Site where{};
   };
 
+  // Null: nothing.
+  const char* wrong_copy(const void* to, const void* from, std::size_t bytes,
+                         std::size_t zeros) const {
+    const auto misaligned = [&](const void* address) {
+      return reinterpret_cast<std::uintptr_t>(address) % bytes != 0;
+    };
+    const auto within = [&](const void* address, const void* begin, const void* end) {
+      return address >= begin && static_cast<const unsigned char*>(address) + bytes <= end;
+    };
+    const unsigned char* const arena_end = arena_ + arena_used_;
+    const Fiber& fiber = *threads_[current_].fiber;
+    if (bytes != 4 && bytes != 8 && bytes != 16) return "the size must be 4, 8 or 16 bytes";
+    if (zeros > bytes) return "zfill is above the size";
+    if (misaligned(to)) return "the destination is not aligned to the size";
+    if (misaligned(from)) return "the source is not aligned to the size";
+    if (!within(to, arena_, arena_end))
+      return "the destination is not in the block's shared memory";
+    if (within(from, arena_, arena_end) || within(from, fiber.stack_begin(), fiber.stack_end()))
+      return "the source is not in global memory";
+    return nullptr;
+  }
+
+  // The calling thread's copies of the groups before this one arrive.
+  void finish_copies(std::uint64_t end) {
+    std::vector<CopyQueue::Copy>& copies = copies_[current_].copies;
+    if (copies.empty()) return;
+    const Unobserved unobserved;
+    auto copy = copies.begin();
+    for (; copy != copies.end() && copy->group < end; ++copy) {
+      std::memcpy(copy->to, copy->data.data(), copy->bytes);
+      if (observer() != nullptr) observer()->copy_arrives(copy->to, copy->bytes);
+    }
+    copies.erase(copies.begin(), copy);
+  }
+
   [[noreturn]] void abandon(std::string&& text) {
     std::string().swap(text);
     abandoned_ = true;
@@ -267,7 +339,8 @@ class Worker {
   unsigned in_block_operation_ = 0;
   Random random_{0};
   std::vector<Thread> threads_;
-  std::vector<unsigned> living_;  // lane masks by warp
+  std::vector<CopyQueue> copies_;  // by thread, at least
+  std::vector<unsigned> living_;   // lane masks by warp
   std::vector<void*> block_data_;
 
   std::array<unsigned short, kMaxThreads> ready_{};  // a ring: each thread is in it at most once
@@ -475,6 +548,9 @@ void Worker::run_block(std::uint64_t block) {
   abandoned_ = false;
   const unsigned n = launch_->threads;
   threads_.assign(n, Thread{});
+  copies_.resize(std::max<std::size_t>(copies_.size(), n));
+  for (CopyQueue& queue : copies_)
+    queue.clear();  // an abandoned block leaves some
   living_.assign((n + kWarpSize - 1) / kWarpSize, ~0u);
   if (n % kWarpSize != 0) living_.back() = (1u << n % kWarpSize) - 1;
 
@@ -715,6 +791,17 @@ void install(Observer& observer) {
 }
 void abandon_block(std::string&& report) {
   Worker::running()->fail_observed(std::move(report));
+}
+
+void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros, Site where) {
+  running_worker_or_die("__pipeline_memcpy_async")
+      .copy_async(__builtin_return_address(0), to, from, bytes, zeros, where);
+}
+void commit_copies() {
+  running_worker_or_die("__pipeline_commit").commit_copies();
+}
+void wait_for_copies(std::size_t newest_left_out) {
+  running_worker_or_die("__pipeline_wait_prior").wait_for_copies(newest_left_out);
 }
 
 void reset_schedule() {

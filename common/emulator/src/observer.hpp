@@ -35,6 +35,12 @@ class Observer {
   // What runs now is the kernel's code (true) or the emulator's: the two share inline functions of the standard library.
   virtual void in_kernel(bool yes) = 0;
 
+  // The running thread's asynchronous copy, issued at `pc`, has read `read` bytes; `bytes` are on their way to `to`.
+  virtual void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
+                           std::size_t read) = 0;
+  // The running thread has waited for a copy, or returns.
+  virtual void copy_arrives(const void* to, std::size_t bytes) = 0;
+
   // All threads of the block have met.
   virtual void block_met() = 0;
   // These lanes of a warp have met in operation `name`.

@@ -384,6 +384,16 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 cudaError_t cudaFree(void* pointer) {
   return release("cudaFree", pointer, true);
 }
+cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
+  const auto guard = lock();
+  const cudaError_t error = check_stream("cudaMallocAsync", stream);
+  return error != cudaSuccess ? error : allocate("cudaMallocAsync", pointer, bytes, true);
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  const auto guard = lock();
+  const cudaError_t error = check_stream("cudaFreeAsync", stream);
+  return error != cudaSuccess ? error : release("cudaFreeAsync", pointer, true);
+}
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return allocate("cudaMallocHost", pointer, bytes, false);
 }

@@ -154,4 +154,14 @@ TEST_F(Runtime, StreamsAndEvents) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
 }
 
+TEST_F(Runtime, AllocatesInTheOrderOfAStream) {
+  float* data = nullptr;
+  ASSERT_EQ(cudaMallocAsync(&data, 400, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMemset(data, 0, 400), cudaSuccess);
+  EXPECT_EQ(cudaFreeAsync(data, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaFreeAsync(data, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMallocAsync(&data, 400, reinterpret_cast<cudaStream_t>(&data)),
+            cudaErrorInvalidResourceHandle);
+}
+
 }  // namespace

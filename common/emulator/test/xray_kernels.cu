@@ -64,6 +64,23 @@ __global__ void shared_four_broadcast(float* out, const float* in) {
   out[global_thread()] = four.x + four.y + four.z + four.w;
 }
 
+// The four quarters of a warp ask for the same 128 bytes.
+__global__ void shared_four_by_eights(float* out, const float* in) {
+  __shared__ float4 tile[kThreads];
+  tile[threadIdx.x] = reinterpret_cast<const float4*>(in)[threadIdx.x];
+  __syncthreads();
+  const float4 four = tile[threadIdx.x % 8];
+  out[global_thread()] = four.x + four.y + four.z + four.w;
+}
+
+__global__ void shared_two_broadcast(float* out, const float* in) {
+  __shared__ float2 tile[kThreads];
+  tile[threadIdx.x] = reinterpret_cast<const float2*>(in)[threadIdx.x];
+  __syncthreads();
+  const float2 two = tile[blockIdx.x];
+  out[global_thread()] = two.x + two.y;
+}
+
 // Rows of four float4: eight neighbouring lanes want words of the same four banks.
 __global__ void shared_four_strided(float* out, const float* in) {
   __shared__ float4 tile[kThreads * 8];
@@ -85,6 +102,10 @@ __global__ void atomics_on_one_address(float* out, const float* in) {
   atomicAdd(out, in[global_thread()]);
 }
 
+__global__ void atomics_in_pairs(float* out, const float* in) {
+  atomicAdd(out + global_thread() / 2, in[global_thread()]);
+}
+
 __global__ void atomics_side_by_side(float* out, const float* in) {
   atomicAdd(out + global_thread(), in[global_thread()]);
 }
@@ -102,6 +123,7 @@ __global__ void divergent_rounds(float* out, const float* in) {
 // Lane l loads l + 1 times: 32 requests, each with one lane less.
 __global__ void early_leavers(float* out, const float* in) {
   float sum = 0.0f;
+#pragma unroll 1  // unrolled, it would be several loops, each left by some lanes
   for (unsigned row = 0; row <= threadIdx.x % 32; ++row)
     sum += in[row * 32 + threadIdx.x % 32];
   out[global_thread()] = sum;
@@ -138,8 +160,11 @@ constexpr struct {
     {"shared_two_at_once", shared_two_at_once},
     {"shared_four_at_once", shared_four_at_once},
     {"shared_four_broadcast", shared_four_broadcast},
+    {"shared_four_by_eights", shared_four_by_eights},
+    {"shared_two_broadcast", shared_two_broadcast},
     {"shared_four_strided", shared_four_strided},
     {"atomics_on_one_address", atomics_on_one_address},
+    {"atomics_in_pairs", atomics_in_pairs},
     {"atomics_side_by_side", atomics_side_by_side},
     {"divergent_rounds", divergent_rounds},
     {"early_leavers", early_leavers},

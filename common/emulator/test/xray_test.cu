@@ -2,12 +2,15 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_vector.hpp"
 #include "emulator/emulator.hpp"
+#include "report.hpp"
 #include "xray.hpp"
 #include "xray_kernels.hpp"
 
@@ -103,10 +106,13 @@ const std::vector<Expected>& expectations() {
       {"shared_two_at_once", {{kSharedLoadRequests, 1}, {kSharedLoadWavefronts, 2}}},
       {"shared_four_at_once",
        {{kSharedLoadRequests, 1}, {kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
-      {"shared_four_broadcast", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_broadcast", {{kSharedLoadWavefronts, 2}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_by_eights", {{kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_two_broadcast", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
       {"shared_four_strided", {{kSharedLoadWavefronts, 32}, {kSharedLoadBankConflicts, 28}}},
       {"atomics_on_one_address",
-       {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 1}, {kAtomicCollisions, 31}}},
+       {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 32}, {kAtomicCollisions, 31}}},
+      {"atomics_in_pairs", {{kAtomicRequests, 1}, {kAtomicSectors, 4}, {kAtomicCollisions, 16}}},
       {"atomics_side_by_side",
        {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 4}, {kAtomicCollisions, 0}}},
       {"divergent_rounds", {{kGlobalLoadRequests, 4}, {kGlobalLoadSectors, 16}}},
@@ -391,6 +397,31 @@ TEST_F(Xray, StopsWhatIsTooLarge) {
   xray_kernels::run("strided<1>", out.data(), in.data());
   EXPECT_NE(cudaGetLastError(), cudaSuccess);
   EXPECT_TRUE(only().too_large);
+}
+
+// .ci/check_xray opens this page in a browser.
+TEST_F(Xray, DrawsWhatIsWrong) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(kThreads);
+  emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
+  reads_its_neighbour<<<1, kThreads>>>(out.data(), false);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 103);
+  reads_unwritten_shared<<<1, 32>>>(out.data());
+  cudaGetLastError();
+  std::vector<Subject> subjects;
+  for (Kernel& kernel : take())
+    subjects.push_back({"faulty", kernel.name, std::move(kernel)});
+  ASSERT_EQ(subjects.size(), 3u);
+  const std::string table = to_table(subjects);
+  for (const char* words : {"race: ", "out of bounds: ", "uninitialised read: "})
+    EXPECT_NE(table.find(words), std::string::npos) << words << table;
+  nlohmann::json report = to_json(subjects);
+  EXPECT_EQ(report.at("schema"), "kernel-ladder/xray/1");
+  EXPECT_EQ(report.at("kernels").at(1).at("errors").at(0).at("kind"), "out of bounds");
+  report["operator"] = "kernels with mistakes </script><script>throw 1</script>";
+  const std::string page = to_page(report);
+  EXPECT_EQ(page.find("</script><script>throw"), std::string::npos);
+  std::ofstream("faulty_xray.html") << page;
 }
 
 template <typename T>

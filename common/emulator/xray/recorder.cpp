@@ -1,15 +1,11 @@
 #include "recorder.hpp"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
-#include <set>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +19,7 @@ namespace {
 constexpr std::uintptr_t kNearby = 1 << 20;
 constexpr std::size_t kMostSteps = 128;
 constexpr std::size_t kUnnamedElement = 4;
+const std::string kNoName;
 // The emulator's shared memory of a block, with the gaps between its arrays.
 constexpr std::uint64_t kMostSharedBytes = 1 << 20;
 
@@ -40,12 +37,6 @@ AddressRange stack_of_calling_thread() {
     range = {begin, static_cast<char*>(begin) + bytes};
   pthread_attr_destroy(&attributes);
   return range;
-}
-
-uint3 index_in(std::uint64_t linear, const dim3& extent) {
-  return {static_cast<unsigned>(linear % extent.x),
-          static_cast<unsigned>(linear / extent.x % extent.y),
-          static_cast<unsigned>(linear / extent.x / extent.y)};
 }
 
 bool is_built_in_variable(std::uintptr_t address) {
@@ -70,27 +61,22 @@ unsigned distinct_units(const std::uint64_t* address, unsigned count, unsigned b
   return static_cast<unsigned>(std::unique(units.begin(), units.begin() + n) - units.begin());
 }
 
-// The distinct words that some lanes want from each bank.
-struct BankWords {
-  std::array<std::vector<std::uint64_t>, kBanks> words;
-
-  void add(std::uint64_t address, unsigned bytes) {
-    for (std::uint64_t word = address / kBankBytes; word <= (address + bytes - 1) / kBankBytes;
-         ++word) {
-      auto& bank = words[word % kBanks];
-      if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
-    }
-  }
-  // One wavefront serves one word of each bank.
-  std::uint64_t wavefronts() const {
-    std::size_t most = 0;
-    for (const auto& bank : words)
-      most = std::max(most, bank.size());
-    return most;
-  }
-};
-
 }  // namespace
+
+void BankWords::add(std::uint64_t address, unsigned bytes) {
+  for (std::uint64_t word = address / kBankBytes; word <= (address + bytes - 1) / kBankBytes;
+       ++word) {
+    auto& bank = words[word % kBanks];
+    if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
+  }
+}
+
+std::uint64_t BankWords::wavefronts() const {
+  std::size_t most = 0;
+  for (const auto& bank : words)
+    most = std::max(most, bank.size());
+  return most;
+}
 
 Recorder& Recorder::instance() {
   static Recorder& recorder = *new Recorder;  // device memory may be freed at exit
@@ -114,8 +100,8 @@ void Recorder::left() {
 std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation operation,
                                  unsigned bytes) {
   const std::uint32_t path = threads_[thread_].path;
-  const auto [found, is_new] =
-      place_index_.try_emplace({path, pc}, static_cast<std::uint32_t>(places_.size()));
+  const auto [found, is_new] = place_index_.try_emplace({path, pc, operation, bytes},
+                                                        static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
     Place place;
     for (std::uint32_t at = path; at != 0; at = paths_[at].parent)
@@ -142,11 +128,11 @@ void Recorder::passed(std::uintptr_t pc) {
 
 void Recorder::allocated(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
-  const std::string name = "an allocation of " + std::to_string(bytes) + " bytes";
+  const std::string name = fmt::format("an allocation of {} bytes", bytes);
   allocations_[address] = {
       address + bytes, false,
-      std::make_unique<Region>(
-          Region{address, address + bytes, name, kUnnamedElement, Shadow(bytes, 1, false)})};
+      std::make_unique<Region>(Region{++regions_, address, address + bytes, name, kUnnamedElement,
+                                      Shadow(bytes, 1, false)})};
 }
 
 void Recorder::freed(const void* begin) {
@@ -174,7 +160,7 @@ void Recorder::named(const MemoryName& name) {
   Allocation& allocation = std::prev(after)->second;
   if (begin + name.bytes > allocation.end) return;
   allocation.region = std::make_unique<Region>(
-      Region{begin, begin + name.bytes, name.name, name.element_bytes,
+      Region{++regions_, begin, begin + name.bytes, name.name, name.element_bytes,
              Shadow(name.bytes, static_cast<unsigned>(name.element_bytes), name.written)});
   last_region_ = nullptr;
 }
@@ -202,7 +188,7 @@ bool Recorder::is_private(std::uintptr_t address) const {
 // --- one access -------------------------------------------------------------------------------------------------------
 
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
-                        Operation operation) {
+                        Operation operation, bool pending) {
   if (address >= stack_begin_ && address < stack_end_) return;
   const bool in_shared = !shared_sites_.empty() &&
                          address >= shared_sites_.front().begin - kBanks * kBankBytes &&
@@ -212,17 +198,19 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
 
   if (++accesses_ > access_limit_) {
     recording_->kernel.too_large = true;
-    detail::abandon_block("the X-ray stopped the launch after " + std::to_string(access_limit_) +
-                          " accesses");
+    detail::abandon_block(
+        fmt::format("the X-ray stopped the launch after {} accesses", access_limit_));
   }
   const std::uint32_t place = place_of(pc, true, operation, bytes);
+  if (pending) places_[place].asynchronous = true;
   const Stamp now{block_,
                   launch_,
                   epoch_,
                   clocks_[thread_ * kWarpSize + thread_ % kWarpSize],
                   place,
                   static_cast<std::uint16_t>(thread_),
-                  operation == Operation::kAtomic};
+                  operation == Operation::kAtomic,
+                  pending};
 
   if (in_shared) {
     const auto site =
@@ -230,40 +218,69 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
           return address >= each.begin && address + bytes <= each.end;
         });
     if (site == shared_sites_.end()) stray(now, address, bytes);
-    const std::uintptr_t base = shared_sites_.front().begin;
-    check(*shared_shadow_, address - base, bytes, operation, now, Space::kShared, "",
-          shared_sites_.back().end - base);
+    const SharedSite& last = shared_sites_.back();
+    check(*shared_shadow_, address - shared_sites_.front().begin, operation,
+          {Space::kShared, kNoName, shared_offset(address), bytes,
+           last.offset + last.end - last.begin},
+          now);
   } else {
     if (region == nullptr) stray(now, address, bytes);
-    check(region->shadow, address - region->begin, bytes, operation, now, Space::kGlobal,
-          region->name, region->end - region->begin);
+    const std::uint64_t offset = address - region->begin;
+    check(region->shadow, offset, operation,
+          {Space::kGlobal, region->name, static_cast<std::int64_t>(offset), bytes,
+           region->end - region->begin},
+          now);
   }
-  threads_[thread_].events.push_back({place, address});
+  if (!pending) threads_[thread_].events.push_back({place, address});
 }
 
-void Recorder::check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
-                     const Stamp& now, Space space, const std::string& buffer, std::uint64_t size) {
-  const auto signed_offset = static_cast<std::int64_t>(offset);
-  if (offset % bytes != 0) {  // arrays begin at multiples of 256 bytes
-    note("misaligned access", space, buffer, signed_offset, bytes, size, now);
+void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
+                           std::size_t read) {
+  ++recording_->kernel.counters[kAsyncCopies];
+  if (read > 0) {
+    accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
+  }
+  accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore, true);
+}
+
+void Recorder::copy_arrives(const void* to, std::size_t bytes) {
+  Stamp now;
+  now.epoch = epoch_;
+  now.clock = clocks_[thread_ * kWarpSize + thread_ % kWarpSize];
+  now.thread = static_cast<std::uint16_t>(thread_);
+  shared_shadow_->arrived(to_number(to) - shared_sites_.front().begin, bytes, now);
+}
+
+std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
+  const auto after = std::find_if(shared_sites_.begin(), shared_sites_.end(),
+                                  [&](const SharedSite& each) { return address < each.begin; });
+  const SharedSite& site = *std::prev(after);
+  return static_cast<std::int64_t>(site.offset + address - site.begin);
+}
+
+void Recorder::check(Shadow& shadow, std::uint64_t offset, Operation operation,
+                     const Target& target, const Stamp& now) {
+  // Arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator checks asynchronous copies.
+  if (std::has_single_bit(target.bytes) && offset % target.bytes != 0) {
+    note("misaligned access", target, now);
     detail::abandon_block("the X-ray found a misaligned access");
   }
-  if (operation != Operation::kStore && !shadow.was_written(offset, bytes)) {
-    note("uninitialised read", space, buffer, signed_offset, bytes, size, now);
-  }
+  if (operation != Operation::kStore && !shadow.was_written(offset, target.bytes))
+    note("uninitialised read", target, now);
   const Clocks seen = &clocks_[thread_ * kWarpSize];
   const std::optional<Stamp> race = operation == Operation::kLoad
-                                        ? shadow.load(offset, bytes, now, seen)
-                                        : shadow.store(offset, bytes, now, seen);
-  if (race) note("race", space, buffer, signed_offset, bytes, size, now, *race);
+                                        ? shadow.load(offset, target.bytes, now, seen)
+                                        : shadow.store(offset, target.bytes, now, seen);
+  if (race) note("race", target, now, *race);
 }
 
 // An access that hits no array: to the nearest one its offset is out of bounds.
 void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto report = [&](const char* kind, Space space, const std::string& buffer,
                           std::uintptr_t begin, std::uintptr_t end) {
-    note(kind, space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin, now);
-    detail::abandon_block(std::string("the X-ray found: ") + kind);
+    note(kind, {space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin},
+         now);
+    detail::abandon_block(fmt::format("the X-ray found: {}", kind));
   };
   const auto distance = [&](std::uintptr_t begin, std::uintptr_t end) {
     return address < begin ? begin - address : address >= end ? address - end : 0;
@@ -274,7 +291,7 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
         shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
           return distance(a.begin, a.end) < distance(b.begin, b.end);
         });
-    report("out of bounds", Space::kShared, "", nearest.begin, nearest.end);
+    report("out of bounds", Space::kShared, kNoName, nearest.begin, nearest.end);
   }
   const Allocation* nearest = nullptr;
   for (const auto& [begin, allocation] : allocations_) {
@@ -293,12 +310,12 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
     const Region& region = *nearest->region;
     report("out of bounds", Space::kGlobal, region.name, region.begin, region.end);
   }
-  report("out of bounds", Space::kGlobal, "", address, address);
+  report("out of bounds", Space::kGlobal, kNoName, address, address);
   std::abort();  // report() does not return
 }
 
-void Recorder::note(const char* kind, Space space, const std::string& buffer, std::int64_t offset,
-                    unsigned bytes, std::uint64_t size, const Stamp& party, const Stamp& other) {
+void Recorder::note(const char* kind, const Target& target, const Stamp& party,
+                    const Stamp& other) {
   for (Finding& each : recording_->findings) {
     if (each.kind == kind && each.party.place == party.place && each.other.place == other.place &&
         (each.other.launch == 0) == (other.launch == 0)) {
@@ -306,7 +323,8 @@ void Recorder::note(const char* kind, Space space, const std::string& buffer, st
       return;
     }
   }
-  recording_->findings.push_back({kind, space, buffer, offset, bytes, size, 1, party, other});
+  recording_->findings.push_back({kind, target.space, target.buffer, target.offset, target.bytes,
+                                  target.size, 1, party, other});
 }
 
 // --- launches and blocks ----------------------------------------------------------------------------------------------
@@ -358,9 +376,15 @@ void Recorder::block_ends() {
 
 void Recorder::shared_declared(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
-  shared_sites_.push_back({address, address + bytes});
-  if (shared_sites_.size() == 1)
+  std::uint64_t offset = 0;
+  if (shared_sites_.empty()) {
     shared_shadow_ = std::make_unique<Shadow>(kMostSharedBytes, 1, false);
+  } else {
+    const SharedSite& last = shared_sites_.back();
+    constexpr std::uint64_t kAllBanks = kBanks * kBankBytes;
+    offset = (last.offset + last.end - last.begin + kAllBanks - 1) / kAllBanks * kAllBanks;
+  }
+  shared_sites_.push_back({address, address + bytes, offset});
 }
 
 void Recorder::thread_runs(unsigned linear, AddressRange stack) {
@@ -397,6 +421,31 @@ void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
 }
 
 // --- warps ------------------------------------------------------------------------------------------------------------
+
+BankWords Recorder::words_of_lanes(const Request& request, unsigned begin, unsigned end,
+                                   unsigned bytes, std::uintptr_t base) {
+  BankWords words;
+  for (unsigned i = 0; i < request.lanes; ++i) {
+    if (request.lane[i] >= begin && request.lane[i] < end)
+      words.add(request.address[i] - base, bytes);
+  }
+  return words;
+}
+
+// Whether every active lane asks for what its neighbour asks for, or every one for what the next but one does.
+bool Recorder::lanes_pair_up(const Request& request, unsigned begin, unsigned count) {
+  std::array<std::uint64_t, kWarpSize> wanted{};  // 0: idle
+  for (unsigned i = 0; i < request.lanes; ++i)
+    wanted[request.lane[i]] = request.address[i];
+  const auto pair_up = [&](unsigned distance) {
+    for (unsigned lane = begin; lane < std::min(begin + count, kWarpSize); ++lane) {
+      const std::uint64_t other = wanted[lane ^ distance];
+      if (wanted[lane] != 0 && other != 0 && wanted[lane] != other) return false;
+    }
+    return true;
+  };
+  return pair_up(1) || pair_up(2);
+}
 
 void Recorder::merge_warps() {
   for (unsigned warp = 0; warp * kWarpSize < threads_in_block_; ++warp)
@@ -455,16 +504,38 @@ void Recorder::count(const Request& request, bool of_first_warp) {
     return;
   }
   sample.offset.fill(Step::kIdle);
-  const std::uintptr_t base = shared ? shared_sites_.front().begin : sample.region->begin;
-  for (unsigned i = 0; i < request.lanes; ++i)
-    sample.offset[request.lane[i]] = static_cast<std::int64_t>(request.address[i] - base);
+  for (unsigned i = 0; i < request.lanes; ++i) {
+    sample.offset[request.lane[i]] =
+        shared ? shared_offset(request.address[i])
+               : static_cast<std::int64_t>(request.address[i] - sample.region->begin);
+  }
   recording_->samples.push_back(sample);
+}
+
+// Lanes whose atomics meet at one address take turns, and each turn moves its sectors anew.
+std::uint64_t Recorder::sectors_of(const Request& request) const {
+  const Place& place = places_[request.place];
+  if (place.operation != Operation::kAtomic)
+    return distinct_units(request.address.data(), request.lanes, place.bytes, kSectorBytes);
+  std::uint64_t sectors = 0;
+  std::vector<std::uint64_t> waiting(request.address.begin(),
+                                     request.address.begin() + request.lanes);
+  while (!waiting.empty()) {
+    std::vector<std::uint64_t> turn, later;
+    for (const std::uint64_t address : waiting) {
+      const bool taken = std::find(turn.begin(), turn.end(), address) != turn.end();
+      (taken ? later : turn).push_back(address);
+    }
+    sectors +=
+        distinct_units(turn.data(), static_cast<unsigned>(turn.size()), place.bytes, kSectorBytes);
+    waiting = std::move(later);
+  }
+  return sectors;
 }
 
 void Recorder::count_global(const Request& request, PlaceCounts& counts, Sample& sample) {
   const Place& place = places_[request.place];
-  const std::uint64_t sectors =
-      distinct_units(request.address.data(), request.lanes, place.bytes, kSectorBytes);
+  const std::uint64_t sectors = sectors_of(request);
   const std::uint64_t asked = std::uint64_t{request.lanes} * place.bytes;
   auto& counters = recording_->kernel.counters;
   switch (place.operation) {
@@ -519,6 +590,7 @@ void Recorder::touch(const Request& request, Operation operation, unsigned bytes
       touches.last_request[element] = request_;
       ++touches.requests[element];
     }
+    ++touches.accesses;
     touches.bytes_asked += bytes;
     if (i == 0) {
       ++touches.request_count;
@@ -527,8 +599,8 @@ void Recorder::touch(const Request& request, Operation operation, unsigned bytes
   }
 }
 
-// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. Groups that want the
-// same words share a wavefront.
+// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. The two halves (and the
+// two quarters of each half) share a wavefront where neighbouring lanes share their words. Found by Nsight Compute's counts.
 void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample& sample) {
   const Place& place = places_[request.place];
   auto& kernel = recording_->kernel;
@@ -537,41 +609,35 @@ void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample&
     kernel.counters[kSharedAtomics] += request.lanes;
     return;
   }
-  const unsigned group_lanes = place.bytes <= kBankBytes ? kWarpSize
-                               : place.bytes == 8        ? kWarpSize / 2
-                                                         : kWarpSize / 4;
+  const std::uintptr_t base = shared_sites_.front().begin;
+  const unsigned together = place.bytes <= kBankBytes ? kWarpSize
+                            : place.bytes == 8        ? kWarpSize / 2
+                                                      : kWarpSize / 4;
   std::uint64_t wavefronts = 0, groups = 0;
-  BankWords together;
-  const auto serve = [&] {
-    wavefronts += together.wavefronts();
+  const auto serve = [&](const BankWords& words) {
+    wavefronts += words.wavefronts();
     ++groups;
     for (unsigned bank = 0; bank < kBanks; ++bank) {
-      const std::size_t words = together.words[bank].size();
-      kernel.bank_accesses[bank] += words;
-      if (words > 1) kernel.bank_conflicts[bank] += words - 1;
+      const std::size_t wanted = words.words[bank].size();
+      kernel.bank_accesses[bank] += wanted;
+      if (wanted > 1) kernel.bank_conflicts[bank] += wanted - 1;
     }
-    together = {};
   };
-  for (unsigned first = 0; first < request.lanes;) {
-    BankWords group;
-    unsigned i = first;
-    for (; i < request.lanes && request.lane[i] / group_lanes == request.lane[first] / group_lanes;
-         ++i) {
-      group.add(request.address[i] - shared_sites_.front().begin, place.bytes);
+  for (unsigned begin = 0; begin < kWarpSize; begin += 2 * together) {
+    const BankWords first = words_of_lanes(request, begin, begin + together, place.bytes, base);
+    const BankWords second =
+        words_of_lanes(request, begin + together, begin + 2 * together, place.bytes, base);
+    const BankWords both = words_of_lanes(request, begin, begin + 2 * together, place.bytes, base);
+    if (both.empty()) continue;
+    const bool merge = first.empty() || second.empty() ||
+                       (both.wavefronts() == 1 && lanes_pair_up(request, begin, 2 * together));
+    if (merge) {
+      serve(both);
+    } else {
+      serve(first);
+      serve(second);
     }
-    BankWords merged = together;
-    for (const auto& bank : group.words) {
-      for (const std::uint64_t word : bank)
-        merged.add(word * kBankBytes, kBankBytes);
-    }
-    if (first > 0 && merged.wavefronts() > 1) {
-      serve();
-      merged = group;
-    }
-    together = merged;
-    first = i;
   }
-  serve();
   const bool is_load = place.operation == Operation::kLoad;
   ++kernel.counters[is_load ? kSharedLoadRequests : kSharedStoreRequests];
   kernel.counters[is_load ? kSharedLoadWavefronts : kSharedStoreWavefronts] += wavefronts;
@@ -580,201 +646,6 @@ void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample&
   counts.wavefronts += wavefronts;
   counts.bank_conflicts += wavefronts - groups;
   sample.wavefronts = wavefronts;
-}
-
-// --- reports ----------------------------------------------------------------------------------------------------------
-
-namespace {
-
-Spread spread_of(const std::vector<std::uint32_t>& counts) {
-  if (counts.empty()) return {};
-  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-  const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
-  return {*least, *most, sum / static_cast<double>(counts.size())};
-}
-
-std::string triple(const uint3& index) {
-  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
-         std::to_string(index.z) + ")";
-}
-
-std::string words_of(const Party& party) {
-  return std::string(to_string(party.operation)) + " at " + party.where.text() + " by thread " +
-         triple(party.thread) + " of block " + triple(party.block);
-}
-
-std::string bytes_text(std::uint64_t bytes) {
-  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-}
-
-std::string sentence_of(const Error& error) {
-  const std::string memory = error.space == Space::kShared ? "shared memory"
-                             : error.buffer.empty()        ? "memory that is no array of the device"
-                                                           : error.buffer;
-  const std::string at = memory + " at byte " + std::to_string(error.offset);
-  const std::string start = error.kind + ": " + words_of(error.party) + ", ";
-  const std::string what = bytes_text(error.bytes) + " of ";
-  if (error.kind == "race") {
-    return start + "and " + words_of(error.other) + " touch " + what + at +
-           " with nothing between them";
-  }
-  if (error.kind == "misaligned access") {
-    return start + what + at + "; allowed: multiples of " + std::to_string(error.bytes);
-  }
-  if (error.kind == "uninitialised read") return start + what + at + ", which nothing has written";
-  if (error.kind == "use after free") return start + what + at + ", which the host has freed";
-  if (error.size == 0) return start + what + memory;
-  const auto size = static_cast<std::int64_t>(error.size);
-  return start + what + at + ", " +
-         (error.offset < 0
-              ? bytes_text(static_cast<std::uint64_t>(-error.offset)) + " before its start"
-              : bytes_text(static_cast<std::uint64_t>(
-                    std::max<std::int64_t>(0, error.offset + error.bytes - size))) +
-                    " past its end") +
-         " (it has " + bytes_text(error.size) + ")";
-}
-
-bool is_emulator(const Source& source) {
-  return source.file.find("common/emulator/include/") != std::string::npos;
-}
-
-// From the repository's root. The compiler names some lines by the rewritten copy, .../emulated/03_x/kernel.cu.cpp.
-Source relative(Source source) {
-  const std::string root = EMULATOR_XRAY_ROOT "/", copies = "/emulated/", ending = ".cu.cpp";
-  const std::size_t copy = source.file.find(copies);
-  if (copy != std::string::npos && source.file.size() > ending.size() &&
-      source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0) {
-    source.file = source.file.substr(copy + copies.size());
-    source.file.resize(source.file.size() - std::string_view(".cpp").size());
-  } else if (source.file.rfind(root, 0) == 0) {
-    source.file.erase(0, root.size());
-  }
-  return source;
-}
-
-// Without the blanks around it; empty where the file is not there.
-std::string line_of(const Source& source) {
-  std::ifstream file(std::filesystem::path(EMULATOR_XRAY_ROOT) / source.file);
-  std::string line;
-  for (int number = 0; number < source.line; ++number) {
-    if (!std::getline(file, line)) return {};
-  }
-  const std::size_t first = line.find_first_not_of(" \t");
-  if (first == std::string::npos) return {};
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
-
-}  // namespace
-
-// The innermost line that is not the emulator's own: of what was inlined at the instruction, or of a caller.
-Source Recorder::source_of(std::uint32_t place,
-                           const std::map<std::uintptr_t, std::vector<Source>>& lines) const {
-  const auto& calls = places_[place].calls_and_pc;
-  for (auto pc = calls.rbegin(); pc != calls.rend(); ++pc) {
-    const auto found = lines.find(*pc);
-    if (found == lines.end()) continue;
-    for (const Source& source : found->second) {
-      if (!is_emulator(source)) return relative(source);
-    }
-  }
-  return {"(unknown)", 0};
-}
-
-Kernel Recorder::finish(Recording& recording) const {
-  Kernel kernel = std::move(recording.kernel);
-  std::set<std::uintptr_t> addresses;
-  const auto want = [&](std::uint32_t place) {
-    addresses.insert(places_[place].calls_and_pc.begin(), places_[place].calls_and_pc.end());
-  };
-  for (const auto& [place, counts] : recording.places)
-    want(place);
-  for (const Finding& finding : recording.findings) {
-    want(finding.party.place);
-    if (finding.other.launch != 0) want(finding.other.place);
-  }
-  const auto lines = source_lines({addresses.begin(), addresses.end()});
-
-  for (const auto& [region, by_operation] : recording.touches) {
-    Buffer buffer;
-    buffer.name = region->name;
-    buffer.element_bytes = region->element_bytes;
-    buffer.elements = (region->end - region->begin) / region->element_bytes;
-    for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
-      const Touches& touches = by_operation[operation];
-      buffer.traffic[operation] = {touches.request_count, touches.sectors, touches.bytes_asked,
-                                   spread_of(touches.threads), spread_of(touches.requests)};
-    }
-    kernel.buffers.push_back(std::move(buffer));
-  }
-
-  std::map<std::uint32_t, std::size_t> access_of;
-  for (const auto& [place, counts] : recording.places) {
-    const Source where = source_of(place, lines);
-    const Place& instruction = places_[place];
-    auto found =
-        std::find_if(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& each) {
-          return each.where.file == where.file && each.where.line == where.line &&
-                 each.operation == instruction.operation && each.space == counts.space &&
-                 each.bytes == instruction.bytes;
-        });
-    if (found == kernel.accesses.end()) {
-      Access access;
-      access.where = where;
-      access.code = line_of(where);
-      access.operation = instruction.operation;
-      access.space = counts.space;
-      access.bytes = instruction.bytes;
-      kernel.accesses.push_back(access);
-      found = std::prev(kernel.accesses.end());
-    }
-    for (const Region* region : counts.regions) {
-      if (std::find(found->buffers.begin(), found->buffers.end(), region->name) ==
-          found->buffers.end()) {
-        found->buffers.push_back(region->name);
-      }
-    }
-    found->requests += counts.requests;
-    found->sectors += counts.sectors;
-    found->wavefronts += counts.wavefronts;
-    found->bank_conflicts += counts.bank_conflicts;
-    access_of[place] = static_cast<std::size_t>(found - kernel.accesses.begin());
-  }
-
-  for (const Sample& sample : recording.samples) {
-    kernel.steps.push_back({access_of.at(sample.place),
-                            sample.region == nullptr ? "" : sample.region->name, sample.offset,
-                            sample.sectors, sample.wavefronts});
-  }
-
-  const auto party = [&](const Stamp& stamp) {
-    return Party{places_[stamp.place].operation, source_of(stamp.place, lines),
-                 index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block)};
-  };
-  for (const Finding& finding : recording.findings) {
-    Error error;
-    error.kind = finding.kind;
-    error.space = finding.space;
-    error.buffer = finding.buffer;
-    error.offset = finding.offset;
-    error.bytes = finding.bytes;
-    error.size = finding.size;
-    error.count = finding.count;
-    error.has_party = true;
-    error.party = party(finding.party);
-    error.has_other = finding.other.launch != 0;
-    if (error.has_other) error.other = party(finding.other);
-    error.message = sentence_of(error);
-    kernel.errors.push_back(std::move(error));
-  }
-  return kernel;
-}
-
-std::vector<Kernel> Recorder::take() {
-  std::vector<Kernel> kernels;
-  for (Recording& recording : recordings_)
-    kernels.push_back(finish(recording));
-  recordings_.clear();
-  return kernels;
 }
 
 }  // namespace emulator::xray

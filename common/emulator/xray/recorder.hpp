@@ -19,12 +19,24 @@
 
 namespace emulator::xray {
 
+// The distinct words that some lanes want from each bank.
+struct BankWords {
+  std::array<std::vector<std::uint64_t>, kBanks> words;
+
+  void add(std::uint64_t address, unsigned bytes);
+  bool empty() const { return wavefronts() == 0; }
+  // One wavefront serves one word of each bank.
+  std::uint64_t wavefronts() const;
+};
+
 class Recorder : public detail::Observer {
  public:
   static Recorder& instance();
 
   // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return address.
-  void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation);
+  // `pending`: the shared end of an asynchronous copy, which is checked and not counted.
+  void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation,
+                bool pending = false);
   void passed(std::uintptr_t pc);  // a basic block
   void entered(std::uintptr_t call);
   void left();
@@ -45,6 +57,9 @@ class Recorder : public detail::Observer {
   void shared_declared(const void* begin, std::size_t bytes) override;
   void thread_runs(unsigned linear, AddressRange stack) override;
   void in_kernel(bool yes) override { in_kernel_ = yes; }
+  void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
+                   std::size_t read) override;
+  void copy_arrives(const void* to, std::size_t bytes) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
 
@@ -55,6 +70,7 @@ class Recorder : public detail::Observer {
     bool is_access = false;
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
+    bool asynchronous = false;
   };
   struct Event {
     std::uint32_t place;
@@ -71,10 +87,14 @@ class Recorder : public detail::Observer {
 
   // Bytes that a kernel may touch under one name.
   struct Region {
+    std::uint64_t age;  // regions are shown in order of naming
     std::uintptr_t begin, end;
     std::string name;
     std::size_t element_bytes;
     Shadow shadow;
+  };
+  struct ByAge {
+    bool operator()(const Region* a, const Region* b) const { return a->age < b->age; }
   };
   struct Allocation {
     std::uintptr_t end;
@@ -84,7 +104,7 @@ class Recorder : public detail::Observer {
 
   struct Touches {
     std::vector<std::uint32_t> threads, requests, last_request;  // by element
-    std::uint64_t request_count = 0, sectors = 0, bytes_asked = 0;
+    std::uint64_t accesses = 0, request_count = 0, sectors = 0, bytes_asked = 0;
   };
   struct PlaceCounts {
     Space space = Space::kGlobal;
@@ -96,6 +116,14 @@ class Recorder : public detail::Observer {
     const Region* region;  // null: shared memory
     std::array<std::int64_t, kWarpSize> offset;
     std::uint64_t sectors, wavefronts;
+  };
+  // What an access hits, as a report says it.
+  struct Target {
+    Space space;
+    const std::string& buffer;
+    std::int64_t offset;
+    unsigned bytes;
+    std::uint64_t size;  // of the buffer
   };
   struct Finding {
     std::string kind;
@@ -109,13 +137,14 @@ class Recorder : public detail::Observer {
   };
   struct Recording {
     Kernel kernel;
-    std::map<const Region*, std::array<Touches, 3>> touches;
+    std::map<const Region*, std::array<Touches, 3>, ByAge> touches;
     std::map<std::uint32_t, PlaceCounts> places;
     std::vector<Sample> samples;
     std::vector<Finding> findings;
   };
   struct SharedSite {
     std::uintptr_t begin, end;
+    std::uint64_t offset;  // as shown: without the emulator's gaps between arrays, each at bank 0
   };
 
   // The lanes of one request.
@@ -131,16 +160,20 @@ class Recorder : public detail::Observer {
   Region* region_at(std::uintptr_t address, unsigned bytes);
   bool is_private(std::uintptr_t address) const;
   [[noreturn]] void stray(const Stamp& now, std::uintptr_t address, unsigned bytes);
-  void note(const char* kind, Space space, const std::string& buffer, std::int64_t offset,
-            unsigned bytes, std::uint64_t size, const Stamp& party, const Stamp& other = {});
-  void check(Shadow& shadow, std::uint64_t offset, unsigned bytes, Operation operation,
-             const Stamp& now, Space space, const std::string& buffer, std::uint64_t size);
+  void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {});
+  std::int64_t shared_offset(std::uintptr_t address) const;
+  void check(Shadow& shadow, std::uint64_t offset, Operation operation, const Target& target,
+             const Stamp& now);
 
   void merge_warps();
   void merge_warp(unsigned warp);
   void count(const Request& request, bool of_first_warp);
   void count_global(const Request& request, PlaceCounts& counts, Sample& sample);
   void count_shared(const Request& request, PlaceCounts& counts, Sample& sample);
+  static BankWords words_of_lanes(const Request& request, unsigned begin, unsigned end,
+                                  unsigned bytes, std::uintptr_t base);
+  static bool lanes_pair_up(const Request& request, unsigned begin, unsigned count);
+  std::uint64_t sectors_of(const Request& request) const;
   void touch(const Request& request, Operation operation, unsigned bytes);
 
   Kernel finish(Recording& recording) const;
@@ -152,6 +185,8 @@ class Recorder : public detail::Observer {
   struct PlaceKey {
     std::uint32_t path;
     std::uintptr_t pc;
+    Operation operation = Operation::kLoad;  // a copy's two ends share an address
+    unsigned bytes = 0;                      // of an asynchronous copy they vary
     bool operator==(const PlaceKey&) const = default;
   };
   struct PlaceHash {
@@ -165,6 +200,7 @@ class Recorder : public detail::Observer {
 
   std::map<std::uintptr_t, Allocation> allocations_;
   Region* last_region_ = nullptr;
+  std::uint64_t regions_ = 0;
 
   std::vector<Recording> recordings_;
   std::uint64_t access_limit_ = kDefaultAccessLimit;

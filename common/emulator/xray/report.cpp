@@ -11,8 +11,8 @@ extern const char* const page_template;  // page.html
 
 namespace {
 
-constexpr int kLabelWidth = 42;
-constexpr int kColumnWidth = 16;
+constexpr int kLabelWidth = 46;
+constexpr int kColumnWidth = 20;
 
 constexpr Operation kOperations[] = {Operation::kLoad, Operation::kStore, Operation::kAtomic};
 
@@ -77,7 +77,8 @@ nlohmann::json json_of(const Spread& spread) {
 }
 
 nlohmann::json json_of(const Traffic& traffic) {
-  return {{"requests", traffic.requests},
+  return {{"accesses", traffic.accesses},
+          {"requests", traffic.requests},
           {"sectors", traffic.sectors},
           {"bytes_asked", traffic.bytes_asked},
           {"threads_per_element", json_of(traffic.threads_per_element)},

@@ -15,6 +15,7 @@ bool same_warp(const Stamp& a, const Stamp& b) {
 
 bool ordered(const Stamp& earlier, const Stamp& now, Clocks seen) {
   if (earlier.launch != now.launch) return true;
+  if (earlier.pending) return false;
   if (earlier.block != now.block) return false;
   if (earlier.epoch != now.epoch || earlier.thread == now.thread) return true;
   return same_warp(earlier, now) && seen[earlier.thread % kLanes] >= earlier.clock;
@@ -60,6 +61,16 @@ std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const S
     written_[g] = true;
   }
   return race;
+}
+
+void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now) {
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    Stamp& write = cell(g).write;
+    if (!write.pending || write.thread != now.thread) continue;  // overwritten: a race, reported
+    write.pending = false;
+    write.epoch = now.epoch;
+    write.clock = now.clock;
+  }
 }
 
 bool Shadow::was_written(std::uint64_t offset, unsigned bytes) const {

@@ -19,6 +19,7 @@ struct Stamp {
   std::uint32_t place = 0;  // for reports: the recorder's number of the instruction
   std::uint16_t thread = 0;
   bool atomic = false;
+  bool pending = false;  // an asynchronous copy's store that has not arrived
 };
 
 // Which clock of each lane of its warp a thread has seen.
@@ -33,6 +34,9 @@ class Shadow {
   std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now, Clocks seen);
   // Notes a store or an atomic. Returns the unordered access it races with, if any.
   std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now, Clocks seen);
+
+  // A pending store of this thread has arrived: it is ordered as if made now.
+  void arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now);
 
   bool was_written(std::uint64_t offset, unsigned bytes) const;
   void mark(std::uint64_t offset, std::uint64_t bytes, bool written);

@@ -38,6 +38,7 @@ enum Counter : unsigned {
   kSharedBytes,
   kBarriers,
   kShuffles,
+  kAsyncCopies,
   kCounters
 };
 
@@ -63,14 +64,16 @@ struct Source {
   std::string text() const { return file + ":" + std::to_string(line); }
 };
 
-// How often each element was touched: by how many threads, and in how many warp requests.
+// Over the elements of a buffer.
 struct Spread {
   std::uint64_t least = 0, most = 0;
   double mean = 0;
 };
 struct Traffic {
-  std::uint64_t requests = 0, sectors = 0, bytes_asked = 0;
-  Spread threads_per_element, requests_per_element;
+  std::uint64_t accesses = 0;  // of single threads
+  std::uint64_t requests = 0;  // of warps
+  std::uint64_t sectors = 0, bytes_asked = 0;
+  Spread threads_per_element, requests_per_element;  // how many of each touched it
 };
 
 struct Buffer {
@@ -108,6 +111,7 @@ struct Party {
   Operation operation;
   Source where;
   uint3 block, thread;
+  bool asynchronous = false;  // the shared end of an asynchronous copy
 };
 
 struct Error {

@@ -113,6 +113,9 @@ cudaError_t cudaPeekAtLastError();
 // Fresh memory is 0xFF bytes (NaN). Guard zones before and after are checked after each launch and when freed.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
+// In the order of a stream; here all work is done when a call returns.
+cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
 cudaError_t cudaFreeHost(void* pointer);
 // The device's ends are checked against its allocations.
@@ -158,6 +161,10 @@ cudaError_t copy_symbol(void* symbol, std::size_t symbol_bytes, void* host, std:
 
 }  // namespace emulator::detail
 
+template <typename T>
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream) {
+  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
+}
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);

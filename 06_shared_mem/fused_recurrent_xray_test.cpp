@@ -1,0 +1,40 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xrays_of;
+
+// For both K tiles a lane loads q, k, log_w and v once per step, and u once in the five steps of the budget's shape; it stores its
+// part of o. The second pass loads both parts and stores o.
+const bool registered = ladder::testing::register_budget(
+    "wkv_fused_recurrent", "wkv", {.loads = 2 * (4 + 1.0 / 5) + 2, .stores = 2 + 1, .atomics = 0});
+
+TEST(WkvFusedRecurrent, FetchesAnElementOncePerTile) {
+  const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 70};
+  const std::vector<Kernel> kernels = xrays_of("wkv_fused_recurrent", {.shape = s});
+  ASSERT_EQ(kernels.size(), 2u);
+  const std::uint64_t column_tiles = (70 + 31) / 32, row_tiles = (100 + 31) / 32;
+  for (const char* name : {"q", "k", "log_w"}) {
+    const Traffic& loads = kernels[0].buffer(name).loads();
+    EXPECT_EQ(loads.threads_per_element.least, column_tiles) << name;
+    EXPECT_EQ(loads.threads_per_element.most, column_tiles) << name;
+  }
+  EXPECT_EQ(kernels[0].buffer("v").loads().threads_per_element.most, row_tiles);
+  EXPECT_EQ(kernels[1].buffer("o").stores().threads_per_element.most, 1u);
+}
+
+TEST(WkvFusedRecurrent, ConflictsInNoBankAndNeedsNoBarrierOfTheBlock) {
+  const ladder::bench::Shape s{.B = 1, .T = 6, .H = 2, .K = 64, .V = 64};
+  const std::vector<Kernel> kernels = xrays_of("wkv_fused_recurrent", {.shape = s});
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_GT(kernels[0][kSharedLoadRequests], 0u);
+  EXPECT_EQ(kernels[0][kSharedLoadBankConflicts] + kernels[0][kSharedStoreBankConflicts], 0u);
+  EXPECT_EQ(kernels[0][kBarriers], 0u);
+  const std::uint64_t warps = s.B * s.H * (s.K / kWarpSize) * (s.V / kWarpSize);
+  EXPECT_EQ(kernels[0][kShuffles], 5 * s.T * warps);
+}
+
+}  // namespace

@@ -1,0 +1,128 @@
+// 06 shared_mem: WKV on a GPU, one block per (batch, head), one thread per value column.
+// Change: q, k, w and u of a step are brought to shared memory once, by all threads of the block together.
+// Why:    every column of a head needs the same rows of q, k, w, u, and its own exp(log_w) of them: once per head is enough.
+// Needs:  K and V up to 256, not necessarily equal; initial and final state, reverse; fp32 or bf16 storage; any CUDA GPU.
+// Costs:  two barriers per step, and every step still waits for its own loads. K above 128 spills the state's registers.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/core/wkv.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/storage.hpp"
+
+namespace chapter06 {
+
+using ladder::BasicWkvArgs;
+using ladder::bfloat16;
+using ladder::cuda::load;
+using ladder::cuda::store;
+
+constexpr int kWarpSize = 32;
+
+// The largest K and V: a thread's column of the state, and the block of V threads.
+constexpr int kMostChannels = 256;
+
+// Elements per thread and access, 16 bytes of float.
+constexpr int kVec = 4;
+
+__device__ void read(float* to, const float* from_smem) {
+  *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from_smem);
+}
+
+template <int kRows, typename Element, typename LogW>
+__global__ void __launch_bounds__(kMostChannels)
+    wkv_shared_mem(const BasicWkvArgs<Element, LogW> args) {
+  // All threads read the same 16 bytes at a time: one broadcast, no bank conflict.
+  __shared__ alignas(sizeof(float4)) float q_smem[kRows], k_smem[kRows], w_smem[kRows],
+      u_smem[kRows];
+
+  const int K = static_cast<int>(args.K), V = static_cast<int>(args.V);
+  const int tid = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const std::int64_t h = blockIdx.x % args.H;
+  const std::int64_t b = blockIdx.x / args.H;
+  const bool has_column = tid < V;  // threads of a ragged last warp only help to load
+
+  float state[kRows] = {};  // column tid of S; rows beyond K stay zero
+  const std::int64_t first_state = (b * args.H + h) * K * V + tid;
+  for (int ik = 0; ik < kRows; ++ik) {
+    if (args.initial_state != nullptr && has_column && ik < K)
+      state[ik] = args.initial_state[first_state + static_cast<std::int64_t>(ik) * V];
+  }
+  for (int ik = tid; ik < kRows; ik += threads)
+    u_smem[ik] = ik < K && args.T > 0 ? load(args.u + h * K + ik) : 0.0f;
+
+  for (std::int64_t step = 0; step < args.T; ++step) {
+    const std::int64_t t = args.reverse ? args.T - 1 - step : step;
+    const std::int64_t token = (b * args.T + t) * args.H + h;
+    const Element* q = args.q + token * K;
+    const Element* k = args.k + token * K;
+    const LogW* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;
+    const float v = has_column ? load(args.v + token * V + tid) : 0.0f;
+
+    __syncthreads();  // the step before has been read by all
+    for (int ik = tid; ik < kRows; ik += threads) {
+      q_smem[ik] = ik < K ? load(q + ik) : 0.0f;
+      k_smem[ik] = ik < K ? load(k + ik) : 0.0f;
+      w_smem[ik] = ik < K ? expf(load(log_w + ik)) : 0.0f;
+    }
+    __syncthreads();  // this one has been written by all
+
+    float sum[kVec] = {};
+#pragma unroll
+    for (int ik = 0; ik < kRows; ik += kVec) {
+      alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec], u4[kVec];
+      read(q4, q_smem + ik), read(k4, k_smem + ik), read(w4, w_smem + ik), read(u4, u_smem + ik);
+      for (int i = 0; i < kVec; ++i) {
+        const float kv = k4[i] * v;
+        sum[i] += q4[i] * (state[ik + i] + u4[i] * kv);
+        state[ik + i] = w4[i] * state[ik + i] + kv;
+      }
+    }
+    if (has_column) {
+      store(args.o + token * V + tid, args.scale * (sum[0] + sum[1] + sum[2] + sum[3]));
+    }
+  }
+
+  for (int ik = 0; ik < kRows; ++ik) {
+    if (args.final_state != nullptr && has_column && ik < K)
+      args.final_state[first_state + static_cast<std::int64_t>(ik) * V] = state[ik];
+  }
+}
+
+template <int kRows, typename Element, typename LogW>
+void launch(const BasicWkvArgs<Element, LogW>& args) {
+  const unsigned blocks = static_cast<unsigned>(args.B * args.H);
+  const unsigned threads = static_cast<unsigned>((args.V + kWarpSize - 1) / kWarpSize * kWarpSize);
+  wkv_shared_mem<kRows><<<blocks, threads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+template <typename Element, typename LogW>
+void wkv(const BasicWkvArgs<Element, LogW>& args) {
+  ladder::validate(args);
+  ladder::require(args.K <= kMostChannels && args.V <= kMostChannels,
+                  "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
+                      "; chapter 06 allows 1 to 256");
+  ladder::require(args.B <= INT32_MAX / args.H,
+                  "B * H is too large; allowed: up to 2^31 - 1 blocks");
+  if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
+  if (args.K <= 32) return launch<32>(args);
+  if (args.K <= 64) return launch<64>(args);
+  if (args.K <= 128) return launch<128>(args);
+  return launch<256>(args);
+}
+
+const ladder::Registration registration{{.name = "wkv_shared_mem",
+                                         .chapter = "06_shared_mem",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .rung = true,
+                                         .wkv = wkv<float, float>,
+                                         .wkv_bf16 = wkv<bfloat16, bfloat16>,
+                                         .wkv_bf16_fp32_decay = wkv<bfloat16, float>}};
+
+}  // namespace chapter06

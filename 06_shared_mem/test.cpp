@@ -1,0 +1,4 @@
+#include "common/testing/suite.hpp"
+
+const bool shared_mem_registered =
+    ladder::testing::register_wkv_suite("wkv_shared_mem", {.bf16 = true});

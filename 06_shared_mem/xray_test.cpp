@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// Of 64 threads each loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape.
+const bool registered = ladder::testing::register_budget(
+    "wkv_shared_mem", "wkv", {.loads = 4 + 1.0 / 5, .stores = 1, .atomics = 0});
+
+TEST(WkvSharedMem, FetchesAnElementOncePerHead) {
+  for (const auto& [K, V] : {std::pair{64, 64}, {100, 37}, {20, 100}}) {
+    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = V};
+    const Kernel kernel = xray_of("wkv_shared_mem", {.shape = s});
+    for (const char* name : {"q", "k", "log_w", "v"}) {
+      const Traffic& loads = kernel.buffer(name).loads();
+      EXPECT_EQ(loads.threads_per_element.least, 1u) << name;
+      EXPECT_EQ(loads.threads_per_element.most, 1u) << name;
+    }
+    EXPECT_EQ(kernel.buffer("u").loads().threads_per_element.most, static_cast<std::uint64_t>(s.B));
+    EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.most, 1u);
+  }
+}
+
+TEST(WkvSharedMem, TakesTwoBarriersPerStepAndConflictsInNoBank) {
+  const ladder::bench::Shape s{.B = 2, .T = 7, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of("wkv_shared_mem", {.shape = s});
+  EXPECT_EQ(kernel[kBarriers], static_cast<std::uint64_t>(2 * s.T * s.B * s.H));
+  EXPECT_GT(kernel[kSharedLoadRequests], 0u);
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
+}
+
+}  // namespace

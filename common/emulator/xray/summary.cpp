@@ -1,0 +1,213 @@
+// From what was recorded to what a report says: source lines, sentences, and counts by buffer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "recorder.hpp"
+#include "symbols.hpp"
+
+namespace emulator::xray {
+namespace {
+
+uint3 index_in(std::uint64_t linear, const dim3& extent) {
+  return {static_cast<unsigned>(linear % extent.x),
+          static_cast<unsigned>(linear / extent.x % extent.y),
+          static_cast<unsigned>(linear / extent.x / extent.y)};
+}
+
+Spread spread_of(const std::vector<std::uint32_t>& counts) {
+  if (counts.empty()) return {};
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+  return {*least, *most, sum / static_cast<double>(counts.size())};
+}
+
+std::string words_of(const Party& party) {
+  return fmt::format("{} at {} by thread ({}, {}, {}) of block ({}, {}, {})",
+                     party.asynchronous ? "asynchronous copy" : to_string(party.operation),
+                     party.where.text(), party.thread.x, party.thread.y, party.thread.z,
+                     party.block.x, party.block.y, party.block.z);
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
+}
+
+std::string sentence_of(const Error& error) {
+  const std::string memory = error.space == Space::kShared ? "shared memory"
+                             : error.buffer.empty()        ? "memory that is no array of the device"
+                                                           : error.buffer;
+  const std::string at =
+      fmt::format("{} of {} at byte {}", bytes_text(error.bytes), memory, error.offset);
+  const std::string start = fmt::format("{}: {}", error.kind, words_of(error.party));
+  if (error.kind == "race") {
+    return fmt::format("{}, and {} touch {} with nothing between them", start,
+                       words_of(error.other), at);
+  }
+  if (error.kind == "misaligned access")
+    return fmt::format("{}, {}; allowed: multiples of {}", start, at, error.bytes);
+  if (error.kind == "uninitialised read") return start + ", " + at + ", which nothing has written";
+  if (error.kind == "use after free") return start + ", " + at + ", which the host has freed";
+  if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
+  const auto size = static_cast<std::int64_t>(error.size);
+  const std::string miss = error.offset < 0
+                               ? bytes_text(-error.offset) + " before its start"
+                               : bytes_text(error.offset + error.bytes - size) + " past its end";
+  return fmt::format("{}, {}, {} (it has {})", start, at, miss, bytes_text(size));
+}
+
+bool is_emulator(const Source& source) {
+  return source.file.find("common/emulator/include/") != std::string::npos;
+}
+
+// From the repository's root. The compiler names some lines by the rewritten copy, .../emulated/03_x/kernel.cu.cpp.
+Source relative(Source source) {
+  const std::string root = EMULATOR_XRAY_ROOT "/", copies = "/emulated/", ending = ".cu.cpp";
+  const std::size_t copy = source.file.find(copies);
+  if (copy != std::string::npos && source.file.size() > ending.size() &&
+      source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0) {
+    source.file = source.file.substr(copy + copies.size());
+    source.file.resize(source.file.size() - std::string_view(".cpp").size());
+  } else if (source.file.rfind(root, 0) == 0) {
+    source.file.erase(0, root.size());
+  }
+  return source;
+}
+
+// Without the blanks around it; empty where the file is not there.
+std::string line_of(const Source& source) {
+  std::ifstream file(std::filesystem::path(EMULATOR_XRAY_ROOT) / source.file);
+  std::string line;
+  for (int number = 0; number < source.line; ++number) {
+    if (!std::getline(file, line)) return {};
+  }
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string::npos) return {};
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+}  // namespace
+
+// The innermost line that is not the emulator's own: of what was inlined at the instruction, or of a caller.
+Source Recorder::source_of(std::uint32_t place,
+                           const std::map<std::uintptr_t, std::vector<Source>>& lines) const {
+  const auto& calls = places_[place].calls_and_pc;
+  for (auto pc = calls.rbegin(); pc != calls.rend(); ++pc) {
+    const auto found = lines.find(*pc);
+    if (found == lines.end()) continue;
+    for (const Source& source : found->second) {
+      if (!is_emulator(source)) return relative(source);
+    }
+  }
+  return {"(unknown)", 0};
+}
+
+Kernel Recorder::finish(Recording& recording) const {
+  Kernel kernel = std::move(recording.kernel);
+  std::set<std::uintptr_t> addresses;
+  const auto want = [&](std::uint32_t place) {
+    addresses.insert(places_[place].calls_and_pc.begin(), places_[place].calls_and_pc.end());
+  };
+  for (const auto& [place, counts] : recording.places)
+    want(place);
+  for (const Finding& finding : recording.findings) {
+    want(finding.party.place);
+    if (finding.other.launch != 0) want(finding.other.place);
+  }
+  const auto lines = source_lines({addresses.begin(), addresses.end()});
+
+  for (const auto& [region, by_operation] : recording.touches) {
+    Buffer buffer;
+    buffer.name = region->name;
+    buffer.element_bytes = region->element_bytes;
+    buffer.elements = (region->end - region->begin) / region->element_bytes;
+    for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
+      const Touches& touches = by_operation[operation];
+      buffer.traffic[operation] = {
+          touches.accesses,    touches.request_count,      touches.sectors,
+          touches.bytes_asked, spread_of(touches.threads), spread_of(touches.requests)};
+    }
+    kernel.buffers.push_back(std::move(buffer));
+  }
+
+  std::map<std::uint32_t, std::size_t> access_of;
+  for (const auto& [place, counts] : recording.places) {
+    const Source where = source_of(place, lines);
+    const Place& instruction = places_[place];
+    auto found =
+        std::find_if(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& each) {
+          return each.where.file == where.file && each.where.line == where.line &&
+                 each.operation == instruction.operation && each.space == counts.space &&
+                 each.bytes == instruction.bytes;
+        });
+    if (found == kernel.accesses.end()) {
+      Access access;
+      access.where = where;
+      access.code = line_of(where);
+      access.operation = instruction.operation;
+      access.space = counts.space;
+      access.bytes = instruction.bytes;
+      kernel.accesses.push_back(access);
+      found = std::prev(kernel.accesses.end());
+    }
+    for (const Region* region : counts.regions) {
+      if (std::find(found->buffers.begin(), found->buffers.end(), region->name) ==
+          found->buffers.end()) {
+        found->buffers.push_back(region->name);
+      }
+    }
+    found->requests += counts.requests;
+    found->sectors += counts.sectors;
+    found->wavefronts += counts.wavefronts;
+    found->bank_conflicts += counts.bank_conflicts;
+    access_of[place] = static_cast<std::size_t>(found - kernel.accesses.begin());
+  }
+
+  for (const Sample& sample : recording.samples) {
+    kernel.steps.push_back({access_of.at(sample.place),
+                            sample.region == nullptr ? "" : sample.region->name, sample.offset,
+                            sample.sectors, sample.wavefronts});
+  }
+
+  const auto party = [&](const Stamp& stamp) {
+    return Party{places_[stamp.place].operation, source_of(stamp.place, lines),
+                 index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block),
+                 places_[stamp.place].asynchronous};
+  };
+  for (const Finding& finding : recording.findings) {
+    Error error;
+    error.kind = finding.kind;
+    error.space = finding.space;
+    error.buffer = finding.buffer;
+    error.offset = finding.offset;
+    error.bytes = finding.bytes;
+    error.size = finding.size;
+    error.count = finding.count;
+    error.has_party = true;
+    error.party = party(finding.party);
+    error.has_other = finding.other.launch != 0;
+    if (error.has_other) error.other = party(finding.other);
+    error.message = sentence_of(error);
+    kernel.errors.push_back(std::move(error));
+  }
+  return kernel;
+}
+
+std::vector<Kernel> Recorder::take() {
+  std::vector<Kernel> kernels;
+  for (Recording& recording : recordings_)
+    kernels.push_back(finish(recording));
+  recordings_.clear();
+  return kernels;
+}
+
+}  // namespace emulator::xray
