@@ -1,0 +1,130 @@
+// What the causal-product kernels of this chapter share: how they walk time, and how lanes add up what they hold.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/linear_attention.hpp"
+
+namespace chapter06 {
+
+// Kernels that hold the K x V state in registers; both do all of linear attention.
+void packed_linear_attention(const ladder::LinearAttentionArgs& args);
+void prefix_linear_attention(const ladder::LinearAttentionArgs& args);
+
+// Value columns of a block of prefix_causal_product.
+constexpr int kPrefixColumns = 8;
+
+// Key rows that the registers of a block hold.
+constexpr int kMaxRows = 256;
+
+// Sequence `b`, as the kernels walk it: step t takes in key t if there is one, then answers query t - first_query if there
+// is one. In the causal form both start at 0; in the full form the queries come after all keys.
+struct Steps {
+  std::int64_t keys;
+  std::int64_t first_query;
+  std::int64_t end;
+};
+
+inline __device__ Steps steps_of(const ladder::LinearAttentionArgs& args, std::int64_t b) {
+  std::int64_t keys = args.T_k;
+  if (args.key_lengths != nullptr && args.key_lengths[b] < keys) keys = args.key_lengths[b];
+  if (!args.causal) return {keys, keys, keys + args.T_q};
+  return {keys < args.T_q ? keys : args.T_q, 0, args.T_q};
+}
+
+// Which of the steps from, from + 1, ... of a tile there are, out of `count` in all. Counted in the tile, so that the loops
+// over it compute with 32 bits.
+struct Range {
+  int first;
+  unsigned size;
+  __device__ bool has(int step) const { return static_cast<unsigned>(step - first) < size; }
+};
+
+template <int kSteps>
+__device__ Range range_of(std::int64_t from, std::int64_t count) {
+  const int first = from >= 0 ? 0 : from > -kSteps ? static_cast<int>(-from) : kSteps;
+  const std::int64_t rest = count - from;
+  const int last = rest >= kSteps ? kSteps : rest > first ? static_cast<int>(rest) : first;
+  return {first, static_cast<unsigned>(last - first)};
+}
+
+// phi where it is not the identity. The exponential stands outside of the choice: as a branch, element after element would
+// wait for its own.
+inline __device__ float elu_plus_one(float x) {
+  const float exponential = expf(x);
+  return x > 0.0f ? x + 1.0f : exponential;
+}
+
+// Sums each of kValues values over kLanes neighbouring lanes. A lane hands half of what it has to its partner and keeps
+// the other half, so that kValues - 1 shuffles do the work of kValues * log2(kLanes). In the end lane l has the sums
+// from index l * kValues / kLanes on in x[0], x[1], ...
+template <int kLanes, int kValues, int kSize>
+__device__ void scatter_sum(float (&x)[kSize], int lane) {
+  if constexpr (kLanes > 1) {
+    constexpr int kPartner = kLanes / 2;
+    constexpr int kHalf = kValues / 2;
+    const bool upper = (lane & kPartner) != 0;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      const float keep = upper ? x[i + kHalf] : x[i];
+      const float give = upper ? x[i] : x[i + kHalf];
+      x[i] = keep + __shfl_xor_sync(0xffffffff, give, kPartner);
+    }
+    if constexpr (kValues == 1) x[0] += __shfl_xor_sync(0xffffffff, x[0], kPartner);
+    scatter_sum<kPartner, (kValues > 1 ? kHalf : 1)>(x, lane);
+  }
+}
+
+// kCount floats, in 16-byte words where there are that many.
+template <int kCount>
+__device__ void load(float* to, const float* from) {
+  if constexpr (kCount == 1) {
+    *to = *from;
+  } else if constexpr (kCount == 2) {
+    const float2 x = *reinterpret_cast<const float2*>(from);
+    to[0] = x.x, to[1] = x.y;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+      const float4 x = *reinterpret_cast<const float4*>(from + i);
+      to[i] = x.x, to[i + 1] = x.y, to[i + 2] = x.z, to[i + 3] = x.w;
+    }
+  }
+}
+
+template <int kCount>
+__device__ void store(float* to, const float* from) {
+  if constexpr (kCount == 1) {
+    *to = *from;
+  } else if constexpr (kCount == 2) {
+    *reinterpret_cast<float2*>(to) = make_float2(from[0], from[1]);
+  } else {
+    *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+  }
+}
+
+// What both kernels ask for beyond ladder::validate: rows of whole 16-byte words.
+inline void require_shape(const ladder::LinearAttentionArgs& args) {
+  ladder::validate(args);
+  ladder::require(args.K % 4 == 0 && args.K <= kMaxRows,
+                  "K is " + std::to_string(args.K) + "; chapter 06 allows multiples of 4 up to " +
+                      std::to_string(kMaxRows));
+  ladder::require(args.V % 4 == 0,
+                  "V is " + std::to_string(args.V) + "; chapter 06 allows multiples of 4");
+  ladder::require(args.B <= 65535 && args.H <= 65535,
+                  "B or H is too large; chapter 06 allows up to 65535");
+  ladder::require(args.H * args.K <= INT32_MAX && args.H * args.V <= INT32_MAX,
+                  "H * K or H * V is too large; chapter 06 allows up to 2^31 - 1");
+  if (args.B == 0 || args.T_q == 0) return;
+  ladder::require_pointer("q", args.q, sizeof(float4));
+  ladder::require_pointer("o", args.o, sizeof(float4));
+  if (args.T_k == 0) return;
+  ladder::require_pointer("k", args.k, sizeof(float4));
+  ladder::require_pointer("v", args.v, sizeof(float4));
+}
+
+}  // namespace chapter06

@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include "common/core/device_problem.hpp"
+#include "common/core/registry.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+const bool registered =
+    ladder::testing::register_linear_attention_suite("packed_causal_product", {});
+
+// The suite's cases have few heads and get narrow blocks; these have heads enough for wide ones on a GPU of up to 132
+// multiprocessors.
+class WideBlocks : public ::testing::TestWithParam<ladder::LinearAttentionCase> {};
+
+TEST_P(WideBlocks, MatchReference) {
+  const ladder::Implementation implementation =
+      ladder::find_implementation("packed_causal_product");
+  if (ladder::testing::device_is_missing(implementation)) return;
+  const ladder::LinearAttentionProblem problem = ladder::make_problem(GetParam());
+  EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    packed_causal_product, WideBlocks,
+    ::testing::Values(
+        ladder::LinearAttentionCase{.B = 7, .T_q = 33, .T_k = 40, .H = 38, .K = 32, .V = 36},
+        ladder::LinearAttentionCase{
+            .B = 7, .T_q = 37, .T_k = 20, .H = 19, .K = 44, .V = 68, .key_lengths = true},
+        ladder::LinearAttentionCase{.B = 7,
+                                    .T_q = 65,
+                                    .T_k = 65,
+                                    .H = 19,
+                                    .K = 64,
+                                    .V = 64,
+                                    .feature_map = ladder::FeatureMap::kIdentity,
+                                    .normalize = false},
+        ladder::LinearAttentionCase{
+            .B = 2, .T_q = 17, .T_k = 33, .H = 67, .K = 60, .V = 100, .causal = false},
+        ladder::LinearAttentionCase{.B = 3, .T_q = 33, .T_k = 33, .H = 12, .K = 100, .V = 128},
+        ladder::LinearAttentionCase{.B = 2, .T_q = 33, .T_k = 33, .H = 9, .K = 256, .V = 256}));
+
+}  // namespace
