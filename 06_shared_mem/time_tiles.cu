@@ -2,24 +2,26 @@
 // Change: tiles of many steps are copied ahead of time; exp, the bonus and the products among four neighbouring steps are
 //         computed once per tile; the state then takes four steps at once.
 // Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
-// Needs:  K up to 256, any V; initial and final state, reverse; any CUDA GPU since Ampere (asynchronous copies).
+// Needs:  K up to 256, any V; initial and final state, reverse; fp32 or bf16; a GPU since Ampere (asynchronous copies).
 // Costs:  a tile of q, k, log_w, v twice in shared memory; five operations on a state element became nine for four steps.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/storage.hpp"
 
 namespace chapter06::time_tiles {
 
-using ladder::WkvArgs;
+using ladder::BasicWkvArgs;
+using ladder::bfloat16;
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -57,9 +59,10 @@ struct Tiling {
 };
 
 // A tile as it lies in global memory.
-template <typename Element, typename Tile>
+template <typename Element, typename LogW, typename Tile>
 struct alignas(16) Raw {
-  Element q[Tile::kTile][Tile::kK], k[Tile::kTile][Tile::kK], log_w[Tile::kTile][Tile::kK];
+  Element q[Tile::kTile][Tile::kK], k[Tile::kTile][Tile::kK];
+  LogW log_w[Tile::kTile][Tile::kK];
   Element v[Tile::kTile][Tile::kV];
 };
 
@@ -76,19 +79,9 @@ struct alignas(16) Ready {
              [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
 };
 
-// ---- Access: the one place that knows the type of an element ----
+// ---- Access: the one place that knows how an element is stored ----
 
-// Copies four elements that lie in a row, or writes zeros: the first `count` of them exist. What does not exist is not read.
-template <bool kAligned>
-__device__ void copy_async(float* to_smem, const float* from, int count) {
-  if constexpr (kAligned) {
-    __pipeline_memcpy_async(to_smem, from, sizeof(float4), count > 0 ? 0 : sizeof(float4));
-  } else {
-    for (int i = 0; i < kVec; ++i)
-      __pipeline_memcpy_async(to_smem + i, from + i, sizeof(float), i < count ? 0 : sizeof(float));
-  }
-}
-
+// kCount neighbours at once, 1, 2 or a multiple of 4.
 template <int kCount>
 __device__ void copy(float* to, const float* from) {
   if constexpr (kCount % 4 == 0) {
@@ -101,24 +94,65 @@ __device__ void copy(float* to, const float* from) {
   }
 }
 
+// bfloat16 travels in words of as many elements.
+template <int kCount>
+struct alignas(kCount * sizeof(bfloat16)) Bf16Word {
+  bfloat16 x[kCount];
+};
+
+template <int kCount>
+__device__ void copy(float* to, const bfloat16* from) {
+  const auto word = *reinterpret_cast<const Bf16Word<kCount>*>(from);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    to[i] = ladder::cuda::load(word.x + i);
+}
+
+template <int kCount>
+__device__ void copy(bfloat16* to, const float* from) {
+  Bf16Word<kCount> word;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    ladder::cuda::store(word.x + i, from[i]);
+  *reinterpret_cast<Bf16Word<kCount>*>(to) = word;
+}
+
+// Copies four elements that lie in a row, or writes zeros: the first `count` of them exist. What does not exist is not read.
+template <bool kAligned, typename Element>
+__device__ void copy_async(Element* to_smem, const Element* from, int count) {
+  constexpr std::size_t kBytes = kVec * sizeof(Element);
+  if constexpr (kAligned) {
+    __pipeline_memcpy_async(to_smem, from, kBytes, count > 0 ? 0 : kBytes);
+  } else {
+    for (int i = 0; i < kVec; ++i) {
+      if constexpr (sizeof(Element) == sizeof(float)) {
+        __pipeline_memcpy_async(to_smem + i, from + i, sizeof(float),
+                                i < count ? 0 : sizeof(float));
+      } else {
+        to_smem[i] = i < count ? from[i] : Element{};  // too small for an asynchronous copy
+      }
+    }
+  }
+}
+
 // A thread's columns of one row of an array in global memory; `count` of them exist.
-template <int kCount, bool kAligned>
-__device__ void store(float* to, const float* from_reg, int count) {
+template <int kCount, bool kAligned, typename Element>
+__device__ void store(Element* to, const float* from_reg, int count) {
   if constexpr (kAligned) {
     if (count > 0) copy<kCount>(to, from_reg);
   } else {
     for (int i = 0; i < kCount; ++i)
-      if (i < count) to[i] = from_reg[i];
+      if (i < count) ladder::cuda::store(to + i, from_reg[i]);
   }
 }
 
-template <int kCount, bool kAligned>
-__device__ void load(float* to_reg, const float* from, int count) {
+template <int kCount, bool kAligned, typename Element>
+__device__ void load(float* to_reg, const Element* from, int count) {
   if constexpr (kAligned) {
     if (count > 0) copy<kCount>(to_reg, from);
   } else {
     for (int i = 0; i < kCount; ++i)
-      if (i < count) to_reg[i] = from[i];
+      if (i < count) to_reg[i] = ladder::cuda::load(from + i);
   }
 }
 
@@ -157,11 +191,12 @@ struct SumShare {
 
 // The 1 says that one block on a multiprocessor is enough: left to itself, the compiler saves registers for more blocks, and has
 // fewer loads under way.
-template <typename Element, typename Tile, bool kAligned>
-__global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArgs args) {
+template <typename Tile, bool kAligned, typename Element, typename LogW>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    wkv_time_tiles(const BasicWkvArgs<Element, LogW> args) {
   extern __shared__ float4 smem[];
   auto* ready_smem = reinterpret_cast<Ready<Tile>*>(smem);  // two of them
-  auto& raw_smem = *reinterpret_cast<Raw<Element, Tile>*>(ready_smem + 2);
+  auto& raw_smem = *reinterpret_cast<Raw<Element, LogW, Tile>*>(ready_smem + 2);
 
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int K = args.K, V = args.V, T = args.T;
@@ -170,11 +205,11 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
   const std::int64_t h = blockIdx.x % heads, b = blockIdx.x / heads;
   const int first_iv = blockIdx.y * Tile::kV;
   const std::int64_t step_K = args.H * K, step_V = args.H * V;
-  const auto* q = static_cast<const Element*>(args.q) + b * T * step_K + h * K;
-  const auto* k = static_cast<const Element*>(args.k) + b * T * step_K + h * K;
-  const auto* v = static_cast<const Element*>(args.v) + b * T * step_V + h * V + first_iv;
-  const auto* log_w = static_cast<const Element*>(args.log_w) + b * args.log_w_stride_B + h * K;
-  auto* o = static_cast<Element*>(args.o) + b * T * step_V + h * V + first_iv;
+  const Element* q = args.q + b * T * step_K + h * K;
+  const Element* k = args.k + b * T * step_K + h * K;
+  const Element* v = args.v + b * T * step_V + h * V + first_iv;
+  const LogW* log_w = args.log_w + b * args.log_w_stride_B + h * K;
+  Element* o = args.o + b * T * step_V + h * V + first_iv;
   const std::int64_t first_t = args.reverse ? T - 1 : 0, direction = args.reverse ? -1 : 1;
 
   // A thread prepares what it copied itself, so that nobody waits for anybody's copies.
@@ -187,7 +222,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
   for (int x = 0; x < Tile::kUnitVecs; ++x) {
     for (int i = 0; i < kVec; ++i) {
       const int ik = (my_vec + x * Tile::kUnitLanes) * kVec + i;
-      u_reg[x][i] = ik < K && T > 0 ? args.u[h * K + ik] : 0.0f;
+      u_reg[x][i] = ik < K && T > 0 ? ladder::cuda::load(args.u + h * K + ik) : 0.0f;
     }
   }
 
@@ -202,7 +237,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) wkv_time_tiles(const WkvArg
         const int ik = (my_vec + x * Tile::kUnitLanes) * kVec;
         const Element* q_from = q + t * step_K + ik;
         const Element* k_from = k + t * step_K + ik;
-        const Element* log_w_from = log_w + t * args.log_w_stride_T + ik;
+        const LogW* log_w_from = log_w + t * args.log_w_stride_T + ik;
 #pragma unroll
         for (int a = 0; a < kUnit; ++a) {
           const int count = a < steps_left ? K - ik : 0;
@@ -386,8 +421,9 @@ constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
 // On a multiprocessor: as many as leave a thread the registers for all its loads at once.
 constexpr int kStepBlocks = 4;
 
-template <typename Element, bool kAligned>
-__global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(const WkvArgs args) {
+template <bool kAligned, typename Element, typename LogW>
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
+    wkv_single_step(const BasicWkvArgs<Element, LogW> args) {
   __shared__ float sum_smem[kStepThreads / kWarpSize][kStepColumns];
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int row_lane = tid / (kStepColumns / kVec), my_iv = tid % (kStepColumns / kVec) * kVec;
@@ -397,14 +433,13 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(con
   const int first_iv = blockIdx.y * kStepColumns, columns = V - first_iv - my_iv;
   const std::int64_t token = blockIdx.x;
   const std::int64_t first_state = token * K * V + first_iv + my_iv;
-  const auto* q = static_cast<const Element*>(args.q) + token * K;
-  const auto* k = static_cast<const Element*>(args.k) + token * K;
-  const auto* log_w = static_cast<const Element*>(args.log_w) + b * args.log_w_stride_B + h * K;
-  const auto* u = args.u + h * K;
+  const Element* q = args.q + token * K;
+  const Element* k = args.k + token * K;
+  const LogW* log_w = args.log_w + b * args.log_w_stride_B + h * K;
+  const Element* u = args.u + h * K;
 
   alignas(sizeof(float4)) float v_reg[kVec] = {}, sums[kVec] = {};
-  load<kVec, kAligned>(v_reg, static_cast<const Element*>(args.v) + token * V + first_iv + my_iv,
-                       columns);
+  load<kVec, kAligned>(v_reg, args.v + token * V + first_iv + my_iv, columns);
 
   for (int first_ik = 0; first_ik < K; first_ik += kStepRowLanes * kStepRows) {
     // Every load before the first use: what counts is how many are under way.
@@ -455,16 +490,16 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) wkv_single_step(con
     float sum = 0.0f;
     for (int other = 0; other < kStepThreads / kWarpSize; ++other)
       sum += sum_smem[other][tid];
-    static_cast<Element*>(args.o)[token * V + first_iv + tid] = args.scale * sum;
+    ladder::cuda::store(args.o + token * V + first_iv + tid, args.scale * sum);
   }
 }
 
 // ---- Launches ----
 
-template <typename Tile, bool kAligned>
-void launch(const WkvArgs& args) {
-  const auto kernel = wkv_time_tiles<float, Tile, kAligned>;
-  constexpr int kSharedBytes = 2 * sizeof(Ready<Tile>) + sizeof(Raw<float, Tile>);
+template <typename Tile, bool kAligned, typename Element, typename LogW>
+void launch(const BasicWkvArgs<Element, LogW>& args) {
+  const auto kernel = wkv_time_tiles<Tile, kAligned, Element, LogW>;
+  constexpr int kSharedBytes = 2 * sizeof(Ready<Tile>) + sizeof(Raw<Element, LogW, Tile>);
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + Tile::kV - 1) / Tile::kV));
   CUDA_CHECK(
@@ -473,19 +508,19 @@ void launch(const WkvArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <bool kAligned>
-void launch_single_step(const WkvArgs& args) {
+template <bool kAligned, typename Element, typename LogW>
+void launch_single_step(const BasicWkvArgs<Element, LogW>& args) {
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + kStepColumns - 1) / kStepColumns));
-  wkv_single_step<float, kAligned><<<grid, kStepThreads>>>(args);
+  wkv_single_step<kAligned><<<grid, kStepThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
 // The tilings were chosen by measurement. Few: a head is cut into blocks of 16 columns, so that a few heads reach every
 // multiprocessor. Many: a block takes 64 columns. Crowd: a thread takes more elements, so that fewer lanes ask shared memory for
 // the same words; that needs several blocks on a multiprocessor to hide what a step waits for.
-template <bool kAligned>
-void choose(const WkvArgs& args) {
+template <bool kAligned, typename Element, typename LogW>
+void choose(const BasicWkvArgs<Element, LogW>& args) {
   if (args.T == 1) return launch_single_step<kAligned>(args);
   int device = 0, multiprocessors = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -511,19 +546,19 @@ void choose(const WkvArgs& args) {
   launch<Tiling<16, 4, 16, 8, 16, 8>, kAligned>(args);
 }
 
-bool is_aligned(const WkvArgs& args) {
-  std::uintptr_t bits = 0;
-  for (const void* pointer :
-       {static_cast<const void*>(args.q), static_cast<const void*>(args.k),
-        static_cast<const void*>(args.v), static_cast<const void*>(args.log_w),
-        static_cast<const void*>(args.u), static_cast<const void*>(args.o),
-        static_cast<const void*>(args.initial_state), static_cast<const void*>(args.final_state)}) {
-    bits |= reinterpret_cast<std::uintptr_t>(pointer);
-  }
-  return args.K % kVec == 0 && args.V % kVec == 0 && bits % sizeof(float4) == 0;
+// Whether all rows consist of whole words of four elements.
+template <typename Element, typename LogW>
+bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
+  const auto off = [](const auto* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % (kVec * sizeof(*pointer)) != 0;
+  };
+  return args.K % kVec == 0 && args.V % kVec == 0 && !off(args.q) && !off(args.k) && !off(args.v) &&
+         !off(args.log_w) && !off(args.u) && !off(args.o) && !off(args.initial_state) &&
+         !off(args.final_state);
 }
 
-void wkv(const WkvArgs& args) {
+template <typename Element, typename LogW>
+void wkv(const BasicWkvArgs<Element, LogW>& args) {
   ladder::validate(args);
   ladder::require(args.K <= 256,
                   "K is " + std::to_string(args.K) + "; chapter 06 allows up to 256");
@@ -537,6 +572,8 @@ void wkv(const WkvArgs& args) {
 const ladder::Registration registration{{.name = "wkv_time_tiles",
                                          .chapter = "06_shared_mem",
                                          .device = ladder::DeviceKind::kCuda,
-                                         .wkv = wkv}};
+                                         .wkv = wkv<float, float>,
+                                         .wkv_bf16 = wkv<bfloat16, bfloat16>,
+                                         .wkv_bf16_fp32_decay = wkv<bfloat16, float>}};
 
 }  // namespace chapter06::time_tiles

@@ -25,9 +25,7 @@ using ladder::testing::is_right;
 
 namespace {
 
-const bool registered = ladder::testing::register_wkv_suite(
-    "wkv_time_tiles",
-    {.square_heads_only = false, .states = true, .reverse = true, .repeatable = true});
+const bool registered = ladder::testing::register_wkv_suite("wkv_time_tiles", {.bf16 = true});
 
 // Every width of rows has its own tilings, and so have few, many and very many heads.
 TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
