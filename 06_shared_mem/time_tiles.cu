@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int K = args.K, V = args.V, T = args.T;
-  // 32 bits: a division of 64 would cost more than a hundred instructions before the first load.
+  // 32 bits: a division of 64 is a subroutine, before the first load.
   const unsigned heads = static_cast<unsigned>(args.H);
   const std::int64_t h = blockIdx.x % heads, b = blockIdx.x / heads;
   const int first_iv = blockIdx.y * Tile::kV;
