@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
       __syncthreads();
     }
 
-    // No bank conflicts: the kRowLanes lanes read neighbouring float4 of q and k, the others of the warp the same ones;
+    // Meant to have no bank conflicts: the kRowLanes lanes read neighbouring float4 of q and k, the others of the warp the same ones;
     // v is read in neighbouring words by neighbouring groups of lanes.
 #pragma unroll 1
     for (int group = 0; group < C::kSteps; group += C::kGroup) {

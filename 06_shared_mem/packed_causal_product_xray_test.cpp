@@ -19,14 +19,6 @@ TEST(PackedCausalProduct, FetchesAnElementOncePerBlock) {
   EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.most, 1u);
 }
 
-TEST(PackedCausalProduct, ConflictsInNoBank) {
-  const Kernel kernel =
-      xray_of("packed_causal_product", {.op = "causal_dot_product", .shape = kShape});
-  EXPECT_GT(kernel[kSharedLoadRequests], 0u);
-  EXPECT_EQ(kernel[kSharedLoadBankConflicts] + kernel[kSharedStoreBankConflicts], 0u);
-  EXPECT_EQ(kernel[kAtomics], 0u);
-}
-
 TEST(PrefixCausalProduct, ConflictsInNoBankAndStoresOnce) {
   const Kernel kernel =
       xray_of("prefix_causal_product", {.op = "causal_dot_product", .shape = kShape});
