@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
@@ -122,6 +123,10 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaFreeAsync(parts, nullptr));
 }
+
+template void wkv(const BasicWkvArgs<float>&);
+template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
+template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
 
 const ladder::Registration registration{{.name = "wkv_fused_recurrent",
                                          .chapter = "06_shared_mem",

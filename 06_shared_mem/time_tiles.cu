@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
@@ -560,7 +561,7 @@ bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
 template <typename Element, typename LogW>
 void wkv(const BasicWkvArgs<Element, LogW>& args) {
   ladder::validate(args);
-  ladder::require(args.K <= 256,
+  ladder::require(args.K <= kMostRows,
                   "K is " + std::to_string(args.K) + "; chapter 06 allows up to 256");
   ladder::require(args.B <= INT32_MAX / args.H && args.T <= INT32_MAX - 64 && args.V <= 65535 * 16,
                   "B * H, T or V is too large; allowed: B * H and T about 2^31, V up to 1048560");
@@ -568,6 +569,10 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   if (is_aligned(args)) return choose<true>(args);
   choose<false>(args);
 }
+
+template void wkv(const BasicWkvArgs<float>&);
+template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
+template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
 
 const ladder::Registration registration{{.name = "wkv_time_tiles",
                                          .chapter = "06_shared_mem",

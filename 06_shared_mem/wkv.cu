@@ -1,0 +1,29 @@
+// 06 shared_mem: WKV by the kernel that suits the shape.
+// Change: time tiles wherever they can, fused recurrent tiles beyond.
+// Why:    the fastest kernel holds a head's key rows in one warp's registers, and 256 rows is what these hold.
+// Needs:  any K and V; initial and final state, reverse; fp32 or bf16 storage; a GPU since Ampere.
+// Costs:  nothing: one comparison on the host.
+//         See README for what was measured.
+#include "06_shared_mem/recurrent_kernels.hpp"
+#include "common/core/registry.hpp"
+
+namespace chapter06 {
+
+// The rule, and what it rests on: README, "Numbers". Another kernel is chosen by its name (`./ladder run --implementation`).
+template <typename Element, typename LogW>
+void wkv_recurrent(const ladder::BasicWkvArgs<Element, LogW>& args) {
+  ladder::validate(args);
+  if (args.K <= time_tiles::kMostRows) return time_tiles::wkv(args);
+  fused_recurrent::wkv(args);
+}
+
+const ladder::Registration wkv_recurrent_registration{
+    {.name = "wkv_recurrent",
+     .chapter = "06_shared_mem",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .wkv = wkv_recurrent<float, float>,
+     .wkv_bf16 = wkv_recurrent<ladder::bfloat16, ladder::bfloat16>,
+     .wkv_bf16_fp32_decay = wkv_recurrent<ladder::bfloat16, float>}};
+
+}  // namespace chapter06

@@ -1,0 +1,28 @@
+#include <gtest/gtest.h>
+
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::Precision;
+using ladder::WkvCase;
+using ladder::WkvProblem;
+
+// 256 key rows go to one kernel, more to the other; each has a suite of its own.
+TEST(wkv_recurrent, MatchesReferenceOnBothSidesOfItsThreshold) {
+  const auto implementation = ladder::find_implementation("wkv_recurrent");
+  if (ladder::testing::device_is_missing(implementation)) return;
+  for (const std::int64_t K : {64, 256, 257, 300}) {
+    for (const auto precision : {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+      WkvCase c{.B = 1, .T = 6, .H = 2, .K = K, .V = 33};
+      c.initial_state = c.final_state = c.reverse = true;
+      c.precision = precision;
+      const WkvProblem problem = make_problem(c);
+      EXPECT_TRUE(ladder::testing::is_right(problem, run(implementation, problem))) << name_of(c);
+    }
+  }
+}
+
+}  // namespace
