@@ -400,6 +400,12 @@ TEST(Pairwise, CoversEveryPair) {
   EXPECT_EQ(all_rows({2, 3, 4}).size(), 24u);
 }
 
+TEST(Error, MatchesNoNan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(relative_error({1.0f, 2.0f}, {1.0, nan}, 2).whole,
+            std::numeric_limits<double>::infinity());
+}
+
 TEST(Error, AppliesAFloorToRows) {
   // The second row's truth is nearly zero: an error of 1e-6 there is small against the tensor, not against the row.
   const RelativeError error = relative_error({1, 1, 1e-6f, 0}, {1, 1, 0, 0}, 2);
