@@ -11,7 +11,7 @@ namespace {
 
 double safe_divide(double error, double size) {
   if (size > 0) return error / size;
-  return error > 0 ? std::numeric_limits<double>::infinity() : 0;
+  return error == 0 ? 0 : std::numeric_limits<double>::infinity();  // NaN is no match
 }
 
 }  // namespace

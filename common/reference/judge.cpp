@@ -160,6 +160,27 @@ WkvResult decay_before_read(WkvProblem problem) {
   return result;
 }
 
+// The answer of somebody who takes log_w for the factor itself. Such a factor is negative: the state's sign changes with every
+// step. Without these signs it is a WKV problem again, with the factor -log_w.
+WkvResult logarithm_as_factor(WkvProblem problem) {
+  const WkvCase& c = problem.wkv_case;
+  const std::int64_t step = c.H * c.V;
+  const auto sign = [&](std::size_t element) {
+    const std::int64_t t = static_cast<std::int64_t>(element) / step % c.T;
+    return (c.reverse ? c.T - 1 - t : t) % 2 == 0 ? 1.0f : -1.0f;
+  };
+  for (float& log_w : problem.log_w.data)
+    log_w = std::log(-log_w);
+  for (float& u : problem.u.data)
+    u = -u;
+  for (std::size_t i = 0; i < problem.v.data.size(); ++i)
+    problem.v.data[i] *= -sign(i);
+  WkvResult result = wkv_recurrence(problem);
+  for (std::size_t i = 0; i < result.o.size(); ++i)
+    result.o[i] *= sign(i);
+  return result;
+}
+
 // The problem of somebody whose query reaches some of the key rows only.
 template <typename Problem>
 Problem with_rows(Problem problem, std::int64_t K,
@@ -265,6 +286,9 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
   changed.wkv_case.scale = 1.0f;
   if (equals(wkv_recurrence(changed))) {
     return "equals the result with the scale forgotten\n";
+  }
+  if (equals(logarithm_as_factor(problem))) {
+    return "equals the result with log_w itself as the decay factor\n";
   }
   if (equals(running_sum(c, truth))) {
     return "equals the sum over all steps so far: the sum of one step runs into the next\n";

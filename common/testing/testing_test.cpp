@@ -270,6 +270,34 @@ TEST(Diagnosis, DecayBeforeRead) {
       << verdict(problem, outputs);
 }
 
+TEST(Diagnosis, LogarithmAsFactor) {
+  for (const bool reverse : {false, true}) {
+    WkvCase c = kCase;
+    c.reverse = reverse;
+    const WkvProblem problem = make_problem(c);
+    WkvOutputs outputs = right_answer(problem);
+    for (std::int64_t element = 0; element < c.B * c.H * c.V; ++element) {
+      const std::int64_t b = element / (c.H * c.V), h = element / c.V % c.H, i = element % c.V;
+      std::vector<double> state(c.K);
+      for (std::int64_t j = 0; j < c.K; ++j)
+        state[j] = problem.initial_state.data[((b * c.H + h) * c.K + j) * c.V + i];
+      for (std::int64_t n = 0; n < c.T; ++n) {
+        const std::int64_t token = (b * c.T + (reverse ? c.T - 1 - n : n)) * c.H + h;
+        double sum = 0;
+        for (std::int64_t j = 0; j < c.K; ++j) {
+          const double kv =
+              double(problem.k.data[token * c.K + j]) * problem.v.data[token * c.V + i];
+          sum += problem.q.data[token * c.K + j] * (state[j] + problem.u.data[h * c.K + j] * kv);
+          state[j] = problem.log_w.data[token * c.K + j] * state[j] + kv;
+        }
+        outputs.o[token * c.V + i] = static_cast<float>(c.scale * sum);
+      }
+    }
+    EXPECT_NE(verdict(problem, outputs).find("log_w itself as the decay factor"), std::string::npos)
+        << verdict(problem, outputs);
+  }
+}
+
 TEST(Diagnosis, OneStepLate) {
   const WkvProblem problem = make_problem(kCase);
   WkvOutputs outputs = right_answer(problem);
@@ -370,6 +398,12 @@ TEST(Pairwise, CoversEveryPair) {
     }
   }
   EXPECT_EQ(all_rows({2, 3, 4}).size(), 24u);
+}
+
+TEST(Error, MatchesNoNan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(relative_error({1.0f, 2.0f}, {1.0, nan}, 2).whole,
+            std::numeric_limits<double>::infinity());
 }
 
 TEST(Error, AppliesAFloorToRows) {
