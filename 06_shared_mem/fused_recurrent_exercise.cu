@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(kTile)
     const float v = has_column ? load(args.v + token * args.V + iv) : 0.0f;
 
     float bonus = q * u * k;  // summed over the tile's rows, the same for all columns
-    // TODO(06.4): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum; budget: five shuffles.
+    // TODO(06.3): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum; budget: five shuffles.
 
-    // TODO(06.5): roughly 3 lines; stage q, k and w for the other lanes, with what keeps this step from the one before and the
-    // TODO(06.5): reading from the writing; budget: three shared stores, two warp barriers.
+    // TODO(06.4): roughly 3 lines; stage q, k and w for the other lanes, with what keeps this step from the one before and the
+    // TODO(06.4): reading from the writing; budget: three shared stores, two warp barriers.
 
     float sum[kVec] = {};
 #pragma unroll
