@@ -19,9 +19,9 @@ bool computes(const Implementation& implementation, const Selection& selection) 
   });
 }
 
-// Whether somebody who writes `wanted` ("03" or "03_cuda_baseline") means that chapter.
+// Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
 bool means(const std::string& wanted, const std::string& chapter) {
-  return wanted == chapter || wanted == chapter.substr(0, 2);
+  return wanted == chapter || wanted == chapter + "/" || wanted == chapter.substr(0, 2);
 }
 
 }  // namespace

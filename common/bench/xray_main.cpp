@@ -15,6 +15,7 @@
 #include "common/bench/xray_run.hpp"
 
 using namespace ladder::bench;
+using emulator::xray::grouped;
 
 namespace {
 
@@ -24,9 +25,29 @@ void refuse_what_cannot_be_traced(const Selection& selection) {
   const double elements = static_cast<double>(s.B) * s.T * s.H * (3.0 * s.K + 2.0 * s.V);
   if (elements <= static_cast<double>(kMostAccesses)) return;
   throw std::invalid_argument(fmt::format(
-      "--shape is {}: its arrays alone have {:.3g} elements; allowed: shapes that make up to {} "
+      "--shape is {}: its arrays alone have {} elements; allowed: shapes that make up to {} "
       "accesses, such as T=16,H=2,K={},V={}",
-      to_string(s), elements, kMostAccesses, s.K, s.V));
+      to_string(s), grouped(static_cast<std::uint64_t>(elements)), grouped(kMostAccesses), s.K,
+      s.V));
+}
+
+[[noreturn]] void refuse(const ladder::Implementation& implementation, const Selection& selection,
+                         const std::string& count) {
+  const Shape& s = selection.shape;
+  throw std::invalid_argument(fmt::format(
+      "--shape is {}: {} makes {} accesses and basic blocks of threads on it; allowed: up to {} "
+      "(more would take minutes), such as B=1,T=16,H=2,K={},V={}",
+      to_string(s), implementation.name, count, grouped(kMostAccesses), s.K, s.V));
+}
+
+std::set<std::string> chapters_that_do(Selection selection) {
+  selection.chapters.clear();
+  selection.names.clear();
+  std::set<std::string> chapters;
+  for (const ladder::Implementation& each : chosen(selection)) {
+    if (each.device == ladder::DeviceKind::kCuda) chapters.insert(each.chapter);
+  }
+  return chapters;
 }
 
 std::vector<ladder::Implementation> kernels_of(const Selection& selection) {
@@ -35,8 +56,9 @@ std::vector<ladder::Implementation> kernels_of(const Selection& selection) {
   if (result.empty()) {
     throw std::invalid_argument(
         fmt::format("chapters {} have no CUDA kernel that computes {}; "
-                    "allowed: chapters 03 and later, and another --operator",
-                    fmt::join(selection.chapters, ", "), selection.op));
+                    "allowed: {}, or another --operator",
+                    fmt::join(selection.chapters, ", "), selection.op,
+                    fmt::join(chapters_that_do(selection), ", ")));
   }
   return result;
 }
@@ -111,14 +133,11 @@ int main(int argc, char** argv) {
     std::string wrong;
     for (const ladder::Implementation& implementation : implementations) {
       show_progress("tracing " + implementation.name);
+      const std::uint64_t estimate = estimated_accesses(implementation, selection);
+      if (estimate > kMostAccesses)
+        refuse(implementation, selection, fmt::format("about {}", grouped(estimate)));
       XrayRun run = xray(implementation, selection);
-      if (run.too_large) {
-        throw std::invalid_argument(fmt::format(
-            "{} makes more than {} accesses on {}; tracing it would take minutes: try --shape "
-            "B=1,T=16,H=2,K={},V={}",
-            implementation.name, kMostAccesses, to_string(selection.shape), selection.shape.K,
-            selection.shape.V));
-      }
+      if (run.too_large) refuse(implementation, selection, "more");
       if (!run.right) wrong += fmt::format("\n{}: {}\n", implementation.name, run.message);
       std::move(run.subjects.begin(), run.subjects.end(), std::back_inserter(subjects));
     }
