@@ -112,6 +112,16 @@ TEST(Climb, NeverTimesAWrongResult) {
   EXPECT_FALSE(to_json(result)["rows"][0].contains("seconds"));
 }
 
+TEST(Selection, SaysWhichChaptersCompute) {
+  try {
+    chosen({.op = "wkv", .chapters = {"91_right/"}, .cuda_only = true});
+    FAIL() << "no CUDA kernel is in that chapter";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("allowed: 94_gpu, "), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Climb, ReportsARefusalAndAMissingDevice) {
   const Climb result = climb_tiny({"93", "94"});
   ASSERT_EQ(result.rows.size(), 2u);

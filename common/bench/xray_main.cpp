@@ -1,13 +1,11 @@
 // The X-ray program. The script `ladder` builds and calls it.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -38,29 +36,6 @@ void refuse_what_cannot_be_traced(const Selection& selection) {
       "--shape is {}: {} makes {} accesses and basic blocks of threads on it; allowed: up to {} "
       "(more would take minutes), such as B=1,T=16,H=2,K={},V={}",
       to_string(s), implementation.name, count, grouped(kMostAccesses), s.K, s.V));
-}
-
-std::set<std::string> chapters_that_do(Selection selection) {
-  selection.chapters.clear();
-  selection.names.clear();
-  std::set<std::string> chapters;
-  for (const ladder::Implementation& each : chosen(selection)) {
-    if (each.device == ladder::DeviceKind::kCuda) chapters.insert(each.chapter);
-  }
-  return chapters;
-}
-
-std::vector<ladder::Implementation> kernels_of(const Selection& selection) {
-  std::vector<ladder::Implementation> result = chosen(selection);
-  std::erase_if(result, [](const auto& each) { return each.device != ladder::DeviceKind::kCuda; });
-  if (result.empty()) {
-    throw std::invalid_argument(
-        fmt::format("chapters {} have no CUDA kernel that computes {}; "
-                    "allowed: {}, or another --operator",
-                    fmt::join(selection.chapters, ", "), selection.op,
-                    fmt::join(chapters_that_do(selection), ", ")));
-  }
-  return result;
 }
 
 // For `./ladder run`: one line per kernel, for each warp of outputs (32 elements of o).
@@ -123,8 +98,9 @@ int main(int argc, char** argv) {
 
   return run_program(app, argc, argv, [&] {
     if (!run_path.empty()) return trace_run(run_path);
-    const Selection selection = options.selection();
-    const auto implementations = kernels_of(selection);
+    Selection selection = options.selection();
+    selection.cuda_only = true;
+    const auto implementations = chosen(selection);
     refuse_what_cannot_be_traced(selection);
     require_writable("--json", json_path);
     require_writable("--html", page_path);
