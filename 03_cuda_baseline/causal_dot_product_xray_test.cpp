@@ -17,8 +17,8 @@ TEST(CausalDotProduct, AddsOnceForEachStrip) {
   const Kernel kernel = xray_of("causal_dot_product", {.op = "causal_dot_product", .shape = s});
   const std::uint64_t strips = (100 + 7) / 8;
   EXPECT_EQ(kernel[kAtomics], strips * s.B * s.T * s.H * s.V);
-  EXPECT_EQ(kernel.buffer("o").atomics().threads_per_element.most, strips);
-  EXPECT_EQ(kernel.buffer("v").loads().threads_per_element.most, strips);
+  EXPECT_EQ(kernel.buffer("o").atomics().accesses_per_element.most, strips);
+  EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, strips);
 }
 
 TEST(CausalDotProduct, ConflictsInNoBankAndNeedsNoBarrier) {

@@ -26,12 +26,12 @@ TEST(WkvAtomic, FetchesAnElementOncePerValueColumn) {
   const Kernel kernel = xray_of("wkv_atomic", {.shape = s});
   for (const char* name : {"q", "k", "log_w"}) {
     const Traffic& loads = kernel.buffer(name).loads();
-    EXPECT_EQ(loads.threads_per_element.least, 64u) << name;
-    EXPECT_EQ(loads.threads_per_element.most, 64u) << name;
+    EXPECT_EQ(loads.accesses_per_element.least, 64u) << name;
+    EXPECT_EQ(loads.accesses_per_element.most, 64u) << name;
     EXPECT_EQ(loads.requests_per_element.most, 64u / kWarpSize) << name;
   }
-  EXPECT_EQ(kernel.buffer("u").loads().threads_per_element.most, 64u * s.B * s.T);
-  EXPECT_EQ(kernel.buffer("v").loads().threads_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("u").loads().accesses_per_element.most, 64u * s.B * s.T);
+  EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 1u);
 }
 
 }  // namespace

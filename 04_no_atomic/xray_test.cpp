@@ -17,8 +17,8 @@ TEST(WkvNoAtomic, StoresEachOutputOnceAndWithoutAtomics) {
     const Kernel kernel = xray_of("wkv_no_atomic", {.shape = s});
     EXPECT_EQ(kernel[kAtomics], 0u);
     const Traffic& stores = kernel.buffer("o").stores();
-    EXPECT_EQ(stores.threads_per_element.least, 1u);
-    EXPECT_EQ(stores.threads_per_element.most, 1u);
+    EXPECT_EQ(stores.accesses_per_element.least, 1u);
+    EXPECT_EQ(stores.accesses_per_element.most, 1u);
   }
 }
 

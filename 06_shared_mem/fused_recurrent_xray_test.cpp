@@ -19,11 +19,11 @@ TEST(WkvFusedRecurrent, FetchesAnElementOncePerTile) {
   const std::uint64_t column_tiles = (70 + 31) / 32, row_tiles = (100 + 31) / 32;
   for (const char* name : {"q", "k", "log_w"}) {
     const Traffic& loads = kernels[0].buffer(name).loads();
-    EXPECT_EQ(loads.threads_per_element.least, column_tiles) << name;
-    EXPECT_EQ(loads.threads_per_element.most, column_tiles) << name;
+    EXPECT_EQ(loads.accesses_per_element.least, column_tiles) << name;
+    EXPECT_EQ(loads.accesses_per_element.most, column_tiles) << name;
   }
-  EXPECT_EQ(kernels[0].buffer("v").loads().threads_per_element.most, row_tiles);
-  EXPECT_EQ(kernels[1].buffer("o").stores().threads_per_element.most, 1u);
+  EXPECT_EQ(kernels[0].buffer("v").loads().accesses_per_element.most, row_tiles);
+  EXPECT_EQ(kernels[1].buffer("o").stores().accesses_per_element.most, 1u);
 }
 
 TEST(WkvFusedRecurrent, ConflictsInNoBankAndNeedsNoBarrierOfTheBlock) {

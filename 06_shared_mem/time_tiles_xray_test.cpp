@@ -20,8 +20,8 @@ TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
   const ladder::bench::Shape s{.B = 2, .T = 37, .H = 3, .K = 64, .V = 64};
   const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
   EXPECT_EQ(kernel[kAtomics], 0u);
-  EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.least, 1u);
-  EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.least, 1u);
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ TEST(WkvSharedMem, FetchesAnElementOncePerHead) {
     const Kernel kernel = xray_of("wkv_shared_mem", {.shape = s});
     for (const char* name : {"q", "k", "log_w", "v"}) {
       const Traffic& loads = kernel.buffer(name).loads();
-      EXPECT_EQ(loads.threads_per_element.least, 1u) << name;
-      EXPECT_EQ(loads.threads_per_element.most, 1u) << name;
+      EXPECT_EQ(loads.accesses_per_element.least, 1u) << name;
+      EXPECT_EQ(loads.accesses_per_element.most, 1u) << name;
     }
-    EXPECT_EQ(kernel.buffer("u").loads().threads_per_element.most, static_cast<std::uint64_t>(s.B));
-    EXPECT_EQ(kernel.buffer("o").stores().threads_per_element.most, 1u);
+    EXPECT_EQ(kernel.buffer("u").loads().accesses_per_element.most,
+              static_cast<std::uint64_t>(s.B));
+    EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
   }
 }
 

@@ -79,6 +79,12 @@ endfunction()
 
 function(add_chapter folder)
   string(REGEX MATCH "^[0-9][0-9]" number ${folder})
+  get_property(same_number GLOBAL PROPERTY ladder_chapter_${number})
+  if(same_number)
+    message(FATAL_ERROR "The folders ${same_number} and ${folder} share the number ${number}: rename one of them, because a "
+                        "chapter goes by its number.")
+  endif()
+  set_property(GLOBAL PROPERTY ladder_chapter_${number} ${folder})
   set(chapter chapter${number})
   set(room ${PROJECT_SOURCE_DIR}/${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${room}/*.cpp ${room}/*.cu)

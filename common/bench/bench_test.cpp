@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "common/bench/climb.hpp"
+#include "common/bench/command_line.hpp"
 #include "common/bench/growth.hpp"
 #include "common/bench/shape.hpp"
 #include "common/bench/timing.hpp"
@@ -49,6 +50,19 @@ Climb climb_tiny(std::vector<std::string> chapters) {
 TEST(Shape, ReadsNamesAndSizes) {
   EXPECT_EQ(parse_shape("profile"), (Shape{.B = 1, .T = 54, .H = 32, .K = 64, .V = 64}));
   EXPECT_EQ(parse_shape("T=7,V=100"), (Shape{.B = 1, .T = 7, .H = 32, .K = 64, .V = 100}));
+}
+
+TEST(Shape, TakesWhatIsLeftOutFromTheBase) {
+  const Shape base{.B = 1, .T = 16, .H = 2, .K = 64, .V = 64};
+  EXPECT_EQ(parse_shape("K=128,V=128", base), (Shape{.B = 1, .T = 16, .H = 2, .K = 128, .V = 128}));
+  EXPECT_EQ(parse_shape("profile", base), parse_shape("profile"));
+}
+
+TEST(CommandLine, TakesWhatIsLeftOutOfAShapeFromTheProgramsDefault) {
+  CLI::App app;
+  const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64");
+  app.parse("--shape K=128,V=128");
+  EXPECT_EQ(options.selection().shape, (Shape{.B = 1, .T = 16, .H = 2, .K = 128, .V = 128}));
 }
 
 TEST(Shape, RefusesWhatIsNoPositiveNumber) {
@@ -96,6 +110,16 @@ TEST(Climb, NeverTimesAWrongResult) {
   EXPECT_FALSE(result.all_right());
   EXPECT_NE(to_table(result).find("WRONG"), std::string::npos);
   EXPECT_FALSE(to_json(result)["rows"][0].contains("seconds"));
+}
+
+TEST(Selection, SaysWhichChaptersCompute) {
+  try {
+    chosen({.op = "wkv", .chapters = {"91_right/"}, .cuda_only = true});
+    FAIL() << "no CUDA kernel is in that chapter";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("allowed: 94_gpu, "), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Climb, ReportsARefusalAndAMissingDevice) {

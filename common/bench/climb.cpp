@@ -224,7 +224,8 @@ std::string to_table(const Climb& climb) {
   table += fmt::format(fmt::runtime(format), "chapter", "implementation", "back end", "time", "+-",
                        "vs last", "vs first", "of bound", "error");
   double first = 0, last = 0;
-  std::set<std::string> notes;
+  std::vector<std::string> notes;  // by chapter
+  std::set<std::string> recorded;
   for (const Row& row : climb.rows) {
     if (!row.right) {
       table += fmt::format("{:<18} {:<26} {}: {}\n", row.chapter, row.implementation,
@@ -246,13 +247,13 @@ std::string to_table(const Climb& climb) {
       last = seconds;
     }
     if (emulated) {
-      notes.insert(
+      notes.push_back(
           fmt::format("  {} really ran here, in the emulator ({}; the emulator's clock says "
                       "nothing about a GPU).",
                       row.implementation, duration(row.timing.seconds)));
       if (row.recorded_seconds > 0) {
-        notes.insert("* recorded on " + row.recorded_device +
-                     " (docs/results), not measured here.");
+        recorded.insert("* recorded on " + row.recorded_device +
+                        " (docs/results), not measured here.");
       }
     }
     table += fmt::format(fmt::runtime(format), row.chapter, row.implementation, row.back_end, time,
@@ -268,6 +269,8 @@ std::string to_table(const Climb& climb) {
         duration(std::max(climb.fma_count / ceiling.fma_per_second,
                           climb.bytes / ceiling.bytes_per_second)));
   }
+  for (const std::string& note : recorded)
+    table += note + "\n";
   for (const std::string& note : notes)
     table += note + "\n";
   return table;

@@ -12,11 +12,12 @@
 namespace ladder::bench {
 
 SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_shape)
-    : shape_(default_shape) {
+    : shape_(default_shape), default_shape_(default_shape) {
   app.footer("Shapes:\n" + known_shapes());
   app.add_option("chapters", selection_.chapters,
                  "Only these: numbers or folder names (01 02_openmp)");
-  app.add_option("--shape", shape_, "A name, or sizes such as B=8,T=4096,H=32,K=64,V=64")
+  app.add_option("--shape", shape_,
+                 "A name, or sizes such as T=54,V=128; those left out are as in the default")
       ->capture_default_str();
   app.add_option("--operator", selection_.op, "wkv, linear_attention or causal_dot_product")
       ->capture_default_str();
@@ -31,7 +32,7 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
 
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
-  result.shape = parse_shape(shape_);
+  result.shape = parse_shape(shape_, parse_shape(default_shape_));
   result.precision = parse_precision(precision_);
   result.rungs_only = !all_;
   return result;

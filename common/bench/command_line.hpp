@@ -22,7 +22,7 @@ class SelectionOptions {
 
  private:
   Selection selection_;
-  std::string shape_, precision_ = "fp32";
+  std::string shape_, default_shape_, precision_ = "fp32";
   bool all_ = false;
   std::map<std::string, std::string> conditions_;
 };

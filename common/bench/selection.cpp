@@ -19,9 +19,9 @@ bool computes(const Implementation& implementation, const Selection& selection) 
   });
 }
 
-// Whether somebody who writes `wanted` ("03" or "03_cuda_baseline") means that chapter.
+// Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
 bool means(const std::string& wanted, const std::string& chapter) {
-  return wanted == chapter || wanted == chapter.substr(0, 2);
+  return wanted == chapter || wanted == chapter + "/" || wanted == chapter.substr(0, 2);
 }
 
 }  // namespace
@@ -63,6 +63,7 @@ std::vector<Implementation> chosen(const Selection& selection) {
   for (const std::string& name : selection.names)
     find_implementation(name);
   std::vector<Implementation> result;
+  std::set<std::string> able;  // chapters, whether wanted or not
   for (const Implementation& each : all) {
     const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
     const bool wanted = selection.chapters.empty() ||
@@ -70,17 +71,20 @@ std::vector<Implementation> chosen(const Selection& selection) {
     const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
                          selection.names.end();
     const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only : by_name;
-    if (wanted && shown && computes(each, selection)) {
-      result.push_back(each);
-    }
+    const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
+    if (!shown || !runs || !computes(each, selection)) continue;
+    able.insert(each.chapter);
+    if (wanted) result.push_back(each);
   }
   if (result.empty()) {
     throw std::invalid_argument(fmt::format(
-        "no implementation in {} computes {} in {}; allowed: other chapters, another "
-        "--operator or --precision, or --all for variants",
+        "no {} in {} computes {} in {}; allowed: {}another --operator or --precision, or --all for "
+        "variants",
+        selection.cuda_only ? "CUDA kernel" : "implementation",
         selection.chapters.empty() ? "any chapter"
                                    : fmt::format("{}", fmt::join(selection.chapters, ", ")),
-        selection.op, to_string(selection.precision)));
+        selection.op, to_string(selection.precision),
+        able.empty() ? "" : fmt::format("{}, ", fmt::join(able, ", "))));
   }
   return result;
 }

@@ -17,6 +17,7 @@ struct Selection {
   std::vector<std::string> names = {};     // only these implementations, variants too; empty: all
   Precision precision = Precision::kFp32;  // of WKV's tensors
   bool rungs_only = true;
+  bool cuda_only = false;
 };
 
 // "fp32", "bf16", "bf16_fp32_decay".

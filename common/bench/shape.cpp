@@ -41,11 +41,11 @@ std::int64_t parse_size(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-Shape parse_shape(const std::string& text) {
+Shape parse_shape(const std::string& text, const Shape& base) {
   for (const auto& [name, shape] : named_shapes()) {
     if (name == text) return shape;
   }
-  Shape shape;
+  Shape shape = base;
   const std::map<std::string, std::int64_t*> sizes = {
       {"B", &shape.B}, {"T", &shape.T}, {"H", &shape.H}, {"K", &shape.K}, {"V", &shape.V}};
   std::istringstream items(text);

@@ -11,9 +11,9 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// A known name ("rwkv6-1.6b"), or sizes such as "B=8,T=4096": those left out are the default's.
+// A known name ("rwkv6-1.6b"), or sizes such as "B=8,T=4096": those left out are those of `base`.
 // std::invalid_argument names the size that is no positive number and lists what is allowed.
-Shape parse_shape(const std::string& text);
+Shape parse_shape(const std::string& text, const Shape& base = {});
 
 // "B=1, T=1024, H=32, K=64, V=64"
 std::string to_string(const Shape& shape);

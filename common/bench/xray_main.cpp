@@ -1,13 +1,11 @@
 // The X-ray program. The script `ladder` builds and calls it.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -15,6 +13,7 @@
 #include "common/bench/xray_run.hpp"
 
 using namespace ladder::bench;
+using emulator::xray::grouped;
 
 namespace {
 
@@ -24,21 +23,19 @@ void refuse_what_cannot_be_traced(const Selection& selection) {
   const double elements = static_cast<double>(s.B) * s.T * s.H * (3.0 * s.K + 2.0 * s.V);
   if (elements <= static_cast<double>(kMostAccesses)) return;
   throw std::invalid_argument(fmt::format(
-      "--shape is {}: its arrays alone have {:.3g} elements; allowed: shapes that make up to {} "
+      "--shape is {}: its arrays alone have {} elements; allowed: shapes that make up to {} "
       "accesses, such as T=16,H=2,K={},V={}",
-      to_string(s), elements, kMostAccesses, s.K, s.V));
+      to_string(s), grouped(static_cast<std::uint64_t>(elements)), grouped(kMostAccesses), s.K,
+      s.V));
 }
 
-std::vector<ladder::Implementation> kernels_of(const Selection& selection) {
-  std::vector<ladder::Implementation> result = chosen(selection);
-  std::erase_if(result, [](const auto& each) { return each.device != ladder::DeviceKind::kCuda; });
-  if (result.empty()) {
-    throw std::invalid_argument(
-        fmt::format("chapters {} have no CUDA kernel that computes {}; "
-                    "allowed: chapters 03 and later, and another --operator",
-                    fmt::join(selection.chapters, ", "), selection.op));
-  }
-  return result;
+[[noreturn]] void refuse(const ladder::Implementation& implementation, const Selection& selection,
+                         const std::string& count) {
+  const Shape& s = selection.shape;
+  throw std::invalid_argument(fmt::format(
+      "--shape is {}: {} makes {} accesses and basic blocks of threads on it; allowed: up to {} "
+      "(more would take minutes), such as B=1,T=16,H=2,K={},V={}",
+      to_string(s), implementation.name, count, grouped(kMostAccesses), s.K, s.V));
 }
 
 // For `./ladder run`: one line per kernel, for each warp of outputs (32 elements of o).
@@ -101,8 +98,9 @@ int main(int argc, char** argv) {
 
   return run_program(app, argc, argv, [&] {
     if (!run_path.empty()) return trace_run(run_path);
-    const Selection selection = options.selection();
-    const auto implementations = kernels_of(selection);
+    Selection selection = options.selection();
+    selection.cuda_only = true;
+    const auto implementations = chosen(selection);
     refuse_what_cannot_be_traced(selection);
     require_writable("--json", json_path);
     require_writable("--html", page_path);
@@ -111,14 +109,11 @@ int main(int argc, char** argv) {
     std::string wrong;
     for (const ladder::Implementation& implementation : implementations) {
       show_progress("tracing " + implementation.name);
+      const std::uint64_t estimate = estimated_accesses(implementation, selection);
+      if (estimate > kMostAccesses)
+        refuse(implementation, selection, fmt::format("about {}", grouped(estimate)));
       XrayRun run = xray(implementation, selection);
-      if (run.too_large) {
-        throw std::invalid_argument(fmt::format(
-            "{} makes more than {} accesses on {}; tracing it would take minutes: try --shape "
-            "B=1,T=16,H=2,K={},V={}",
-            implementation.name, kMostAccesses, to_string(selection.shape), selection.shape.K,
-            selection.shape.V));
-      }
+      if (run.too_large) refuse(implementation, selection, "more");
       if (!run.right) wrong += fmt::format("\n{}: {}\n", implementation.name, run.message);
       std::move(run.subjects.begin(), run.subjects.end(), std::back_inserter(subjects));
     }

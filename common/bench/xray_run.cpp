@@ -1,5 +1,6 @@
 #include "common/bench/xray_run.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "common/core/device_problem.hpp"
@@ -18,14 +19,16 @@ void run_and_judge(const Implementation& implementation, const Problem& problem,
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::runtime_error& failure) {  // a launch that failed, or a write elsewhere
+    result.stopped = true;
     result.message = failure.what();
   }
 }
 
 }  // namespace
 
-XrayRun xray(const Implementation& implementation, const Selection& selection) {
-  emulator::xray::set_access_limit(kMostAccesses);
+XrayRun xray(const Implementation& implementation, const Selection& selection,
+             std::uint64_t most_accesses) {
+  emulator::xray::set_access_limit(most_accesses);
   emulator::xray::take();
   XrayRun result;
   if (selection.op == "wkv") {
@@ -38,6 +41,29 @@ XrayRun xray(const Implementation& implementation, const Selection& selection) {
     result.subjects.push_back({implementation.chapter, implementation.name, std::move(kernel)});
   }
   return result;
+}
+
+std::uint64_t estimated_accesses(const Implementation& implementation, const Selection& selection) {
+  const std::int64_t steps = selection.shape.T;
+  const auto largest_launch = [&](std::int64_t T) {
+    Selection brief = selection;
+    brief.shape.T = T;
+    std::uint64_t most = 0;
+    for (const auto& subject : xray(implementation, brief).subjects)
+      most = std::max(most, subject.kernel.largest_launch);
+    return most;
+  };
+  if (steps < 2) return 0;
+  try {
+    // Most shapes are far from the limit, and some launches are beyond it at once.
+    const std::uint64_t one = largest_launch(1);
+    if (one > kMostAccesses || one * static_cast<std::uint64_t>(steps) <= kMostAccesses)
+      return one * static_cast<std::uint64_t>(steps);
+    const std::uint64_t two = std::max(one, largest_launch(2));
+    return one + (two - one) * static_cast<std::uint64_t>(steps - 1);
+  } catch (const std::invalid_argument&) {  // T = 1 is refused
+    return 0;
+  }
 }
 
 }  // namespace ladder::bench

@@ -59,7 +59,7 @@ TEST_F(XrayPipeline, CountsAreAsKnownByHand) {
     EXPECT_EQ(kernel[kSharedLoadWavefronts], 4u * kTiles);
     EXPECT_EQ(kernel[kBarriers], 2u * kTiles);
     EXPECT_EQ(kernel.buffer("in").loads().requests, 1u * kTiles);
-    EXPECT_EQ(kernel.buffer("in").loads().threads_per_element.most, 1u);
+    EXPECT_EQ(kernel.buffer("in").loads().accesses_per_element.most, 1u);
   }
 }
 

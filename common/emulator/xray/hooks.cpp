@@ -2,7 +2,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "recorder.hpp"
 
@@ -70,28 +69,18 @@ HOOK void __sanitizer_cov_trace_pc() {
   note([=](Recorder& recorder) { recorder.passed(number(pc)); });
 }
 
-#define ACCESS_HOOKS(bytes)                          \
-  HOOK void __tsan_read##bytes(void* a) {            \
-    access(PC, a, bytes, Operation::kLoad);          \
-  }                                                  \
-  HOOK void __tsan_write##bytes(void* a) {           \
-    access(PC, a, bytes, Operation::kStore);         \
-  }                                                  \
-  HOOK void __tsan_unaligned_read##bytes(void* a) {  \
-    access(PC, a, bytes, Operation::kLoad);          \
-  }                                                  \
-  HOOK void __tsan_unaligned_write##bytes(void* a) { \
-    access(PC, a, bytes, Operation::kStore);         \
-  }                                                  \
-  HOOK void __tsan_volatile_read##bytes(void* a) {   \
-    access(PC, a, bytes, Operation::kLoad);          \
-  }                                                  \
-  HOOK void __tsan_volatile_write##bytes(void* a) {  \
-    access(PC, a, bytes, Operation::kStore);         \
-  }                                                  \
-  HOOK void __tsan_read_write##bytes(void* a) {      \
-    access(PC, a, bytes, Operation::kLoad);          \
-    access(PC, a, bytes, Operation::kStore);         \
+#define ACCESS_HOOKS(bytes)                         \
+  HOOK void __tsan_read##bytes(void* a) {           \
+    access(PC, a, bytes, Operation::kLoad);         \
+  }                                                 \
+  HOOK void __tsan_write##bytes(void* a) {          \
+    access(PC, a, bytes, Operation::kStore);        \
+  }                                                 \
+  HOOK void __tsan_volatile_read##bytes(void* a) {  \
+    access(PC, a, bytes, Operation::kLoad);         \
+  }                                                 \
+  HOOK void __tsan_volatile_write##bytes(void* a) { \
+    access(PC, a, bytes, Operation::kStore);        \
   }
 ACCESS_HOOKS(1)
 ACCESS_HOOKS(2)
@@ -105,22 +94,7 @@ HOOK void __tsan_read_range(void* a, std::size_t bytes) {
 HOOK void __tsan_write_range(void* a, std::size_t bytes) {
   access_range(PC, a, bytes, Operation::kStore);
 }
-HOOK void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
-  access_range(PC, from, bytes, Operation::kLoad);
-  access_range(PC, to, bytes, Operation::kStore);
-  return std::memcpy(to, from, bytes);
-}
-HOOK void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
-  access_range(PC, from, bytes, Operation::kLoad);
-  access_range(PC, to, bytes, Operation::kStore);
-  return std::memmove(to, from, bytes);
-}
-HOOK void* __tsan_memset(void* to, int value, std::size_t bytes) {
-  access_range(PC, to, bytes, Operation::kStore);
-  return std::memset(to, value, bytes);
-}
 HOOK void __tsan_vptr_update(void*, void*) {}
-HOOK void __tsan_vptr_read(void*) {}
 
 // Only the emulator's own headers use std::atomic inside kernels, and those report themselves: these just do the work.
 #define ATOMIC_HOOKS(bits)                                                                    \

@@ -121,7 +121,27 @@ bool Recorder::before(std::uint32_t a, std::uint32_t b) const {
 }
 
 void Recorder::passed(std::uintptr_t pc) {
-  threads_[thread_].events.push_back({place_of(pc, false, Operation::kLoad, 0), 0});
+  count_event();
+  hold({place_of(pc, false, Operation::kLoad, 0), 0});
+}
+
+// A loop that does not end passes basic blocks, even where it touches no memory.
+void Recorder::count_event() {
+  if (++events_ > access_limit_)
+    stop_too_large(fmt::format("after {} accesses and basic blocks", access_limit_));
+}
+
+void Recorder::hold(const Event& event) {
+  if (++held_ > kMostHeld) {
+    stop_too_large(
+        fmt::format("because one block makes more than {} accesses without a barrier", kMostHeld));
+  }
+  threads_[thread_].events.push_back(event);
+}
+
+void Recorder::stop_too_large(const std::string& why) {
+  recording_->kernel.too_large = true;
+  detail::abandon_block("the X-ray stopped the launch " + why);
 }
 
 // --- memory -----------------------------------------------------------------------------------------------------------
@@ -129,6 +149,7 @@ void Recorder::passed(std::uintptr_t pc) {
 void Recorder::allocated(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
   const std::string name = fmt::format("an allocation of {} bytes", bytes);
+  retire(std::move(allocations_[address].region));
   allocations_[address] = {
       address + bytes, false,
       std::make_unique<Region>(Region{++regions_, address, address + bytes, name, kUnnamedElement,
@@ -159,10 +180,17 @@ void Recorder::named(const MemoryName& name) {
   if (after == allocations_.begin() || name.bytes == 0) return;
   Allocation& allocation = std::prev(after)->second;
   if (begin + name.bytes > allocation.end) return;
+  retire(std::move(allocation.region));
   allocation.region = std::make_unique<Region>(
       Region{++regions_, begin, begin + name.bytes, name.name, name.element_bytes,
              Shadow(name.bytes, static_cast<unsigned>(name.element_bytes), name.written)});
+}
+
+void Recorder::retire(std::unique_ptr<Region> region) {
   last_region_ = nullptr;
+  if (!region || recordings_.empty()) return;
+  region->shadow = Shadow(0, 1, false);
+  retired_.push_back(std::move(region));
 }
 
 Recorder::Region* Recorder::region_at(std::uintptr_t address, unsigned bytes) {
@@ -196,11 +224,7 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
   Region* const region = in_shared ? nullptr : region_at(address, bytes);
   if (!in_shared && region == nullptr && is_private(address)) return;
 
-  if (++accesses_ > access_limit_) {
-    recording_->kernel.too_large = true;
-    detail::abandon_block(
-        fmt::format("the X-ray stopped the launch after {} accesses", access_limit_));
-  }
+  count_event();
   const std::uint32_t place = place_of(pc, true, operation, bytes);
   if (pending) places_[place].asynchronous = true;
   const Stamp now{block_,
@@ -231,7 +255,7 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
            region->end - region->begin},
           now);
   }
-  if (!pending) threads_[thread_].events.push_back({place, address});
+  if (!pending) hold({place, address});
 }
 
 void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
@@ -316,15 +340,24 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
 
 void Recorder::note(const char* kind, const Target& target, const Stamp& party,
                     const Stamp& other) {
+  // Which of the two comes first is the schedule's choice.
+  const std::pair<std::uint32_t, std::uint32_t> places = std::minmax(party.place, other.place);
   for (Finding& each : recording_->findings) {
-    if (each.kind == kind && each.party.place == party.place && each.other.place == other.place &&
-        (each.other.launch == 0) == (other.launch == 0)) {
+    const auto [low, high] = std::minmax(each.party.place, each.other.place);
+    if (each.kind == kind && std::pair(low, high) == places &&
+        (each.other.launch == 0) == (other.launch == 0) &&
+        (other.launch == 0 || relation_of(each.party, each.other) == relation_of(party, other))) {
       ++each.count;
       return;
     }
   }
   recording_->findings.push_back({kind, target.space, target.buffer, target.offset, target.bytes,
                                   target.size, 1, party, other});
+}
+
+Recorder::Relation Recorder::relation_of(const Stamp& a, const Stamp& b) {
+  if (a.block != b.block) return Relation::kOtherBlock;
+  return a.thread / kWarpSize == b.thread / kWarpSize ? Relation::kSameWarp : Relation::kSameBlock;
 }
 
 // --- launches and blocks ----------------------------------------------------------------------------------------------
@@ -344,7 +377,7 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
   recording_->kernel.block = block;
   recording_->kernel.dynamic_shared_bytes = dynamic_shared;
   ++launch_;
-  accesses_ = 0;
+  events_ = 0;
   block_extent_ = block;
   threads_in_block_ = block.x * block.y * block.z;
   threads_.resize(std::max<std::size_t>(threads_.size(), threads_in_block_));
@@ -354,12 +387,14 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
 void Recorder::launch_ends(std::size_t static_shared) {
   Kernel& kernel = recording_->kernel;
   kernel.static_shared_bytes = std::max(kernel.static_shared_bytes, static_shared);
+  kernel.largest_launch = std::max(kernel.largest_launch, events_);
   kernel.counters[kSharedBytes] = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
 }
 
 void Recorder::block_starts(std::uint64_t linear_block) {
   block_ = linear_block;
   epoch_ = 0;
+  held_ = 0;
   for (Thread& thread : threads_) {
     thread.path = 0;
     thread.events.clear();
@@ -452,6 +487,7 @@ void Recorder::merge_warps() {
     merge_warp(warp);
   for (Thread& thread : threads_)
     thread.events.clear();
+  held_ = 0;
 }
 
 void Recorder::merge_warp(unsigned warp) {
@@ -575,17 +611,17 @@ void Recorder::touch(const Request& request, Operation operation, unsigned bytes
   for (unsigned i = 0; i < request.lanes; ++i) {
     const Region* const region = region_at(request.address[i], bytes);
     Touches& touches = recording_->touches[region][static_cast<std::size_t>(operation)];
-    if (touches.threads.empty()) {
+    if (touches.accesses_of.empty()) {
       const std::size_t elements =
           (region->end - region->begin + region->element_bytes - 1) / region->element_bytes;
-      touches.threads.resize(elements);
+      touches.accesses_of.resize(elements);
       touches.requests.resize(elements);
       touches.last_request.resize(elements);
     }
     const std::uintptr_t offset = request.address[i] - region->begin;
     for (std::size_t element = offset / region->element_bytes;
          element <= (offset + bytes - 1) / region->element_bytes; ++element) {
-      ++touches.threads[element];
+      ++touches.accesses_of[element];
       if (touches.last_request[element] == request_) continue;
       touches.last_request[element] = request_;
       ++touches.requests[element];

@@ -103,7 +103,7 @@ class Recorder : public detail::Observer {
   };
 
   struct Touches {
-    std::vector<std::uint32_t> threads, requests, last_request;  // by element
+    std::vector<std::uint32_t> accesses_of, requests, last_request;  // by element
     std::uint64_t accesses = 0, request_count = 0, sectors = 0, bytes_asked = 0;
   };
   struct PlaceCounts {
@@ -135,6 +135,11 @@ class Recorder : public detail::Observer {
     std::uint64_t count;
     Stamp party, other;  // other.launch = 0: there is none
   };
+  // How far apart the two parties of a race are: what would have to order them.
+  enum class Relation : std::uint8_t { kSameWarp, kSameBlock, kOtherBlock };
+  static Relation relation_of(const Stamp& a, const Stamp& b);
+  static std::string missing_between(const Stamp& party, const Stamp& other);
+
   struct Recording {
     Kernel kernel;
     std::map<const Region*, std::array<Touches, 3>, ByAge> touches;
@@ -155,6 +160,10 @@ class Recorder : public detail::Observer {
     std::array<std::uint64_t, kWarpSize> address;
   };
 
+  void count_event();
+  void hold(const Event& event);
+  void retire(std::unique_ptr<Region> region);
+  [[noreturn]] void stop_too_large(const std::string& why);
   std::uint32_t place_of(std::uintptr_t pc, bool is_access, Operation operation, unsigned bytes);
   bool before(std::uint32_t a, std::uint32_t b) const;
   Region* region_at(std::uintptr_t address, unsigned bytes);
@@ -199,6 +208,7 @@ class Recorder : public detail::Observer {
   std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> path_index_;
 
   std::map<std::uintptr_t, Allocation> allocations_;
+  std::vector<std::unique_ptr<Region>> retired_;  // recordings may point to them until take()
   Region* last_region_ = nullptr;
   std::uint64_t regions_ = 0;
 
@@ -208,7 +218,7 @@ class Recorder : public detail::Observer {
   // Of the running launch.
   Recording* recording_ = nullptr;
   std::uint32_t launch_ = 0;
-  std::uint64_t accesses_ = 0;
+  std::uint64_t events_ = 0;  // accesses and basic blocks
   std::uint32_t request_ = 0;
   dim3 block_extent_;
   unsigned threads_in_block_ = 0;
@@ -218,6 +228,7 @@ class Recorder : public detail::Observer {
   bool in_kernel_ = false;
   std::uint64_t block_ = 0;
   std::uint32_t epoch_ = 0;
+  std::uint64_t held_ = 0;  // events of all its threads since the last barrier
   std::vector<Thread> threads_;
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   std::vector<SharedSite> shared_sites_;

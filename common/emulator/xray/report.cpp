@@ -16,13 +16,6 @@ constexpr int kColumnWidth = 20;
 
 constexpr Operation kOperations[] = {Operation::kLoad, Operation::kStore, Operation::kAtomic};
 
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
-}
-
 std::string text_of(const Spread& spread) {
   return spread.least == spread.most ? grouped(spread.most)
                                      : grouped(spread.least) + "-" + grouped(spread.most);
@@ -62,7 +55,7 @@ std::string touches_table(const std::vector<Subject>& subjects) {
       const auto cell = [&](const Subject& subject) -> std::string {
         const Traffic* traffic = traffic_of(subject, name, operation);
         if (traffic == nullptr) return "-";
-        return text_of(traffic->threads_per_element) + " / " +
+        return text_of(traffic->accesses_per_element) + " / " +
                text_of(traffic->requests_per_element);
       };
       table += row(fmt::format("  {:<7} {}", to_string(operation) + std::string("s"), name),
@@ -81,7 +74,7 @@ nlohmann::json json_of(const Traffic& traffic) {
           {"requests", traffic.requests},
           {"sectors", traffic.sectors},
           {"bytes_asked", traffic.bytes_asked},
-          {"threads_per_element", json_of(traffic.threads_per_element)},
+          {"accesses_per_element", json_of(traffic.accesses_per_element)},
           {"requests_per_element", json_of(traffic.requests_per_element)}};
 }
 
@@ -178,6 +171,13 @@ nlohmann::json json_of(const Subject& subject) {
 
 }  // namespace
 
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
 std::string to_table(const std::vector<Subject>& subjects) {
   std::string table = row("", subjects, [](const Subject& each) { return each.chapter; });
   std::set<std::string> names;
@@ -201,7 +201,8 @@ std::string to_table(const std::vector<Subject>& subjects) {
     table += row(fmt::format("{} ({})", info(counter).words, info(counter).unit), subjects,
                  [&](const Subject& each) { return grouped(each.kernel[counter]); });
   }
-  table += "each element is touched by (threads / requests of a warp)\n" + touches_table(subjects);
+  table += "each element is touched (accesses of threads / requests of warps)\n" +
+           touches_table(subjects);
   for (const Subject& subject : subjects) {
     for (const Error& error : subject.kernel.errors) {
       table += fmt::format("\n{}: {}{}\n", subject.implementation, error.message,

@@ -19,6 +19,9 @@ struct Subject {
 // Counters side by side, how often each element is touched, and every error as a sentence.
 std::string to_table(const std::vector<Subject>& subjects);
 
+// "200,000,000"
+std::string grouped(std::uint64_t number);
+
 nlohmann::json to_json(const std::vector<Subject>& subjects);
 
 // A page that needs nothing but itself and draws what `report` holds: to_json(), and whatever was added to it.

@@ -42,7 +42,8 @@ std::string bytes_text(std::int64_t bytes) {
   return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
 }
 
-std::string sentence_of(const Error& error) {
+// `missing`: what would have ordered the two parties of a race.
+std::string sentence_of(const Error& error, const std::string& missing) {
   const std::string memory = error.space == Space::kShared ? "shared memory"
                              : error.buffer.empty()        ? "memory that is no array of the device"
                                                            : error.buffer;
@@ -50,11 +51,12 @@ std::string sentence_of(const Error& error) {
       fmt::format("{} of {} at byte {}", bytes_text(error.bytes), memory, error.offset);
   const std::string start = fmt::format("{}: {}", error.kind, words_of(error.party));
   if (error.kind == "race") {
-    return fmt::format("{}, and {} touch {} with nothing between them", start,
-                       words_of(error.other), at);
+    return fmt::format("{}, and {} touch {}: {}", start, words_of(error.other), at, missing);
   }
   if (error.kind == "misaligned access")
     return fmt::format("{}, {}; allowed: multiples of {}", start, at, error.bytes);
+  if (error.kind == "uninitialised read" && error.party.operation == Operation::kAtomic)
+    return start + ", " + at + ": an atomic adds to what is there; nothing has written it";
   if (error.kind == "uninitialised read") return start + ", " + at + ", which nothing has written";
   if (error.kind == "use after free") return start + ", " + at + ", which the host has freed";
   if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
@@ -111,6 +113,16 @@ Source Recorder::source_of(std::uint32_t place,
   return {"(unknown)", 0};
 }
 
+std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
+  const Relation relation = relation_of(party, other);
+  if (relation == Relation::kOtherBlock) return "nothing orders blocks of one launch";
+  if (other.pending && other.thread == party.thread)
+    return "no __pipeline_wait_prior() waits for the copy";
+  if (other.pending) return "no __pipeline_wait_prior() and __syncthreads() order them";
+  if (relation == Relation::kSameWarp) return "no __syncwarp() or __syncthreads() orders them";
+  return "no __syncthreads() orders them";
+}
+
 Kernel Recorder::finish(Recording& recording) const {
   Kernel kernel = std::move(recording.kernel);
   std::set<std::uintptr_t> addresses;
@@ -133,8 +145,8 @@ Kernel Recorder::finish(Recording& recording) const {
     for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
       const Touches& touches = by_operation[operation];
       buffer.traffic[operation] = {
-          touches.accesses,    touches.request_count,      touches.sectors,
-          touches.bytes_asked, spread_of(touches.threads), spread_of(touches.requests)};
+          touches.accesses,    touches.request_count,          touches.sectors,
+          touches.bytes_asked, spread_of(touches.accesses_of), spread_of(touches.requests)};
     }
     kernel.buffers.push_back(std::move(buffer));
   }
@@ -196,9 +208,12 @@ Kernel Recorder::finish(Recording& recording) const {
     error.party = party(finding.party);
     error.has_other = finding.other.launch != 0;
     if (error.has_other) error.other = party(finding.other);
-    error.message = sentence_of(error);
+    error.message =
+        sentence_of(error, error.has_other ? missing_between(finding.party, finding.other) : "");
     kernel.errors.push_back(std::move(error));
   }
+  std::stable_partition(kernel.errors.begin(), kernel.errors.end(),
+                        [](const Error& each) { return each.kind == "race"; });
   return kernel;
 }
 
@@ -207,6 +222,7 @@ std::vector<Kernel> Recorder::take() {
   for (Recording& recording : recordings_)
     kernels.push_back(finish(recording));
   recordings_.clear();
+  retired_.clear();
   return kernels;
 }
 

@@ -44,8 +44,8 @@ enum Counter : unsigned {
 
 struct CounterInfo {
   const char* name;    // "global_load_requests"
-  const char* words;   // "global load requests"
-  const char* unit;    // "per warp"
+  const char* words;   // "global loads"
+  const char* unit;    // "requests of a warp"
   const char* nsight;  // Nsight Compute's metric; empty where it has none
 };
 const CounterInfo& info(Counter counter);
@@ -73,7 +73,7 @@ struct Traffic {
   std::uint64_t accesses = 0;  // of single threads
   std::uint64_t requests = 0;  // of warps
   std::uint64_t sectors = 0, bytes_asked = 0;
-  Spread threads_per_element, requests_per_element;  // how many of each touched it
+  Spread accesses_per_element, requests_per_element;  // how many of each touched it
 };
 
 struct Buffer {
@@ -115,8 +115,8 @@ struct Party {
 };
 
 struct Error {
-  std::string
-      kind;  // "race", "out of bounds", "use after free", "uninitialised read", "misaligned access", "launch"
+  // "race", "out of bounds", "use after free", "uninitialised read" or "misaligned access"
+  std::string kind;
   std::string message;  // one sentence that says it all
   Space space = Space::kGlobal;
   std::string buffer;
@@ -139,8 +139,10 @@ struct Kernel {
   std::vector<Access> accesses;
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
-  std::vector<Error> errors;
-  bool too_large = false;  // more accesses than the limit: everything above is of a part of the run
+  std::vector<Error> errors;  // races first
+  bool too_large = false;     // beyond the limit: everything above is of a part of the run
+  std::uint64_t largest_launch =
+      0;  // accesses and basic blocks of threads, as the limit counts them
 
   std::uint64_t operator[](Counter counter) const { return counters[counter]; }
   const Buffer& buffer(const std::string& name) const;  // std::out_of_range if it was not touched
@@ -149,9 +151,11 @@ struct Kernel {
 // What was recorded since the last call, by kernel, in order of first launch.
 std::vector<Kernel> take();
 
-// A launch that makes more accesses than this (of single threads) is stopped, because recording it would take too long.
+// A launch that makes more accesses and passes more basic blocks than this (of single threads) is stopped, because recording
+// it would take too long. So is one in which a block holds more than kMostHeld of them between two barriers: they take memory.
 void set_access_limit(std::uint64_t accesses);
 constexpr std::uint64_t kDefaultAccessLimit = 200'000'000;
+constexpr std::uint64_t kMostHeld = 64'000'000;
 
 const char* to_string(Operation operation);
 const char* to_string(Space space);
