@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -22,6 +24,24 @@ TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
   EXPECT_EQ(kernel[kAtomics], 0u);
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.least, 1u);
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+}
+
+// The rung takes two for every step.
+TEST(WkvTimeTiles, TakesOneBarrierPerTile) {
+  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 2, .K = 64, .V = 64};
+  const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+  const std::uint64_t blocks = s.H * 64 / 16, tiles = (70 + 31) / 32;  // few heads: 16 columns
+  EXPECT_EQ(kernel[kBarriers], blocks * tiles);
+}
+
+TEST(WkvTimeTiles, FetchesAnElementOncePerBlockOfColumns) {
+  for (const auto& [H, column_blocks] : {std::pair{2, 4u}, {70, 1u}}) {
+    const ladder::bench::Shape s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
+    const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+    for (const char* name : {"q", "k", "log_w"})
+      EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, column_blocks) << name << H;
+    EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 1u);
+  }
 }
 
 }  // namespace
