@@ -33,7 +33,7 @@ def main(run_path, plot_path):
         axes.barh(position, seconds * 1e3, color=INK[kind])
         factor = rungs[0][1] / seconds
         note = f"{device}, recorded" if kind == "recorded" else device
-        axes.text(seconds * 1e3, position, f"  {seconds * 1e3:.3g} ms, {factor:.3g}x\n  {note}", va="center", fontsize=9)
+        axes.text(seconds * 1e3, position, f"  {seconds * 1e3:.3g} ms, {factor:{".0f" if factor >= 100 else ".3g"}}x\n  {note}", va="center", fontsize=9)
     axes.set_yticks(range(len(rungs)), [label for label, *_ in rungs])
     axes.invert_yaxis()
     axes.set_xscale("log")

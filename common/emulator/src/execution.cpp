@@ -263,6 +263,7 @@ class Worker {
     if (misaligned(from)) return "the source is not aligned to the size";
     if (!within(to, arena_, arena_end))
       return "the destination is not in the block's shared memory";
+    if (zeros == bytes) return nullptr;  // nothing is read: the source may be anywhere
     if (within(from, arena_, arena_end) || within(from, fiber.stack_begin(), fiber.stack_end()))
       return "the source is not in global memory";
     return nullptr;

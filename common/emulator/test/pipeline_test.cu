@@ -191,6 +191,7 @@ TEST_F(Pipeline, MisuseIsReported) {
   expect({0, 4, 8, 0, false, false}, "the source is not aligned");
   expect({0, 0, 16, 0, true, false}, "the destination is not in the block's shared memory");
   expect({0, 0, 16, 0, false, true}, "the source is not in global memory");
+  expect({0, 0, 16, 16, false, true}, "no error");  // nothing is read
 }
 
 }  // namespace
