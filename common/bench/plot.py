@@ -10,6 +10,10 @@ import matplotlib.pyplot as plt
 INK = {"cpu": "#4c78a8", "cuda": "#59a14f", "recorded": "#b6d7a8"}
 
 
+def times_text(factor):
+    return f"{factor:.0f}" if factor >= 100 else f"{factor:.3g}"
+
+
 def bars(run):
     """(label, seconds, kind, device) for every rung that has a time on real hardware."""
     for row in run["rows"]:
@@ -33,7 +37,7 @@ def main(run_path, plot_path):
         axes.barh(position, seconds * 1e3, color=INK[kind])
         factor = rungs[0][1] / seconds
         note = f"{device}, recorded" if kind == "recorded" else device
-        axes.text(seconds * 1e3, position, f"  {seconds * 1e3:.3g} ms, {factor:{".0f" if factor >= 100 else ".3g"}}x\n  {note}", va="center", fontsize=9)
+        axes.text(seconds * 1e3, position, f"  {seconds * 1e3:.3g} ms, {times_text(factor)}x\n  {note}", va="center", fontsize=9)
     axes.set_yticks(range(len(rungs)), [label for label, *_ in rungs])
     axes.invert_yaxis()
     axes.set_xscale("log")
