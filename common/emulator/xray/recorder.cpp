@@ -378,7 +378,6 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
   recording_->kernel.dynamic_shared_bytes = dynamic_shared;
   ++launch_;
   events_ = 0;
-  block_extent_ = block;
   threads_in_block_ = block.x * block.y * block.z;
   threads_.resize(std::max<std::size_t>(threads_.size(), threads_in_block_));
   host_stack_ = stack_of_calling_thread();
@@ -604,13 +603,15 @@ void Recorder::count_global(const Request& request, PlaceCounts& counts, Sample&
       counts.regions.end()) {
     counts.regions.push_back(sample.region);
   }
-  touch(request, place.operation, place.bytes);
+  touch(request, sectors);
 }
 
-void Recorder::touch(const Request& request, Operation operation, unsigned bytes) {
+void Recorder::touch(const Request& request, std::uint64_t sectors) {
+  const auto operation = static_cast<std::size_t>(places_[request.place].operation);
+  const unsigned bytes = places_[request.place].bytes;
   for (unsigned i = 0; i < request.lanes; ++i) {
     const Region* const region = region_at(request.address[i], bytes);
-    Touches& touches = recording_->touches[region][static_cast<std::size_t>(operation)];
+    Touches& touches = recording_->touches[region][operation];
     if (touches.accesses_of.empty()) {
       const std::size_t elements =
           (region->end - region->begin + region->element_bytes - 1) / region->element_bytes;
@@ -630,7 +631,7 @@ void Recorder::touch(const Request& request, Operation operation, unsigned bytes
     touches.bytes_asked += bytes;
     if (i == 0) {
       ++touches.request_count;
-      touches.sectors += distinct_units(request.address.data(), request.lanes, bytes, kSectorBytes);
+      touches.sectors += sectors;
     }
   }
 }

@@ -183,7 +183,7 @@ class Recorder : public detail::Observer {
                                   unsigned bytes, std::uintptr_t base);
   static bool lanes_pair_up(const Request& request, unsigned begin, unsigned count);
   std::uint64_t sectors_of(const Request& request) const;
-  void touch(const Request& request, Operation operation, unsigned bytes);
+  void touch(const Request& request, std::uint64_t sectors);
 
   Kernel finish(Recording& recording) const;
   Source source_of(std::uint32_t place,
@@ -220,7 +220,6 @@ class Recorder : public detail::Observer {
   std::uint32_t launch_ = 0;
   std::uint64_t events_ = 0;  // accesses and basic blocks
   std::uint32_t request_ = 0;
-  dim3 block_extent_;
   unsigned threads_in_block_ = 0;
   AddressRange host_stack_;
 

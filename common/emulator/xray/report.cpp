@@ -98,7 +98,7 @@ nlohmann::json json_of(const Error& error) {
           {"bytes", error.bytes},
           {"size", error.size},
           {"count", error.count},
-          {"party", error.has_party ? json_of(error.party) : nlohmann::json()},
+          {"party", json_of(error.party)},
           {"other", error.has_other ? json_of(error.other) : nlohmann::json()}};
 }
 

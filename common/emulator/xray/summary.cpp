@@ -56,9 +56,12 @@ std::string sentence_of(const Error& error, const std::string& missing) {
   if (error.kind == "misaligned access")
     return fmt::format("{}, {}; allowed: multiples of {}", start, at, error.bytes);
   if (error.kind == "uninitialised read" && error.party.operation == Operation::kAtomic)
-    return start + ", " + at + ": an atomic adds to what is there; nothing has written it";
-  if (error.kind == "uninitialised read") return start + ", " + at + ", which nothing has written";
-  if (error.kind == "use after free") return start + ", " + at + ", which the host has freed";
+    return fmt::format("{}, {}: an atomic adds to what is there; nothing has written it", start,
+                       at);
+  if (error.kind == "uninitialised read")
+    return fmt::format("{}, {}, which nothing has written", start, at);
+  if (error.kind == "use after free")
+    return fmt::format("{}, {}, which the host has freed", start, at);
   if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
   const auto size = static_cast<std::int64_t>(error.size);
   const std::string miss = error.offset < 0
@@ -204,7 +207,6 @@ Kernel Recorder::finish(Recording& recording) const {
     error.bytes = finding.bytes;
     error.size = finding.size;
     error.count = finding.count;
-    error.has_party = true;
     error.party = party(finding.party);
     error.has_other = finding.other.launch != 0;
     if (error.has_other) error.other = party(finding.other);

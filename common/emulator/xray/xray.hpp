@@ -1,6 +1,6 @@
 // The kernel X-ray: what each kernel asked of memory, and what it did wrong, counted while the kernel runs in the emulator.
 //
-// A program sees its kernels through it by being built so: kernels compiled by xray_sources() flags, `emulator_xray` linked.
+// A program sees its kernels through it by being built so: kernels compiled with `emulator_xray_flags`, `emulator_xray` linked.
 // Then every launch is recorded from the first one on. Counts follow the hardware's rules: a warp's 32 lanes that execute one
 // instruction together make one request; a request moves 32-byte sectors of global memory, or takes wavefronts of the 32
 // four-byte banks of shared memory. Names and rules: docs/xray.md.
@@ -124,7 +124,7 @@ struct Error {
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer
   std::uint64_t count = 0;  // how often this pair of places was seen
-  bool has_party = false, has_other = false;
+  bool has_other = false;
   Party party{}, other{};
 };
 
