@@ -71,12 +71,7 @@ Climb climb(const Selection& options, const Progress& progress) {
                          : linear_attention_fma_count(attention_problem.args());
   result.bytes = wkv ? with_types(options.precision,
                                   [&]<typename Element, typename LogW>() {
-                                    BasicWkvArgs<Element, LogW> sizes;
-                                    const WkvArgs args = wkv_problem.args();
-                                    sizes.B = args.B, sizes.T = args.T, sizes.H = args.H;
-                                    sizes.K = args.K, sizes.V = args.V;
-                                    sizes.log_w_stride_T = args.log_w_stride_T;
-                                    return wkv_bytes(sizes);
+                                    return wkv_bytes(wkv_problem.sizes<Element, LogW>());
                                   })
                      : linear_attention_bytes(attention_problem.args());
 

@@ -91,17 +91,8 @@ BasicWkvOnDevice<Element, LogW>::BasicWkvOnDevice(Device& device, const WkvProbl
                                       : 0,
                                   kNan)},
       o_(device, "o", stored_as<Element>(outputs_.o), Role::kOutput),
-      final_state_(device, "final_state", outputs_.final_state, Role::kOutput) {
-  const WkvArgs on_host = p.args();
-  args_.B = on_host.B;
-  args_.T = on_host.T;
-  args_.H = on_host.H;
-  args_.K = on_host.K;
-  args_.V = on_host.V;
-  args_.log_w_stride_B = on_host.log_w_stride_B;
-  args_.log_w_stride_T = on_host.log_w_stride_T;
-  args_.scale = on_host.scale;
-  args_.reverse = on_host.reverse;
+      final_state_(device, "final_state", outputs_.final_state, Role::kOutput),
+      args_(p.sizes<Element, LogW>()) {
   args_.q = static_cast<const Element*>(q_.pointer());
   args_.k = static_cast<const Element*>(k_.pointer());
   args_.v = static_cast<const Element*>(v_.pointer());

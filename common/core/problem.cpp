@@ -121,23 +121,13 @@ WkvProblem make_problem(const WkvCase& c) {
 }
 
 WkvArgs WkvProblem::args() const {
-  const WkvCase& c = wkv_case;
-  WkvArgs args;
-  args.B = c.B;
-  args.T = c.T;
-  args.H = c.H;
-  args.K = c.K;
-  args.V = c.V;
+  WkvArgs args = sizes<float, float>();
   args.q = q.pointer();
   args.k = k.pointer();
   args.v = v.pointer();
   args.log_w = log_w.pointer();
   args.u = u.pointer();
   args.initial_state = initial_state.pointer();
-  args.log_w_stride_B = c.decay_per_head ? 0 : c.T * c.H * c.K;
-  args.log_w_stride_T = c.decay_per_head ? 0 : c.H * c.K;
-  args.scale = c.scale;
-  args.reverse = c.reverse;
   return args;
 }
 

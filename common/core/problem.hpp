@@ -48,6 +48,22 @@ struct WkvProblem {
   WkvCase wkv_case;
   Tensor<float> q, k, v, log_w, u, initial_state;
 
+  // Everything but the pointers.
+  template <typename Element, typename LogW>
+  BasicWkvArgs<Element, LogW> sizes() const {
+    const WkvCase& c = wkv_case;
+    BasicWkvArgs<Element, LogW> args;
+    args.B = c.B;
+    args.T = c.T;
+    args.H = c.H;
+    args.K = c.K;
+    args.V = c.V;
+    args.log_w_stride_B = c.decay_per_head ? 0 : c.T * c.H * c.K;
+    args.log_w_stride_T = c.decay_per_head ? 0 : c.H * c.K;
+    args.scale = c.scale;
+    args.reverse = c.reverse;
+    return args;
+  }
   // Arguments that point at these host arrays; the outputs are for the caller to set.
   WkvArgs args() const;
 };
