@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "common/core/bfloat16.hpp"
+
 namespace ladder {
 
 enum class FeatureMap {
@@ -20,8 +22,9 @@ enum class FeatureMap {
   kEluPlusOne,  // x > 0: x + 1, else exp(x)
 };
 
-// Arrays are contiguous and row-major.
-struct LinearAttentionArgs {
+// Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic is fp32.
+template <typename Element>
+struct BasicLinearAttentionArgs {
   std::int64_t B = 0;    // batch, 0 or more
   std::int64_t T_q = 0;  // queries, 0 or more
   std::int64_t T_k = 0;  // keys, 0 or more
@@ -29,11 +32,11 @@ struct LinearAttentionArgs {
   std::int64_t K = 0;    // query and key channels per head, 1 or more
   std::int64_t V = 0;    // value channels per head, 1 or more
 
-  const float* q = nullptr;                   // (B, T_q, H, K)
-  const float* k = nullptr;                   // (B, T_k, H, K)
-  const float* v = nullptr;                   // (B, T_k, H, V)
+  const Element* q = nullptr;                 // (B, T_q, H, K)
+  const Element* k = nullptr;                 // (B, T_k, H, K)
+  const Element* v = nullptr;                 // (B, T_k, H, V)
   const std::int64_t* key_lengths = nullptr;  // (B), each in 0..T_k; null: T_k for every batch
-  float* o = nullptr;                         // (B, T_q, H, V)
+  Element* o = nullptr;                       // (B, T_q, H, V)
 
   bool causal = true;
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
@@ -41,12 +44,18 @@ struct LinearAttentionArgs {
   float eps = 1e-6f;
 };
 
+using LinearAttentionArgs = BasicLinearAttentionArgs<float>;
+using LinearAttentionBf16Args = BasicLinearAttentionArgs<bfloat16>;
+
 // Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument).
-void validate(const LinearAttentionArgs& args);
+template <typename Element>
+void validate(const BasicLinearAttentionArgs<Element>& args);
 
 // Two fused multiply-adds per state element and key or query: S += k v, o += q S.
-double linear_attention_fma_count(const LinearAttentionArgs& args);
+template <typename Element>
+double linear_attention_fma_count(const BasicLinearAttentionArgs<Element>& args);
 // Bytes when every tensor moves once.
-double linear_attention_bytes(const LinearAttentionArgs& args);
+template <typename Element>
+double linear_attention_bytes(const BasicLinearAttentionArgs<Element>& args);
 
 }  // namespace ladder

@@ -25,7 +25,17 @@ struct Implementation {
   std::function<void(const WkvArgs&)> wkv = nullptr;
   std::function<void(const WkvBf16Args&)> wkv_bf16 = nullptr;
   std::function<void(const WkvBf16Fp32DecayArgs&)> wkv_bf16_fp32_decay = nullptr;
+  std::function<void(const WkvArgs&)> gla = nullptr;
+  std::function<void(const WkvBf16Args&)> gla_bf16 = nullptr;
+  std::function<void(const WkvBf16Fp32DecayArgs&)> gla_bf16_fp32_decay = nullptr;
+  std::function<void(const WkvGradArgs&)> wkv_backward = nullptr;
+  std::function<void(const WkvGradBf16Args&)> wkv_backward_bf16 = nullptr;
+  std::function<void(const WkvGradBf16Fp32DecayArgs&)> wkv_backward_bf16_fp32_decay = nullptr;
+  std::function<void(const WkvGradArgs&)> gla_backward = nullptr;
+  std::function<void(const WkvGradBf16Args&)> gla_backward_bf16 = nullptr;
+  std::function<void(const WkvGradBf16Fp32DecayArgs&)> gla_backward_bf16_fp32_decay = nullptr;
   std::function<void(const LinearAttentionArgs&)> linear_attention = nullptr;
+  std::function<void(const LinearAttentionBf16Args&)> linear_attention_bf16 = nullptr;
 };
 
 // The implementation's launcher for these types; null if it has none.

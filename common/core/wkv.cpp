@@ -6,8 +6,11 @@
 
 namespace ladder {
 
+namespace {
+
+// What WKV and GLA share: everything but u and o.
 template <typename Element, typename LogW>
-void validate(const BasicWkvArgs<Element, LogW>& args) {
+void validate_inputs(const BasicWkvArgs<Element, LogW>& args, PackedSequences packed) {
   require_at_least("B", args.B, 0);
   require_at_least("T", args.T, 0);
   require_at_least("H", args.H, 1);
@@ -19,6 +22,14 @@ void validate(const BasicWkvArgs<Element, LogW>& args) {
           "log_w has strides (" + std::to_string(args.log_w_stride_B) + ", " +
               std::to_string(args.log_w_stride_T) +
               "); allowed: (T*H*K, H*K) for a decay per token, (0, 0) for a decay per head");
+  if (args.cu_seqlens != nullptr) {
+    require(packed == PackedSequences::kAllowed,
+            "cu_seqlens is given; allowed here: a null pointer, one sequence per batch");
+    require_pointer("cu_seqlens", args.cu_seqlens, alignof(std::int64_t));
+    require_at_least("sequences", args.sequences, 0);
+    require(args.B == 1,
+            "B is " + std::to_string(args.B) + "; packed sequences (cu_seqlens) allow only B = 1");
+  }
   if (args.initial_state != nullptr)
     require_pointer("initial_state", args.initial_state, alignof(float));
   if (args.final_state != nullptr) require_pointer("final_state", args.final_state, alignof(float));
@@ -27,8 +38,59 @@ void validate(const BasicWkvArgs<Element, LogW>& args) {
   require_pointer("k", args.k, alignof(Element));
   require_pointer("v", args.v, alignof(Element));
   require_pointer("log_w", args.log_w, alignof(LogW));
+}
+
+template <typename Element, typename LogW>
+void validate_gradients(const BasicWkvGradArgs<Element, LogW>& args) {
+  const BasicWkvArgs<Element, LogW>& a = args.forward;
+  if (args.d_final_state != nullptr)
+    require_pointer("d_final_state", args.d_final_state, alignof(float));
+  if (args.d_initial_state != nullptr)
+    require_pointer("d_initial_state", args.d_initial_state, alignof(float));
+  require_pointer("d_log_w", args.d_log_w, alignof(LogW));
+  if (a.B == 0 || a.T == 0) return;
+  require_pointer("d_o", args.d_o, alignof(Element));
+  require_pointer("dq", args.dq, alignof(Element));
+  require_pointer("dk", args.dk, alignof(Element));
+  require_pointer("dv", args.dv, alignof(Element));
+}
+
+template <typename Element, typename LogW>
+void require_no_bonus(const BasicWkvArgs<Element, LogW>& args) {
+  require(args.u == nullptr, "u is given; gated linear attention allows only a null pointer");
+}
+
+}  // namespace
+
+template <typename Element, typename LogW>
+void validate(const BasicWkvArgs<Element, LogW>& args, PackedSequences packed) {
+  validate_inputs(args, packed);
+  if (args.B == 0 || args.T == 0) return;
   require_pointer("u", args.u, alignof(Element));
   require_pointer("o", args.o, alignof(Element));
+}
+
+template <typename Element, typename LogW>
+void validate_gla(const BasicWkvArgs<Element, LogW>& args, PackedSequences packed) {
+  validate_inputs(args, packed);
+  require_no_bonus(args);
+  if (args.B == 0 || args.T == 0) return;
+  require_pointer("o", args.o, alignof(Element));
+}
+
+template <typename Element, typename LogW>
+void validate(const BasicWkvGradArgs<Element, LogW>& args) {
+  validate_inputs(args.forward, PackedSequences::kRefused);
+  validate_gradients(args);
+  require_pointer("u", args.forward.u, alignof(Element));
+  require_pointer("du", args.du, alignof(float));
+}
+
+template <typename Element, typename LogW>
+void validate_gla(const BasicWkvGradArgs<Element, LogW>& args) {
+  validate_inputs(args.forward, PackedSequences::kRefused);
+  validate_gradients(args);
+  require_no_bonus(args.forward);
 }
 
 void require_square_heads_without_state(const WkvArgs& args, const char* chapter) {
@@ -75,9 +137,18 @@ double wkv_bytes(const BasicWkvArgs<Element, LogW>& args) {
          sizeof(LogW) * log_w_elements;
 }
 
-template void validate(const WkvArgs&);
-template void validate(const WkvBf16Args&);
-template void validate(const WkvBf16Fp32DecayArgs&);
+template void validate(const WkvArgs&, PackedSequences);
+template void validate_gla(const WkvArgs&, PackedSequences);
+template void validate(const WkvGradArgs&);
+template void validate_gla(const WkvGradArgs&);
+template void validate(const WkvBf16Args&, PackedSequences);
+template void validate_gla(const WkvBf16Args&, PackedSequences);
+template void validate(const WkvGradBf16Args&);
+template void validate_gla(const WkvGradBf16Args&);
+template void validate(const WkvBf16Fp32DecayArgs&, PackedSequences);
+template void validate_gla(const WkvBf16Fp32DecayArgs&, PackedSequences);
+template void validate(const WkvGradBf16Fp32DecayArgs&);
+template void validate_gla(const WkvGradBf16Fp32DecayArgs&);
 template double wkv_fma_count(const WkvArgs&);
 template double wkv_fma_count(const WkvBf16Args&);
 template double wkv_fma_count(const WkvBf16Fp32DecayArgs&);
