@@ -1,0 +1,26 @@
+// Prefix sums in chunks, the hello world of this chapter: sums[i] = x[0] + ... + x[i].
+#pragma once
+
+#include <cstdint>
+
+namespace chapter07 {
+
+// Integers, so that every order of adding gives the same.
+struct PrefixSumArgs {
+  std::int64_t length = 0;  // 0 or more
+  std::int64_t chunk = 0;   // elements per chunk, 1 or more; the last chunk may be shorter
+
+  const std::int32_t* x = nullptr;  // (length)
+  std::int32_t* sums = nullptr;     // (length)
+  std::int32_t* carry = nullptr;    // (ceil(length / chunk)): the sum of all chunks before this one
+};
+
+// The three steps. Each reads what the one before has written.
+void local_sums(const PrefixSumArgs& args);  // sums, as if every chunk began at zero
+void carry(const PrefixSumArgs& args);
+void adjust(const PrefixSumArgs& args);  // adds a chunk's carry to its sums
+
+// All three. std::invalid_argument for a negative length, a chunk of no elements or a null pointer.
+void prefix_sum(const PrefixSumArgs& args);
+
+}  // namespace chapter07
