@@ -11,7 +11,7 @@
 #include "common/core/errors.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter07 {
+namespace chapter07::prefix_sums {
 namespace {
 
 constexpr int kThreads = 128;
@@ -88,4 +88,4 @@ void prefix_sum(const PrefixSumArgs& args) {
   adjust(args);
 }
 
-}  // namespace chapter07
+}  // namespace chapter07::prefix_sums

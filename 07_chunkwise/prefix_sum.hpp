@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace chapter07 {
+namespace chapter07::prefix_sums {
 
 // Integers, so that every order of adding gives the same.
 struct PrefixSumArgs {
@@ -23,4 +23,4 @@ void adjust(const PrefixSumArgs& args);  // adds a chunk's carry to its sums
 // All three. std::invalid_argument for a negative length, a chunk of no elements or a null pointer.
 void prefix_sum(const PrefixSumArgs& args);
 
-}  // namespace chapter07
+}  // namespace chapter07::prefix_sums

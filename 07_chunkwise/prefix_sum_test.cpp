@@ -15,7 +15,7 @@
 
 namespace {
 
-using chapter07::PrefixSumArgs;
+using chapter07::prefix_sums::PrefixSumArgs;
 using ladder::GuardedArray;
 using Role = ladder::GuardedArray::Role;
 using Integers = std::vector<std::int32_t>;
@@ -74,23 +74,21 @@ std::string line(const std::string& name, const Integers& values, std::size_t pe
   return text + "\n";
 }
 
-class prefix_sum : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
-  }
-};
+bool device_is_missing() {
+  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
+}
 
 // The README shows this text.
-TEST_F(prefix_sum, PrintsTheExample) {
+TEST(prefix_sum, PrintsTheExample) {
+  if (device_is_missing()) return;
   const Integers x = numbers(12);
   const OnDevice problem(x, 4);
   std::string text = line("x          ", x, 4);
-  chapter07::local_sums(problem.args());
+  chapter07::prefix_sums::local_sums(problem.args());
   text += line("local sums ", problem.sums(), 4);
-  chapter07::carry(problem.args());
+  chapter07::prefix_sums::carry(problem.args());
   text += line("carry      ", problem.carry(), 1);
-  chapter07::adjust(problem.args());
+  chapter07::prefix_sums::adjust(problem.args());
   text += line("adjusted   ", problem.sums(), 4);
   std::cout << text;
   EXPECT_EQ(text,
@@ -100,7 +98,8 @@ TEST_F(prefix_sum, PrintsTheExample) {
             "adjusted      0   1   3   6 |  10  15  21  28 |  36  45  55  66\n");
 }
 
-TEST_F(prefix_sum, IsTheSameForEveryLengthAndChunk) {
+TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
+  if (device_is_missing()) return;
   for (const std::int32_t length : {0, 1, 3, 4, 5, 63, 64, 65, 130, 1000}) {
     Integers x = numbers(length);
     for (std::int32_t& value : x)
@@ -109,19 +108,20 @@ TEST_F(prefix_sum, IsTheSameForEveryLengthAndChunk) {
     std::partial_sum(x.begin(), x.end(), expected.begin());
     for (const std::int64_t chunk : {1, 2, 4, 7, 64, 1000, 5000}) {
       const OnDevice problem(x, chunk);
-      chapter07::prefix_sum(problem.args());
+      chapter07::prefix_sums::prefix_sum(problem.args());
       EXPECT_EQ(problem.sums(), expected) << "length " << length << ", chunks of " << chunk;
     }
   }
 }
 
-TEST_F(prefix_sum, RefusesBadInput) {
+TEST(prefix_sum, RefusesBadInput) {
+  if (device_is_missing()) return;
   const OnDevice problem(numbers(12), 4);
   const auto refuses = [&](const std::string& argument, auto spoil) {
     PrefixSumArgs args = problem.args();
     spoil(args);
     try {
-      chapter07::prefix_sum(args);
+      chapter07::prefix_sums::prefix_sum(args);
       ADD_FAILURE() << "a bad " << argument << " was accepted";
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find(argument), std::string::npos) << error.what();
