@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <random>
@@ -381,6 +382,43 @@ TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
     for (const float decay : decays)
       EXPECT_LE(decay, 1.0f);
   }
+}
+
+// A step's decay is a small difference of large sums once the sums have grown: 64 steps of about -8 come to -500, and a float near 500
+// is right to 3e-5. That is what `low` is for.
+TEST(gla_five_steps, KeepsWhatRoundingTakes) {
+  if (device_is_missing()) return;
+  const WkvProblem problem =
+      make_problem({.B = 1, .T = 64, .H = 1, .K = 64, .V = 1, .decay = Decay::kStrong});
+  const Plain plain(problem, 64);
+  // Relative error of all scores but those of a step with itself.
+  const auto error = [&](const std::vector<LogSum>& sums) {
+    StepsOnDevice on_device(plain);
+    on_device.give_log_decay(sums);
+    intra_chunk_scores(on_device.steps());
+    const Floats scores = on_device.scores();
+    double difference = 0, size = 0;
+    for (std::int64_t query = 0; query < 64; ++query) {
+      for (std::int64_t key = 0; key < query; ++key) {
+        double score = 0;
+        for (std::int64_t j = 0; j < 64; ++j) {
+          score += plain.q(0, query, j) * plain.k(0, key, j) *
+                   std::exp(plain.log_decay(0, key, query, j));
+        }
+        difference += std::pow(scores[query * 64 + key] - score, 2);
+        size += score * score;
+      }
+    }
+    return std::sqrt(difference / size);
+  };
+  std::vector<LogSum> sums = plain_log_decay(plain);
+  const double with_low = error(sums);
+  for (LogSum& sum : sums)
+    sum.low = 0;
+  const double without_low = error(sums);
+  std::cout << "error with low " << with_low << ", without " << without_low << "\n";
+  EXPECT_LT(with_low, 2e-7);
+  EXPECT_GT(without_low, 5e-6);
 }
 
 }  // namespace
