@@ -232,6 +232,8 @@ bool device_is_missing() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
+const bool registered = ladder::testing::register_gla_suite("gla_five_steps", {});
+
 TEST(gla_five_steps, DecayCumsumAlone) {
   if (device_is_missing()) return;
   for_each_case([](const Plain& plain, StepsOnDevice& on_device) {
@@ -419,6 +421,41 @@ TEST(gla_five_steps, KeepsWhatRoundingTakes) {
   std::cout << "error with low " << with_low << ", without " << without_low << "\n";
   EXPECT_LT(with_low, 5e-7);
   EXPECT_GT(without_low, 5e-6);
+}
+
+TEST(gla_five_steps, MatchesReferenceForEveryChunkLength) {
+  if (device_is_missing()) return;
+  for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kStrongToken}) {
+    WkvCase c = ragged(decay);
+    c.recurrence = ladder::Recurrence::kGla;
+    c.T = 70;
+    const WkvProblem problem = make_problem(c);
+    for (const std::int64_t chunk : {16, 32, 48, 64, 128}) {
+      const ladder::WkvOnDevice on_device(device(), problem);
+      chapter07::gla_steps::gla(on_device.args(), chunk);
+      device().synchronize();
+      EXPECT_TRUE(ladder::testing::is_right(problem, on_device.download()))
+          << name_of(c) << ", chunks of " << chunk;
+    }
+  }
+}
+
+TEST(gla_five_steps, RefusesOddChunksAndMoreThan256Rows) {
+  if (device_is_missing()) return;
+  const auto refuses = [](const std::string& what, std::int64_t K, std::int64_t chunk) {
+    const WkvProblem problem = make_problem(
+        WkvCase{.recurrence = ladder::Recurrence::kGla, .B = 1, .T = 2, .H = 1, .K = K, .V = 4});
+    const ladder::WkvOnDevice on_device(device(), problem);
+    try {
+      chapter07::gla_steps::gla(on_device.args(), chunk);
+      ADD_FAILURE() << what << " was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  };
+  refuses("K is 257", 257, 64);
+  refuses("chunk is 0", 4, 0);
+  refuses("chunk is 40", 4, 40);
 }
 
 }  // namespace
