@@ -10,14 +10,15 @@
 
 #include <cstdint>
 
-#include "07_chunkwise/scratch.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 
 namespace chapter07 {
 namespace {
 
 using ladder::GlaLayerArgs;
+using ladder::cuda::Scratch;
 
 constexpr int kWarpSize = 32;
 constexpr int kTile = 16;

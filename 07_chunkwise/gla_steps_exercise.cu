@@ -12,15 +12,16 @@
 #include <cstdint>
 #include <string>
 
-#include "07_chunkwise/scratch.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 
 namespace chapter07::gla_steps {
 namespace {
 
 using ladder::WkvArgs;
+using ladder::cuda::Scratch;
 
 constexpr int kThreads = 256;
 

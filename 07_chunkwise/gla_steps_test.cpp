@@ -232,7 +232,10 @@ bool device_is_missing() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-const bool registered = ladder::testing::register_gla_suite("gla_five_steps", {});
+const bool registered =
+    ladder::testing::register_gla_suite("gla_five_steps", {.lengths = {0, 1, 16, 17, 64, 65, 130},
+                                                           .K_sizes = {4, 64, 100, 256},
+                                                           .V_sizes = {4, 64, 100}});
 
 TEST(gla_five_steps, DecayCumsumAlone) {
   if (device_is_missing()) return;

@@ -332,6 +332,39 @@ std::string state_without_last_chunk(const WkvProblem& problem, const std::vecto
              : "equals the state with the last partial chunk of " + chunks + " missing\n";
 }
 
+// Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to other decays.
+std::string miscounted_decays(const WkvProblem& problem,
+                              const std::function<bool(const WkvProblem&)>& equals) {
+  const WkvCase& c = problem.wkv_case;
+  if (c.decay_per_head) return "";
+  const std::int64_t step = c.H * c.K, back = c.reverse ? step : -step;
+  const std::vector<float>& log_w = problem.log_w.data;
+  // `change(n, chunk, i)` is log_w's element i, of a sequence's n-th step.
+  const auto chunks_with =
+      [&](const std::function<float(std::int64_t, std::int64_t, std::int64_t)>& change) {
+        return fitting_chunks([&](std::int64_t chunk) {
+          WkvProblem changed = problem;
+          for_each_step(problem, [&](const Step& s) {
+            for (std::int64_t i = s.row * step; i < (s.row + 1) * step; ++i)
+              changed.log_w.data[i] = change(s.n, chunk, i);
+          });
+          return equals(changed);
+        });
+      };
+  const std::string late = chunks_with([&](std::int64_t n, std::int64_t chunk, std::int64_t i) {
+    return n % chunk == 0 ? 0.0f : log_w[i + back];
+  });
+  if (!late.empty())
+    return "equals the result with each decay one step late, in chunks of " + late + "\n";
+  const std::string twice = chunks_with([&](std::int64_t n, std::int64_t chunk, std::int64_t i) {
+    return n > 0 && n % chunk == 0 ? 2 * log_w[i] : log_w[i];
+  });
+  return twice.empty()
+             ? ""
+             : "equals the result with the decay applied once too often where chunks of " + twice +
+                   " begin\n";
+}
+
 // The problem of somebody who goes on from one packed sequence to the next.
 WkvProblem one_sequence(WkvProblem problem) {
   problem.wkv_case.lengths = {};
@@ -425,6 +458,9 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
              " used for all four\n";
     }
   }
+  const std::string decays = miscounted_decays(
+      problem, [&](const WkvProblem& other) { return equals(wkv_recurrence(other)); });
+  if (!decays.empty()) return decays;
   const std::string chunk = missing_last_chunk(problem, outputs.o, truth.o, c.H * c.V, rounding);
   if (!chunk.empty()) return chunk;
   return is_one_step_late(problem, outputs.o, truth.o, rounding)

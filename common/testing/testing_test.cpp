@@ -170,6 +170,24 @@ TEST(Diagnosis, BonusForgotten) {
                    [](WkvProblem& p) { std::fill(p.u.data.begin(), p.u.data.end(), 0.0f); });
 }
 
+TEST(Diagnosis, DecaysOneStepLateInChunks) {
+  expect_diagnosis("each decay one step late, in chunks of 16\n", [](WkvProblem& p) {
+    const std::vector<float> log_w = p.log_w.data;
+    const std::int64_t step = kCase.H * kCase.K;
+    for (std::int64_t i = 0; i < p.log_w.size(); ++i)
+      p.log_w.data[i] = i / step % kCase.T % 16 == 0 ? 0.0f : log_w[i - step];
+  });
+}
+
+TEST(Diagnosis, DecayOnceTooOftenAtTheChunksEdge) {
+  expect_diagnosis("once too often where chunks of 32 begin\n", [](WkvProblem& p) {
+    const std::int64_t step = kCase.H * kCase.K;
+    for (std::int64_t i = 0; i < p.log_w.size(); ++i) {
+      if (i / step % kCase.T == 32) p.log_w.data[i] *= 2;
+    }
+  });
+}
+
 TEST(Diagnosis, KAndVSwapped) {
   expect_diagnosis("k and v swapped", [](WkvProblem& p) { std::swap(p.k.data, p.v.data); });
 }
