@@ -51,8 +51,9 @@ class Sum {
     constexpr double kRounding = 1.0 / (1 << 24), kDenormal = 1e-37;
     const double limit = (terms_ + 8) * (kRounding * size_ + kDenormal);
     if (std::abs(result - value_) <= limit) return ::testing::AssertionSuccess();
+    const std::string is = std::isnan(result) ? "not a number" : std::to_string(result);
     return ::testing::AssertionFailure()
-           << "WRONG RESULT: " << result << ", should be " << value_ << " +- " << limit;
+           << "WRONG RESULT: " << is << ", should be " << value_ << " +- " << limit;
   }
 
  private:
