@@ -36,6 +36,11 @@ __device__ std::int64_t token(const WkvArgs& args, std::int64_t head, std::int64
   return (head / args.H * args.T + t) * args.H + head % args.H;
 }
 
+// How far it is to the row of the next step: `token` divides, which is slow in an inner loop.
+__device__ std::int64_t rows_per_step(const WkvArgs& args) {
+  return args.reverse ? -args.H : args.H;
+}
+
 // The decay of all steps after `from`, up to and including `to`. A sum over more steps is never larger, but sums that were rounded
 // can say so: never above 0, whatever the sums say.
 __device__ float decay_between(LogSum from, LogSum to) {
@@ -130,9 +135,10 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
   }
 
   for (std::int64_t first_step = 0; first_step < args.T; first_step += steps.chunk) {
+    const std::int64_t end = first_step + steps.chunk < args.T ? first_step + steps.chunk : args.T;
     __syncthreads();  // the state is the one before this chunk
 
-    for (std::int64_t step = first_step + warp; step < first_step + steps.chunk; step += kWarps) {
+    for (std::int64_t step = first_step + warp; step < end; step += kWarps) {
       const float* qg = steps.qg + (first_row + step) * K;
       float sum = 0.0f;
       for (int ik = 0; ik < K; ++ik)
@@ -141,12 +147,14 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
     }
     __syncthreads();  // all of the chunk's queries have read the state
 
-    const std::int64_t end = first_step + steps.chunk < args.T ? first_step + steps.chunk : args.T;
+    const std::int64_t first_token = token(args, head, first_step);
     const LogSum* last = steps.log_decay + (first_row + first_step + steps.chunk - 1) * K;
     for (int ik = warp; ik < K; ik += kWarps) {
-      float state = decay_since_chunk_began(last[ik]) * state_smem[ik * kColumns + lane];
-      for (std::int64_t step = first_step; step < end; ++step) {
-        const float v = has_column ? args.v[token(args, head, step) * V + iv] : 0.0f;
+      const LogSum sum = last[ik];
+      float state = decay_since_chunk_began(sum) * state_smem[ik * kColumns + lane];
+      std::int64_t v_row = first_token;
+      for (std::int64_t step = first_step; step < end; ++step, v_row += rows_per_step(args)) {
+        const float v = has_column ? args.v[v_row * V + iv] : 0.0f;
         state += steps.kg[(first_row + step) * K + ik] * v;
       }
       state_smem[ik * kColumns + lane] = state;
@@ -200,8 +208,8 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
         if (own) {
           sum_smem[side][slice] = sum[q_step * K];
         } else {
-          // TODO(07.3): roughly 3 lines; q and k take their parts of the decay between them, cut where no exponent is above 0; budget: one
-          // TODO(07.3): exp per element of q and of k.
+          // TODO(07.3): roughly 4 lines; q and k take their parts of the decay between them, cut where no exponent is above 0; budget: three
+          // TODO(07.3): sums, one exp per element of q and of k.
         }
         q_smem[side][slice] = q;
         k_smem[side][slice] = k;
@@ -212,7 +220,7 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
         if (!own) {
           score += qk;
         } else if (key <= query) {
-          // TODO(07.3): roughly 1 line; within the sub-chunk each pair has a decay of its own; budget: one exp per pair and channel.
+          // TODO(07.3): roughly 2 lines; within the sub-chunk each pair has a decay of its own; budget: one exp per pair and channel.
         }
       }
     }
@@ -234,8 +242,9 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const Steps steps) {
   const float* scores = steps.scores + row * steps.chunk;
 
   float sum = steps.o_inter[row * args.V + iv];
-  for (std::int64_t key = 0; key <= step - first_step; ++key)
-    sum += scores[key] * args.v[token(args, head, first_step + key) * args.V + iv];
+  std::int64_t v_row = token(args, head, first_step);
+  for (std::int64_t key = 0; key <= step - first_step; ++key, v_row += rows_per_step(args))
+    sum += scores[key] * args.v[v_row * args.V + iv];
   args.o[token(args, head, step) * args.V + iv] = args.scale * sum;
 }
 
