@@ -118,6 +118,7 @@ __global__ void __launch_bounds__(kThreads) prepare_qg_kg_kernel(const Steps ste
 
 constexpr int kColumns = 32;  // of the state, per block: a warp's lanes
 constexpr int kWarps = kThreads / kColumns;
+constexpr int kAhead = 16;  // loads under way at once: few warps are there to wait side by side
 
 // One block per head and 32 value columns; the state stays in shared memory while the block walks from chunk to chunk.
 __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps) {
@@ -125,12 +126,14 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
   const WkvArgs& args = steps.args;
   const int K = static_cast<int>(args.K), V = static_cast<int>(args.V);
   const int lane = threadIdx.x % kColumns, warp = threadIdx.x / kColumns;
-  const int iv = blockIdx.y * kColumns + lane;
+  const int column = blockIdx.y * kColumns + lane;
+  const bool has_column = column < V;
+  // Others compute the last column again and store nothing: a load without a condition need not wait for the one before.
+  const int iv = has_column ? column : V - 1;
   const std::int64_t head = blockIdx.x, first_row = head * steps.T_p;
-  const bool has_column = iv < V;
 
   for (int ik = warp; ik < K; ik += kWarps) {
-    const bool given = args.initial_state != nullptr && has_column;
+    const bool given = args.initial_state != nullptr;
     state_smem[ik * kColumns + lane] = given ? args.initial_state[(head * K + ik) * V + iv] : 0.0f;
   }
 
@@ -141,6 +144,7 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
     for (std::int64_t step = first_step + warp; step < end; step += kWarps) {
       const float* qg = steps.qg + (first_row + step) * K;
       float sum = 0.0f;
+#pragma unroll kAhead
       for (int ik = 0; ik < K; ++ik)
         sum += qg[ik] * state_smem[ik * kColumns + lane];
       if (has_column) steps.o_inter[(first_row + step) * V + iv] = sum;
@@ -153,9 +157,9 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
       const LogSum sum = last[ik];
       float state = decay_since_chunk_began(sum) * state_smem[ik * kColumns + lane];
       std::int64_t v_row = first_token;
+#pragma unroll kAhead
       for (std::int64_t step = first_step; step < end; ++step, v_row += rows_per_step(args)) {
-        const float v = has_column ? args.v[v_row * V + iv] : 0.0f;
-        state += steps.kg[(first_row + step) * K + ik] * v;
+        state += steps.kg[(first_row + step) * K + ik] * args.v[v_row * V + iv];
       }
       state_smem[ik * kColumns + lane] = state;
     }

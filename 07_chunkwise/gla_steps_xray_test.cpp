@@ -52,7 +52,7 @@ TEST(GlaFiveSteps, ConflictsInNoBank) {
 
 // What is left for the summit to do: the state stays on chip, but each of its rows asks for v again.
 TEST(GlaFiveSteps, FetchesAnElementOfVOncePerKeyRow) {
-  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 1, .K = 20, .V = 35};
+  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 1, .K = 20, .V = 64};
   const std::vector<Kernel> kernels = xrays_of("gla_five_steps", {.op = "gla", .shape = s});
   ASSERT_EQ(kernels.size(), kSteps);
   const Traffic& loads = kernels[kInterChunk].buffer("v").loads();
