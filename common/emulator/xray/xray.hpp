@@ -29,6 +29,7 @@ enum Counter : unsigned {
   kAtomicSectors,
   kAtomicCollisions,
   kSharedLoadRequests,
+  kSharedMatrixLoadRequests,
   kSharedLoadWavefronts,
   kSharedLoadBankConflicts,
   kSharedStoreRequests,
@@ -39,6 +40,8 @@ enum Counter : unsigned {
   kBarriers,
   kShuffles,
   kAsyncCopies,
+  kTensorOperations,
+  kTensorMultiplyAdds,
   kCounters
 };
 
