@@ -147,9 +147,10 @@ __global__ void three_call_sites(float* out, const float* in) {
 // Four matrices of kRows different rows, kPitch times 16 bytes apart.
 template <int kPitch, int kRows>
 __global__ void matrix_load(float* out, const float* in) {
-  __shared__ float4 tile[32 * kPitch];
-  for (unsigned i = threadIdx.x; i < 32 * kPitch; i += kThreads)
-    tile[i] = reinterpret_cast<const float4*>(in)[i];
+  __shared__ float4 tile[kThreads * kPitch];
+  for (unsigned i = 0; i < kPitch; ++i)
+    tile[i * kThreads + threadIdx.x] =
+        reinterpret_cast<const float4*>(in)[i * kThreads + threadIdx.x];
   __syncthreads();
   std::uint32_t r[4];
   ladder::cuda::load_matrices(r, &tile[threadIdx.x % kRows * kPitch]);

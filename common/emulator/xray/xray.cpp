@@ -46,7 +46,8 @@ const CounterInfo& info(Counter counter) {
       {"shuffles", "shuffles", "of a warp", ""},
       {"async_copies", "asynchronous copies", "of single threads", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",
-       "smsp__inst_executed_pipe_tensor_op_hmma.sum"},
+       "smsp__inst_executed_pipe_tensor_op_hmma.sum - "
+       "smsp__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},
       {"tensor_multiply_adds", "tensor-core multiply-adds", "of all operations", ""},
   };
   return infos[counter];

@@ -49,7 +49,7 @@ struct CounterInfo {
   const char* name;    // "global_load_requests"
   const char* words;   // "global loads"
   const char* unit;    // "requests of a warp"
-  const char* nsight;  // Nsight Compute's metric; empty where it has none
+  const char* nsight;  // Nsight Compute's metric, or the difference of two; empty where it has none
 };
 const CounterInfo& info(Counter counter);
 
