@@ -27,7 +27,7 @@ float round_to_fp16(float x) {
 // is 0.
 class Chunk {
  public:
-  Chunk(const ladder::WkvProblem& problem, std::int64_t first)
+  Chunk(const ladder::WkvProblem& problem, std::int64_t first, float floor)
       : K_(problem.wkv_case.K),
         V_(problem.wkv_case.V),
         q_(problem.q.pointer() + first * K_),
@@ -35,8 +35,8 @@ class Chunk {
         v_(problem.v.pointer() + first * V_),
         sums_(static_cast<std::size_t>((kChunk + 1) * K_)) {
     for (std::int64_t i = 0; i < kChunk * K_; ++i) {
-      sums_[static_cast<std::size_t>(K_ + i)] =
-          sums_[static_cast<std::size_t>(i)] + problem.log_w.pointer()[first * K_ + i];
+      const float log_w = std::max(problem.log_w.pointer()[first * K_ + i], floor);
+      sums_[static_cast<std::size_t>(K_ + i)] = sums_[static_cast<std::size_t>(i)] + log_w;
     }
   }
 
@@ -147,12 +147,12 @@ std::vector<double> recurrence(const ladder::WkvProblem& problem) {
   return o;
 }
 
-std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form) {
+std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form, float floor) {
   const std::int64_t T = problem.wkv_case.T, K = problem.wkv_case.K, V = problem.wkv_case.V;
   const float* const u = problem.u.pointer();
   std::vector<float> o(static_cast<std::size_t>(T * V)), state(static_cast<std::size_t>(K * V));
   for (std::int64_t first = 0; first < T; first += kChunk) {
-    const Chunk chunk(problem, first);
+    const Chunk chunk(problem, first, floor);
     for (std::int64_t t = 0; t < kChunk; ++t) {
       float* const o_t = &o[static_cast<std::size_t>((first + t) * V)];
       // The state before the chunk, and what this token adds to itself.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "common/core/error_metrics.hpp"
@@ -29,9 +30,13 @@ const char* name_of(Form form);
 // One head of two chunks. log_w is up to a quarter above and below its mean, by channel, and a tenth more by token.
 ladder::WkvProblem make_problem(double mean_log_decay);
 
-// For problems like that: one head, fp32, no states.
+// For problems like that: one head, fp32, no states. Log-decays below `floor` count as `floor`.
 std::vector<double> recurrence(const ladder::WkvProblem& problem);
-std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form);
+std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form,
+                             float floor = -std::numeric_limits<float>::infinity());
+
+// exp of it is 0 in a float. A token that forgets more than that forgets no more, but the sums behind it lose digits.
+inline constexpr float kFloor = -104.0f;
 
 // Of the chunkwise form against the recurrence in float64.
 ladder::RelativeError error_of(Form form, double mean_log_decay);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,6 +36,27 @@ TEST(Numerics, EachFormIsRightUntilItOverflowsAndTheClampIsWrongInstead) {
         EXPECT_LT(error.whole, form == Form::kNaiveFp16 ? 1e-3 : 1e-5);
       }
     }
+  }
+}
+
+// One token forgets everything, the others little. Not only -inf - -inf is in the way: behind a large sum there is no room for
+// the small log-decays that follow.
+TEST(Numerics, AFloorUnderLogDecaysKeepsTheDigitsBehindATotalDecay) {
+  constexpr std::size_t kK = 64, kToken = kChunk + 5;
+  ladder::WkvProblem problem = make_problem(-0.1);
+  const auto error_with = [&](float log_w, float floor) {
+    for (std::size_t j = 0; j < kK; ++j)
+      problem.log_w.data[kToken * kK + j] = log_w;
+    return ladder::relative_error(chunkwise(problem, Form::kSubChunks, floor), recurrence(problem),
+                                  problem.wkv_case.V);
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(error_with(-kInfinity, -kInfinity).finite);
+  EXPECT_GT(error_with(-1e4f, -kInfinity).whole, 1e-4);
+  for (const float log_w : {-1e4f, -kInfinity}) {
+    const ladder::RelativeError error = error_with(log_w, kFloor);
+    EXPECT_TRUE(error.finite);
+    EXPECT_LT(error.whole, 1e-5);
   }
 }
 
