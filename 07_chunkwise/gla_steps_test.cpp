@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -31,7 +30,6 @@ using ladder::WkvProblem;
 using Role = ladder::GuardedArray::Role;
 using Floats = std::vector<float>;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr double kForgetsAll = -150;  // stronger decays count as this one
 
 ladder::Device& device() {
