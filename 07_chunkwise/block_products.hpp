@@ -23,82 +23,90 @@ struct Sum {
   float d[2][4];
 };
 
-template <typename Element>
+// A product's factors differ in the order of their registers, so that each instruction finds its own side by side.
+enum class Side { kLeft, kRight };
+
+template <typename Element, Side kSide>
 struct Factor;
 
-template <>
-struct Factor<bfloat16> {
-  std::uint32_t pair[4];  // [i + 2 j], the elements e = 0 and 1
+template <Side kSide>
+struct Factor<bfloat16, kSide> {
+  static constexpr __device__ int place(int i, int j) {
+    return kSide == Side::kLeft ? i + 2 * j : 2 * i + j;
+  }
+  std::uint32_t pair[4];  // [place(i, j)], the elements e = 0 and 1
 };
 
-// A float is the sum of two tf32, up to its last bit: 24 bits are 11 and 11 more, and a sign.
-template <>
-struct Factor<float> {
-  std::uint32_t big[4][2], small[4][2];  // [i + 2 j][e]
+// A float is the sum of two tf32, almost up to its last bit: it has 24 bits, they have 11 each and a sign.
+struct SplitBlock {
+  std::uint32_t big[2][2][2], small[2][2][2];  // [i][j][e]
+
+  // As to_tf32 rounds, which takes more instructions on sm_90 because it looks for NaN: here `small` is one then. What does not fit
+  // into `small` is cut off.
+  __device__ void split(int i, int j, int e, float x) {
+    constexpr std::uint32_t kKept = 0xffffe000u, kHalf = 0x1000u;
+    big[i][j][e] = (__float_as_uint(x) + kHalf) & kKept;
+    small[i][j][e] = __float_as_uint(x - __uint_as_float(big[i][j][e])) & kKept;
+  }
 };
 
-#ifndef SPLIT
-#define SPLIT 0
-#endif
-inline __device__ void split(Factor<float>& factor, int ij, int e, float x) {
-#if SPLIT == 2
-  factor.big[ij][e] = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-#else
-  factor.big[ij][e] = ladder::cuda::to_tf32(x);
-#endif
-#if SPLIT == 0
-  factor.small[ij][e] = ladder::cuda::to_tf32(x - __uint_as_float(factor.big[ij][e]));
-#else
-  factor.small[ij][e] = __float_as_uint(x - __uint_as_float(factor.big[ij][e]));
-#endif
-}
+template <Side kSide>
+struct Factor<float, kSide> : SplitBlock {};
 
-template <typename Element>
-__device__ Factor<Element> as_factor(const Sum& sum) {
-  Factor<Element> factor;
+template <typename Element, Side kSide>
+__device__ Factor<Element, kSide> as_factor(const Sum& sum) {
+  Factor<Element, kSide> factor;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
+      const float first = sum.d[j][2 * i], second = sum.d[j][2 * i + 1];
       if constexpr (sizeof(Element) == 2) {
-        factor.pair[i + 2 * j] = ladder::cuda::pack_bf16(sum.d[j][2 * i], sum.d[j][2 * i + 1]);
+        factor.pair[factor.place(i, j)] = ladder::cuda::pack_bf16(first, second);
       } else {
-#pragma unroll
-        for (int e = 0; e < 2; ++e)
-          split(factor, i + 2 * j, e, sum.d[j][2 * i + e]);
+        factor.split(i, j, 0, first), factor.split(i, j, 1, second);
       }
     }
   }
   return factor;
 }
 
-// sum[m][n] += a[m][0] b[n][0] + ... + a[m][15] b[n][15]: the second factor is given transposed.
-inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16>& a,
-                                    const Factor<bfloat16>& b) {
+// The same block on the other side.
+inline __device__ Factor<bfloat16, Side::kRight> as_right(const Factor<bfloat16, Side::kLeft>& x) {
+  return {{x.pair[0], x.pair[2], x.pair[1], x.pair[3]}};
+}
+inline __device__ Factor<float, Side::kRight> as_right(const Factor<float, Side::kLeft>& x) {
+  return {static_cast<const SplitBlock&>(x)};
+}
+
+// sum[m][n] += left[m][0] right[n][0] + ... + left[m][15] right[n][15]: the right factor is given transposed.
+inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16, Side::kLeft>& left,
+                                    const Factor<bfloat16, Side::kRight>& right) {
 #pragma unroll
-  for (int j = 0; j < 2; ++j)
-    ladder::cuda::mma_bf16(sum.d[j], a.pair, {b.pair[j], b.pair[j + 2]});
+  for (int n = 0; n < 2; ++n)
+    ladder::cuda::mma_bf16(sum.d[n], left.pair, {right.pair[2 * n], right.pair[2 * n + 1]});
 }
 
 // Three products of tf32 for one of float; small times small is below the last bit. A tensor core cuts off what it cannot keep
 // when it adds, always towards zero, so it adds only these 16 terms; the running sum is rounded to the nearest.
 // An instruction multiplies 8 columns. Which of them it takes for its columns `pair` and `pair + 4` is free as long as both factors
 // agree: here 2 pair and 2 pair + 1, what a lane has.
-inline __device__ void multiply_add(Sum& sum, const Factor<float>& a, const Factor<float>& b) {
-  const auto add = [](float(&d)[4], const std::uint32_t(&x)[4][2], const std::uint32_t(&y)[4][2],
-                      int j, int k) {
-    ladder::cuda::mma_tf32(d, {x[2 * k][0], x[2 * k + 1][0], x[2 * k][1], x[2 * k + 1][1]},
-                           {y[j + 2 * k][0], y[j + 2 * k][1]});
+inline __device__ void multiply_add(Sum& sum, const Factor<float, Side::kLeft>& left,
+                                    const Factor<float, Side::kRight>& right) {
+  using Parts = std::uint32_t[2][2][2];
+  const auto add = [](float(&d)[4], const Parts& x, const Parts& y, int n, int j) {
+    ladder::cuda::mma_tf32(d, {x[0][j][0], x[1][j][0], x[0][j][1], x[1][j][1]},
+                           {y[n][j][0], y[n][j][1]});
   };
 #pragma unroll
-  for (int j = 0; j < 2; ++j) {
+  for (int n = 0; n < 2; ++n) {
     float d[4] = {};
-    add(d, a.small, b.big, j, 0), add(d, a.small, b.big, j, 1);
-    add(d, a.big, b.small, j, 0), add(d, a.big, b.small, j, 1);
-    add(d, a.big, b.big, j, 0), add(d, a.big, b.big, j, 1);
+    add(d, left.small, right.big, n, 0), add(d, left.small, right.big, n, 1);
+    add(d, left.big, right.small, n, 0), add(d, left.big, right.small, n, 1);
+    add(d, left.big, right.big, n, 0), add(d, left.big, right.big, n, 1);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      sum.d[j][i] += d[i];
+      sum.d[n][i] += d[i];
   }
 }
 
@@ -117,45 +125,55 @@ struct Tile {
 };
 
 // M[m][n] = tile[row + m][column + n]
-template <int kWidth>
-__device__ Factor<bfloat16> load(Tile<bfloat16, kWidth> tile, int row, int column, unsigned lane) {
-  Factor<bfloat16> factor;
-  ladder::cuda::load_matrices(factor.pair, tile.at(row + lane % 16, column + lane / 16 * 8));
+template <Side kSide, int kWidth>
+__device__ Factor<bfloat16, kSide> load(Tile<bfloat16, kWidth> tile, int row, int column,
+                                        unsigned lane) {
+  Factor<bfloat16, kSide> factor;
+  const unsigned i = kSide == Side::kLeft ? lane / 8 % 2 : lane / 16;
+  const unsigned j = kSide == Side::kLeft ? lane / 16 : lane / 8 % 2;
+  ladder::cuda::load_matrices(factor.pair, tile.at(row + i * 8 + lane % 8, column + j * 8));
   return factor;
 }
 
-template <int kWidth>
-__device__ Factor<float> load(Tile<float, kWidth> tile, int row, int column, unsigned lane) {
-  Factor<float> factor;
+template <Side kSide, int kWidth>
+__device__ Factor<float, kSide> load(Tile<float, kWidth> tile, int row, int column, unsigned lane) {
+  Factor<float, kSide> factor;
 #pragma unroll
-  for (int ij = 0; ij < 4; ++ij) {
-    const float2 x = *reinterpret_cast<const float2*>(
-        tile.at(row + lane / 4 + ij % 2 * 8, column + lane % 4 * 2 + ij / 2 * 8));
-    split(factor, ij, 0, x.x), split(factor, ij, 1, x.y);
+  for (int i = 0; i < 2; ++i) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const float2 x = *reinterpret_cast<const float2*>(
+          tile.at(row + lane / 4 + i * 8, column + lane % 4 * 2 + j * 8));
+      factor.split(i, j, 0, x.x), factor.split(i, j, 1, x.y);
+    }
   }
   return factor;
 }
 
 // M[m][n] = tile[row + n][column + m]
-template <int kWidth>
-__device__ Factor<bfloat16> load_transposed(Tile<bfloat16, kWidth> tile, int row, int column,
-                                            unsigned lane) {
-  Factor<bfloat16> factor;
-  ladder::cuda::load_matrices_transposed(
-      factor.pair, tile.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
+template <Side kSide, int kWidth>
+__device__ Factor<bfloat16, kSide> load_transposed(Tile<bfloat16, kWidth> tile, int row, int column,
+                                                   unsigned lane) {
+  Factor<bfloat16, kSide> factor;
+  const unsigned i = kSide == Side::kLeft ? lane / 8 % 2 : lane / 16;
+  const unsigned j = kSide == Side::kLeft ? lane / 16 : lane / 8 % 2;
+  ladder::cuda::load_matrices_transposed(factor.pair,
+                                         tile.at(row + j * 8 + lane % 8, column + i * 8));
   return factor;
 }
 
-template <int kWidth>
-__device__ Factor<float> load_transposed(Tile<float, kWidth> tile, int row, int column,
-                                         unsigned lane) {
-  Factor<float> factor;
+template <Side kSide, int kWidth>
+__device__ Factor<float, kSide> load_transposed(Tile<float, kWidth> tile, int row, int column,
+                                                unsigned lane) {
+  Factor<float, kSide> factor;
 #pragma unroll
-  for (int ij = 0; ij < 4; ++ij) {
+  for (int i = 0; i < 2; ++i) {
 #pragma unroll
-    for (int e = 0; e < 2; ++e)
-      split(factor, ij, e,
-            *tile.at(row + lane % 4 * 2 + ij / 2 * 8 + e, column + lane / 4 + ij % 2 * 8));
+    for (int j = 0; j < 2; ++j) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        factor.split(i, j, e, *tile.at(row + lane % 4 * 2 + j * 8 + e, column + lane / 4 + i * 8));
+    }
   }
   return factor;
 }
@@ -192,7 +210,8 @@ inline __device__ void store(const Sum& sum, bfloat16* to, std::int64_t stride, 
   if (row >= rows || column >= columns) return;
   bfloat16* const place = to + row * stride + column;
   if (wide) {
-    const uint4 all = make_uint4(x[0], x[1], x[2], x[3]);__stcs(reinterpret_cast<uint4*>(place), all);
+    const uint4 all = make_uint4(x[0], x[1], x[2], x[3]);
+    __stcs(reinterpret_cast<uint4*>(place), all);
     return;
   }
 #pragma unroll

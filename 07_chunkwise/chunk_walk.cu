@@ -50,7 +50,8 @@ __global__ void __launch_bounds__(kThreads)
       float score = 0.0f;
       for (int ik = 0; ik < K; ++ik)
         score += q_smem[l * stride + ik] * k_smem[s * stride + ik];
-      scores_smem[l][s] = s <= l ? score : 0.0f;
+      if (s > l) score = 0.0f;
+      scores_smem[l][s] = score;
     }
     __syncthreads();  // all scores are here
 

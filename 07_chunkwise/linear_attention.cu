@@ -134,13 +134,14 @@ template <typename C, Pass kPass, bool kPlain, typename Element>
 __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     walk(const BasicLinearAttentionArgs<Element> args, const Plan plan, float4* states) {
   constexpr int kBlocks = C::kRows / kBlock, kUnits = C::kTokens / kBlock;
+  constexpr Side kLeft = Side::kLeft, kRight = Side::kRight;
   constexpr int kAhead = (C::kStages - 1) * C::kTokens;
   extern __shared__ uint4 stages_smem[];  // (kStages, kStage), then the denominators (kTokens)
   float* const denominator_smem =
       reinterpret_cast<float*>(reinterpret_cast<Element*>(stages_smem) + C::kStages * C::kStage);
 
   const unsigned lane = threadIdx.x % kWarpSize;
-  const int warp = threadIdx.x / kWarpSize;
+  const int warp = threadIdx.x / kWarpSize, column = warp * kBlock;
   const bool normalises = !kPlain && warp == kWarps;
   const int segment = static_cast<int>(blockIdx.x) % plan.segments;
   const int column_tile = static_cast<int>(blockIdx.x) / plan.segments;
@@ -208,7 +209,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     for (int i = 0; i < 4; ++i)
       one.d[i / 2][i % 2] = 1.0f;
   }
-  const Factor<Element> ones = as_factor<Element>(one);
+  const auto ones = as_factor<Element, kLeft>(one);
 
   int now = 0, next = 0;
   // From some stages before the first on, so that the code that copies is there once.
@@ -229,56 +230,55 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     if (t0 < first) continue;
     now = now + 1 < C::kStages ? now + 1 : 0;
 
-    Sum out[kUnits] = {};
+    [[maybe_unused]] Sum kept[kPlain ? 1 : kUnits];  // until their denominators are known
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
       const int token = unit * kBlock;
-      const Factor<Element> v_reg =
-          normalises ? ones : load_transposed(tile.v, token, warp * kBlock, lane);
-      Sum scores = {};
+      const auto v_reg = normalises ? ones : load_transposed<kLeft>(tile.v, token, column, lane);
+      Sum scores = {}, out = {};
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
         if constexpr (kPass == Pass::kOutputs) {
-          const Factor<Element> q_reg = load(tile.q, token, c * kBlock, lane);
-          multiply_add(scores, q_reg, load(tile.k, token, c * kBlock, lane));
-          multiply_add(out[unit], q_reg, as_factor<Element>(state[c]));
+          const auto q_reg = load<kLeft>(tile.q, token, c * kBlock, lane);
+          multiply_add(scores, q_reg, load<kRight>(tile.k, token, c * kBlock, lane));
+          multiply_add(out, q_reg, as_factor<Element, kRight>(state[c]));
         }
-        multiply_add(state[c], v_reg, load_transposed(tile.k, token, c * kBlock, lane));
+        multiply_add(state[c], v_reg, load_transposed<kRight>(tile.k, token, c * kBlock, lane));
       }
       if constexpr (kPass == Pass::kOutputs) {
         mask(scores, lane);
-        multiply_add(out[unit], as_factor<Element>(scores), v_reg);
+        multiply_add(out, as_factor<Element, kLeft>(scores), as_right(v_reg));
+        if constexpr (kPlain) {
+          store(out, o + (l0 + token) * stride_V + column, stride_V, queries - token,
+                columns - column, wide, lane);
+        } else {
+          kept[unit] = out;
+        }
       }
     }
 
-    if constexpr (kPass == Pass::kOutputs) {
-      if (!kPlain && args.normalize) {
-        const unsigned row = lane / 4;
-        if (normalises && lane % 4 == 0) {
-#pragma unroll
-          for (int unit = 0; unit < kUnits; ++unit) {
-            denominator_smem[unit * kBlock + row] = out[unit].d[0][0];
-            denominator_smem[unit * kBlock + row + 8] = out[unit].d[0][2];
-          }
-        }
-        __syncthreads();
+    if constexpr (kPass == Pass::kOutputs && !kPlain) {
+      const unsigned row = lane / 4;
+      if (normalises && lane % 4 == 0) {
 #pragma unroll
         for (int unit = 0; unit < kUnits; ++unit) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float factor =
-                1.0f / (denominator_smem[unit * kBlock + row + i / 2 * 8] + args.eps);
-            out[unit].d[0][i] *= factor, out[unit].d[1][i] *= factor;
-          }
+          denominator_smem[unit * kBlock + row] = kept[unit].d[0][0];
+          denominator_smem[unit * kBlock + row + 8] = kept[unit].d[0][2];
         }
       }
-      if (!normalises) {
+      __syncthreads();  // the denominators are here
+      if (normalises) continue;
 #pragma unroll
-        for (int unit = 0; unit < kUnits; ++unit) {
-          const int token = unit * kBlock, column = warp * kBlock;
-          store(out[unit], o + (l0 + token) * stride_V + column, stride_V, queries - token,
-                columns - column, wide, lane);
+      for (int unit = 0; unit < kUnits; ++unit) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + args.eps;
+          const float factor = args.normalize ? 1.0f / denominator : 1.0f;
+          kept[unit].d[0][i] *= factor, kept[unit].d[1][i] *= factor;
         }
+        const int token = unit * kBlock;
+        store(kept[unit], o + (l0 + token) * stride_V + column, stride_V, queries - token,
+              columns - column, wide, lane);
       }
     }
   }
