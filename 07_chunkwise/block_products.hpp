@@ -110,23 +110,36 @@ inline __device__ void multiply_add(Sum& sum, const Factor<float, Side::kLeft>& 
   }
 }
 
-// A tile of shared memory with rows of kWidth elements, 64 or more. The 16-byte units of a row are permuted, differently in
-// neighbouring rows, so that neither rows nor columns of a block meet in a bank.
-template <typename Element, int kWidth>
+// A tile of shared memory, kRows rows of kWidth elements, 64 or more. Neither the rows nor the columns of a block meet in a bank:
+// of bf16, because the 16-byte units of a row are permuted, differently in neighbouring rows; of float, because rows are 4 words
+// longer than a multiple of 32 banks, and a block takes its rows in the order of token_of.
+template <typename Element, int kRows, int kWidth>
 struct Tile {
   static constexpr int kUnit = 16 / sizeof(Element);
+  static constexpr int kStride = sizeof(Element) == 2 ? kWidth : kWidth + 4;
+  static constexpr int kSize = kRows * kStride;
   static_assert(kWidth % 64 == 0);
   Element* smem;
 
   __device__ Element* at(unsigned row, unsigned column) const {
-    const unsigned twist = sizeof(Element) == 2 ? row % 8 : 2 * (row % 4 ^ row / 4 % 2);
-    return smem + row * kWidth + (column / kUnit ^ twist) * kUnit + column % kUnit;
+    if constexpr (sizeof(Element) == 2) {
+      return smem + row * kStride + (column / kUnit ^ row % 8) * kUnit + column % kUnit;
+    } else {
+      return smem + row * kStride + column;
+    }
   }
 };
 
-// M[m][n] = tile[row + m][column + n]
-template <Side kSide, int kWidth>
-__device__ Factor<bfloat16, kSide> load(Tile<bfloat16, kWidth> tile, int row, int column,
+// Which of 16 tokens is a block's row (or column) n. Any order does as long as all blocks take the same. For float: 8 lanes that
+// are next to each other, or every other, read tokens 2 apart, so 8 banks apart.
+template <typename Element>
+__device__ unsigned token_of(unsigned n) {
+  return sizeof(Element) == 2 ? n : 2 * (n % 8 ^ n % 8 / 4) + n / 8;
+}
+
+// M[m][n] = tile[row + token_of(m)][column + n]
+template <Side kSide, int kRows, int kWidth>
+__device__ Factor<bfloat16, kSide> load(Tile<bfloat16, kRows, kWidth> tile, int row, int column,
                                         unsigned lane) {
   Factor<bfloat16, kSide> factor;
   const unsigned i = kSide == Side::kLeft ? lane / 8 % 2 : lane / 16;
@@ -135,25 +148,26 @@ __device__ Factor<bfloat16, kSide> load(Tile<bfloat16, kWidth> tile, int row, in
   return factor;
 }
 
-template <Side kSide, int kWidth>
-__device__ Factor<float, kSide> load(Tile<float, kWidth> tile, int row, int column, unsigned lane) {
+template <Side kSide, int kRows, int kWidth>
+__device__ Factor<float, kSide> load(Tile<float, kRows, kWidth> tile, int row, int column,
+                                     unsigned lane) {
   Factor<float, kSide> factor;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       const float2 x = *reinterpret_cast<const float2*>(
-          tile.at(row + lane / 4 + i * 8, column + lane % 4 * 2 + j * 8));
+          tile.at(row + token_of<float>(lane / 4 + i * 8), column + lane % 4 * 2 + j * 8));
       factor.split(i, j, 0, x.x), factor.split(i, j, 1, x.y);
     }
   }
   return factor;
 }
 
-// M[m][n] = tile[row + n][column + m]
-template <Side kSide, int kWidth>
-__device__ Factor<bfloat16, kSide> load_transposed(Tile<bfloat16, kWidth> tile, int row, int column,
-                                                   unsigned lane) {
+// M[m][n] = tile[row + token_of(n)][column + m]
+template <Side kSide, int kRows, int kWidth>
+__device__ Factor<bfloat16, kSide> load_transposed(Tile<bfloat16, kRows, kWidth> tile, int row,
+                                                   int column, unsigned lane) {
   Factor<bfloat16, kSide> factor;
   const unsigned i = kSide == Side::kLeft ? lane / 8 % 2 : lane / 16;
   const unsigned j = kSide == Side::kLeft ? lane / 16 : lane / 8 % 2;
@@ -162,9 +176,9 @@ __device__ Factor<bfloat16, kSide> load_transposed(Tile<bfloat16, kWidth> tile, 
   return factor;
 }
 
-template <Side kSide, int kWidth>
-__device__ Factor<float, kSide> load_transposed(Tile<float, kWidth> tile, int row, int column,
-                                                unsigned lane) {
+template <Side kSide, int kRows, int kWidth>
+__device__ Factor<float, kSide> load_transposed(Tile<float, kRows, kWidth> tile, int row,
+                                                int column, unsigned lane) {
   Factor<float, kSide> factor;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -172,7 +186,9 @@ __device__ Factor<float, kSide> load_transposed(Tile<float, kWidth> tile, int ro
     for (int j = 0; j < 2; ++j) {
 #pragma unroll
       for (int e = 0; e < 2; ++e)
-        factor.split(i, j, e, *tile.at(row + lane % 4 * 2 + j * 8 + e, column + lane / 4 + i * 8));
+        factor.split(
+            i, j, e,
+            *tile.at(row + token_of<float>(lane % 4 * 2 + j * 8 + e), column + lane / 4 + i * 8));
     }
   }
   return factor;
@@ -197,7 +213,7 @@ inline __device__ void transpose_in_fours(std::uint32_t (&x)[4], unsigned lane) 
   }
 }
 
-// The first `rows` rows and `columns` columns of a block to global memory, 16 bytes a lane (bf16) or 8 (float) where `wide`.
+// The first `rows` tokens (its rows, as token_of has them) and `columns` columns of a block to global memory, 16 bytes a lane (bf16) or 8 (float) where `wide`.
 inline __device__ void store(const Sum& sum, bfloat16* to, std::int64_t stride, int rows,
                              int columns, bool wide, unsigned lane) {
   std::uint32_t x[4];
@@ -223,7 +239,7 @@ inline __device__ void store(const Sum& sum, float* to, std::int64_t stride, int
                              bool wide, unsigned lane) {
 #pragma unroll
   for (int ij = 0; ij < 4; ++ij) {
-    const int row = static_cast<int>(lane / 4) + ij % 2 * 8,
+    const int row = static_cast<int>(token_of<float>(lane / 4 + ij % 2 * 8)),
               column = static_cast<int>(lane % 4) * 2 + ij / 2 * 8;
     const float first = sum.d[ij / 2][ij % 2 * 2], second = sum.d[ij / 2][ij % 2 * 2 + 1];
     if (row >= rows || column >= columns) continue;

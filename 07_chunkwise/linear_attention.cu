@@ -39,7 +39,16 @@ constexpr int kLeastStages = 4;
 template <int kRows_, int kTokens_, int kStages_>
 struct Cut {
   static constexpr int kRows = kRows_, kTokens = kTokens_, kStages = kStages_;
-  static constexpr int kStage = kTokens * (2 * kRows + kColumns);  // elements of q, k and v
+  template <typename Element>
+  struct Stage {
+    using Rows = Tile<Element, kTokens, kRows>;
+    using Columns = Tile<Element, kTokens, kColumns>;
+    static constexpr int kSize = 2 * Rows::kSize + Columns::kSize;
+    Element* smem;
+    __device__ Rows q() const { return {smem}; }
+    __device__ Rows k() const { return {smem + Rows::kSize}; }
+    __device__ Columns v() const { return {smem + 2 * Rows::kSize}; }
+  };
   static constexpr int kMinBlocks = kRows <= 128 ? 2 : 1;
 };
 
@@ -71,9 +80,9 @@ namespace {
 
 // `rows` rows of `width` elements of x, and zeros in the rest of the tile. A thread copies the same columns of every few rows, and
 // maps what it has copied, so it sees its own copies without a barrier.
-template <int kTokens, int kWidth, typename Element>
-__device__ void stage(Tile<Element, kWidth> tile, const Element* x, std::int64_t stride, int rows,
-                      int width, bool wide) {
+template <typename Element, int kTokens, int kWidth>
+__device__ void stage(Tile<Element, kTokens, kWidth> tile, const Element* x, std::int64_t stride,
+                      int rows, int width, bool wide) {
   using Mine = Part<Element, kWidth>;
   if (threadIdx.x >= kCopyThreads) return;
   const Mine part;
@@ -102,8 +111,8 @@ __device__ void stage(Tile<Element, kWidth> tile, const Element* x, std::int64_t
 }
 
 // phi of what `stage` has copied; the zeros around it stay.
-template <int kTokens, int kWidth, typename Element>
-__device__ void map_features(Tile<Element, kWidth> tile, int rows, int width) {
+template <typename Element, int kTokens, int kWidth>
+__device__ void map_features(Tile<Element, kTokens, kWidth> tile, int rows, int width) {
   using Mine = Part<Element, kWidth>;
   if (threadIdx.x >= kCopyThreads) return;
   const Mine part;
@@ -115,12 +124,14 @@ __device__ void map_features(Tile<Element, kWidth> tile, int rows, int width) {
 }
 
 // Key s is seen by query l if s <= l.
-inline __device__ void mask(Sum& scores, unsigned lane) {
+template <typename Element>
+__device__ void mask(Sum& scores, unsigned lane) {
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const unsigned l = lane / 4 + i / 2 * 8, s = lane % 4 * 2 + j * 8 + i % 2;
+      const unsigned l = token_of<Element>(lane / 4 + i / 2 * 8);
+      const unsigned s = token_of<Element>(lane % 4 * 2 + j * 8 + i % 2);
       if (s > l) scores.d[j][i] = 0.0f;
     }
   }
@@ -136,9 +147,10 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   constexpr int kBlocks = C::kRows / kBlock, kUnits = C::kTokens / kBlock;
   constexpr Side kLeft = Side::kLeft, kRight = Side::kRight;
   constexpr int kAhead = (C::kStages - 1) * C::kTokens;
-  extern __shared__ uint4 stages_smem[];  // (kStages, kStage), then the denominators (kTokens)
-  float* const denominator_smem =
-      reinterpret_cast<float*>(reinterpret_cast<Element*>(stages_smem) + C::kStages * C::kStage);
+  extern __shared__ uint4
+      stages_smem[];  // (kStages, Stage::kSize), then the denominators (kTokens)
+  float* const denominator_smem = reinterpret_cast<float*>(
+      reinterpret_cast<Element*>(stages_smem) + C::kStages * C::template Stage<Element>::kSize);
 
   const unsigned lane = threadIdx.x % kWarpSize;
   const int warp = threadIdx.x / kWarpSize, column = warp * kBlock;
@@ -161,24 +173,19 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   const std::int64_t last = kPass == Pass::kStates ? keys : plan.steps.count;
   if (end > last) end = last;
 
-  const auto tiles_of = [&](int place) {
-    Element* const at = reinterpret_cast<Element*>(stages_smem) + place * C::kStage;
-    struct Tiles {
-      Tile<Element, C::kRows> q, k;
-      Tile<Element, kColumns> v;
-    };
-    return Tiles{{at}, {at + C::kTokens * C::kRows}, {at + C::kTokens * C::kRows * 2}};
+  using Stage = typename C::template Stage<Element>;
+  const auto stage_at = [&](int place) {
+    return Stage{reinterpret_cast<Element*>(stages_smem) + place * Stage::kSize};
   };
   const auto fetch = [&](int place, std::int64_t t) {
-    const auto tile = tiles_of(place);
+    const Stage tile = stage_at(place);
     if (t < end) {
       const int key_rows = rows_from(t, keys, C::kTokens);
-      stage<C::kTokens>(tile.k, k + t * stride_K, stride_K, key_rows, K, wide);
-      stage<C::kTokens>(tile.v, v + t * stride_V, stride_V, key_rows, columns, wide);
+      stage(tile.k(), k + t * stride_K, stride_K, key_rows, K, wide);
+      stage(tile.v(), v + t * stride_V, stride_V, key_rows, columns, wide);
       if constexpr (kPass == Pass::kOutputs) {
         const std::int64_t l = t - plan.steps.first_query;
-        stage<C::kTokens>(tile.q, q + l * stride_K, stride_K, rows_from(l, args.T_q, C::kTokens), K,
-                          wide);
+        stage(tile.q(), q + l * stride_K, stride_K, rows_from(l, args.T_q, C::kTokens), K, wide);
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
@@ -214,14 +221,14 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   int now = 0, next = 0;
   // From some stages before the first on, so that the code that copies is there once.
   for (std::int64_t t0 = first - kAhead; t0 < end; t0 += C::kTokens) {
-    const auto tile = tiles_of(now);
+    const Stage tile = stage_at(now);
     const std::int64_t l0 = t0 - plan.steps.first_query;
     const int queries = rows_from(l0, args.T_q, C::kTokens);
     if (t0 >= first) {
       __pipeline_wait_prior(C::kStages - 2);
       if (!kPlain && args.feature_map != ladder::FeatureMap::kIdentity) {
-        map_features<C::kTokens>(tile.k, rows_from(t0, keys, C::kTokens), K);
-        if constexpr (kPass == Pass::kOutputs) map_features<C::kTokens>(tile.q, queries, K);
+        map_features(tile.k(), rows_from(t0, keys, C::kTokens), K);
+        if constexpr (kPass == Pass::kOutputs) map_features(tile.q(), queries, K);
       }
       __syncthreads();  // everybody's copies are here, and nobody still reads what is overwritten next
     }
@@ -234,19 +241,19 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
       const int token = unit * kBlock;
-      const auto v_reg = normalises ? ones : load_transposed<kLeft>(tile.v, token, column, lane);
+      const auto v_reg = normalises ? ones : load_transposed<kLeft>(tile.v(), token, column, lane);
       Sum scores = {}, out = {};
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
         if constexpr (kPass == Pass::kOutputs) {
-          const auto q_reg = load<kLeft>(tile.q, token, c * kBlock, lane);
-          multiply_add(scores, q_reg, load<kRight>(tile.k, token, c * kBlock, lane));
+          const auto q_reg = load<kLeft>(tile.q(), token, c * kBlock, lane);
+          multiply_add(scores, q_reg, load<kRight>(tile.k(), token, c * kBlock, lane));
           multiply_add(out, q_reg, as_factor<Element, kRight>(state[c]));
         }
-        multiply_add(state[c], v_reg, load_transposed<kRight>(tile.k, token, c * kBlock, lane));
+        multiply_add(state[c], v_reg, load_transposed<kRight>(tile.k(), token, c * kBlock, lane));
       }
       if constexpr (kPass == Pass::kOutputs) {
-        mask(scores, lane);
+        mask<Element>(scores, lane);
         multiply_add(out, as_factor<Element, kLeft>(scores), as_right(v_reg));
         if constexpr (kPlain) {
           store(out, o + (l0 + token) * stride_V + column, stride_V, queries - token,
@@ -262,8 +269,8 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
       if (normalises && lane % 4 == 0) {
 #pragma unroll
         for (int unit = 0; unit < kUnits; ++unit) {
-          denominator_smem[unit * kBlock + row] = kept[unit].d[0][0];
-          denominator_smem[unit * kBlock + row + 8] = kept[unit].d[0][2];
+          denominator_smem[unit * kBlock + token_of<Element>(row)] = kept[unit].d[0][0];
+          denominator_smem[unit * kBlock + token_of<Element>(row + 8)] = kept[unit].d[0][2];
         }
       }
       __syncthreads();  // the denominators are here
@@ -272,7 +279,8 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
       for (int unit = 0; unit < kUnits; ++unit) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + args.eps;
+          const float denominator =
+              denominator_smem[unit * kBlock + token_of<Element>(row + i / 2 * 8)] + args.eps;
           const float factor = args.normalize ? 1.0f / denominator : 1.0f;
           kept[unit].d[0][i] *= factor, kept[unit].d[1][i] *= factor;
         }
@@ -296,7 +304,8 @@ namespace {
 
 template <typename C, Pass kPass, bool kPlain, typename Element>
 void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan, float4* states) {
-  constexpr int kBytes = C::kStages * C::kStage * sizeof(Element) + C::kTokens * sizeof(float);
+  constexpr int kBytes =
+      C::kStages * C::template Stage<Element>::kSize * sizeof(Element) + C::kTokens * sizeof(float);
   const auto kernel = walk<C, kPass, kPlain, Element>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   const dim3 grid(static_cast<unsigned>(plan.column_tiles * plan.segments),
