@@ -99,7 +99,7 @@ __device__ void stage(Tile<Element, kTokens, kWidth> tile, const Element* x, std
   for (unsigned row = part.row; row < kTokens; row += Mine::kStep) {
     Element* const to = tile.at(row, part.column);
     if (row >= static_cast<unsigned>(rows) || part.column >= width) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(0, 0, 0, 0);
+      *reinterpret_cast<float4*>(to) = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     } else if (wide) {
       __pipeline_memcpy_async(to, from, sizeof(uint4));
     } else {
@@ -343,7 +343,7 @@ void launch(const BasicLinearAttentionArgs<Element>& args) {
   const std::int64_t blocks = args.B * args.H * plan.column_tiles;
   const std::int64_t places = 2 * ladder::cuda::multiprocessor_count();
   const std::int64_t segments =
-      std::clamp(places / blocks, std::int64_t{1}, (stages + kLeastStages - 1) / kLeastStages);
+      std::max(std::int64_t{1}, std::min(places / blocks, stages / kLeastStages));
   const std::int64_t segment_stages = (stages + segments - 1) / segments;
   plan.segment_steps = segment_stages * C::kTokens;
   plan.segments = static_cast<int>((stages + segment_stages - 1) / segment_stages);
