@@ -194,61 +194,22 @@ __device__ Factor<float, kSide> load_transposed(Tile<float, kRows, kWidth> tile,
   return factor;
 }
 
-// Lane p of four neighbours has x[u] = piece p of unit u; afterwards it has x[u] = piece u of unit p.
-inline __device__ void transpose_in_fours(std::uint32_t (&x)[4], unsigned lane) {
+// tile[row + token_of(m)][column + n] = sum[m][n], rounded
+template <typename Element, int kRows, int kWidth>
+__device__ void store(const Sum& sum, Tile<Element, kRows, kWidth> tile, int row, int column,
+                      unsigned lane) {
 #pragma unroll
-  for (int bit = 1; bit < 4; bit *= 2) {
-    const bool upper = (lane & bit) != 0;
+  for (int i = 0; i < 2; ++i) {
 #pragma unroll
-    for (int u = 0; u < 4; ++u) {
-      if ((u & bit) != 0) continue;
-      const std::uint32_t give = upper ? x[u] : x[u | bit];
-      const std::uint32_t got = __shfl_xor_sync(0xffffffffu, give, bit);
-      if (upper) {
-        x[u] = got;
+    for (int j = 0; j < 2; ++j) {
+      Element* const to =
+          tile.at(row + token_of<Element>(lane / 4 + i * 8), column + lane % 4 * 2 + j * 8);
+      const float first = sum.d[j][2 * i], second = sum.d[j][2 * i + 1];
+      if constexpr (sizeof(Element) == 2) {
+        *reinterpret_cast<std::uint32_t*>(to) = ladder::cuda::pack_bf16(first, second);
       } else {
-        x[u | bit] = got;
+        *reinterpret_cast<float2*>(to) = make_float2(first, second);
       }
-    }
-  }
-}
-
-// The first `rows` tokens (its rows, as token_of has them) and `columns` columns of a block to global memory, 16 bytes a lane (bf16) or 8 (float) where `wide`.
-inline __device__ void store(const Sum& sum, bfloat16* to, std::int64_t stride, int rows,
-                             int columns, bool wide, unsigned lane) {
-  std::uint32_t x[4];
-#pragma unroll
-  for (int ij = 0; ij < 4; ++ij)
-    x[ij] = ladder::cuda::pack_bf16(sum.d[ij / 2][ij % 2 * 2], sum.d[ij / 2][ij % 2 * 2 + 1]);
-  transpose_in_fours(x, lane);
-  const int row = static_cast<int>(lane / 4 + lane % 2 * 8),
-            column = static_cast<int>(lane / 2 % 2 * 8);
-  if (row >= rows || column >= columns) return;
-  bfloat16* const place = to + row * stride + column;
-  if (wide) {
-    const uint4 all = make_uint4(x[0], x[1], x[2], x[3]);
-    __stcs(reinterpret_cast<uint4*>(place), all);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    if (column + i < columns) place[i].bits = static_cast<std::uint16_t>(x[i / 2] >> i % 2 * 16);
-}
-
-inline __device__ void store(const Sum& sum, float* to, std::int64_t stride, int rows, int columns,
-                             bool wide, unsigned lane) {
-#pragma unroll
-  for (int ij = 0; ij < 4; ++ij) {
-    const int row = static_cast<int>(token_of<float>(lane / 4 + ij % 2 * 8)),
-              column = static_cast<int>(lane % 4) * 2 + ij / 2 * 8;
-    const float first = sum.d[ij / 2][ij % 2 * 2], second = sum.d[ij / 2][ij % 2 * 2 + 1];
-    if (row >= rows || column >= columns) continue;
-    float* const place = to + row * stride + column;
-    if (wide) {
-      __stcs(reinterpret_cast<float2*>(place), make_float2(first, second));
-    } else {
-      place[0] = first;
-      if (column + 1 < columns) place[1] = second;
     }
   }
 }

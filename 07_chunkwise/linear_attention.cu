@@ -110,6 +110,29 @@ __device__ void stage(Tile<Element, kTokens, kWidth> tile, const Element* x, std
   }
 }
 
+// The other way: `rows` rows of `width` elements of the tile to x.
+template <typename Element, int kTokens, int kWidth>
+__device__ void send(Element* x, Tile<Element, kTokens, kWidth> tile, std::int64_t stride, int rows,
+                     int width, bool wide) {
+  using Mine = Part<Element, kWidth>;
+  if (threadIdx.x >= kCopyThreads) return;
+  const Mine part;
+  if (part.column >= width) return;
+  Element* to = x + part.row * stride + part.column;
+#pragma unroll
+  for (unsigned row = part.row; row < kTokens; row += Mine::kStep) {
+    if (row >= static_cast<unsigned>(rows)) return;
+    const Element* const from = tile.at(row, part.column);
+    if (wide) {
+      __stcs(reinterpret_cast<float4*>(to), *reinterpret_cast<const float4*>(from));
+    } else {
+      for (int e = 0; e < Mine::kUnit && part.column + e < width; ++e)
+        to[e] = from[e];
+    }
+    to += Mine::kStep * stride;
+  }
+}
+
 // phi of what `stage` has copied; the zeros around it stay.
 template <typename Element, int kTokens, int kWidth>
 __device__ void map_features(Tile<Element, kTokens, kWidth> tile, int rows, int width) {
@@ -147,10 +170,12 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   constexpr int kBlocks = C::kRows / kBlock, kUnits = C::kTokens / kBlock;
   constexpr Side kLeft = Side::kLeft, kRight = Side::kRight;
   constexpr int kAhead = (C::kStages - 1) * C::kTokens;
-  extern __shared__ uint4
-      stages_smem[];  // (kStages, Stage::kSize), then the denominators (kTokens)
-  float* const denominator_smem = reinterpret_cast<float*>(
-      reinterpret_cast<Element*>(stages_smem) + C::kStages * C::template Stage<Element>::kSize);
+  using Stage = typename C::template Stage<Element>;
+  using Outputs = typename Stage::Columns;
+  // (kStages, Stage::kSize), then two stages' outputs, then the denominators (kTokens)
+  extern __shared__ uint4 smem[];
+  Element* const outputs_smem = reinterpret_cast<Element*>(smem) + C::kStages * Stage::kSize;
+  float* const denominator_smem = reinterpret_cast<float*>(outputs_smem + 2 * Outputs::kSize);
 
   const unsigned lane = threadIdx.x % kWarpSize;
   const int warp = threadIdx.x / kWarpSize, column = warp * kBlock;
@@ -173,9 +198,8 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   const std::int64_t last = kPass == Pass::kStates ? keys : plan.steps.count;
   if (end > last) end = last;
 
-  using Stage = typename C::template Stage<Element>;
   const auto stage_at = [&](int place) {
-    return Stage{reinterpret_cast<Element*>(stages_smem) + place * Stage::kSize};
+    return Stage{reinterpret_cast<Element*>(smem) + place * Stage::kSize};
   };
   const auto fetch = [&](int place, std::int64_t t) {
     const Stage tile = stage_at(place);
@@ -189,6 +213,12 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
+  };
+
+  const auto outputs_at = [&](int place) { return Outputs{outputs_smem + place * Outputs::kSize}; };
+  const auto send_outputs = [&](int place, std::int64_t l) {
+    send(o + l * stride_V, outputs_at(place), stride_V, rows_from(l, args.T_q, C::kTokens), columns,
+         wide);
   };
 
   // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
@@ -218,7 +248,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   }
   const auto ones = as_factor<Element, kLeft>(one);
 
-  int now = 0, next = 0;
+  int now = 0, next = 0, odd = 0;
   // From some stages before the first on, so that the code that copies is there once.
   for (std::int64_t t0 = first - kAhead; t0 < end; t0 += C::kTokens) {
     const Stage tile = stage_at(now);
@@ -235,6 +265,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     fetch(next, t0 + kAhead);
     next = next + 1 < C::kStages ? next + 1 : 0;
     if (t0 < first) continue;
+    if (kPass == Pass::kOutputs && t0 > first) send_outputs(odd ^ 1, l0 - C::kTokens);
     now = now + 1 < C::kStages ? now + 1 : 0;
 
     [[maybe_unused]] Sum kept[kPlain ? 1 : kUnits];  // until their denominators are known
@@ -256,8 +287,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
         mask<Element>(scores, lane);
         multiply_add(out, as_factor<Element, kLeft>(scores), as_right(v_reg));
         if constexpr (kPlain) {
-          store(out, o + (l0 + token) * stride_V + column, stride_V, queries - token,
-                columns - column, wide, lane);
+          store(out, outputs_at(odd), token, column, lane);
         } else {
           kept[unit] = out;
         }
@@ -274,9 +304,9 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
         }
       }
       __syncthreads();  // the denominators are here
-      if (normalises) continue;
 #pragma unroll
       for (int unit = 0; unit < kUnits; ++unit) {
+        if (normalises) break;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const float denominator =
@@ -285,12 +315,18 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
           kept[unit].d[0][i] *= factor, kept[unit].d[1][i] *= factor;
         }
         const int token = unit * kBlock;
-        store(kept[unit], o + (l0 + token) * stride_V + column, stride_V, queries - token,
-              columns - column, wide, lane);
+        store(kept[unit], outputs_at(odd), token, column, lane);
       }
     }
+    odd ^= 1;
   }
 
+  if constexpr (kPass == Pass::kOutputs) {
+    __syncthreads();  // the last outputs are here
+    const std::int64_t stages = (end - first + C::kTokens - 1) / C::kTokens;
+    if (stages > 0)
+      send_outputs(odd ^ 1, first + (stages - 1) * C::kTokens - plan.steps.first_query);
+  }
   if constexpr (kPass == Pass::kStates) {
 #pragma unroll
     for (int i = 0; i < 2 * kBlocks; ++i) {
@@ -304,8 +340,9 @@ namespace {
 
 template <typename C, Pass kPass, bool kPlain, typename Element>
 void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan, float4* states) {
-  constexpr int kBytes =
-      C::kStages * C::template Stage<Element>::kSize * sizeof(Element) + C::kTokens * sizeof(float);
+  using Stage = typename C::template Stage<Element>;
+  constexpr int kBytes = (C::kStages * Stage::kSize + 2 * Stage::Columns::kSize) * sizeof(Element) +
+                         C::kTokens * sizeof(float);
   const auto kernel = walk<C, kPass, kPlain, Element>;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   const dim3 grid(static_cast<unsigned>(plan.column_tiles * plan.segments),
@@ -362,8 +399,8 @@ void linear_attention(const BasicLinearAttentionArgs<Element>& args) {
                                              std::to_string(kMaxColumns));
   if (args.B == 0 || args.T_q == 0) return;
   constexpr bool kHalf = sizeof(Element) == 2;
-  if (args.K <= 64) return launch<Cut<64, kHalf ? 64 : 32, 3>>(args);
-  if (args.K <= 128) return launch<Cut<128, kHalf ? 32 : 16, 3>>(args);
+  if (args.K <= 64) return launch<Cut<64, kHalf ? 64 : 32, 2>>(args);
+  if (args.K <= 128) return launch<Cut<128, kHalf ? 64 : 16, kHalf ? 2 : 3>>(args);
   launch<Cut<256, kHalf ? 32 : 16, 2>>(args);
 }
 
