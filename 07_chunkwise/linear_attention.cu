@@ -140,9 +140,15 @@ __device__ void map_features(Tile<Element, kTokens, kWidth> tile, int rows, int 
   if (threadIdx.x >= kCopyThreads) return;
   const Mine part;
   for (int row = part.row; row < rows; row += Mine::kStep) {
-    Element* const x = tile.at(row, part.column);
-    for (int e = 0; e < Mine::kUnit && part.column + e < width; ++e)
-      ladder::cuda::store(x + e, elu_plus_one(ladder::cuda::load(x + e)));
+    float4* const unit = reinterpret_cast<float4*>(tile.at(row, part.column));
+    alignas(sizeof(float4)) Element x[Mine::kUnit];
+    *reinterpret_cast<float4*>(x) = *unit;
+#pragma unroll
+    for (int e = 0; e < Mine::kUnit; ++e) {
+      if (part.column + e < width)
+        ladder::cuda::store(x + e, elu_plus_one(ladder::cuda::load(x + e)));
+    }
+    *unit = *reinterpret_cast<const float4*>(x);
   }
 }
 

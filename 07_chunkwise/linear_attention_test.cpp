@@ -10,10 +10,8 @@ using ladder::LinearAttentionCase;
 using ladder::Precision;
 
 const bool registered = ladder::testing::register_linear_attention_suite(
-    "linear_attention_chunkwise", {.bf16 = true,
-                                   .lengths = {0, 1, 17, 64, 130},
-                                   .K_sizes = {4, 64, 100},
-                                   .V_sizes = {4, 64, 100}});
+    "linear_attention_chunkwise",
+    {.bf16 = true, .lengths = {0, 1, 17, 70}, .K_sizes = {4, 64, 100}, .V_sizes = {4, 64, 100}});
 
 void expect_right(const LinearAttentionCase& c) {
   const auto implementation = ladder::find_implementation("linear_attention_chunkwise");
@@ -26,18 +24,17 @@ void expect_right(const LinearAttentionCase& c) {
 
 // Few heads and a long sequence: time is cut into segments, each of which begins with what those before it have summed.
 TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
-    for (const bool causal : {true, false}) {
-      LinearAttentionCase c{.B = 2, .T_q = 333, .T_k = 300, .H = 1, .K = 20, .V = 24};
-      if (precision == Precision::kBf16) c.T_q = 530, c.T_k = 600;
-      c.precision = precision;
-      c.causal = causal;
-      c.key_lengths = true;
-      expect_right(c);
-      c.feature_map = ladder::FeatureMap::kIdentity;
-      c.normalize = false;
-      expect_right(c);
-    }
+  for (const bool causal : {true, false}) {
+    LinearAttentionCase c{.B = 2, .T_q = 530, .T_k = 600, .H = 1, .K = 20, .V = 24};
+    c.precision = Precision::kBf16;
+    c.causal = causal;
+    c.key_lengths = true;
+    expect_right(c);
+    c = {.B = 1, .T_q = 300, .T_k = 270, .H = 1, .K = 32, .V = 8};
+    c.causal = causal;
+    c.feature_map = ladder::FeatureMap::kIdentity;
+    c.normalize = false;
+    expect_right(c);
   }
 }
 
