@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "07_chunkwise/block_products.hpp"
+#include "07_chunkwise/blocks.hpp"
 #include "07_chunkwise/linear_attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/linear_attention.hpp"
@@ -28,8 +28,7 @@ constexpr int kWarpSize = 32;
 constexpr int kWarps = 4;  // with value columns; another one has the normaliser's
 constexpr int kColumns = kWarps * kBlock;
 constexpr int kCopyThreads = kWarps * kWarpSize;
-constexpr std::int64_t kMaxColumns = std::int64_t{1}
-                                     << 20;  // so that a grid's blocks can be counted
+constexpr std::int64_t kMaxColumns = 1 << 20;  // so that a grid's blocks can be counted
 
 // A segment of time has at least so many stages: it begins with one trip to memory that nothing hides.
 constexpr int kLeastStages = 4;
@@ -140,15 +139,9 @@ __device__ void map_features(Tile<Element, kTokens, kWidth> tile, int rows, int 
   if (threadIdx.x >= kCopyThreads) return;
   const Mine part;
   for (int row = part.row; row < rows; row += Mine::kStep) {
-    float4* const unit = reinterpret_cast<float4*>(tile.at(row, part.column));
-    alignas(sizeof(float4)) Element x[Mine::kUnit];
-    *reinterpret_cast<float4*>(x) = *unit;
-#pragma unroll
-    for (int e = 0; e < Mine::kUnit; ++e) {
-      if (part.column + e < width)
-        ladder::cuda::store(x + e, elu_plus_one(ladder::cuda::load(x + e)));
-    }
-    *unit = *reinterpret_cast<const float4*>(x);
+    Element* const x = tile.at(row, part.column);
+    for (int e = 0; e < Mine::kUnit && part.column + e < width; ++e)
+      ladder::cuda::store(x + e, elu_plus_one(ladder::cuda::load(x + e)));
   }
 }
 
@@ -391,8 +384,9 @@ void launch(const BasicLinearAttentionArgs<Element>& args) {
   plan.segment_steps = segment_stages * C::kTokens;
   plan.segments = static_cast<int>((stages + segment_stages - 1) / segment_stages);
 
-  const bool plain = args.feature_map == ladder::FeatureMap::kIdentity && !args.normalize;
-  plain&& plan.wide_rows ? launch<C, true>(args, plan) : launch<C, false>(args, plan);
+  const bool identity = args.feature_map == ladder::FeatureMap::kIdentity;
+  const bool plain = identity && !args.normalize && plan.wide_rows;
+  plain ? launch<C, true>(args, plan) : launch<C, false>(args, plan);
 }
 
 }  // namespace
