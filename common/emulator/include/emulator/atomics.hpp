@@ -95,3 +95,7 @@ template <typename T>
 T __ldg(const T* address) {
   return *address;
 }
+template <typename T>
+void __stcs(T* address, T value) {
+  *address = value;
+}

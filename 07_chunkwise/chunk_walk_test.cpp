@@ -1,0 +1,24 @@
+#include <gtest/gtest.h>
+
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+const bool registered = ladder::testing::register_linear_attention_suite(
+    "linear_attention_chunk_walk",
+    {.lengths = {0, 1, 16, 37}, .K_sizes = {4, 32, 100}, .V_sizes = {4, 31, 64}});
+
+// Nothing but the chunk on the diagonal: the mask alone makes it causal.
+TEST(linear_attention_chunk_walk, MatchesReferenceInsideOneChunk) {
+  const auto implementation = ladder::find_implementation("linear_attention_chunk_walk");
+  if (ladder::testing::device_is_missing(implementation)) return;
+  const auto problem =
+      ladder::make_problem(ladder::LinearAttentionCase{.B = 1, .T_q = 11, .T_k = 11, .H = 2});
+  EXPECT_TRUE(
+      ladder::testing::is_right(problem, ladder::run(implementation, problem),
+                                ladder::arithmetic_of(implementation, ladder::Precision::kFp32)));
+}
+
+}  // namespace

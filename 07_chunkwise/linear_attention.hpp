@@ -1,0 +1,60 @@
+// What the chapter's kernels of linear attention share: how they cut time, and what a key or a query is made of.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/linear_attention.hpp"
+
+namespace chapter07 {
+
+// Key rows that a block's registers or shared memory hold.
+constexpr int kMaxRows = 256;
+
+// Step t takes in key t if there is one, then answers query t - first_query if there is one. In the causal form both begin at 0; in
+// the full form the queries come after all keys, where the next chunk begins.
+struct Steps {
+  std::int64_t first_query;
+  std::int64_t count;
+};
+
+template <typename Element>
+Steps steps_of(const ladder::BasicLinearAttentionArgs<Element>& args, int chunk) {
+  const std::int64_t first_query = args.causal ? 0 : (args.T_k + chunk - 1) / chunk * chunk;
+  return {first_query, first_query + args.T_q};
+}
+
+// The keys of sequence b that there are, or are not cut off.
+template <typename Element>
+__device__ std::int64_t keys_of(const ladder::BasicLinearAttentionArgs<Element>& args,
+                                std::int64_t b) {
+  const std::int64_t keys = args.causal && args.T_q < args.T_k ? args.T_q : args.T_k;
+  return args.key_lengths != nullptr && args.key_lengths[b] < keys ? args.key_lengths[b] : keys;
+}
+
+// How many of the `most` rows from `from` on there are.
+inline __device__ int rows_from(std::int64_t from, std::int64_t count, int most) {
+  if (from < 0 || from >= count) return 0;
+  return count - from < most ? static_cast<int>(count - from) : most;
+}
+
+// phi where it is not the identity. The exponential stands outside of the choice, so that there is no branch.
+inline __device__ float elu_plus_one(float x) {
+  const float exponential = expf(x);
+  return x > 0.0f ? x + 1.0f : exponential;
+}
+
+// What these kernels ask for beyond ladder::validate.
+template <typename Element>
+void require_shape(const ladder::BasicLinearAttentionArgs<Element>& args) {
+  ladder::validate(args);
+  ladder::require(args.K <= kMaxRows, "K is " + std::to_string(args.K) +
+                                          "; chapter 07 allows up to " + std::to_string(kMaxRows));
+  ladder::require(args.B <= 65535 && args.H <= 65535,
+                  "B or H is too large; chapter 07 allows up to 65535");
+}
+
+}  // namespace chapter07

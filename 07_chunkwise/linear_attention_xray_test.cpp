@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::Precision;
+using ladder::testing::xray_of;
+
+// Whole stages, and few enough for one segment of time.
+constexpr ladder::bench::Shape kShape{.B = 1, .T = 128, .H = 2, .K = 64, .V = 64};
+
+Kernel walk(Precision precision, const ladder::bench::Shape& shape = kShape) {
+  return xray_of("linear_attention_chunkwise",
+                 {.op = "causal_dot_product", .shape = shape, .precision = precision});
+}
+
+TEST(LinearAttentionChunkwise, MovesHardlyMoreThanItMust) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    const Kernel kernel = walk(precision);
+    const auto bytes =
+        static_cast<double>(kernel[kGlobalLoadBytesMoved] + kernel[kGlobalStoreBytesMoved]);
+    const double compulsory =
+        4.0 * kShape.T * kShape.H * 64 * (precision == Precision::kBf16 ? 2 : 4);
+    EXPECT_LE(bytes, 1.1 * compulsory);
+    EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+  }
+}
+
+TEST(LinearAttentionChunkwise, ConflictsInNoBank) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    const Kernel kernel = walk(precision);
+    EXPECT_GT(kernel[kSharedLoadRequests], 0u);
+    for (const Access& access : kernel.accesses)
+      EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
+  }
+}
+
+// And one before the last outputs go out.
+TEST(LinearAttentionChunkwise, TakesOneBarrierPerStage) {
+  EXPECT_EQ(walk(Precision::kBf16)[kBarriers], 2u * ((128 + 63) / 64 + 1));
+  EXPECT_EQ(walk(Precision::kFp32)[kBarriers], 2u * ((128 + 31) / 32 + 1));
+}
+
+// With two segments: a pass that sums keys and values, and the pass that answers.
+TEST(LinearAttentionChunkwise, ReadsKeysAndValuesTwiceWhereTimeIsCut) {
+  const Kernel kernel = walk(Precision::kBf16, {.B = 1, .T = 600, .H = 2, .K = 64, .V = 64});
+  EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.most, 2u);
+  EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 2u);
+}
+
+}  // namespace
