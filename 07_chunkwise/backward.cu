@@ -1,0 +1,911 @@
+// 07 chunkwise, backward: the gradients of WKV and of GLA on tensor cores.
+// Change: two walks at once, over the chunks forward for the state S and backward for its gradient D; then all chunks in parallel.
+// Why:    given S at a chunk's first step and D at its last, everything inside is products of small matrices.
+// Needs:  any B, T, H, K, V; both states, scale, reverse, decay per token or per head; fp32 or bf16; a GPU since Ampere.
+// Costs:  S and D of every chunk in memory, each as large as one of the tensors where V = 64; no atomics.
+//         See README for the derivation and for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "07_chunkwise/block_products.hpp"
+#include "07_chunkwise/decay_tree.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/core/wkv.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/storage.hpp"
+
+namespace chapter07::backward {
+
+using ladder::BasicWkvArgs;
+using ladder::BasicWkvGradArgs;
+
+constexpr int kWarpSize = 32;
+
+// Steps of a chunk, and the sides of the tiles that K and V are cut into.
+constexpr int kSide = 64;
+constexpr int kBlocks = kSide / kBlock;
+constexpr int kTileSize = kSide * kSide;
+
+template <typename Element>
+using SquareTile = Tile<Element, kSide>;
+
+// ---- Work buffers ----
+
+template <typename Element>
+struct Work {
+  int chunks, tiles_K, tiles_V;
+  Element* states;       // (B, H, chunks, tiles_K, tiles_V, 64, 64): S before the chunk
+  Element* adjoints;     // the same: D after the chunk
+  float* dv_parts;       // (tiles_K, B, T, H, V), where tiles_K > 1
+  float* du_parts;       // (B, chunks, H, K)
+  float* d_log_w_parts;  // (B, chunks, H, K), for a decay per head
+
+  __device__ std::int64_t state_tile(std::int64_t bh, int chunk, int tile_K, int tile_V) const {
+    return (((bh * chunks + chunk) * tiles_K + tile_K) * tiles_V + tile_V) * kTileSize;
+  }
+};
+
+// ---- Access ----
+
+// One head's steps in an array (B, T, H, channels), from channel `first` on.
+template <typename Element>
+struct Steps {
+  Element* data;        // step 0
+  std::int64_t stride;  // to the next step
+  int columns;          // that exist
+
+  template <typename Args>
+  __device__ Steps(Element* array, const Args& args, std::int64_t b, std::int64_t h,
+                   std::int64_t channels, int first)
+      : Steps(array + h * channels + first, args, b * args.T * args.H * channels, args.H * channels,
+              static_cast<int>(channels) - first) {}
+
+  // With strides that may be zero.
+  template <typename Args>
+  __device__ Steps(Element* head, const Args& args, std::int64_t batch_offset,
+                   std::int64_t step_stride, int columns)
+      : data(head + batch_offset + (args.reverse ? (args.T - 1) * step_stride : 0)),
+        stride(args.reverse ? -step_stride : step_stride),
+        columns(columns) {}
+
+  __device__ Element* at(std::int64_t step) const { return data + step * stride; }
+};
+
+template <typename Args>
+__device__ auto log_w_steps(const Args& args, std::int64_t b, std::int64_t h, int first) {
+  return Steps(args.log_w + h * args.K + first, args, b * args.log_w_stride_B, args.log_w_stride_T,
+               static_cast<int>(args.K) - first);
+}
+
+// Copies `rows` rows of `columns` elements into a tile; zeros fill the rest, and what does not exist is not read.
+template <int kThreads, bool kAligned, typename Element>
+__device__ void fetch(SquareTile<Element> to_smem, const Element* from, std::int64_t stride,
+                      int rows, int columns) {
+  constexpr int kUnit = SquareTile<Element>::kUnit, kUnits = kSide / kUnit;
+#pragma unroll
+  for (int x = threadIdx.x; x < kSide * kUnits; x += kThreads) {
+    const int row = x / kUnits, column = x % kUnits * kUnit;
+    const int count = row < rows ? columns - column : 0;
+    Element* const to = to_smem.at(row, column);
+    const Element* const source = from + row * stride + column;
+    if constexpr (kAligned) {
+      __pipeline_memcpy_async(to, source, 16, count > 0 ? 0 : 16);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kUnit; ++i)
+        to[i] = i < count ? source[i] : Element{};
+    }
+  }
+}
+
+template <int kThreads, bool kAligned, typename Element>
+__device__ void fetch(SquareTile<Element> to_smem, const Steps<const Element>& steps, int first,
+                      int rows) {
+  fetch<kThreads, kAligned>(to_smem, steps.at(first), steps.stride, rows, steps.columns);
+}
+
+template <int kThreads, bool kAligned, typename Element>
+__device__ void write(const Steps<Element>& steps, int first, int rows,
+                      SquareTile<Element> from_smem) {
+  constexpr int kUnit = SquareTile<Element>::kUnit, kUnits = kSide / kUnit;
+#pragma unroll
+  for (int x = threadIdx.x; x < kSide * kUnits; x += kThreads) {
+    const int row = x / kUnits, column = x % kUnits * kUnit;
+    if (row >= rows || column >= steps.columns) continue;
+    const Element* const from = from_smem.at(row, column);
+    Element* const to = steps.at(first + row) + column;
+    if constexpr (kAligned) {
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    } else {
+      for (int i = 0; i < kUnit && column + i < steps.columns; ++i)
+        to[i] = from[i];
+    }
+  }
+}
+
+// ---- Blocks in registers: [channel][step], as in decay_tree.hpp ----
+
+inline __device__ float2 unpack(const Factor<bfloat16>& factor, int ij) {
+  return {__uint_as_float(factor.pair[ij] << 16), __uint_as_float(factor.pair[ij] & 0xffff0000u)};
+}
+inline __device__ float2 unpack(const Factor<float>& factor, int ij) {
+  return {__uint_as_float(factor.big[ij][0]) + __uint_as_float(factor.small[ij][0]),
+          __uint_as_float(factor.big[ij][1]) + __uint_as_float(factor.small[ij][1])};
+}
+
+template <typename Element>
+__device__ Sum as_sum(const Factor<Element>& factor) {
+  Sum sum;
+#pragma unroll
+  for (int ij = 0; ij < 4; ++ij) {
+    const float2 pair = unpack(factor, ij);
+    sum.d[ij / 2][ij % 2 * 2] = pair.x;
+    sum.d[ij / 2][ij % 2 * 2 + 1] = pair.y;
+  }
+  return sum;
+}
+
+// f(j, x) for all of a lane's elements [j][x].
+template <typename F>
+__device__ void for_each(F f) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x)
+      f(j, x);
+  }
+}
+
+inline __device__ Sum times(const Sum& a, const Sum& b) {
+  Sum product;
+  for_each([&](int j, int x) { product.d[j][x] = a.d[j][x] * b.d[j][x]; });
+  return product;
+}
+
+// Row m of the tile is row m of the block.
+template <typename Element>
+__device__ void put(SquareTile<Element> tile, int row, int column, const Sum& sum, int lane) {
+#pragma unroll
+  for (int ij = 0; ij < 4; ++ij) {
+    Element* const to = tile.at(row + lane / 4 + ij % 2 * 8, column + lane % 4 * 2 + ij / 2 * 8);
+    const float first = sum.d[ij / 2][ij % 2 * 2], second = sum.d[ij / 2][ij % 2 * 2 + 1];
+    if constexpr (sizeof(Element) == 2) {
+      *reinterpret_cast<std::uint32_t*>(to) = ladder::cuda::pack_bf16(first, second);
+    } else {
+      *reinterpret_cast<float2*>(to) = make_float2(first, second);
+    }
+  }
+}
+
+// Row m of the tile is column m of the block.
+template <typename Element>
+__device__ void put_transposed(SquareTile<Element> tile, int row, int column, const Sum& sum,
+                               int lane) {
+  for_each([&](int j, int x) {
+    ladder::cuda::store(tile.at(row + lane % 4 * 2 + j * 8 + x % 2, column + lane / 4 + x / 2 * 8),
+                        sum.d[j][x]);
+  });
+}
+
+// The sum of a lane's channel i over all steps of the block.
+inline __device__ float sum_over_steps(const Sum& sum, int i) {
+  float total = sum.d[0][2 * i] + sum.d[0][2 * i + 1] + sum.d[1][2 * i] + sum.d[1][2 * i + 1];
+  total += __shfl_xor_sync(kAllLanes, total, 1);
+  return total + __shfl_xor_sync(kAllLanes, total, 2);
+}
+
+// ---- First kernel: the walks ----
+
+constexpr int kWalkThreads = kBlocks * kWarpSize;  // a warp has 16 rows of the state
+constexpr int kStages = 2;
+
+template <typename Element, typename LogW>
+struct alignas(16) WalkStage {
+  Element key[kTileSize], value[kTileSize];
+  LogW log_w[kTileSize];
+};
+
+// S takes k and v, forward; D takes q and d_o, backward. Blocks with blockIdx.z = 1 walk backward.
+template <bool kGla, bool kAligned, typename Element, typename LogW>
+__global__ void __launch_bounds__(kWalkThreads, 4)
+    walk_chunks(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
+  extern __shared__ float4 smem[];
+  auto* const stages_smem = reinterpret_cast<WalkStage<Element, LogW>*>(smem);
+  const BasicWkvArgs<Element, LogW>& forward = args.forward;
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const bool backward = blockIdx.z == 1;
+  const int tile_K = blockIdx.y % work.tiles_K, tile_V = blockIdx.y / work.tiles_K;
+  const unsigned heads = static_cast<unsigned>(forward.H);
+  const std::int64_t bh = blockIdx.x, h = blockIdx.x % heads, b = blockIdx.x / heads;
+  const int T = forward.T, K = forward.K, V = forward.V;
+  const int first_ik = tile_K * kSide, first_iv = tile_V * kSide;
+  const Steps key(backward ? forward.q : forward.k, forward, b, h, K, first_ik);
+  const Steps value(backward ? args.d_o : forward.v, forward, b, h, V, first_iv);
+  const auto log_w = log_w_steps(forward, b, h, first_ik);
+  const float scale = forward.scale;
+
+  const auto fetch_chunk = [&](int n) {
+    WalkStage<Element, LogW>& stage = stages_smem[n % kStages];
+    const int first = (backward ? work.chunks - 1 - n : n) * kSide;
+    if (n < work.chunks) {
+      fetch<kWalkThreads, kAligned>(SquareTile<Element>{stage.key}, key, first, T - first);
+      fetch<kWalkThreads, kAligned>(SquareTile<Element>{stage.value}, value, first, T - first);
+      fetch<kWalkThreads, kAligned>(SquareTile<LogW>{stage.log_w}, log_w, first, T - first);
+    }
+    __pipeline_commit();
+  };
+#pragma unroll
+  for (int n = 0; n < kStages - 1; ++n)
+    fetch_chunk(n);
+
+  Sum state[kBlocks];
+  const float* const first_state = backward ? args.d_final_state : forward.initial_state;
+  const auto place = [&](int n, int j, int x) {
+    const int ik = first_ik + warp * kBlock + lane / 4 + x / 2 * 8;
+    const int iv = first_iv + n * kBlock + lane % 4 * 2 + j * 8 + x % 2;
+    return ik < K && iv < V ? (bh * K + ik) * V + iv : -1;
+  };
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n) {
+    for_each([&](int j, int x) {
+      const std::int64_t at = place(n, j, x);
+      state[n].d[j][x] = first_state != nullptr && at >= 0 ? first_state[at] : 0.0f;
+    });
+  }
+
+  for (int n = 0; n < work.chunks; ++n) {
+    __syncthreads();  // the stage to be filled has been read by all
+    fetch_chunk(n + kStages - 1);
+    __pipeline_wait_prior(kStages - 1);
+    __syncthreads();
+    const WalkStage<Element, LogW>& stage = stages_smem[n % kStages];
+    const SquareTile<Element> key_smem{const_cast<Element*>(stage.key)};
+    const SquareTile<Element> value_smem{const_cast<Element*>(stage.value)};
+    const SquareTile<LogW> log_w_smem{const_cast<LogW*>(stage.log_w)};
+
+    Element* const to = (backward ? work.adjoints : work.states) +
+                        work.state_tile(bh, backward ? work.chunks - 1 - n : n, tile_K, tile_V) +
+                        warp * kBlock * kSide;
+#pragma unroll
+    for (int m = 0; m < kBlocks; ++m)
+      store(state[m], to + m * kBlock, kSide, kBlock, kBlock, true, lane);
+
+      // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
+#pragma unroll 1
+    for (int x = 0; x < kBlocks; ++x) {
+      const int step = (backward ? kBlocks - 1 - x : x) * kBlock;
+      const Sum k = as_sum(load_transposed(key_smem, step, warp * kBlock, lane));
+      Sum w = as_sum(load_transposed(log_w_smem, step, warp * kBlock, lane));
+      for_each([&](int j, int y) { w.d[j][y] = decay_of<Element>(w.d[j][y]); });
+      Decays decays = first_decays<kGla>(w);
+#pragma unroll
+      for (int level = 0; level < kBlockLevels; ++level)
+        climb(decays, w, level, lane);
+      Sum rows;
+      for_each([&](int j, int y) {
+        const float decay = backward ? scale * decays.before.d[j][y] : decays.after.d[j][y];
+        rows.d[j][y] = k.d[j][y] * decay;
+      });
+      const auto rows_reg = as_factor<Element>(rows);
+#pragma unroll
+      for (int m = 0; m < kBlocks; ++m) {
+        for_each([&](int j, int y) { state[m].d[j][y] *= decays.total[0][y / 2]; });
+        multiply_add(state[m], rows_reg, load_transposed(value_smem, step, m * kBlock, lane));
+      }
+    }
+  }
+
+  if (!backward || args.d_initial_state == nullptr) return;
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n) {
+    for_each([&](int j, int x) {
+      const std::int64_t at = place(n, j, x);
+      if (at >= 0) args.d_initial_state[at] = state[n].d[j][x];
+    });
+  }
+}
+
+// ---- Second kernel: inside the chunks ----
+
+constexpr int kWarps = 8;
+constexpr int kThreads = kWarps * kWarpSize;
+constexpr int kBlocksPerWarp = 2;  // of 16 steps; a warp has 16 channels
+
+template <typename Element, typename LogW>
+struct alignas(16) ChunkTiles {
+  Element q[kTileSize], k[kTileSize];
+  LogW log_w[kTileSize];
+  // One after the other: rows at levels 0 to 3; v, d_o, S, D; dq, dk, d_log_w on their way out.
+  Element stage[kBlocks][kTileSize];
+  Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
+  Element left[kTileSize];      // [channel][step]: what is left of k after the chunk
+  Element scores[kTileSize];    // [s][p]: what o_p takes of v_s, bonus included
+  Element pairs[kTileSize];     // [p][s] = [s][p] = scale * d_o_p . v_s
+  float total[kBlocks][kSide];  // decay of 16 steps, by channel
+  float bonus[kBlocks][kSide];  // sums of q u k, by channel block, by step
+  float own[kSide];             // scale * d_o_t . v_t
+  float from_before[kBlocks][kSide], from_after[kBlocks][kSide];  // sums for d_log_w elsewhere
+  float from_half[kBlocks][kSide];
+  float du[kBlocks][kSide], d_log_w[kBlocks][kSide];
+};
+
+// Pairs of blocks of 16 steps, the later one first: the diagonal, then level 4, then level 5.
+constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
+inline __device__ int later_block(int pair) {
+  return pair < 4 ? pair : pair == 4 ? 1 : pair == 5 ? 3 : 2 + pair % 2;
+}
+inline __device__ int earlier_block(int pair) {
+  return pair < 4 ? pair : pair == 4 ? 0 : pair == 5 ? 2 : (pair - 6) / 2;
+}
+
+// Of a block [t][r], the pairs that meet at `level`: those whose highest differing bit it is.
+inline __device__ bool meet(int level, int t, int r) {
+  return (t ^ r) >> level == 1;
+}
+
+inline __device__ Factor<bfloat16> meeting(Factor<bfloat16> pairs, int level, int lane) {
+#pragma unroll
+  for (int ij = 0; ij < 4; ++ij) {
+    const int t = lane / 4 + ij % 2 * 8, r = lane % 4 * 2 + ij / 2 * 8;
+    const std::uint32_t low = meet(level, t, r) ? 0xffffu : 0u;
+    const std::uint32_t high = meet(level, t, r + 1) ? 0xffff0000u : 0u;
+    pairs.pair[ij] &= low | high;
+  }
+  return pairs;
+}
+inline __device__ Factor<float> meeting(Factor<float> pairs, int level, int lane) {
+#pragma unroll
+  for (int ij = 0; ij < 4; ++ij) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if (meet(level, lane / 4 + ij % 2 * 8, lane % 4 * 2 + ij / 2 * 8 + e)) continue;
+      pairs.big[ij][e] = pairs.small[ij][e] = 0;
+    }
+  }
+  return pairs;
+}
+
+// [t][r]: 1 where the decay of step t lies between the half's other side and step r. `upper` is for level 4 alone, whose halves
+// are the whole block.
+template <bool kGla, typename Element>
+__device__ Factor<Element> spans(int level, bool upper, int lane) {
+  Sum ones;
+  for_each([&](int j, int x) {
+    const int t = lane / 4 + x / 2 * 8, r = lane % 4 * 2 + j * 8 + x % 2;
+    const bool query = level == kBlockLevels ? upper : (t >> level) % 2 == 1;
+    const bool between = query ? (kGla ? r >= t : r > t) : r < t;
+    ones.d[j][x] = t >> level == r >> level && between ? 1.0f : 0.0f;
+  });
+  return as_factor<Element>(ones);
+}
+
+template <bool kGla, bool kAligned, typename Element, typename LogW>
+__global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1 : 2)
+    chunk_gradients(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
+  extern __shared__ float4 smem[];
+  auto& tiles_smem = *reinterpret_cast<ChunkTiles<Element, LogW>*>(smem);
+  const BasicWkvArgs<Element, LogW>& forward = args.forward;
+  const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
+  const unsigned heads = static_cast<unsigned>(forward.H);
+  const std::int64_t h = blockIdx.x % heads;
+  const unsigned bn = blockIdx.x / heads;  // batch and chunk
+  const int chunk = bn % work.chunks, tile_K = blockIdx.y;
+  const std::int64_t b = bn / work.chunks, bh = b * heads + h;
+  const int T = forward.T, K = forward.K, V = forward.V;
+  const int first = chunk * kSide, rows = T - first < kSide ? T - first : kSide;
+  const int first_ik = tile_K * kSide;
+  const float scale = forward.scale;
+
+  const SquareTile<Element> q_smem{tiles_smem.q}, k_smem{tiles_smem.k};
+  const SquareTile<LogW> log_w_smem{tiles_smem.log_w};
+  const SquareTile<Element> level4_smem{tiles_smem.level4}, level5_smem{tiles_smem.level5};
+  const SquareTile<Element> left_smem{tiles_smem.left}, scores_smem{tiles_smem.scores};
+  const SquareTile<Element> pairs_smem{tiles_smem.pairs};
+  const auto stage_smem = [&](int i) { return SquareTile<Element>{tiles_smem.stage[i]}; };
+
+  fetch<kThreads, kAligned>(q_smem, Steps(forward.q, forward, b, h, K, first_ik), first, rows);
+  fetch<kThreads, kAligned>(k_smem, Steps(forward.k, forward, b, h, K, first_ik), first, rows);
+  fetch<kThreads, kAligned>(log_w_smem, log_w_steps(forward, b, h, first_ik), first, rows);
+  __pipeline_commit();
+
+  // The warp's channels and its two blocks of steps, first the one that touches the chunk's middle.
+  const int row = warp % kBlocks * kBlock;
+  const bool late = warp >= kBlocks;
+  const auto block_of = [&](int x) { return late ? 2 + x : 1 - x; };
+  int ik[2];
+  float u[2];
+  for (int i = 0; i < 2; ++i) {
+    ik[i] = row + lane / 4 + 8 * i;
+    u[i] = kGla                   ? 1.0f
+           : first_ik + ik[i] < K ? ladder::cuda::load(forward.u + h * K + first_ik + ik[i])
+                                  : 0.0f;
+  }
+  const auto load_rows = [&](int block, Sum& q, Sum& k, Sum& w) {
+    q = as_sum(load_transposed(q_smem, block * kBlock, row, lane));
+    k = as_sum(load_transposed(k_smem, block * kBlock, row, lane));
+    w = as_sum(load_transposed(log_w_smem, block * kBlock, row, lane));
+    for_each([&](int j, int x) { w.d[j][x] = decay_of<Element>(w.d[j][x]); });
+  };
+  __pipeline_wait_prior(0);
+  __syncthreads();
+
+  // The rows of each level, and the bonus.
+  Sum left[kBlocksPerWarp];
+  float middle[2] = {1.0f, 1.0f};  // decay between this block and the chunk's middle
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    const int block = block_of(x);
+    Sum q, k, w;
+    load_rows(block, q, k, w);
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float sum = u[0] * q.d[j][e] * k.d[j][e] + u[1] * q.d[j][2 + e] * k.d[j][2 + e];
+        for (int lanes = 4; lanes < kWarpSize; lanes *= 2)
+          sum += __shfl_xor_sync(kAllLanes, sum, lanes);
+        if (lane < 4) tiles_smem.bonus[warp % kBlocks][block * kBlock + lane * 2 + 8 * j + e] = sum;
+      }
+    }
+    Decays decays = first_decays<kGla>(w);
+#pragma unroll
+    for (int level = 0; level < kBlockLevels; ++level) {
+      put(stage_smem(level), row, block * kBlock, rows_at(level, q, k, decays, lane), lane);
+      climb(decays, w, level, lane);
+    }
+    left[x] = times(k, decays.after);
+    const Sum read = times(q, decays.before);
+    put(level4_smem, row, block * kBlock, block % 2 == 1 ? read : left[x], lane);
+    Sum far = late ? read : left[x];
+    for_each([&](int j, int y) { far.d[j][y] *= middle[y / 2]; });
+    put(level5_smem, row, block * kBlock, far, lane);
+    for (int i = 0; i < 2; ++i) {
+      middle[i] = decays.total[0][i];
+      if (lane % 4 == 0) tiles_smem.total[block][ik[i]] = middle[i];
+    }
+  }
+  __syncthreads();
+
+  // Decay of the blocks `from` to `to` - 1.
+  const auto decay_of_blocks = [&](int from, int to, int i) {
+    float product = 1.0f;
+    for (int block = 0; block < kBlocks; ++block)
+      product *= from <= block && block < to ? tiles_smem.total[block][ik[i]] : 1.0f;
+    return product;
+  };
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    for (int i = 0; i < 2; ++i) {
+      const float after = decay_of_blocks(block_of(x) + 1, kBlocks, i);
+      for (int j = 0; j < 2; ++j) {
+        left[x].d[j][2 * i] *= after;
+        left[x].d[j][2 * i + 1] *= after;
+      }
+    }
+    put(left_smem, row, block_of(x) * kBlock, left[x], lane);
+  }
+
+  // Scores. Queries and keys of a level lie in one tile: its product with itself has their scores in both orders.
+  for (int pair = warp; pair < kPairs; pair += kWarps) {
+    const int p = later_block(pair), s = earlier_block(pair);
+    Sum scores = {};
+    if (p == s) {
+#pragma unroll
+      for (int level = 0; level < kBlockLevels; ++level) {
+        Sum all = {};
+#pragma unroll
+        for (int n = 0; n < kBlocks; ++n) {
+          const auto rows_reg = load_transposed(stage_smem(level), n * kBlock, p * kBlock, lane);
+          multiply_add(all, rows_reg, rows_reg);
+        }
+        for_each([&](int j, int x) {
+          const int step_s = lane / 4 + x / 2 * 8, step_p = lane % 4 * 2 + j * 8 + x % 2;
+          if (step_p > step_s && meet(level, step_p, step_s)) scores.d[j][x] = all.d[j][x];
+          if (step_p == step_s) {
+            const int step = p * kBlock + step_p;
+            scores.d[j][x] = tiles_smem.bonus[0][step] + tiles_smem.bonus[1][step] +
+                             tiles_smem.bonus[2][step] + tiles_smem.bonus[3][step];
+          }
+        });
+      }
+    } else {
+      const SquareTile<Element> level_smem = p / 2 == s / 2 ? level4_smem : level5_smem;
+#pragma unroll
+      for (int n = 0; n < kBlocks; ++n)
+        multiply_add(scores, load_transposed(level_smem, n * kBlock, s * kBlock, lane),
+                     load_transposed(level_smem, n * kBlock, p * kBlock, lane));
+    }
+    for_each([&](int j, int x) { scores.d[j][x] *= scale; });
+    put(scores_smem, s * kBlock, p * kBlock, scores, lane);
+  }
+
+  // Products with S and D, tile of V by tile of V; dv is complete after its tile.
+  constexpr int kPairsPerWarp = (kPairs + kWarps - 1) / kWarps;
+  Sum pairs[kPairsPerWarp] = {};
+  Sum from_state[kBlocksPerWarp] = {}, from_adjoint[kBlocksPerWarp] = {};
+  float overlap[2] = {};  // sum over value columns of S D, for the decays that lie between them
+  for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
+    const SquareTile<Element> v_smem = stage_smem(0), d_o_smem = stage_smem(1);
+    const SquareTile<Element> state_smem = stage_smem(2), adjoint_smem = stage_smem(3);
+    const int first_iv = tile_V * kSide;
+    const std::int64_t state_tile = work.state_tile(bh, chunk, tile_K, tile_V);
+    __syncthreads();  // all have read what is overwritten now
+    fetch<kThreads, kAligned>(v_smem, Steps(forward.v, forward, b, h, V, first_iv), first, rows);
+    fetch<kThreads, kAligned>(d_o_smem, Steps(args.d_o, forward, b, h, V, first_iv), first, rows);
+    fetch<kThreads, true>(state_smem, static_cast<const Element*>(work.states + state_tile), kSide,
+                          kSide, kSide);
+    fetch<kThreads, true>(adjoint_smem, static_cast<const Element*>(work.adjoints + state_tile),
+                          kSide, kSide, kSide);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+
+#pragma unroll
+    for (int x = 0; x < kPairsPerWarp; ++x) {
+      const int pair = warp + x * kWarps;
+      if (pair >= kPairs) continue;
+#pragma unroll
+      for (int n = 0; n < kBlocks; ++n)
+        multiply_add(pairs[x], load(d_o_smem, later_block(pair) * kBlock, n * kBlock, lane),
+                     load(v_smem, earlier_block(pair) * kBlock, n * kBlock, lane));
+    }
+
+#pragma unroll
+    for (int n = 0; n < kBlocks; ++n) {
+      const auto state = load(state_smem, row, n * kBlock, lane);
+      const auto adjoint = load(adjoint_smem, row, n * kBlock, lane);
+#pragma unroll
+      for (int ij = 0; ij < 4; ++ij) {
+        const float2 s = unpack(state, ij), d = unpack(adjoint, ij);
+        overlap[ij % 2] += s.x * d.x + s.y * d.y;
+      }
+#pragma unroll
+      for (int x = 0; x < kBlocksPerWarp; ++x) {
+        multiply_add(from_state[x], state, load(d_o_smem, block_of(x) * kBlock, n * kBlock, lane));
+        multiply_add(from_adjoint[x], adjoint,
+                     load(v_smem, block_of(x) * kBlock, n * kBlock, lane));
+      }
+    }
+
+    constexpr int kColumnBlocks = 2;  // of dv for a warp
+    const int s = warp / 2, first_column = warp % 2 * kColumnBlocks * kBlock;
+    Sum dv[kColumnBlocks] = {};
+#pragma unroll
+    for (int n = 0; n < kBlocks; ++n) {
+      const auto left_reg = load_transposed(left_smem, n * kBlock, s * kBlock, lane);
+#pragma unroll
+      for (int x = 0; x < kColumnBlocks; ++x)
+        multiply_add(dv[x], left_reg,
+                     load_transposed(adjoint_smem, n * kBlock, first_column + x * kBlock, lane));
+    }
+    for (int p = s; p < kBlocks; ++p) {
+      const auto scores = load(scores_smem, s * kBlock, p * kBlock, lane);
+#pragma unroll
+      for (int x = 0; x < kColumnBlocks; ++x)
+        multiply_add(dv[x], scores,
+                     load_transposed(d_o_smem, p * kBlock, first_column + x * kBlock, lane));
+    }
+#pragma unroll
+    for (int x = 0; x < kColumnBlocks; ++x) {
+      const int iv = first_iv + first_column + x * kBlock, step = first + s * kBlock;
+      const auto store_dv = [&](auto* array) {
+        const Steps to(array, forward, b, h, V, iv);
+        store(dv[x], to.at(step), to.stride, T - step, to.columns, kAligned, lane);
+      };
+      if (work.dv_parts == nullptr) {
+        store_dv(args.dv);
+      } else {
+        store_dv(work.dv_parts + tile_K * forward.B * T * forward.H * V);
+      }
+    }
+  }
+
+#pragma unroll
+  for (int x = 0; x < kPairsPerWarp; ++x) {
+    const int pair = warp + x * kWarps;
+    if (pair >= kPairs) continue;
+    const int p = later_block(pair) * kBlock, s = earlier_block(pair) * kBlock;
+    for_each([&](int j, int y) { pairs[x].d[j][y] *= scale; });
+    if (p != s) {
+      put(pairs_smem, p, s, pairs[x], lane);
+      put_transposed(pairs_smem, s, p, pairs[x], lane);
+      continue;
+    }
+    for_each([&](int j, int y) {
+      const int step_p = p + lane / 4 + y / 2 * 8, step_s = s + lane % 4 * 2 + j * 8 + y % 2;
+      const float value = step_p > step_s ? pairs[x].d[j][y] : 0.0f;
+      if (step_p == step_s) tiles_smem.own[step_p] = pairs[x].d[j][y];
+      if (step_p < step_s) return;
+      ladder::cuda::store(pairs_smem.at(step_p, step_s), value);
+      ladder::cuda::store(pairs_smem.at(step_s, step_p), value);
+    });
+  }
+  __syncthreads();
+
+  // Level by level: rows times pairs are gradients of the queries and of the keys at once. A product of a row with its gradient
+  // belongs to every decay between the row and the other half.
+  Sum d_log_w[kBlocksPerWarp] = {};
+  // One block at a time, not unrolled, to have registers enough; so the sums in [0] are always those of the block at hand.
+#pragma unroll 1
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    const int block = block_of(x), column = block * kBlock;
+    Sum q, k, w, dq = {}, dk = {}, d_log_w_here = {};
+    load_rows(block, q, k, w);
+    Decays decays = first_decays<kGla>(w);
+    const auto own_pairs = load(pairs_smem, column, column, lane);
+#pragma unroll
+    for (int level = 0; level < kBlockLevels; ++level) {
+      const Sum rows_reg = rows_at(level, q, k, decays, lane);
+      Sum gradient = {};
+      multiply_add(gradient, as_factor<Element>(rows_reg), meeting(own_pairs, level, lane));
+      if (kGla || level > 0)
+        multiply_add(d_log_w_here, as_factor<Element>(times(rows_reg, gradient)),
+                     spans<kGla, Element>(level, false, lane));
+      for_each([&](int j, int y) {
+        const bool query = is_query(level, j, y % 2, lane);
+        const float change =
+            gradient.d[j][y] * (query ? decays.before.d[j][y] : decays.after.d[j][y]);
+        dq.d[j][y] += query ? change : 0.0f;
+        dk.d[j][y] += query ? 0.0f : change;
+      });
+      climb(decays, w, level, lane);
+    }
+
+    // Beyond the block: S and D, the other half of the chunk, the other block of this half.
+    Sum& wide_dq = from_state[0];
+    Sum& wide_dk = from_adjoint[0];
+    for (int i = 0; i < 2; ++i) {
+      const float before = scale * decay_of_blocks(0, block, i);
+      const float after = decay_of_blocks(block + 1, kBlocks, i);
+      for (int j = 0; j < 2; ++j) {
+        for (int e = 0; e < 2; ++e) {
+          wide_dq.d[j][2 * i + e] *= before * decays.before.d[j][2 * i + e];
+          wide_dk.d[j][2 * i + e] *= after * decays.after.d[j][2 * i + e];
+        }
+      }
+    }
+    const Sum q_dq = times(q, wide_dq), k_dk = times(k, wide_dk);
+    Sum far = {}, near = {};
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const int other = (late ? 0 : 2) * kBlock + n * kBlock;
+      multiply_add(far, load(level5_smem, row, other, lane), load(pairs_smem, column, other, lane));
+    }
+    const int sibling = (block ^ 1) * kBlock;
+    multiply_add(near, load(level4_smem, row, sibling, lane),
+                 load(pairs_smem, column, sibling, lane));
+    for_each([&](int j, int y) {
+      const float to_middle =
+          late ? decay_of_blocks(2, block, y / 2) : decay_of_blocks(block + 1, 2, y / 2);
+      far.d[j][y] *= to_middle * (late ? decays.before.d[j][y] : decays.after.d[j][y]);
+      near.d[j][y] *= block % 2 == 1 ? decays.before.d[j][y] : decays.after.d[j][y];
+      wide_dq.d[j][y] += (late ? far.d[j][y] : 0.0f) + (block % 2 == 1 ? near.d[j][y] : 0.0f);
+      wide_dk.d[j][y] += (late ? 0.0f : far.d[j][y]) + (block % 2 == 1 ? 0.0f : near.d[j][y]);
+    });
+    const Sum far_part = times(late ? q : k, far);
+    multiply_add(d_log_w_here, as_factor<Element>(times(q, wide_dq)),
+                 spans<kGla, Element>(kBlockLevels, true, lane));
+    multiply_add(d_log_w_here, as_factor<Element>(times(k, wide_dk)),
+                 spans<kGla, Element>(kBlockLevels, false, lane));
+
+    Sum q_k_own;
+    for_each([&](int j, int y) {
+      const float own = tiles_smem.own[column + lane % 4 * 2 + j * 8 + y % 2];
+      dq.d[j][y] += wide_dq.d[j][y] + u[y / 2] * k.d[j][y] * own;
+      dk.d[j][y] += wide_dk.d[j][y] + u[y / 2] * q.d[j][y] * own;
+      q_k_own.d[j][y] = q.d[j][y] * k.d[j][y] * own;
+    });
+    put_transposed(stage_smem(0), column, row, dq, lane);
+    put_transposed(stage_smem(1), column, row, dk, lane);
+    for (int i = 0; i < 2; ++i) {
+      const float sum_q = sum_over_steps(q_dq, i), sum_k = sum_over_steps(k_dk, i);
+      const float sum_far = sum_over_steps(far_part, i), sum_u = sum_over_steps(q_k_own, i);
+      if (lane % 4 != 0) continue;
+      tiles_smem.from_before[block][ik[i]] = sum_q;
+      tiles_smem.from_after[block][ik[i]] = sum_k;
+      tiles_smem.from_half[block][ik[i]] = sum_far;
+      tiles_smem.du[block][ik[i]] = sum_u;
+    }
+    from_state[0] = from_state[1];
+    from_adjoint[0] = from_adjoint[1];
+    d_log_w[0] = d_log_w[1];
+    d_log_w[1] = d_log_w_here;
+  }
+  __syncthreads();
+
+  const SquareTile<LogW> d_log_w_smem{reinterpret_cast<LogW*>(tiles_smem.stage[2])};
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    const int block = block_of(x);
+    Sum existing;
+    for (int i = 0; i < 2; ++i) {
+      float across = overlap[i];
+      across += __shfl_xor_sync(kAllLanes, across, 1);
+      across += __shfl_xor_sync(kAllLanes, across, 2);
+      across *= decay_of_blocks(0, kBlocks, i);
+      for (int n = 0; n < kBlocks; ++n) {
+        if (n > block) across += tiles_smem.from_before[n][ik[i]];
+        if (n < block) across += tiles_smem.from_after[n][ik[i]];
+      }
+      if (block == 1) across += tiles_smem.from_half[0][ik[i]];
+      if (block == 2) across += tiles_smem.from_half[3][ik[i]];
+      for (int j = 0; j < 2; ++j) {
+        for (int e = 0; e < 2; ++e) {
+          d_log_w[x].d[j][2 * i + e] += across;
+          const int step = block * kBlock + lane % 4 * 2 + j * 8 + e;
+          existing.d[j][2 * i + e] = step < rows ? d_log_w[x].d[j][2 * i + e] : 0.0f;
+        }
+      }
+      const float sum = sum_over_steps(existing, i);
+      if (lane % 4 == 0) tiles_smem.d_log_w[block][ik[i]] = sum;
+    }
+    put_transposed(d_log_w_smem, block * kBlock, row, d_log_w[x], lane);
+  }
+  __syncthreads();
+
+  write<kThreads, kAligned>(Steps(args.dq, forward, b, h, K, first_ik), first, rows, stage_smem(0));
+  write<kThreads, kAligned>(Steps(args.dk, forward, b, h, K, first_ik), first, rows, stage_smem(1));
+  if (work.d_log_w_parts == nullptr)
+    write<kThreads, kAligned>(Steps(args.d_log_w, forward, b, h, K, first_ik), first, rows,
+                              d_log_w_smem);
+  if (tid < kSide && first_ik + tid < K) {
+    const std::int64_t at = (bn * forward.H + h) * K + first_ik + tid;
+    const auto sum = [&](const float(&parts)[kBlocks][kSide]) {
+      return parts[0][tid] + parts[1][tid] + parts[2][tid] + parts[3][tid];
+    };
+    if (work.du_parts != nullptr) work.du_parts[at] = sum(tiles_smem.du);
+    if (work.d_log_w_parts != nullptr) work.d_log_w_parts[at] = sum(tiles_smem.d_log_w);
+  }
+}
+
+// ---- Third kernel: sums over blocks, always in the same order ----
+
+constexpr int kSumThreads = 256;
+constexpr int kSumLanes = 8;  // share the parts of an element
+constexpr int kSumElements = kSumThreads / kSumLanes;
+
+// to[i] = sum over parts[n][i]
+template <typename Element>
+__global__ void __launch_bounds__(kSumThreads)
+    sum_parts(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {
+  __shared__ float sum_smem[kSumLanes][kSumElements];
+  const int x = threadIdx.x % kSumElements, share = threadIdx.x / kSumElements;
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSumElements + x;
+  float sum = 0.0f;
+  if (i < elements) {
+#pragma unroll 4
+    for (std::int64_t n = share; n < count; n += kSumLanes)
+      sum += parts[n * elements + i];
+  }
+  sum_smem[share][x] = sum;
+  __syncthreads();
+  if (share != 0 || i >= elements) return;
+  for (int other = 1; other < kSumLanes; ++other)
+    sum += sum_smem[other][x];
+  ladder::cuda::store(to + i, sum);
+}
+
+template <typename Element>
+void launch_sum(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {
+  const auto blocks = static_cast<unsigned>((elements + kSumElements - 1) / kSumElements);
+  sum_parts<<<blocks, kSumThreads>>>(to, parts, elements, count);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// ---- Launchers ----
+
+// Memory in the stream's order: given back when the kernels that were launched have used it.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes) {
+    if (bytes > 0) CUDA_CHECK(cudaMallocAsync(&data_, bytes, nullptr));
+  }
+  ~Buffer() {
+    if (data_ != nullptr) cudaFreeAsync(data_, nullptr);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  template <typename Element>
+  Element* as() const {
+    return static_cast<Element*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+};
+
+template <typename Element, typename LogW>
+bool is_aligned(const BasicWkvGradArgs<Element, LogW>& args) {
+  const auto off = [](const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0;
+  };
+  const BasicWkvArgs<Element, LogW>& forward = args.forward;
+  constexpr std::int64_t kUnit = 16 / sizeof(Element);
+  return forward.K % kUnit == 0 && forward.V % kUnit == 0 && !off(forward.q) && !off(forward.k) &&
+         !off(forward.v) && !off(forward.log_w) && !off(args.d_o) && !off(args.dq) &&
+         !off(args.dk) && !off(args.dv) && !off(args.d_log_w);
+}
+
+template <bool kGla, bool kAligned, typename Element, typename LogW>
+void launch(const BasicWkvGradArgs<Element, LogW>& args) {
+  const BasicWkvArgs<Element, LogW>& forward = args.forward;
+  const std::int64_t B = forward.B, T = forward.T, H = forward.H, K = forward.K, V = forward.V;
+  const std::int64_t chunks = (T + kSide - 1) / kSide;
+  const std::int64_t tiles_K = (K + kSide - 1) / kSide, tiles_V = (V + kSide - 1) / kSide;
+  const bool per_head = forward.log_w_stride_T == 0 && forward.log_w_stride_B == 0;
+
+  const std::size_t state_bytes = B * H * chunks * tiles_K * tiles_V * kTileSize * sizeof(Element);
+  const std::size_t part_bytes = B * chunks * H * K * sizeof(float);
+  const Buffer states(state_bytes), adjoints(state_bytes);
+  const Buffer dv_parts(tiles_K > 1 ? tiles_K * B * T * H * V * sizeof(float) : 0);
+  const Buffer du_parts(kGla ? 0 : part_bytes), d_log_w_parts(per_head ? part_bytes : 0);
+  const Work<Element> work{static_cast<int>(chunks),  static_cast<int>(tiles_K),
+                           static_cast<int>(tiles_V), states.as<Element>(),
+                           adjoints.as<Element>(),    dv_parts.as<float>(),
+                           du_parts.as<float>(),      d_log_w_parts.as<float>()};
+
+  if (B > 0) {
+    constexpr int kBytes = kStages * sizeof(WalkStage<Element, LogW>);
+    const auto walk = walk_chunks<kGla, kAligned, Element, LogW>;
+    CUDA_CHECK(cudaFuncSetAttribute(walk, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    const dim3 grid(static_cast<unsigned>(B * H), static_cast<unsigned>(tiles_K * tiles_V), 2);
+    walk<<<grid, kWalkThreads, kBytes>>>(args, work);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (B > 0 && T > 0) {
+    constexpr int kBytes = sizeof(ChunkTiles<Element, LogW>);
+    const auto gradients = chunk_gradients<kGla, kAligned, Element, LogW>;
+    CUDA_CHECK(
+        cudaFuncSetAttribute(gradients, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    const dim3 grid(static_cast<unsigned>(B * H * chunks), static_cast<unsigned>(tiles_K));
+    gradients<<<grid, kThreads, kBytes>>>(args, work);
+    CUDA_CHECK(cudaGetLastError());
+    if (tiles_K > 1) launch_sum(args.dv, work.dv_parts, B * T * H * V, tiles_K);
+  }
+  if (!kGla) launch_sum(args.du, work.du_parts, H * K, B * chunks);
+  if (per_head) launch_sum(args.d_log_w, work.d_log_w_parts, H * K, B * chunks);
+}
+
+template <bool kGla, typename Element, typename LogW>
+void choose(const BasicWkvGradArgs<Element, LogW>& args) {
+  const BasicWkvArgs<Element, LogW>& forward = args.forward;
+  ladder::require(forward.T <= INT32_MAX - kSide && forward.K <= 65535 && forward.V <= 65535 &&
+                      forward.B <= INT32_MAX / forward.H / (forward.T / kSide + 1),
+                  "B * H * T, K or V is too large; chunkwise backward allows K and V up to 65535 "
+                  "and B * H * T up to about 2^37");
+  if (is_aligned(args)) return launch<kGla, true>(args);
+  launch<kGla, false>(args);
+}
+
+template <typename Element, typename LogW>
+void wkv(const BasicWkvGradArgs<Element, LogW>& args) {
+  ladder::validate(args);
+  choose<false>(args);
+}
+
+template <typename Element, typename LogW>
+void gla(const BasicWkvGradArgs<Element, LogW>& args) {
+  ladder::validate_gla(args);
+  choose<true>(args);
+}
+
+const ladder::Registration wkv_registration{{.name = "wkv_chunkwise_backward",
+                                             .chapter = "07_chunkwise",
+                                             .device = ladder::DeviceKind::kCuda,
+                                             .wkv_backward = wkv<float, float>,
+                                             .wkv_backward_bf16 = wkv<bfloat16, bfloat16>,
+                                             .wkv_backward_bf16_fp32_decay = wkv<bfloat16, float>}};
+
+const ladder::Registration gla_registration{{.name = "gla_chunkwise_backward",
+                                             .chapter = "07_chunkwise",
+                                             .device = ladder::DeviceKind::kCuda,
+                                             .gla_backward = gla<float, float>,
+                                             .gla_backward_bf16 = gla<bfloat16, bfloat16>,
+                                             .gla_backward_bf16_fp32_decay = gla<bfloat16, float>}};
+
+}  // namespace chapter07::backward
