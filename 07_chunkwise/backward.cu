@@ -16,12 +16,14 @@
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07::backward {
 
 using ladder::BasicWkvArgs;
 using ladder::BasicWkvGradArgs;
+using ladder::cuda::Scratch;
 
 constexpr int kWarpSize = 32;
 
@@ -86,12 +88,13 @@ template <int kThreads, bool kAligned, typename Element>
 __device__ void fetch(SquareTile<Element> to_smem, const Element* from, std::int64_t stride,
                       int rows, int columns) {
   constexpr int kUnit = SquareTile<Element>::kUnit, kUnits = kSide / kUnit;
+  constexpr int kRows = kThreads / kUnits;  // at once
+  const int first_row = threadIdx.x / kUnits, column = threadIdx.x % kUnits * kUnit;
+  const Element* source = from + first_row * stride + column;
 #pragma unroll
-  for (int x = threadIdx.x; x < kSide * kUnits; x += kThreads) {
-    const int row = x / kUnits, column = x % kUnits * kUnit;
+  for (int row = first_row; row < first_row + kSide; row += kRows, source += kRows * stride) {
     const int count = row < rows ? columns - column : 0;
     Element* const to = to_smem.at(row, column);
-    const Element* const source = from + row * stride + column;
     if constexpr (kAligned) {
       __pipeline_memcpy_async(to, source, 16, count > 0 ? 0 : 16);
     } else {
@@ -112,12 +115,13 @@ template <int kThreads, bool kAligned, typename Element>
 __device__ void write(const Steps<Element>& steps, int first, int rows,
                       SquareTile<Element> from_smem) {
   constexpr int kUnit = SquareTile<Element>::kUnit, kUnits = kSide / kUnit;
+  constexpr int kRows = kThreads / kUnits;  // at once
+  const int first_row = threadIdx.x / kUnits, column = threadIdx.x % kUnits * kUnit;
+  Element* to = steps.at(first + first_row) + column;
 #pragma unroll
-  for (int x = threadIdx.x; x < kSide * kUnits; x += kThreads) {
-    const int row = x / kUnits, column = x % kUnits * kUnit;
+  for (int row = first_row; row < first_row + kSide; row += kRows, to += kRows * steps.stride) {
     if (row >= rows || column >= steps.columns) continue;
     const Element* const from = from_smem.at(row, column);
-    Element* const to = steps.at(first + row) + column;
     if constexpr (kAligned) {
       *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
     } else {
@@ -129,24 +133,28 @@ __device__ void write(const Steps<Element>& steps, int first, int rows,
 
 // ---- Blocks in registers: [channel][step], as in decay_tree.hpp ----
 
-inline __device__ float2 unpack(const Factor<bfloat16>& factor, int ij) {
-  return {__uint_as_float(factor.pair[ij] << 16), __uint_as_float(factor.pair[ij] & 0xffff0000u)};
-}
-inline __device__ float2 unpack(const Factor<float>& factor, int ij) {
-  return {__uint_as_float(factor.big[ij][0]) + __uint_as_float(factor.small[ij][0]),
-          __uint_as_float(factor.big[ij][1]) + __uint_as_float(factor.small[ij][1])};
-}
-
-template <typename Element>
-__device__ Sum as_sum(const Factor<Element>& factor) {
-  Sum sum;
+// M[m][n] = tile[row + n][column + m], as it is stored: a factor of floats would be split, which -inf cannot be.
+inline __device__ Sum load_values_transposed(SquareTile<bfloat16> tile, int row, int column,
+                                             int lane) {
+  const Factor<bfloat16> factor = load_transposed(tile, row, column, lane);
+  Sum values;
 #pragma unroll
   for (int ij = 0; ij < 4; ++ij) {
-    const float2 pair = unpack(factor, ij);
-    sum.d[ij / 2][ij % 2 * 2] = pair.x;
-    sum.d[ij / 2][ij % 2 * 2 + 1] = pair.y;
+    values.d[ij / 2][ij % 2 * 2] = __uint_as_float(factor.pair[ij] << 16);
+    values.d[ij / 2][ij % 2 * 2 + 1] = __uint_as_float(factor.pair[ij] & 0xffff0000u);
   }
-  return sum;
+  return values;
+}
+inline __device__ Sum load_values_transposed(SquareTile<float> tile, int row, int column,
+                                             int lane) {
+  Sum values;
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x)
+      values.d[j][x] = *tile.at(row + lane % 4 * 2 + j * 8 + x % 2, column + lane / 4 + x / 2 * 8);
+  }
+  return values;
 }
 
 // f(j, x) for all of a lane's elements [j][x].
@@ -191,11 +199,14 @@ __device__ void put_transposed(SquareTile<Element> tile, int row, int column, co
   });
 }
 
-// The sum of a lane's channel i over all steps of the block.
-inline __device__ float sum_over_steps(const Sum& sum, int i) {
-  float total = sum.d[0][2 * i] + sum.d[0][2 * i + 1] + sum.d[1][2 * i] + sum.d[1][2 * i + 1];
-  total += __shfl_xor_sync(kAllLanes, total, 1);
-  return total + __shfl_xor_sync(kAllLanes, total, 2);
+// The sums of a lane's two channels over all steps of the block.
+inline __device__ void sum_over_steps(float (&totals)[2], const Sum& sum) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    float total = sum.d[0][2 * i] + sum.d[0][2 * i + 1] + sum.d[1][2 * i] + sum.d[1][2 * i + 1];
+    total += __shfl_xor_sync(kAllLanes, total, 1);
+    totals[i] = total + __shfl_xor_sync(kAllLanes, total, 2);
+  }
 }
 
 // ---- First kernel: the walks ----
@@ -209,28 +220,25 @@ struct alignas(16) WalkStage {
   LogW log_w[kTileSize];
 };
 
-// S takes k and v, forward; D takes q and d_o, backward. Blocks with blockIdx.z = 1 walk backward.
-template <bool kGla, bool kAligned, typename Element, typename LogW>
-__global__ void __launch_bounds__(kWalkThreads, 4)
-    walk_chunks(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
-  extern __shared__ float4 smem[];
-  auto* const stages_smem = reinterpret_cast<WalkStage<Element, LogW>*>(smem);
+// S takes k and v, forward; D takes q and d_o, backward.
+template <bool kGla, bool kBackward, bool kAligned, typename Element, typename LogW>
+__device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Element>& work,
+                     WalkStage<Element, LogW>* stages_smem) {
   const BasicWkvArgs<Element, LogW>& forward = args.forward;
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
-  const bool backward = blockIdx.z == 1;
   const int tile_K = blockIdx.y % work.tiles_K, tile_V = blockIdx.y / work.tiles_K;
   const unsigned heads = static_cast<unsigned>(forward.H);
   const std::int64_t bh = blockIdx.x, h = blockIdx.x % heads, b = blockIdx.x / heads;
   const int T = forward.T, K = forward.K, V = forward.V;
   const int first_ik = tile_K * kSide, first_iv = tile_V * kSide;
-  const Steps key(backward ? forward.q : forward.k, forward, b, h, K, first_ik);
-  const Steps value(backward ? args.d_o : forward.v, forward, b, h, V, first_iv);
+  const Steps key(kBackward ? forward.q : forward.k, forward, b, h, K, first_ik);
+  const Steps value(kBackward ? args.d_o : forward.v, forward, b, h, V, first_iv);
   const auto log_w = log_w_steps(forward, b, h, first_ik);
   const float scale = forward.scale;
 
   const auto fetch_chunk = [&](int n) {
     WalkStage<Element, LogW>& stage = stages_smem[n % kStages];
-    const int first = (backward ? work.chunks - 1 - n : n) * kSide;
+    const int first = (kBackward ? work.chunks - 1 - n : n) * kSide;
     if (n < work.chunks) {
       fetch<kWalkThreads, kAligned>(SquareTile<Element>{stage.key}, key, first, T - first);
       fetch<kWalkThreads, kAligned>(SquareTile<Element>{stage.value}, value, first, T - first);
@@ -243,7 +251,7 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
     fetch_chunk(n);
 
   Sum state[kBlocks];
-  const float* const first_state = backward ? args.d_final_state : forward.initial_state;
+  const float* const first_state = kBackward ? args.d_final_state : forward.initial_state;
   const auto place = [&](int n, int j, int x) {
     const int ik = first_ik + warp * kBlock + lane / 4 + x / 2 * 8;
     const int iv = first_iv + n * kBlock + lane % 4 * 2 + j * 8 + x % 2;
@@ -267,8 +275,8 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
     const SquareTile<Element> value_smem{const_cast<Element*>(stage.value)};
     const SquareTile<LogW> log_w_smem{const_cast<LogW*>(stage.log_w)};
 
-    Element* const to = (backward ? work.adjoints : work.states) +
-                        work.state_tile(bh, backward ? work.chunks - 1 - n : n, tile_K, tile_V) +
+    Element* const to = (kBackward ? work.adjoints : work.states) +
+                        work.state_tile(bh, kBackward ? work.chunks - 1 - n : n, tile_K, tile_V) +
                         warp * kBlock * kSide;
 #pragma unroll
     for (int m = 0; m < kBlocks; ++m)
@@ -277,9 +285,9 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
       // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
 #pragma unroll 1
     for (int x = 0; x < kBlocks; ++x) {
-      const int step = (backward ? kBlocks - 1 - x : x) * kBlock;
-      const Sum k = as_sum(load_transposed(key_smem, step, warp * kBlock, lane));
-      Sum w = as_sum(load_transposed(log_w_smem, step, warp * kBlock, lane));
+      const int step = (kBackward ? kBlocks - 1 - x : x) * kBlock;
+      const Sum k = load_values_transposed(key_smem, step, warp * kBlock, lane);
+      Sum w = load_values_transposed(log_w_smem, step, warp * kBlock, lane);
       for_each([&](int j, int y) { w.d[j][y] = decay_of<Element>(w.d[j][y]); });
       Decays decays = first_decays<kGla>(w);
 #pragma unroll
@@ -287,7 +295,7 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
         climb(decays, w, level, lane);
       Sum rows;
       for_each([&](int j, int y) {
-        const float decay = backward ? scale * decays.before.d[j][y] : decays.after.d[j][y];
+        const float decay = kBackward ? scale * decays.before.d[j][y] : decays.after.d[j][y];
         rows.d[j][y] = k.d[j][y] * decay;
       });
       const auto rows_reg = as_factor<Element>(rows);
@@ -299,7 +307,7 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
     }
   }
 
-  if (!backward || args.d_initial_state == nullptr) return;
+  if (!kBackward || args.d_initial_state == nullptr) return;
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
     for_each([&](int j, int x) {
@@ -309,28 +317,54 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
   }
 }
 
+// Blocks with blockIdx.z = 1 walk backward.
+template <bool kGla, bool kAligned, typename Element, typename LogW>
+__global__ void __launch_bounds__(kWalkThreads, 4)
+    walk_chunks(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
+  extern __shared__ float4 smem[];
+  auto* const stages_smem = reinterpret_cast<WalkStage<Element, LogW>*>(smem);
+  if (blockIdx.z == 0) {
+    walk<kGla, false, kAligned>(args, work, stages_smem);
+  } else {
+    walk<kGla, true, kAligned>(args, work, stages_smem);
+  }
+}
+
 // ---- Second kernel: inside the chunks ----
 
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerWarp = 2;  // of 16 steps; a warp has 16 channels
 
+// A span says which rows reach across which steps: one for each level in a block, and two for what comes from outside of it.
+constexpr int kFromBefore = kBlockLevels, kFromAfter = kBlockLevels + 1, kSpans = kBlockLevels + 2;
+
+// Sums over a block's steps, by channel.
+struct ChannelSums {
+  float from_before[kBlocks][kSide], from_after[kBlocks][kSide];  // through all further blocks
+  float from_half[kBlocks][kSide];                                // through the chunk's half
+  float du[kBlocks][kSide], d_log_w[kBlocks][kSide];
+};
+
 template <typename Element, typename LogW>
 struct alignas(16) ChunkTiles {
   Element q[kTileSize], k[kTileSize];
-  LogW log_w[kTileSize];
-  // One after the other: rows at levels 0 to 3; v, d_o, S, D; dq, dk, d_log_w on their way out.
+  LogW log_w[kTileSize];  // and d_log_w on its way out
+  // One after the other: rows at levels 0 to 3; v, d_o, S, D; dq and dk on their way out.
   Element stage[kBlocks][kTileSize];
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
-  Element left[kTileSize];      // [channel][step]: what is left of k after the chunk
-  Element scores[kTileSize];    // [s][p]: what o_p takes of v_s, bonus included
-  Element pairs[kTileSize];     // [p][s] = [s][p] = scale * d_o_p . v_s
-  float total[kBlocks][kSide];  // decay of 16 steps, by channel
-  float bonus[kBlocks][kSide];  // sums of q u k, by channel block, by step
-  float own[kSide];             // scale * d_o_t . v_t
-  float from_before[kBlocks][kSide], from_after[kBlocks][kSide];  // sums for d_log_w elsewhere
-  float from_half[kBlocks][kSide];
-  float du[kBlocks][kSide], d_log_w[kBlocks][kSide];
+  Element left[kTileSize];  // [channel][step]: what is left of k after the chunk
+  union {
+    Element scores[kTileSize];  // [s][p]: what o_p takes of v_s, bonus included
+    ChannelSums sums;           // when the scores have been used
+  };
+  Element pairs[kTileSize];  // [p][s] = [s][p] = scale * d_o_p . v_s
+  Factor<Element> spans[kSpans][kWarpSize];
+  float total[kBlocks][kSide];                          // decay of a block's steps, by channel
+  float before[kBlocks][kSide], after[kBlocks][kSide];  // of the chunk's steps outside of a block
+  float bonus[kBlocks][kSide];                          // sums of q u k over 16 channels, by step
+  float own[kSide];                                     // scale * d_o_t . v_t
+  float overlap[kSide];  // what reaches from S to D through all of the chunk
 };
 
 // Pairs of blocks of 16 steps, the later one first: the diagonal, then level 4, then level 5.
@@ -347,13 +381,17 @@ inline __device__ bool meet(int level, int t, int r) {
   return (t ^ r) >> level == 1;
 }
 
+// Only they stay. Level 3 is the pairs between the block's halves, the others are within one half, the same in both.
 inline __device__ Factor<bfloat16> meeting(Factor<bfloat16> pairs, int level, int lane) {
+  const int t = lane / 4, r = lane % 4 * 2;
+  const std::uint32_t mask =
+      (meet(level, t, r) ? 0xffffu : 0u) | (meet(level, t, r + 1) ? 0xffff0000u : 0u);
 #pragma unroll
   for (int ij = 0; ij < 4; ++ij) {
-    const int t = lane / 4 + ij % 2 * 8, r = lane % 4 * 2 + ij / 2 * 8;
-    const std::uint32_t low = meet(level, t, r) ? 0xffffu : 0u;
-    const std::uint32_t high = meet(level, t, r + 1) ? 0xffff0000u : 0u;
-    pairs.pair[ij] &= low | high;
+    const bool same_half = ij % 2 == ij / 2;
+    pairs.pair[ij] = same_half == (level == 3) ? 0u
+                     : same_half               ? pairs.pair[ij] & mask
+                                               : pairs.pair[ij];
   }
   return pairs;
 }
@@ -369,14 +407,14 @@ inline __device__ Factor<float> meeting(Factor<float> pairs, int level, int lane
   return pairs;
 }
 
-// [t][r]: 1 where the decay of step t lies between the half's other side and step r. `upper` is for level 4 alone, whose halves
-// are the whole block.
+// [t][r]: 1 where the decay of step t lies between row r and where it comes from or goes to.
 template <bool kGla, typename Element>
-__device__ Factor<Element> spans(int level, bool upper, int lane) {
+__device__ Factor<Element> make_span(int span, int lane) {
+  const int level = span < kBlockLevels ? span : kBlockLevels;
   Sum ones;
   for_each([&](int j, int x) {
     const int t = lane / 4 + x / 2 * 8, r = lane % 4 * 2 + j * 8 + x % 2;
-    const bool query = level == kBlockLevels ? upper : (t >> level) % 2 == 1;
+    const bool query = span == level ? span == kFromBefore || (t >> level) % 2 == 1 : false;
     const bool between = query ? (kGla ? r >= t : r > t) : r < t;
     ones.d[j][x] = t >> level == r >> level && between ? 1.0f : 0.0f;
   });
@@ -412,6 +450,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   fetch<kThreads, kAligned>(log_w_smem, log_w_steps(forward, b, h, first_ik), first, rows);
   __pipeline_commit();
 
+  if (warp < kSpans) tiles_smem.spans[warp][lane] = make_span<kGla, Element>(warp, lane);
+
   // The warp's channels and its two blocks of steps, first the one that touches the chunk's middle.
   const int row = warp % kBlocks * kBlock;
   const bool late = warp >= kBlocks;
@@ -425,9 +465,9 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
                                   : 0.0f;
   }
   const auto load_rows = [&](int block, Sum& q, Sum& k, Sum& w) {
-    q = as_sum(load_transposed(q_smem, block * kBlock, row, lane));
-    k = as_sum(load_transposed(k_smem, block * kBlock, row, lane));
-    w = as_sum(load_transposed(log_w_smem, block * kBlock, row, lane));
+    q = load_values_transposed(q_smem, block * kBlock, row, lane);
+    k = load_values_transposed(k_smem, block * kBlock, row, lane);
+    w = load_values_transposed(log_w_smem, block * kBlock, row, lane);
     for_each([&](int j, int x) { w.d[j][x] = decay_of<Element>(w.d[j][x]); });
   };
   __pipeline_wait_prior(0);
@@ -470,17 +510,22 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   }
   __syncthreads();
 
-  // Decay of the blocks `from` to `to` - 1.
-  const auto decay_of_blocks = [&](int from, int to, int i) {
-    float product = 1.0f;
-    for (int block = 0; block < kBlocks; ++block)
-      product *= from <= block && block < to ? tiles_smem.total[block][ik[i]] : 1.0f;
-    return product;
-  };
+  {
+    const int block = tid / kSide, channel = tid % kSide;
+    float before = 1.0f, after = 1.0f;
+    for (int other = 0; other < kBlocks; ++other) {
+      if (other < block) before *= tiles_smem.total[other][channel];
+      if (other > block) after *= tiles_smem.total[other][channel];
+    }
+    tiles_smem.before[block][channel] = before;
+    tiles_smem.after[block][channel] = after;
+  }
 #pragma unroll
   for (int x = 0; x < kBlocksPerWarp; ++x) {
     for (int i = 0; i < 2; ++i) {
-      const float after = decay_of_blocks(block_of(x) + 1, kBlocks, i);
+      float after = 1.0f;
+      for (int other = 1; other < kBlocks; ++other)
+        if (other > block_of(x)) after *= tiles_smem.total[other][ik[i]];
       for (int j = 0; j < 2; ++j) {
         left[x].d[j][2 * i] *= after;
         left[x].d[j][2 * i + 1] *= after;
@@ -502,15 +547,29 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
           const auto rows_reg = load_transposed(stage_smem(level), n * kBlock, p * kBlock, lane);
           multiply_add(all, rows_reg, rows_reg);
         }
-        for_each([&](int j, int x) {
-          const int step_s = lane / 4 + x / 2 * 8, step_p = lane % 4 * 2 + j * 8 + x % 2;
-          if (step_p > step_s && meet(level, step_p, step_s)) scores.d[j][x] = all.d[j][x];
-          if (step_p == step_s) {
-            const int step = p * kBlock + step_p;
-            scores.d[j][x] = tiles_smem.bonus[0][step] + tiles_smem.bonus[1][step] +
-                             tiles_smem.bonus[2][step] + tiles_smem.bonus[3][step];
-          }
-        });
+        // Of the two orders, keys are the rows here.
+        if (level == 3) {
+          scores.d[1][0] = all.d[1][0];
+          scores.d[1][1] = all.d[1][1];
+          continue;
+        }
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int step_s = lane / 4, step_p = lane % 4 * 2 + e;
+          if (step_p < step_s || !meet(level, step_p, step_s)) continue;
+          scores.d[0][e] = all.d[0][e];
+          scores.d[1][2 + e] = all.d[1][2 + e];
+        }
+      }
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        if (lane / 4 != lane % 4 * 2 + e) continue;
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const int step = p * kBlock + lane / 4 + j * 8;
+          scores.d[j][2 * j + e] = tiles_smem.bonus[0][step] + tiles_smem.bonus[1][step] +
+                                   tiles_smem.bonus[2][step] + tiles_smem.bonus[3][step];
+        }
       }
     } else {
       const SquareTile<Element> level_smem = p / 2 == s / 2 ? level4_smem : level5_smem;
@@ -527,7 +586,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   constexpr int kPairsPerWarp = (kPairs + kWarps - 1) / kWarps;
   Sum pairs[kPairsPerWarp] = {};
   Sum from_state[kBlocksPerWarp] = {}, from_adjoint[kBlocksPerWarp] = {};
-  float overlap[2] = {};  // sum over value columns of S D, for the decays that lie between them
+  Sum overlap = {};  // S times D transposed, of which only the diagonal is wanted
+#pragma unroll 1
   for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
     const SquareTile<Element> v_smem = stage_smem(0), d_o_smem = stage_smem(1);
     const SquareTile<Element> state_smem = stage_smem(2), adjoint_smem = stage_smem(3);
@@ -558,11 +618,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     for (int n = 0; n < kBlocks; ++n) {
       const auto state = load(state_smem, row, n * kBlock, lane);
       const auto adjoint = load(adjoint_smem, row, n * kBlock, lane);
-#pragma unroll
-      for (int ij = 0; ij < 4; ++ij) {
-        const float2 s = unpack(state, ij), d = unpack(adjoint, ij);
-        overlap[ij % 2] += s.x * d.x + s.y * d.y;
-      }
+      if (!late) multiply_add(overlap, state, adjoint);
 #pragma unroll
       for (int x = 0; x < kBlocksPerWarp; ++x) {
         multiply_add(from_state[x], state, load(d_o_smem, block_of(x) * kBlock, n * kBlock, lane));
@@ -604,6 +660,14 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     }
   }
 
+  if (!late && lane % 4 == lane / 8) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float diagonal = lane / 4 % 2 == 0 ? overlap.d[i][2 * i] : overlap.d[i][2 * i + 1];
+      tiles_smem.overlap[ik[i]] = diagonal * tiles_smem.before[0][ik[i]] *
+                                  tiles_smem.total[0][ik[i]] * tiles_smem.after[0][ik[i]];
+    }
+  }
 #pragma unroll
   for (int x = 0; x < kPairsPerWarp; ++x) {
     const int pair = warp + x * kWarps;
@@ -628,6 +692,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
 
   // Level by level: rows times pairs are gradients of the queries and of the keys at once. A product of a row with its gradient
   // belongs to every decay between the row and the other half.
+  ChannelSums& sums_smem = tiles_smem.sums;
   Sum d_log_w[kBlocksPerWarp] = {};
   // One block at a time, not unrolled, to have registers enough; so the sums in [0] are always those of the block at hand.
 #pragma unroll 1
@@ -644,13 +709,13 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
       multiply_add(gradient, as_factor<Element>(rows_reg), meeting(own_pairs, level, lane));
       if (kGla || level > 0)
         multiply_add(d_log_w_here, as_factor<Element>(times(rows_reg, gradient)),
-                     spans<kGla, Element>(level, false, lane));
+                     tiles_smem.spans[level][lane]);
       for_each([&](int j, int y) {
-        const bool query = is_query(level, j, y % 2, lane);
-        const float change =
-            gradient.d[j][y] * (query ? decays.before.d[j][y] : decays.after.d[j][y]);
-        dq.d[j][y] += query ? change : 0.0f;
-        dk.d[j][y] += query ? 0.0f : change;
+        if (is_query(level, j, y % 2, lane)) {
+          dq.d[j][y] += gradient.d[j][y] * decays.before.d[j][y];
+        } else {
+          dk.d[j][y] += gradient.d[j][y] * decays.after.d[j][y];
+        }
       });
       climb(decays, w, level, lane);
     }
@@ -658,17 +723,26 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     // Beyond the block: S and D, the other half of the chunk, the other block of this half.
     Sum& wide_dq = from_state[0];
     Sum& wide_dk = from_adjoint[0];
+    float to_middle[2];
     for (int i = 0; i < 2; ++i) {
-      const float before = scale * decay_of_blocks(0, block, i);
-      const float after = decay_of_blocks(block + 1, kBlocks, i);
+      const float before = scale * tiles_smem.before[block][ik[i]];
+      const float after = tiles_smem.after[block][ik[i]];
+      to_middle[i] = block == 0   ? tiles_smem.total[1][ik[i]]
+                     : block == 3 ? tiles_smem.total[2][ik[i]]
+                                  : 1.0f;
+#pragma unroll
       for (int j = 0; j < 2; ++j) {
-        for (int e = 0; e < 2; ++e) {
-          wide_dq.d[j][2 * i + e] *= before * decays.before.d[j][2 * i + e];
-          wide_dk.d[j][2 * i + e] *= after * decays.after.d[j][2 * i + e];
+#pragma unroll
+        for (int y = 2 * i; y < 2 * i + 2; ++y) {
+          wide_dq.d[j][y] *= before * decays.before.d[j][y];
+          wide_dk.d[j][y] *= after * decays.after.d[j][y];
         }
       }
     }
-    const Sum q_dq = times(q, wide_dq), k_dk = times(k, wide_dk);
+    float from_before[2], from_after[2], from_half[2];
+    sum_over_steps(from_before, times(q, wide_dq));
+    sum_over_steps(from_after, times(k, wide_dk));
+
     Sum far = {}, near = {};
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
@@ -678,19 +752,21 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     const int sibling = (block ^ 1) * kBlock;
     multiply_add(near, load(level4_smem, row, sibling, lane),
                  load(pairs_smem, column, sibling, lane));
+    const bool odd = block % 2 == 1;
+    Sum reaching;
     for_each([&](int j, int y) {
-      const float to_middle =
-          late ? decay_of_blocks(2, block, y / 2) : decay_of_blocks(block + 1, 2, y / 2);
-      far.d[j][y] *= to_middle * (late ? decays.before.d[j][y] : decays.after.d[j][y]);
-      near.d[j][y] *= block % 2 == 1 ? decays.before.d[j][y] : decays.after.d[j][y];
-      wide_dq.d[j][y] += (late ? far.d[j][y] : 0.0f) + (block % 2 == 1 ? near.d[j][y] : 0.0f);
-      wide_dk.d[j][y] += (late ? 0.0f : far.d[j][y]) + (block % 2 == 1 ? 0.0f : near.d[j][y]);
+      const float before = decays.before.d[j][y], after = decays.after.d[j][y];
+      const float far_change = far.d[j][y] * to_middle[y / 2] * (late ? before : after);
+      const float near_change = near.d[j][y] * (odd ? before : after);
+      reaching.d[j][y] = far_change * (late ? q.d[j][y] : k.d[j][y]);
+      wide_dq.d[j][y] += (late ? far_change : 0.0f) + (odd ? near_change : 0.0f);
+      wide_dk.d[j][y] += (late ? 0.0f : far_change) + (odd ? 0.0f : near_change);
     });
-    const Sum far_part = times(late ? q : k, far);
+    sum_over_steps(from_half, reaching);
     multiply_add(d_log_w_here, as_factor<Element>(times(q, wide_dq)),
-                 spans<kGla, Element>(kBlockLevels, true, lane));
+                 tiles_smem.spans[kFromBefore][lane]);
     multiply_add(d_log_w_here, as_factor<Element>(times(k, wide_dk)),
-                 spans<kGla, Element>(kBlockLevels, false, lane));
+                 tiles_smem.spans[kFromAfter][lane]);
 
     Sum q_k_own;
     for_each([&](int j, int y) {
@@ -701,14 +777,15 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     });
     put_transposed(stage_smem(0), column, row, dq, lane);
     put_transposed(stage_smem(1), column, row, dk, lane);
-    for (int i = 0; i < 2; ++i) {
-      const float sum_q = sum_over_steps(q_dq, i), sum_k = sum_over_steps(k_dk, i);
-      const float sum_far = sum_over_steps(far_part, i), sum_u = sum_over_steps(q_k_own, i);
-      if (lane % 4 != 0) continue;
-      tiles_smem.from_before[block][ik[i]] = sum_q;
-      tiles_smem.from_after[block][ik[i]] = sum_k;
-      tiles_smem.from_half[block][ik[i]] = sum_far;
-      tiles_smem.du[block][ik[i]] = sum_u;
+    float du[2];
+    sum_over_steps(du, q_k_own);
+    if (lane % 4 == 0) {
+      for (int i = 0; i < 2; ++i) {
+        sums_smem.from_before[block][ik[i]] = from_before[i];
+        sums_smem.from_after[block][ik[i]] = from_after[i];
+        sums_smem.from_half[block][ik[i]] = from_half[i];
+        sums_smem.du[block][ik[i]] = du[i];
+      }
     }
     from_state[0] = from_state[1];
     from_adjoint[0] = from_adjoint[1];
@@ -717,31 +794,34 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   }
   __syncthreads();
 
-  const SquareTile<LogW> d_log_w_smem{reinterpret_cast<LogW*>(tiles_smem.stage[2])};
+  const SquareTile<LogW> d_log_w_smem{tiles_smem.log_w};
 #pragma unroll
   for (int x = 0; x < kBlocksPerWarp; ++x) {
     const int block = block_of(x);
-    Sum existing;
     for (int i = 0; i < 2; ++i) {
-      float across = overlap[i];
-      across += __shfl_xor_sync(kAllLanes, across, 1);
-      across += __shfl_xor_sync(kAllLanes, across, 2);
-      across *= decay_of_blocks(0, kBlocks, i);
-      for (int n = 0; n < kBlocks; ++n) {
-        if (n > block) across += tiles_smem.from_before[n][ik[i]];
-        if (n < block) across += tiles_smem.from_after[n][ik[i]];
+      float across = tiles_smem.overlap[ik[i]];
+      for (int other = 0; other < kBlocks; ++other) {
+        if (other > block) across += sums_smem.from_before[other][ik[i]];
+        if (other < block) across += sums_smem.from_after[other][ik[i]];
       }
-      if (block == 1) across += tiles_smem.from_half[0][ik[i]];
-      if (block == 2) across += tiles_smem.from_half[3][ik[i]];
+      if (block == 1) across += sums_smem.from_half[0][ik[i]];
+      if (block == 2) across += sums_smem.from_half[3][ik[i]];
+#pragma unroll
       for (int j = 0; j < 2; ++j) {
-        for (int e = 0; e < 2; ++e) {
-          d_log_w[x].d[j][2 * i + e] += across;
-          const int step = block * kBlock + lane % 4 * 2 + j * 8 + e;
-          existing.d[j][2 * i + e] = step < rows ? d_log_w[x].d[j][2 * i + e] : 0.0f;
-        }
+        d_log_w[x].d[j][2 * i] += across;
+        d_log_w[x].d[j][2 * i + 1] += across;
       }
-      const float sum = sum_over_steps(existing, i);
-      if (lane % 4 == 0) tiles_smem.d_log_w[block][ik[i]] = sum;
+    }
+    if (work.d_log_w_parts != nullptr) {
+      Sum existing;
+      for_each([&](int j, int y) {
+        const int step = block * kBlock + lane % 4 * 2 + j * 8 + y % 2;
+        existing.d[j][y] = step < rows ? d_log_w[x].d[j][y] : 0.0f;
+      });
+      float total[2];
+      sum_over_steps(total, existing);
+      for (int i = 0; i < 2; ++i)
+        if (lane % 4 == 0) sums_smem.d_log_w[block][ik[i]] = total[i];
     }
     put_transposed(d_log_w_smem, block * kBlock, row, d_log_w[x], lane);
   }
@@ -757,67 +837,46 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     const auto sum = [&](const float(&parts)[kBlocks][kSide]) {
       return parts[0][tid] + parts[1][tid] + parts[2][tid] + parts[3][tid];
     };
-    if (work.du_parts != nullptr) work.du_parts[at] = sum(tiles_smem.du);
-    if (work.d_log_w_parts != nullptr) work.d_log_w_parts[at] = sum(tiles_smem.d_log_w);
+    if (work.du_parts != nullptr) work.du_parts[at] = sum(sums_smem.du);
+    if (work.d_log_w_parts != nullptr) work.d_log_w_parts[at] = sum(sums_smem.d_log_w);
   }
 }
 
 // ---- Third kernel: sums over blocks, always in the same order ----
 
 constexpr int kSumThreads = 256;
-constexpr int kSumLanes = 8;  // share the parts of an element
-constexpr int kSumElements = kSumThreads / kSumLanes;
 
-// to[i] = sum over parts[n][i]
-template <typename Element>
+// to[i] = sum over parts[n][i]; kShares threads share the parts of an element.
+template <int kShares, typename Element>
 __global__ void __launch_bounds__(kSumThreads)
     sum_parts(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {
-  __shared__ float sum_smem[kSumLanes][kSumElements];
-  const int x = threadIdx.x % kSumElements, share = threadIdx.x / kSumElements;
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSumElements + x;
+  constexpr int kElements = kSumThreads / kShares;
+  __shared__ float sum_smem[kShares][kElements];
+  const int x = threadIdx.x % kElements, share = threadIdx.x / kElements;
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kElements + x;
   float sum = 0.0f;
   if (i < elements) {
 #pragma unroll 4
-    for (std::int64_t n = share; n < count; n += kSumLanes)
+    for (std::int64_t n = share; n < count; n += kShares)
       sum += parts[n * elements + i];
   }
   sum_smem[share][x] = sum;
   __syncthreads();
   if (share != 0 || i >= elements) return;
-  for (int other = 1; other < kSumLanes; ++other)
+  for (int other = 1; other < kShares; ++other)
     sum += sum_smem[other][x];
   ladder::cuda::store(to + i, sum);
 }
 
-template <typename Element>
+template <int kShares, typename Element>
 void launch_sum(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {
-  const auto blocks = static_cast<unsigned>((elements + kSumElements - 1) / kSumElements);
-  sum_parts<<<blocks, kSumThreads>>>(to, parts, elements, count);
+  constexpr int kElements = kSumThreads / kShares;
+  const auto blocks = static_cast<unsigned>((elements + kElements - 1) / kElements);
+  sum_parts<kShares><<<blocks, kSumThreads>>>(to, parts, elements, count);
   CUDA_CHECK(cudaGetLastError());
 }
 
 // ---- Launchers ----
-
-// Memory in the stream's order: given back when the kernels that were launched have used it.
-class Buffer {
- public:
-  explicit Buffer(std::size_t bytes) {
-    if (bytes > 0) CUDA_CHECK(cudaMallocAsync(&data_, bytes, nullptr));
-  }
-  ~Buffer() {
-    if (data_ != nullptr) cudaFreeAsync(data_, nullptr);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  template <typename Element>
-  Element* as() const {
-    return static_cast<Element*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
 
 template <typename Element, typename LogW>
 bool is_aligned(const BasicWkvGradArgs<Element, LogW>& args) {
@@ -839,15 +898,15 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
   const std::int64_t tiles_K = (K + kSide - 1) / kSide, tiles_V = (V + kSide - 1) / kSide;
   const bool per_head = forward.log_w_stride_T == 0 && forward.log_w_stride_B == 0;
 
-  const std::size_t state_bytes = B * H * chunks * tiles_K * tiles_V * kTileSize * sizeof(Element);
-  const std::size_t part_bytes = B * chunks * H * K * sizeof(float);
-  const Buffer states(state_bytes), adjoints(state_bytes);
-  const Buffer dv_parts(tiles_K > 1 ? tiles_K * B * T * H * V * sizeof(float) : 0);
-  const Buffer du_parts(kGla ? 0 : part_bytes), d_log_w_parts(per_head ? part_bytes : 0);
+  const std::int64_t state_count = B * H * chunks * tiles_K * tiles_V * kTileSize;
+  const std::int64_t part_count = B * chunks * H * K;
+  const Scratch<Element> states(state_count), adjoints(state_count);
+  const Scratch<float> dv_parts(tiles_K > 1 ? tiles_K * B * T * H * V : 0);
+  const Scratch<float> du_parts(kGla ? 0 : part_count), d_log_w_parts(per_head ? part_count : 0);
   const Work<Element> work{static_cast<int>(chunks),  static_cast<int>(tiles_K),
-                           static_cast<int>(tiles_V), states.as<Element>(),
-                           adjoints.as<Element>(),    dv_parts.as<float>(),
-                           du_parts.as<float>(),      d_log_w_parts.as<float>()};
+                           static_cast<int>(tiles_V), states.pointer(),
+                           adjoints.pointer(),        dv_parts.pointer(),
+                           du_parts.pointer(),        d_log_w_parts.pointer()};
 
   if (B > 0) {
     constexpr int kBytes = kStages * sizeof(WalkStage<Element, LogW>);
@@ -865,10 +924,11 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
     const dim3 grid(static_cast<unsigned>(B * H * chunks), static_cast<unsigned>(tiles_K));
     gradients<<<grid, kThreads, kBytes>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
-    if (tiles_K > 1) launch_sum(args.dv, work.dv_parts, B * T * H * V, tiles_K);
+    if (tiles_K > 1) launch_sum<1>(args.dv, work.dv_parts, B * T * H * V, tiles_K);
   }
-  if (!kGla) launch_sum(args.du, work.du_parts, H * K, B * chunks);
-  if (per_head) launch_sum(args.d_log_w, work.d_log_w_parts, H * K, B * chunks);
+  constexpr int kShares = 8;  // few elements with many parts
+  if (!kGla) launch_sum<kShares>(args.du, work.du_parts, H * K, B * chunks);
+  if (per_head) launch_sum<kShares>(args.d_log_w, work.d_log_w_parts, H * K, B * chunks);
 }
 
 template <bool kGla, typename Element, typename LogW>
@@ -897,6 +957,7 @@ void gla(const BasicWkvGradArgs<Element, LogW>& args) {
 const ladder::Registration wkv_registration{{.name = "wkv_chunkwise_backward",
                                              .chapter = "07_chunkwise",
                                              .device = ladder::DeviceKind::kCuda,
+                                             .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                              .wkv_backward = wkv<float, float>,
                                              .wkv_backward_bf16 = wkv<bfloat16, bfloat16>,
                                              .wkv_backward_bf16_fp32_decay = wkv<bfloat16, float>}};
@@ -904,6 +965,7 @@ const ladder::Registration wkv_registration{{.name = "wkv_chunkwise_backward",
 const ladder::Registration gla_registration{{.name = "gla_chunkwise_backward",
                                              .chapter = "07_chunkwise",
                                              .device = ladder::DeviceKind::kCuda,
+                                             .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                              .gla_backward = gla<float, float>,
                                              .gla_backward_bf16 = gla<bfloat16, bfloat16>,
                                              .gla_backward_bf16_fp32_decay = gla<bfloat16, float>}};

@@ -74,7 +74,7 @@ inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16>& a,
 // An instruction multiplies 8 columns. Which of them it takes for its columns `pair` and `pair + 4` is free as long as both factors
 // agree: here 2 pair and 2 pair + 1, what a lane has.
 inline __device__ void multiply_add(Sum& sum, const Factor<float>& a, const Factor<float>& b) {
-  const auto add = [](float (&d)[4], const std::uint32_t (&x)[4][2], const std::uint32_t (&y)[4][2],
+  const auto add = [](float(&d)[4], const std::uint32_t(&x)[4][2], const std::uint32_t(&y)[4][2],
                       int j, int k) {
     ladder::cuda::mma_tf32(d, {x[2 * k][0], x[2 * k + 1][0], x[2 * k][1], x[2 * k + 1][1]},
                            {y[j + 2 * k][0], y[j + 2 * k][1]});
@@ -99,9 +99,10 @@ struct Tile {
   static_assert(kWidth % 64 == 0);
   Element* smem;
 
-  __device__ Element* at(int row, int column) const {
-    const int twist = sizeof(Element) == 2 ? row % 8 : 2 * (row % 4 ^ row / 4 % 2);
-    return smem + row * kWidth + (column / kUnit ^ twist) * kUnit + column % kUnit;
+  // Unsigned: a signed remainder takes five instructions, and there is an address for every block.
+  __device__ Element* at(unsigned row, unsigned column) const {
+    const unsigned twist = sizeof(Element) == 2 ? row % 8 : 2 * (row % 4 ^ row / 4 % 2);
+    return smem + (row * kWidth + (column ^ twist * kUnit));
   }
 };
 

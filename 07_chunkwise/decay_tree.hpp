@@ -72,9 +72,11 @@ inline __device__ void climb(Decays& decays, const Sum& w, int level, int lane) 
   for (int j = 0; j < 2; ++j) {
 #pragma unroll
     for (int x = 0; x < 4; ++x) {
-      const bool query = is_query(level, j, x % 2, lane);
-      decays.before.d[j][x] *= query ? sibling[j][x] : 1.0f;
-      decays.after.d[j][x] *= query ? 1.0f : sibling[j][x];
+      if (is_query(level, j, x % 2, lane)) {
+        decays.before.d[j][x] *= sibling[j][x];
+      } else {
+        decays.after.d[j][x] *= sibling[j][x];
+      }
     }
 #pragma unroll
     for (int i = 0; i < 2; ++i)
@@ -89,9 +91,13 @@ inline __device__ Sum rows_at(int level, const Sum& q, const Sum& k, const Decay
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
 #pragma unroll
-    for (int x = 0; x < 4; ++x)
-      rows.d[j][x] = is_query(level, j, x % 2, lane) ? q.d[j][x] * decays.before.d[j][x]
-                                                     : k.d[j][x] * decays.after.d[j][x];
+    for (int x = 0; x < 4; ++x) {
+      if (is_query(level, j, x % 2, lane)) {
+        rows.d[j][x] = q.d[j][x] * decays.before.d[j][x];
+      } else {
+        rows.d[j][x] = k.d[j][x] * decays.after.d[j][x];
+      }
+    }
   }
   return rows;
 }
