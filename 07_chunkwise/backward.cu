@@ -157,6 +157,57 @@ inline __device__ Sum load_values_transposed(SquareTile<float> tile, int row, in
   return values;
 }
 
+// The second factor of a product, transposed as multiply_add() wants it. An instruction takes two registers that lie side by side,
+// and a load fills four that do: they come in the order of the instructions, which is not that of a Factor.
+template <typename Element>
+struct Right : Factor<Element> {};
+
+template <>
+struct Right<bfloat16> {
+  std::uint32_t pair[4];  // [2 i + j]
+};
+
+// M[m][n] = tile[row + m][column + n]
+inline __device__ Right<bfloat16> load_right(SquareTile<bfloat16> tile, int row, int column,
+                                             int lane) {
+  Right<bfloat16> right;
+  ladder::cuda::load_matrices(right.pair,
+                              tile.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
+  return right;
+}
+inline __device__ Right<float> load_right(SquareTile<float> tile, int row, int column, int lane) {
+  return {load(tile, row, column, lane)};
+}
+
+// M[m][n] = tile[row + n][column + m]
+inline __device__ Right<bfloat16> load_right_transposed(SquareTile<bfloat16> tile, int row,
+                                                        int column, int lane) {
+  Right<bfloat16> right;
+  ladder::cuda::load_matrices_transposed(right.pair,
+                                         tile.at(row + lane % 16, column + lane / 16 * 8));
+  return right;
+}
+inline __device__ Right<float> load_right_transposed(SquareTile<float> tile, int row, int column,
+                                                     int lane) {
+  return {load_transposed(tile, row, column, lane)};
+}
+
+template <typename Element>
+__device__ Right<Element> as_right(const Sum& sum) {
+  const Factor<Element> factor = as_factor<Element>(sum);
+  if constexpr (sizeof(Element) == 2) {
+    return {{factor.pair[0], factor.pair[2], factor.pair[1], factor.pair[3]}};
+  } else {
+    return {factor};
+  }
+}
+
+inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16>& a, const Right<bfloat16>& b) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    ladder::cuda::mma_bf16(sum.d[i], a.pair, {b.pair[2 * i], b.pair[2 * i + 1]});
+}
+
 // f(j, x) for all of a lane's elements [j][x].
 template <typename F>
 __device__ void for_each(F f) {
@@ -302,7 +353,7 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
 #pragma unroll
       for (int m = 0; m < kBlocks; ++m) {
         for_each([&](int j, int y) { state[m].d[j][y] *= decays.total[0][y / 2]; });
-        multiply_add(state[m], rows_reg, load_transposed(value_smem, step, m * kBlock, lane));
+        multiply_add(state[m], rows_reg, load_right_transposed(value_smem, step, m * kBlock, lane));
       }
     }
   }
@@ -349,9 +400,8 @@ struct ChannelSums {
 template <typename Element, typename LogW>
 struct alignas(16) ChunkTiles {
   Element q[kTileSize], k[kTileSize];
-  LogW log_w[kTileSize];  // and d_log_w on its way out
-  // One after the other: rows at levels 0 to 3; v, d_o, S, D; dq and dk on their way out.
-  Element stage[kBlocks][kTileSize];
+  LogW log_w[kTileSize];                         // and d_log_w on its way out
+  Element stage[kBlocks][kTileSize];             // v, d_o, S, D; then dq and dk on their way out
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
   Element left[kTileSize];  // [channel][step]: what is left of k after the chunk
   union {
@@ -359,21 +409,22 @@ struct alignas(16) ChunkTiles {
     ChannelSums sums;           // when the scores have been used
   };
   Element pairs[kTileSize];  // [p][s] = [s][p] = scale * d_o_p . v_s
-  Factor<Element> spans[kSpans][kWarpSize];
+  Right<Element> spans[kSpans][kWarpSize];
   float total[kBlocks][kSide];                          // decay of a block's steps, by channel
   float before[kBlocks][kSide], after[kBlocks][kSide];  // of the chunk's steps outside of a block
   float bonus[kBlocks][kSide];                          // sums of q u k over 16 channels, by step
-  float own[kSide];                                     // scale * d_o_t . v_t
-  float overlap[kSide];  // what reaches from S to D through all of the chunk
+  float next[kBlocks][kSide];  // the same of level 0: an even step's key, the next step's query
+  float own[kSide];            // scale * d_o_t . v_t
+  float overlap[kSide];        // what reaches from S to D through all of the chunk
 };
 
 // Pairs of blocks of 16 steps, the later one first: the diagonal, then level 4, then level 5.
 constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
 inline __device__ int later_block(int pair) {
-  return pair < 4 ? pair : pair == 4 ? 1 : pair == 5 ? 3 : 2 + pair % 2;
+  return 0x3232313210 >> 4 * pair & 15;
 }
 inline __device__ int earlier_block(int pair) {
-  return pair < 4 ? pair : pair == 4 ? 0 : pair == 5 ? 2 : (pair - 6) / 2;
+  return 0x1100203210 >> 4 * pair & 15;
 }
 
 // Of a block [t][r], the pairs that meet at `level`: those whose highest differing bit it is.
@@ -382,7 +433,7 @@ inline __device__ bool meet(int level, int t, int r) {
 }
 
 // Only they stay. Level 3 is the pairs between the block's halves, the others are within one half, the same in both.
-inline __device__ Factor<bfloat16> meeting(Factor<bfloat16> pairs, int level, int lane) {
+inline __device__ Right<bfloat16> meeting(Right<bfloat16> pairs, int level, int lane) {
   const int t = lane / 4, r = lane % 4 * 2;
   const std::uint32_t mask =
       (meet(level, t, r) ? 0xffffu : 0u) | (meet(level, t, r + 1) ? 0xffff0000u : 0u);
@@ -395,7 +446,7 @@ inline __device__ Factor<bfloat16> meeting(Factor<bfloat16> pairs, int level, in
   }
   return pairs;
 }
-inline __device__ Factor<float> meeting(Factor<float> pairs, int level, int lane) {
+inline __device__ Right<float> meeting(Right<float> pairs, int level, int lane) {
 #pragma unroll
   for (int ij = 0; ij < 4; ++ij) {
 #pragma unroll
@@ -409,7 +460,7 @@ inline __device__ Factor<float> meeting(Factor<float> pairs, int level, int lane
 
 // [t][r]: 1 where the decay of step t lies between row r and where it comes from or goes to.
 template <bool kGla, typename Element>
-__device__ Factor<Element> make_span(int span, int lane) {
+__device__ Right<Element> make_span(int span, int lane) {
   const int level = span < kBlockLevels ? span : kBlockLevels;
   Sum ones;
   for_each([&](int j, int x) {
@@ -418,7 +469,7 @@ __device__ Factor<Element> make_span(int span, int lane) {
     const bool between = query ? (kGla ? r >= t : r > t) : r < t;
     ones.d[j][x] = t >> level == r >> level && between ? 1.0f : 0.0f;
   });
-  return as_factor<Element>(ones);
+  return as_right<Element>(ones);
 }
 
 template <bool kGla, bool kAligned, typename Element, typename LogW>
@@ -444,11 +495,30 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   const SquareTile<Element> left_smem{tiles_smem.left}, scores_smem{tiles_smem.scores};
   const SquareTile<Element> pairs_smem{tiles_smem.pairs};
   const auto stage_smem = [&](int i) { return SquareTile<Element>{tiles_smem.stage[i]}; };
+  const SquareTile<Element> v_smem = stage_smem(0), d_o_smem = stage_smem(1);
+  const SquareTile<Element> state_smem = stage_smem(2), adjoint_smem = stage_smem(3);
+  // Rows of levels 1 to 3 lie where three other tiles will: they are needed for the scores only.
+  const auto level_smem = [&](int level) {
+    return level == 1 ? pairs_smem : level == 2 ? left_smem : scores_smem;
+  };
 
   fetch<kThreads, kAligned>(q_smem, Steps(forward.q, forward, b, h, K, first_ik), first, rows);
   fetch<kThreads, kAligned>(k_smem, Steps(forward.k, forward, b, h, K, first_ik), first, rows);
   fetch<kThreads, kAligned>(log_w_smem, log_w_steps(forward, b, h, first_ik), first, rows);
   __pipeline_commit();
+  const auto fetch_values = [&](int tile_V) {
+    const Steps v(forward.v, forward, b, h, V, tile_V * kSide);
+    const Steps d_o(args.d_o, forward, b, h, V, tile_V * kSide);
+    const std::int64_t at = work.state_tile(bh, chunk, tile_K, tile_V);
+    const Element* const state = work.states + at;
+    const Element* const adjoint = work.adjoints + at;
+    fetch<kThreads, kAligned>(v_smem, v, first, rows);
+    fetch<kThreads, kAligned>(d_o_smem, d_o, first, rows);
+    fetch<kThreads, true>(state_smem, state, kSide, kSide, kSide);
+    fetch<kThreads, true>(adjoint_smem, adjoint, kSide, kSide, kSide);
+    __pipeline_commit();
+  };
+  fetch_values(0);
 
   if (warp < kSpans) tiles_smem.spans[warp][lane] = make_span<kGla, Element>(warp, lane);
 
@@ -470,7 +540,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     w = load_values_transposed(log_w_smem, block * kBlock, row, lane);
     for_each([&](int j, int x) { w.d[j][x] = decay_of<Element>(w.d[j][x]); });
   };
-  __pipeline_wait_prior(0);
+  __pipeline_wait_prior(1);
   __syncthreads();
 
   // The rows of each level, and the bonus.
@@ -481,20 +551,33 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     const int block = block_of(x);
     Sum q, k, w;
     load_rows(block, q, k, w);
+    Decays decays = first_decays<kGla>(w);
+    const auto sum_over_channels = [&](float sum) {
+#pragma unroll
+      for (int lanes = 4; lanes < kWarpSize; lanes *= 2)
+        sum += __shfl_xor_sync(kAllLanes, sum, lanes);
+      return sum;
+    };
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        float sum = u[0] * q.d[j][e] * k.d[j][e] + u[1] * q.d[j][2 + e] * k.d[j][2 + e];
-        for (int lanes = 4; lanes < kWarpSize; lanes *= 2)
-          sum += __shfl_xor_sync(kAllLanes, sum, lanes);
-        if (lane < 4) tiles_smem.bonus[warp % kBlocks][block * kBlock + lane * 2 + 8 * j + e] = sum;
+      const int step = block * kBlock + lane % 4 * 2 + 8 * j;
+      const auto product = [&](int y) { return u[y / 2] * q.d[j][y] * k.d[j][y]; };
+      const auto next_product = [&](int y) {
+        return q.d[j][y + 1] * decays.before.d[j][y + 1] * k.d[j][y];
+      };
+      const float even = sum_over_channels(product(0) + product(2));
+      const float odd = sum_over_channels(product(1) + product(3));
+      const float next = sum_over_channels(next_product(0) + next_product(2));
+      if (lane < 4) {
+        tiles_smem.bonus[warp % kBlocks][step] = even;
+        tiles_smem.bonus[warp % kBlocks][step + 1] = odd;
+        tiles_smem.next[warp % kBlocks][step] = next;
       }
     }
-    Decays decays = first_decays<kGla>(w);
+    climb(decays, w, 0, lane);
 #pragma unroll
-    for (int level = 0; level < kBlockLevels; ++level) {
-      put(stage_smem(level), row, block * kBlock, rows_at(level, q, k, decays, lane), lane);
+    for (int level = 1; level < kBlockLevels; ++level) {
+      put(level_smem(level), row, block * kBlock, rows_at(level, q, k, decays, lane), lane);
       climb(decays, w, level, lane);
     }
     left[x] = times(k, decays.after);
@@ -531,76 +614,79 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
         left[x].d[j][2 * i + 1] *= after;
       }
     }
-    put(left_smem, row, block_of(x) * kBlock, left[x], lane);
   }
 
-  // Scores. Queries and keys of a level lie in one tile: its product with itself has their scores in both orders.
-  for (int pair = warp; pair < kPairs; pair += kWarps) {
-    const int p = later_block(pair), s = earlier_block(pair);
-    Sum scores = {};
-    if (p == s) {
+  // Scores, with keys as rows. Queries and keys of a level lie in one tile: its product with itself has their scores.
+  constexpr int kPairsPerWarp = (kPairs + kWarps - 1) / kWarps;
+  Sum scores[kPairsPerWarp] = {};
+  if (warp < kBlocks) {
+    const int column = warp * kBlock;
 #pragma unroll
-      for (int level = 0; level < kBlockLevels; ++level) {
-        Sum all = {};
-#pragma unroll
-        for (int n = 0; n < kBlocks; ++n) {
-          const auto rows_reg = load_transposed(stage_smem(level), n * kBlock, p * kBlock, lane);
-          multiply_add(all, rows_reg, rows_reg);
-        }
-        // Of the two orders, keys are the rows here.
-        if (level == 3) {
-          scores.d[1][0] = all.d[1][0];
-          scores.d[1][1] = all.d[1][1];
-          continue;
-        }
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const int step_s = lane / 4, step_p = lane % 4 * 2 + e;
-          if (step_p < step_s || !meet(level, step_p, step_s)) continue;
-          scores.d[0][e] = all.d[0][e];
-          scores.d[1][2 + e] = all.d[1][2 + e];
-        }
-      }
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        if (lane / 4 != lane % 4 * 2 + e) continue;
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int step = p * kBlock + lane / 4 + j * 8;
-          scores.d[j][2 * j + e] = tiles_smem.bonus[0][step] + tiles_smem.bonus[1][step] +
-                                   tiles_smem.bonus[2][step] + tiles_smem.bonus[3][step];
-        }
-      }
-    } else {
-      const SquareTile<Element> level_smem = p / 2 == s / 2 ? level4_smem : level5_smem;
+    for (int level = 1; level < kBlockLevels; ++level) {
+      Sum all = {};
 #pragma unroll
       for (int n = 0; n < kBlocks; ++n)
-        multiply_add(scores, load_transposed(level_smem, n * kBlock, s * kBlock, lane),
-                     load_transposed(level_smem, n * kBlock, p * kBlock, lane));
+        multiply_add(all, load_transposed(level_smem(level), n * kBlock, column, lane),
+                     load_right_transposed(level_smem(level), n * kBlock, column, lane));
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int s = lane / 4, p = lane % 4 * 2 + e;
+        if (level == 3) {
+          scores[0].d[1][e] = all.d[1][e];
+        } else if (p > s && meet(level, p, s)) {
+          scores[0].d[0][e] = all.d[0][e];
+          scores[0].d[1][2 + e] = all.d[1][2 + e];
+        }
+      }
     }
-    for_each([&](int j, int x) { scores.d[j][x] *= scale; });
-    put(scores_smem, s * kBlock, p * kBlock, scores, lane);
+    const auto add_up = [&](const float(&parts)[kBlocks][kSide], int step) {
+      return parts[0][step] + parts[1][step] + parts[2][step] + parts[3][step];
+    };
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int s = lane / 4, p = lane % 4 * 2, step = column + s + 8 * j;
+      if (p == s) {
+        scores[0].d[j][2 * j] = add_up(tiles_smem.bonus, step);
+        scores[0].d[j][2 * j + 1] = add_up(tiles_smem.next, step);
+      } else if (p + 1 == s) {
+        scores[0].d[j][2 * j + 1] = add_up(tiles_smem.bonus, step);
+      }
+    }
+  }
+#pragma unroll
+  for (int x = 0; x < kPairsPerWarp; ++x) {
+    const int pair = warp + x * kWarps;
+    if (pair < kBlocks || pair >= kPairs) continue;
+    const int p = later_block(pair), s = earlier_block(pair);
+    const SquareTile<Element> rows_smem = p / 2 == s / 2 ? level4_smem : level5_smem;
+#pragma unroll
+    for (int n = 0; n < kBlocks; ++n)
+      multiply_add(scores[x], load_transposed(rows_smem, n * kBlock, s * kBlock, lane),
+                   load_right_transposed(rows_smem, n * kBlock, p * kBlock, lane));
+  }
+  __syncthreads();  // all have read the levels' rows
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x)
+    put(left_smem, row, block_of(x) * kBlock, left[x], lane);
+#pragma unroll
+  for (int x = 0; x < kPairsPerWarp; ++x) {
+    const int pair = warp + x * kWarps;
+    if (pair >= kPairs) continue;
+    for_each([&](int j, int y) { scores[x].d[j][y] *= scale; });
+    put(scores_smem, earlier_block(pair) * kBlock, later_block(pair) * kBlock, scores[x], lane);
   }
 
   // Products with S and D, tile of V by tile of V; dv is complete after its tile.
-  constexpr int kPairsPerWarp = (kPairs + kWarps - 1) / kWarps;
   Sum pairs[kPairsPerWarp] = {};
   Sum from_state[kBlocksPerWarp] = {}, from_adjoint[kBlocksPerWarp] = {};
   Sum overlap = {};  // S times D transposed, of which only the diagonal is wanted
 #pragma unroll 1
   for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
-    const SquareTile<Element> v_smem = stage_smem(0), d_o_smem = stage_smem(1);
-    const SquareTile<Element> state_smem = stage_smem(2), adjoint_smem = stage_smem(3);
     const int first_iv = tile_V * kSide;
-    const std::int64_t state_tile = work.state_tile(bh, chunk, tile_K, tile_V);
-    __syncthreads();  // all have read what is overwritten now
-    fetch<kThreads, kAligned>(v_smem, Steps(forward.v, forward, b, h, V, first_iv), first, rows);
-    fetch<kThreads, kAligned>(d_o_smem, Steps(args.d_o, forward, b, h, V, first_iv), first, rows);
-    fetch<kThreads, true>(state_smem, static_cast<const Element*>(work.states + state_tile), kSide,
-                          kSide, kSide);
-    fetch<kThreads, true>(adjoint_smem, static_cast<const Element*>(work.adjoints + state_tile),
-                          kSide, kSide, kSide);
-    __pipeline_commit();
+    if (tile_V > 0) {
+      __syncthreads();  // all have read what is overwritten now
+      fetch_values(tile_V);
+    }
     __pipeline_wait_prior(0);
     __syncthreads();
 
@@ -608,10 +694,11 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     for (int x = 0; x < kPairsPerWarp; ++x) {
       const int pair = warp + x * kWarps;
       if (pair >= kPairs) continue;
+      const int p = later_block(pair) * kBlock, s = earlier_block(pair) * kBlock;
 #pragma unroll
       for (int n = 0; n < kBlocks; ++n)
-        multiply_add(pairs[x], load(d_o_smem, later_block(pair) * kBlock, n * kBlock, lane),
-                     load(v_smem, earlier_block(pair) * kBlock, n * kBlock, lane));
+        multiply_add(pairs[x], load(d_o_smem, p, n * kBlock, lane),
+                     load_right(v_smem, s, n * kBlock, lane));
     }
 
 #pragma unroll
@@ -621,9 +708,10 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
       if (!late) multiply_add(overlap, state, adjoint);
 #pragma unroll
       for (int x = 0; x < kBlocksPerWarp; ++x) {
-        multiply_add(from_state[x], state, load(d_o_smem, block_of(x) * kBlock, n * kBlock, lane));
+        multiply_add(from_state[x], state,
+                     load_right(d_o_smem, block_of(x) * kBlock, n * kBlock, lane));
         multiply_add(from_adjoint[x], adjoint,
-                     load(v_smem, block_of(x) * kBlock, n * kBlock, lane));
+                     load_right(v_smem, block_of(x) * kBlock, n * kBlock, lane));
       }
     }
 
@@ -635,15 +723,16 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
       const auto left_reg = load_transposed(left_smem, n * kBlock, s * kBlock, lane);
 #pragma unroll
       for (int x = 0; x < kColumnBlocks; ++x)
-        multiply_add(dv[x], left_reg,
-                     load_transposed(adjoint_smem, n * kBlock, first_column + x * kBlock, lane));
+        multiply_add(
+            dv[x], left_reg,
+            load_right_transposed(adjoint_smem, n * kBlock, first_column + x * kBlock, lane));
     }
     for (int p = s; p < kBlocks; ++p) {
       const auto scores = load(scores_smem, s * kBlock, p * kBlock, lane);
 #pragma unroll
       for (int x = 0; x < kColumnBlocks; ++x)
         multiply_add(dv[x], scores,
-                     load_transposed(d_o_smem, p * kBlock, first_column + x * kBlock, lane));
+                     load_right_transposed(d_o_smem, p * kBlock, first_column + x * kBlock, lane));
     }
 #pragma unroll
     for (int x = 0; x < kColumnBlocks; ++x) {
@@ -701,7 +790,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     Sum q, k, w, dq = {}, dk = {}, d_log_w_here = {};
     load_rows(block, q, k, w);
     Decays decays = first_decays<kGla>(w);
-    const auto own_pairs = load(pairs_smem, column, column, lane);
+    const auto own_pairs = load_right(pairs_smem, column, column, lane);
 #pragma unroll
     for (int level = 0; level < kBlockLevels; ++level) {
       const Sum rows_reg = rows_at(level, q, k, decays, lane);
@@ -747,11 +836,12 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
       const int other = (late ? 0 : 2) * kBlock + n * kBlock;
-      multiply_add(far, load(level5_smem, row, other, lane), load(pairs_smem, column, other, lane));
+      multiply_add(far, load(level5_smem, row, other, lane),
+                   load_right(pairs_smem, column, other, lane));
     }
     const int sibling = (block ^ 1) * kBlock;
     multiply_add(near, load(level4_smem, row, sibling, lane),
-                 load(pairs_smem, column, sibling, lane));
+                 load_right(pairs_smem, column, sibling, lane));
     const bool odd = block % 2 == 1;
     Sum reaching;
     for_each([&](int j, int y) {

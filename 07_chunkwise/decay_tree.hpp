@@ -102,11 +102,12 @@ inline __device__ Sum rows_at(int level, const Sum& q, const Sum& k, const Decay
   return rows;
 }
 
-// exp(log_w), as exactly as the elements deserve.
+// exp(log_w), as exactly as the elements deserve. Near 1 expf may be off by a unit in the last place, always to the same side for
+// the same decay, and a chunk takes its 64th power.
 template <typename Element>
 __device__ float decay_of(float log_w) {
   if constexpr (std::is_same_v<Element, float>) {
-    return expf(log_w);
+    return log_w > -0.25f ? 1.0f + expm1f(log_w) : expf(log_w);
   } else {
     return __expf(log_w);
   }
