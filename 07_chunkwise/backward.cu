@@ -400,8 +400,15 @@ struct ChannelSums {
 template <typename Element, typename LogW>
 struct alignas(16) ChunkTiles {
   Element q[kTileSize], k[kTileSize];
-  LogW log_w[kTileSize];                         // and d_log_w on its way out
-  Element stage[kBlocks][kTileSize];             // v, d_o, S, D; then dq and dk on their way out
+  LogW log_w[kTileSize];  // and d_log_w on its way out
+  union {
+    Element stage[4][kTileSize];  // v, d_o, S, D
+    struct {
+      Element out[2][kTileSize];  // dq and dk
+      float parked[2][2][4]
+                  [kThreads];  // a second block's sums, while the first one needs the registers
+    };
+  };
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
   Element left[kTileSize];  // [channel][step]: what is left of k after the chunk
   union {
@@ -494,9 +501,9 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   const SquareTile<Element> level4_smem{tiles_smem.level4}, level5_smem{tiles_smem.level5};
   const SquareTile<Element> left_smem{tiles_smem.left}, scores_smem{tiles_smem.scores};
   const SquareTile<Element> pairs_smem{tiles_smem.pairs};
-  const auto stage_smem = [&](int i) { return SquareTile<Element>{tiles_smem.stage[i]}; };
-  const SquareTile<Element> v_smem = stage_smem(0), d_o_smem = stage_smem(1);
-  const SquareTile<Element> state_smem = stage_smem(2), adjoint_smem = stage_smem(3);
+  const SquareTile<Element> v_smem{tiles_smem.stage[0]}, d_o_smem{tiles_smem.stage[1]};
+  const SquareTile<Element> state_smem{tiles_smem.stage[2]}, adjoint_smem{tiles_smem.stage[3]};
+  const SquareTile<Element> dq_smem{tiles_smem.out[0]}, dk_smem{tiles_smem.out[1]};
   // Rows of levels 1 to 3 lie where three other tiles will: they are needed for the scores only.
   const auto level_smem = [&](int level) {
     return level == 1 ? pairs_smem : level == 2 ? left_smem : scores_smem;
@@ -783,7 +790,11 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   // belongs to every decay between the row and the other half.
   ChannelSums& sums_smem = tiles_smem.sums;
   Sum d_log_w[kBlocksPerWarp] = {};
-  // One block at a time, not unrolled, to have registers enough; so the sums in [0] are always those of the block at hand.
+  // One block at a time, to have registers enough.
+  for_each([&](int j, int y) {
+    tiles_smem.parked[0][j][y][tid] = from_state[1].d[j][y];
+    tiles_smem.parked[1][j][y][tid] = from_adjoint[1].d[j][y];
+  });
 #pragma unroll 1
   for (int x = 0; x < kBlocksPerWarp; ++x) {
     const int block = block_of(x), column = block * kBlock;
@@ -865,8 +876,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
       dk.d[j][y] += wide_dk.d[j][y] + u[y / 2] * q.d[j][y] * own;
       q_k_own.d[j][y] = q.d[j][y] * k.d[j][y] * own;
     });
-    put_transposed(stage_smem(0), column, row, dq, lane);
-    put_transposed(stage_smem(1), column, row, dk, lane);
+    put_transposed(dq_smem, column, row, dq, lane);
+    put_transposed(dk_smem, column, row, dk, lane);
     float du[2];
     sum_over_steps(du, q_k_own);
     if (lane % 4 == 0) {
@@ -877,8 +888,10 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
         sums_smem.du[block][ik[i]] = du[i];
       }
     }
-    from_state[0] = from_state[1];
-    from_adjoint[0] = from_adjoint[1];
+    for_each([&](int j, int y) {
+      from_state[0].d[j][y] = tiles_smem.parked[0][j][y][tid];
+      from_adjoint[0].d[j][y] = tiles_smem.parked[1][j][y][tid];
+    });
     d_log_w[0] = d_log_w[1];
     d_log_w[1] = d_log_w_here;
   }
@@ -917,8 +930,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   }
   __syncthreads();
 
-  write<kThreads, kAligned>(Steps(args.dq, forward, b, h, K, first_ik), first, rows, stage_smem(0));
-  write<kThreads, kAligned>(Steps(args.dk, forward, b, h, K, first_ik), first, rows, stage_smem(1));
+  write<kThreads, kAligned>(Steps(args.dq, forward, b, h, K, first_ik), first, rows, dq_smem);
+  write<kThreads, kAligned>(Steps(args.dk, forward, b, h, K, first_ik), first, rows, dk_smem);
   if (work.d_log_w_parts == nullptr)
     write<kThreads, kAligned>(Steps(args.d_log_w, forward, b, h, K, first_ik), first, rows,
                               d_log_w_smem);
