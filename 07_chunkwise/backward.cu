@@ -225,6 +225,16 @@ inline __device__ Sum times(const Sum& a, const Sum& b) {
   return product;
 }
 
+// What is lost when a sum is rounded to bf16.
+inline __device__ Sum rounding_of(const Sum& sum) {
+  Sum rest;
+  for_each([&](int j, int x) {
+    const std::uint32_t rounded = ladder::cuda::pack_bf16(0.0f, sum.d[j][x]);
+    rest.d[j][x] = sum.d[j][x] - __uint_as_float(rounded);
+  });
+  return rest;
+}
+
 // Row m of the tile is row m of the block.
 template <typename Element>
 __device__ void put(SquareTile<Element> tile, int row, int column, const Sum& sum, int lane) {
@@ -764,25 +774,38 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
                                   tiles_smem.total[0][ik[i]] * tiles_smem.after[0][ik[i]];
     }
   }
+  // Both orders of a pair. On the diagonal there are no pairs, only what the bonus needs.
+  const auto put_pairs = [&](SquareTile<Element> tile, const Sum& sum, int p, int s) {
+    if (p != s) {
+      put(tile, p, s, sum, lane);
+      put_transposed(tile, s, p, sum, lane);
+      return;
+    }
+    for_each([&](int j, int y) {
+      const int step_p = p + lane / 4 + y / 2 * 8, step_s = s + lane % 4 * 2 + j * 8 + y % 2;
+      if (step_p < step_s) return;
+      const float value = step_p > step_s ? sum.d[j][y] : 0.0f;
+      ladder::cuda::store(tile.at(step_p, step_s), value);
+      ladder::cuda::store(tile.at(step_s, step_p), value);
+    });
+  };
+  // A gradient in fp32, which may be a sum over all steps, must not have the same rounding of a pair in every step: it takes the
+  // rest too.
+  constexpr bool kWithRest = sizeof(LogW) > sizeof(Element);
+  const SquareTile<Element> rest_smem = left_smem;
+  if constexpr (kWithRest) __syncthreads();  // all have read what was left of k
 #pragma unroll
   for (int x = 0; x < kPairsPerWarp; ++x) {
     const int pair = warp + x * kWarps;
     if (pair >= kPairs) continue;
     const int p = later_block(pair) * kBlock, s = earlier_block(pair) * kBlock;
-    for_each([&](int j, int y) { pairs[x].d[j][y] *= scale; });
-    if (p != s) {
-      put(pairs_smem, p, s, pairs[x], lane);
-      put_transposed(pairs_smem, s, p, pairs[x], lane);
-      continue;
-    }
     for_each([&](int j, int y) {
+      pairs[x].d[j][y] *= scale;
       const int step_p = p + lane / 4 + y / 2 * 8, step_s = s + lane % 4 * 2 + j * 8 + y % 2;
-      const float value = step_p > step_s ? pairs[x].d[j][y] : 0.0f;
       if (step_p == step_s) tiles_smem.own[step_p] = pairs[x].d[j][y];
-      if (step_p < step_s) return;
-      ladder::cuda::store(pairs_smem.at(step_p, step_s), value);
-      ladder::cuda::store(pairs_smem.at(step_s, step_p), value);
     });
+    put_pairs(pairs_smem, pairs[x], p, s);
+    if constexpr (kWithRest) put_pairs(rest_smem, rounding_of(pairs[x]), p, s);
   }
   __syncthreads();
 
@@ -801,15 +824,29 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     Sum q, k, w, dq = {}, dk = {}, d_log_w_here = {};
     load_rows(block, q, k, w);
     Decays decays = first_decays<kGla>(w);
+    const auto add_to_d_log_w = [&](const Sum& rows_times_gradient, int span) {
+      multiply_add(d_log_w_here, as_factor<Element>(rows_times_gradient),
+                   tiles_smem.spans[span][lane]);
+      if constexpr (kWithRest)
+        multiply_add(d_log_w_here, as_factor<Element>(rounding_of(rows_times_gradient)),
+                     tiles_smem.spans[span][lane]);
+    };
+    const auto add_wide = [&](Sum& gradient, const Factor<Element>& rows_reg, int other) {
+      multiply_add(gradient, rows_reg, load_right(pairs_smem, column, other, lane));
+      if constexpr (kWithRest)
+        multiply_add(gradient, rows_reg, load_right(rest_smem, column, other, lane));
+    };
     const auto own_pairs = load_right(pairs_smem, column, column, lane);
 #pragma unroll
     for (int level = 0; level < kBlockLevels; ++level) {
       const Sum rows_reg = rows_at(level, q, k, decays, lane);
       Sum gradient = {};
-      multiply_add(gradient, as_factor<Element>(rows_reg), meeting(own_pairs, level, lane));
-      if (kGla || level > 0)
-        multiply_add(d_log_w_here, as_factor<Element>(times(rows_reg, gradient)),
-                     tiles_smem.spans[level][lane]);
+      const auto rows_factor = as_factor<Element>(rows_reg);
+      multiply_add(gradient, rows_factor, meeting(own_pairs, level, lane));
+      if constexpr (kWithRest)
+        multiply_add(gradient, rows_factor,
+                     meeting(load_right(rest_smem, column, column, lane), level, lane));
+      if (kGla || level > 0) add_to_d_log_w(times(rows_reg, gradient), level);
       for_each([&](int j, int y) {
         if (is_query(level, j, y % 2, lane)) {
           dq.d[j][y] += gradient.d[j][y] * decays.before.d[j][y];
@@ -847,12 +884,10 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
       const int other = (late ? 0 : 2) * kBlock + n * kBlock;
-      multiply_add(far, load(level5_smem, row, other, lane),
-                   load_right(pairs_smem, column, other, lane));
+      add_wide(far, load(level5_smem, row, other, lane), other);
     }
     const int sibling = (block ^ 1) * kBlock;
-    multiply_add(near, load(level4_smem, row, sibling, lane),
-                 load_right(pairs_smem, column, sibling, lane));
+    add_wide(near, load(level4_smem, row, sibling, lane), sibling);
     const bool odd = block % 2 == 1;
     Sum reaching;
     for_each([&](int j, int y) {
@@ -864,10 +899,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
       wide_dk.d[j][y] += (late ? 0.0f : far_change) + (odd ? 0.0f : near_change);
     });
     sum_over_steps(from_half, reaching);
-    multiply_add(d_log_w_here, as_factor<Element>(times(q, wide_dq)),
-                 tiles_smem.spans[kFromBefore][lane]);
-    multiply_add(d_log_w_here, as_factor<Element>(times(k, wide_dk)),
-                 tiles_smem.spans[kFromAfter][lane]);
+    add_to_d_log_w(times(q, wide_dq), kFromBefore);
+    add_to_d_log_w(times(k, wide_dk), kFromAfter);
 
     Sum q_k_own;
     for_each([&](int j, int y) {

@@ -28,7 +28,7 @@ namespace {
 
 // A tile that is not full, and two tiles of K and of V; a chunk is 64 steps, a block 16.
 const ladder::testing::WkvSupport support{
-    .bf16 = true, .lengths = {0, 1, 18, 65}, .K_sizes = {20, 72}, .V_sizes = {20, 72}};
+    .bf16 = true, .lengths = {0, 1, 24, 65}, .K_sizes = {20, 72}, .V_sizes = {20, 72}};
 const bool registered =
     ladder::testing::register_wkv_backward_suite("wkv_chunkwise_backward", support) &&
     ladder::testing::register_gla_backward_suite("gla_chunkwise_backward", support);
