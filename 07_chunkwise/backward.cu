@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "07_chunkwise/block_products.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
 #include "07_chunkwise/decay_tree.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"

@@ -10,7 +10,7 @@
 //     level 2    k k k k q q q q k k k k q q q q
 //     level 3    k k k k k k k k q q q q q q q q
 //
-// Blocks lie among the lanes of a warp as in block_products.hpp, rows are channels and columns are steps: bit 0 of a step is e,
+// Blocks lie among the lanes of a warp as in gradient_blocks.hpp, rows are channels and columns are steps: bit 0 of a step is e,
 // bits 1 and 2 are the lane's, bit 3 is j.
 #pragma once
 
@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "07_chunkwise/block_products.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
 
-namespace chapter07 {
+namespace chapter07::backward {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kBlockLevels = 4;  // of 16 steps
@@ -113,4 +113,4 @@ __device__ float decay_of(float log_w) {
   }
 }
 
-}  // namespace chapter07
+}  // namespace chapter07::backward

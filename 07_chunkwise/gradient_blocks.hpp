@@ -12,7 +12,7 @@
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter07 {
+namespace chapter07::backward {
 
 using ladder::bfloat16;
 
@@ -205,4 +205,4 @@ inline __device__ void store(const Sum& sum, float* to, std::int64_t stride, int
   }
 }
 
-}  // namespace chapter07
+}  // namespace chapter07::backward
