@@ -20,37 +20,22 @@
 
 #include <cstdint>
 
+#ifndef __CUDACC__
+#include "emulator/tensor_core.hpp"
+#endif
+
 namespace ladder::cuda {
-
-// Two floats rounded to bf16 (nearest, ties to even), the first in the lower half.
-inline __device__ std::uint32_t pack_bf16(float low, float high);
-
-// d += a b for bf16 operands, fp32 accumulators.
-inline __device__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
-                                const std::uint32_t (&b)[2]);
-
-// A float rounded to tf32 (10 bits behind the point; nearest, ties away from zero), as the bits of a float.
-inline __device__ std::uint32_t to_tf32(float x);
-
-// d += a b for tf32 operands, fp32 accumulators.
-inline __device__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
-                                const std::uint32_t (&b)[2]);
-
-// Four 8 x 8 matrices of 16-bit elements from shared memory: lanes 8 i to 8 i + 7 give the addresses of the eight rows of
-// matrix i, 16 bytes each and aligned to 16; r[i] receives its elements [lane / 4][2 (lane % 4), +1].
-inline __device__ void load_matrices(std::uint32_t (&r)[4], const void* row_smem);
-
-// The same, each matrix transposed: r[i] receives its elements [2 (lane % 4), +1][lane / 4].
-inline __device__ void load_matrices_transposed(std::uint32_t (&r)[4], const void* row_smem);
 
 #ifdef __CUDACC__
 
+// Two floats rounded to bf16 (nearest, ties to even), the first in the lower half.
 inline __device__ std::uint32_t pack_bf16(float low, float high) {
   std::uint32_t packed;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
 }
 
+// d += a b for bf16 operands, fp32 accumulators.
 inline __device__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
                                 const std::uint32_t (&b)[2]) {
   asm volatile(
@@ -60,12 +45,14 @@ inline __device__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// A float rounded to tf32 (10 bits behind the point; nearest, ties away from zero), as the bits of a float.
 inline __device__ std::uint32_t to_tf32(float x) {
   std::uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
   return bits;
 }
 
+// d += a b for tf32 operands, fp32 accumulators.
 inline __device__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
                                 const std::uint32_t (&b)[2]) {
   asm volatile(
@@ -75,6 +62,8 @@ inline __device__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// Four 8 x 8 matrices of 16-bit elements from shared memory: lanes 8 i to 8 i + 7 give the addresses of the eight rows of
+// matrix i, 16 bytes each and aligned to 16; r[i] receives its elements [lane / 4][2 (lane % 4), +1].
 inline __device__ void load_matrices(std::uint32_t (&r)[4], const void* row_smem) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row_smem));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -83,6 +72,7 @@ inline __device__ void load_matrices(std::uint32_t (&r)[4], const void* row_smem
                : "memory");
 }
 
+// The same, each matrix transposed: r[i] receives its elements [2 (lane % 4), +1][lane / 4].
 inline __device__ void load_matrices_transposed(std::uint32_t (&r)[4], const void* row_smem) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row_smem));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -90,6 +80,15 @@ inline __device__ void load_matrices_transposed(std::uint32_t (&r)[4], const voi
                : "r"(address)
                : "memory");
 }
+
+#else  // the same functions, which also note where they are called
+
+using emulator::load_matrices;
+using emulator::load_matrices_transposed;
+using emulator::mma_bf16;
+using emulator::mma_tf32;
+using emulator::pack_bf16;
+using emulator::to_tf32;
 
 #endif
 

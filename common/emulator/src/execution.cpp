@@ -317,6 +317,7 @@ class Worker {
     if (status == Status::kInBlockOperation) {
       if (++in_block_operation_ == launch_->threads) complete_block_operation();
     } else {
+      ++in_warp_operation_[current_ / kWarpSize];
       try_warp_operation(current_ / kWarpSize, mask);
     }
     fiber->suspend();
@@ -340,8 +341,9 @@ class Worker {
   unsigned in_block_operation_ = 0;
   Random random_{0};
   std::vector<Thread> threads_;
-  std::vector<CopyQueue> copies_;  // by thread, at least
-  std::vector<unsigned> living_;   // lane masks by warp
+  std::vector<CopyQueue> copies_;            // by thread, at least
+  std::vector<unsigned> living_;             // lane masks by warp
+  std::vector<unsigned> in_warp_operation_;  // how many lanes, by warp
   std::vector<void*> block_data_;
 
   std::array<unsigned short, kMaxThreads> ready_{};  // a ring: each thread is in it at most once
@@ -408,6 +410,7 @@ void Worker::complete_block_operation() {
 void Worker::try_warp_operation(unsigned warp, unsigned mask) {
   const unsigned base = warp * kWarpSize;
   const unsigned wanted = mask & living_[warp];
+  if (in_warp_operation_[warp] < static_cast<unsigned>(std::popcount(wanted))) return;
   const unsigned first = static_cast<unsigned>(std::countr_zero(wanted));
   std::array<void*, kWarpSize> data{};
   for (unsigned rest = wanted; rest != 0; rest &= rest - 1) {
@@ -419,6 +422,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     if (!arrived) return;
     data[lane] = thread.data;
   }
+  in_warp_operation_[warp] -= static_cast<unsigned>(std::popcount(wanted));
   // A lane without data (__syncwarp) is present too, but no completion of such an operation looks at any.
   threads_[base + first].complete(data.data(), kWarpSize);
   if (observer() != nullptr) observer()->lanes_met(warp, wanted, threads_[base + first].operation);
@@ -554,6 +558,7 @@ void Worker::run_block(std::uint64_t block) {
     queue.clear();  // an abandoned block leaves some
   living_.assign((n + kWarpSize - 1) / kWarpSize, ~0u);
   if (n % kWarpSize != 0) living_.back() = (1u << n % kWarpSize) - 1;
+  in_warp_operation_.assign(living_.size(), 0);
 
   if (observer() != nullptr) observer()->block_starts(block);
   sites_.clear();

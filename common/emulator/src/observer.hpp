@@ -41,6 +41,9 @@ class Observer {
   // The running thread has waited for a copy, or returns.
   virtual void copy_arrives(const void* to, std::size_t bytes) = 0;
 
+  // The running thread's part of a warp's matrix load at `pc`: its address, the row of some lanes.
+  virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
+
   // All threads of the block have met.
   virtual void block_met() = 0;
   // These lanes of a warp have met in operation `name`.

@@ -5,8 +5,12 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include "common/cuda/tensor_core.hpp"
+
 namespace portable_kernels {
 namespace {
+
+using namespace ladder::cuda;
 
 __global__ void square_plus_twice(float* out, const float* in, __half) {
   __shared__ __half2 tile[64];
@@ -132,6 +136,94 @@ __global__ void sum_tiles_in_two_stages(float* out, const float* in, int tiles) 
     out[i * 32 + static_cast<int>(threadIdx.x)] = sum[i];
 }
 
+// A warp's 16 x 8 accumulators, from and to a row-major matrix.
+__device__ void load_sum(float (&sum)[4], const float* d) {
+  const int row = static_cast<int>(threadIdx.x) / 4, column = static_cast<int>(threadIdx.x) % 4 * 2;
+  for (int i = 0; i < 4; ++i)
+    sum[i] = d[(row + i / 2 * 8) * kColumns + column + i % 2];
+}
+__device__ void store_sum(float* d, const float (&sum)[4], int width) {
+  const int row = static_cast<int>(threadIdx.x) / 4, column = static_cast<int>(threadIdx.x) % 4 * 2;
+  for (int i = 0; i < 4; ++i)
+    d[(row + i / 2 * 8) * width + column + i % 2] = sum[i];
+}
+
+__global__ void product_bf16(float* d, const float* a, const float* b) {
+  const int row = static_cast<int>(threadIdx.x) / 4, k = static_cast<int>(threadIdx.x) % 4 * 2;
+  std::uint32_t of_a[4], of_b[2];
+  for (int i = 0; i < 4; ++i) {
+    const float* const at = a + (row + i % 2 * 8) * kDepthBf16 + k + i / 2 * 8;
+    of_a[i] = pack_bf16(at[0], at[1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const float* const at = b + (k + i * 8) * kColumns + row;
+    of_b[i] = pack_bf16(at[0], at[kColumns]);
+  }
+  float sum[4];
+  load_sum(sum, d);
+  mma_bf16(sum, of_a, of_b);
+  store_sum(d, sum, kColumns);
+}
+
+__global__ void product_tf32(float* d, const float* a, const float* b) {
+  const int row = static_cast<int>(threadIdx.x) / 4, k = static_cast<int>(threadIdx.x) % 4;
+  std::uint32_t of_a[4], of_b[2];
+  for (int i = 0; i < 4; ++i)
+    of_a[i] = to_tf32(a[(row + i % 2 * 8) * kDepthTf32 + k + i / 2 * 4]);
+  for (int i = 0; i < 2; ++i)
+    of_b[i] = to_tf32(b[(k + i * 4) * kColumns + row]);
+  float sum[4];
+  load_sum(sum, d);
+  mma_tf32(sum, of_a, of_b);
+  store_sum(d, sum, kColumns);
+}
+
+template <bool kTransposed>
+__global__ void loads_matrices(std::uint32_t* out, const std::uint16_t* in) {
+  __shared__ __align__(16) std::uint16_t rows[32][8];
+  for (int i = 0; i < 8; ++i)
+    rows[threadIdx.x][i] = in[threadIdx.x * 8 + i];
+  __syncwarp();
+  std::uint32_t r[4];
+  if (kTransposed) {
+    load_matrices_transposed(r, rows[threadIdx.x]);
+  } else {
+    load_matrices(r, rows[threadIdx.x]);
+  }
+  for (int i = 0; i < 4; ++i)
+    out[threadIdx.x * 4 + i] = r[i];
+}
+
+__global__ void product_of_loaded(float* d, const float* a, const float* b) {
+  constexpr int kSize = 16;
+  constexpr int kPitch = kSize + 8;  // eight rows fall into different banks
+  __shared__ __align__(16) __nv_bfloat16 of_a[kSize][kPitch];
+  __shared__ __align__(16) __nv_bfloat16 of_b[kSize][kPitch];
+  for (int i = static_cast<int>(threadIdx.x); i < kSize * kSize; i += 32) {
+    of_a[i / kSize][i % kSize] = __float2bfloat16(a[i]);
+    of_b[i / kSize][i % kSize] = __float2bfloat16(b[i]);
+  }
+  __syncwarp();
+  const int row = static_cast<int>(threadIdx.x) % 16,
+            column = static_cast<int>(threadIdx.x) / 16 * 8;
+  std::uint32_t left[4], right[4];
+  load_matrices(left, &of_a[row][column]);
+  load_matrices_transposed(right, &of_b[row][column]);
+  for (int half = 0; half < 2; ++half) {
+    float sum[4] = {};
+    const std::uint32_t columns[2] = {right[2 * half], right[2 * half + 1]};
+    mma_bf16(sum, left, columns);
+    store_sum(d + half * 8, sum, kSize);
+  }
+}
+
+__global__ void rounds_tf32(std::uint32_t* out, const float* in) {
+  out[threadIdx.x] = to_tf32(in[threadIdx.x]);
+}
+__global__ void packs_with_negative(std::uint32_t* out, const float* in) {
+  out[threadIdx.x] = pack_bf16(in[threadIdx.x], -in[threadIdx.x]);
+}
+
 }  // namespace
 
 void square_plus_twice_half(float* out, const float* in) {
@@ -148,6 +240,28 @@ void every_name_bfloat16(float* out) {
 }
 void sum_tiles(float* out, const float* in, int tiles) {
   sum_tiles_in_two_stages<<<1, kTile / 4>>>(out, in, tiles);
+}
+
+void multiply_bf16(float* d, const float* a, const float* b) {
+  product_bf16<<<1, 32>>>(d, a, b);
+}
+void multiply_tf32(float* d, const float* a, const float* b) {
+  product_tf32<<<1, 32>>>(d, a, b);
+}
+void load(std::uint32_t* out, const std::uint16_t* in) {
+  loads_matrices<false><<<1, 32>>>(out, in);
+}
+void load_transposed(std::uint32_t* out, const std::uint16_t* in) {
+  loads_matrices<true><<<1, 32>>>(out, in);
+}
+void multiply_loaded(float* d, const float* a, const float* b) {
+  product_of_loaded<<<1, 32>>>(d, a, b);
+}
+void round_tf32(std::uint32_t* out, const float* in) {
+  rounds_tf32<<<1, kRounded>>>(out, in);
+}
+void pack_with_negative(std::uint32_t* out, const float* in) {
+  packs_with_negative<<<1, kRounded>>>(out, in);
 }
 
 }  // namespace portable_kernels

@@ -275,6 +275,10 @@ void Recorder::copy_arrives(const void* to, std::size_t bytes) {
   shared_shadow_->arrived(to_number(to) - shared_sites_.front().begin, bytes, now);
 }
 
+void Recorder::matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) {
+  accessed(to_number(pc), to_number(row), static_cast<unsigned>(bytes), Operation::kLoad);
+}
+
 std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
   const auto after = std::find_if(shared_sites_.begin(), shared_sites_.end(),
                                   [&](const SharedSite& each) { return address < each.begin; });

@@ -60,6 +60,7 @@ class Recorder : public detail::Observer {
   void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                    std::size_t read) override;
   void copy_arrives(const void* to, std::size_t bytes) override;
+  void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
 

@@ -1,0 +1,31 @@
+// A warp's tensor-core instructions. Operands lie among the lanes as PTX lays them out, for mma.m16n8k16 (bf16), mma.m16n8k8
+// (tf32) and ldmatrix.m8n8.x4 (b16).
+//
+// All 32 lanes call together, from one place. Anything else is cudaErrorLaunchFailure: a GPU's answer would be undefined.
+// Sums are made in fp32, product after product, each addition rounded to nearest. Hardware adds a whole row of products
+// and the accumulator at once, cuts off what lies some bits below the largest of them, and rounds towards zero, so the last
+// bits differ. Products are exact here and there.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/site.hpp"
+
+namespace emulator {
+
+std::uint32_t pack_bf16(float low, float high);
+std::uint32_t to_tf32(float x);
+
+// d += a b
+void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              Site where = Site::current());
+// Of tf32 operands the lower 13 bits are ignored.
+void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              Site where = Site::current());
+
+// A row that is not in the block's shared memory, or not aligned to its 16 bytes, is cudaErrorLaunchFailure.
+void load_matrices(std::uint32_t (&r)[4], const void* row_smem, Site where = Site::current());
+void load_matrices_transposed(std::uint32_t (&r)[4], const void* row_smem,
+                              Site where = Site::current());
+
+}  // namespace emulator
