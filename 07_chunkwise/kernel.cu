@@ -16,12 +16,14 @@
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/decay.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07 {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
+using ladder::cuda::decay_factor;
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -32,11 +34,13 @@ constexpr int kUnit = 16;
 // Channels that a warp prepares at once, two per lane.
 constexpr int kGroup = 2 * kWarpSize;
 
+constexpr int kMostChannels = 256;
+
+// A segment shorter than this many chunks is not worth a second pass over k, v and log_w.
+constexpr int kFewestChunks = 2;
+
 // Bytes of the widest access.
 constexpr int kPieceBytes = 16;
-
-// Behind every row in shared memory: rows then begin four banks apart, and eight rows of 16 bytes lie in all 32.
-constexpr int kPaddingBytes = 16;
 
 // What a launch computes. kStates: only the state that a segment would leave, had it begun with zeros.
 enum class Task { kWkv, kGla, kStates };
@@ -54,42 +58,51 @@ struct Tiling {
   static constexpr int kV = kWarps * kUnit;
   static constexpr int kTokens = kUnits * kUnit;
   static constexpr int kGroups = kK / kGroup;
-  static constexpr int kParts = kWarps / kUnits;
-  static_assert(kParts >= 1 && kWarps % kUnits == 0 && kGroups % kParts == 0);
-};
-
-template <typename T, int kColumns>
-struct Row {
-  static constexpr int kStride = kColumns + kPaddingBytes / sizeof(T);
-  T x[kStride];
+  static constexpr int kParts = kWarps / kUnits < kGroups ? kWarps / kUnits : kGroups;
+  static_assert(kParts >= 1 && kGroups % kParts == 0);
 };
 
 // A chunk. It arrives as it lies in global memory; then its places are used again.
 template <typename Tile>
 struct Chunk {
   using Element = typename Tile::Element;
-  Row<Element, Tile::kK> q[Tile::kTokens];                // then the q of chunk_walk
-  Row<Element, Tile::kK> k[Tile::kTokens];                // then the k of chunk_walk
-  Row<typename Tile::LogW, Tile::kK> log_w[Tile::kTokens];  // then scratch
-  Row<Element, Tile::kV> v[Tile::kTokens];                // then o
+  using LogW = typename Tile::LogW;
+  Element q_[Tile::kTokens * Tile::kK];   // then the q side of the whole unit
+  Element k_[Tile::kTokens * Tile::kK];   // then the k side
+  LogW log_w_[Tile::kTokens * Tile::kK];  // then scratch
+  Element v_[Tile::kTokens * Tile::kV];   // then o
+
+  // Sixteen tokens.
+  __device__ Matrix<Element, Tile::kK> q(int unit) { return {q_ + unit * kUnit * Tile::kK}; }
+  __device__ Matrix<Element, Tile::kK> k(int unit) { return {k_ + unit * kUnit * Tile::kK}; }
+  __device__ Matrix<LogW, Tile::kK> log_w(int unit) { return {log_w_ + unit * kUnit * Tile::kK}; }
+  __device__ Matrix<Element, Tile::kV> v(int unit) { return {v_ + unit * kUnit * Tile::kV}; }
 };
 
 template <typename Tile>
 struct alignas(128) Shared {
   using Element = typename Tile::Element;
+  static constexpr int kScoreStride = 128 / sizeof(Element);
   Chunk<Tile> chunks[2];
-  // score[part][unit][t][s]: what o_t takes of v_s, s <= t. Zero above the diagonal.
-  Row<Element, kUnit> score[Tile::kParts][Tile::kUnits][kUnit];
+  // [t][s]: what o_t takes of v_s, s <= t. Zero above the diagonal.
+  Element score_[Tile::kParts][Tile::kUnits][kUnit * kScoreStride];
   float decay[Tile::kUnits][Tile::kK];  // over a whole unit
+
+  __device__ Matrix<Element, kScoreStride> score(int part, int unit) {
+    return {score_[part][unit]};
+  }
 };
 
 // ---- Which tokens are whose ----
 
-// Every sequence is cut into `count` segments, a block for each. Empty ones do nothing.
+// Every sequence is cut into `count` segments, and each has blocks of its own. For segments after the first, Task::kStates leaves
+// behind what each segment adds to the state and how much of the state before it decays; where nothing is left to compute,
+// blocks do nothing.
 struct Segments {
-  int count;
-  float4* states;  // kStates leaves here what the others add up: (blocks, kK / 8, threads)
-  float* decays;   // (blocks, kK)
+  int count = 1;
+  std::int64_t stride = 0;   // blocks from a segment to the next
+  float4* states = nullptr;  // (blocks, kK / 8, threads), as they lie in registers
+  float* decays = nullptr;   // (blocks, kK)
 };
 
 // The tokens of a block in the order of their steps: token(step) = first + direction * step.
@@ -129,44 +142,67 @@ __device__ Walk locate(const Args& args, int segments) {
 
 // ---- Between global and shared memory ----
 
+// A thread's pieces of a chunk: one in every kRowsAtOnce rows, always the same columns.
+template <typename Tile, typename T, int kColumns>
+struct Pieces {
+  static constexpr int kPiece = kPieceBytes / sizeof(T), kPerRow = kColumns / kPiece;
+  static constexpr int kRowsAtOnce = Tile::kThreads / kPerRow;
+  static_assert(Tile::kThreads % kPerRow == 0 && Tile::kTokens % kRowsAtOnce == 0);
+  const int row = threadIdx.x / kPerRow, column = threadIdx.x % kPerRow * kPiece;
+};
+
 // Copies a chunk's rows: `steps` of them and `columns` of their elements exist, the others become zero.
 // `from` is the first row, `stride` leads to the next.
-template <typename Tile, int kColumns, typename T>
-__device__ void fetch(Row<T, kColumns>* to_smem, const T* from, std::int64_t stride, int steps,
-                      int columns, bool aligned) {
-  constexpr int kPiece = kPieceBytes / sizeof(T), kPieces = kColumns / kPiece;
+template <typename Tile, typename T, int kColumns>
+__device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, std::int64_t stride,
+                      int steps, int columns, bool aligned) {
+  using Mine = Pieces<Tile, T, kColumns>;
+  const Mine mine;
+  from += mine.row * stride + mine.column;
+  if (aligned && steps >= Tile::kTokens && columns >= kColumns) {
 #pragma unroll
-  for (int i = threadIdx.x; i < Tile::kTokens * kPieces; i += Tile::kThreads) {
-    const int row = i / kPieces, column = i % kPieces * kPiece;
-    T* to = to_smem[row].x + column;
-    const T* piece = from + row * stride + column;
-    if (aligned) {
-      const bool exists = row < steps && column < columns;
-      __pipeline_memcpy_async(to, exists ? piece : from, kPieceBytes, exists ? 0 : kPieceBytes);
-    } else {
-      for (int e = 0; e < kPiece; ++e)
-        to[e] = row < steps && column + e < columns ? piece[e] : T{};
+    for (int row = mine.row; row < mine.row + Tile::kTokens; row += Mine::kRowsAtOnce) {
+      __pipeline_memcpy_async(to_smem.at(row, mine.column), from, kPieceBytes);
+      from += Mine::kRowsAtOnce * stride;
     }
+    return;
+  }
+#pragma unroll 1
+  for (int row = mine.row; row < Tile::kTokens; row += Mine::kRowsAtOnce) {
+    T* to = to_smem.at(row, mine.column);
+    if (aligned) {
+      const bool exists = row < steps && mine.column < columns;
+      __pipeline_memcpy_async(to, from, kPieceBytes, exists ? 0 : kPieceBytes);
+    } else {
+      for (int e = 0; e < Mine::kPiece; ++e)
+        to[e] = row < steps && mine.column + e < columns ? from[e] : T{};
+    }
+    from += Mine::kRowsAtOnce * stride;
   }
 }
 
 // The way back for o. A thread takes the very pieces that it fetches of v.
-template <typename Tile, typename T>
-__device__ void put(T* to, const Row<T, Tile::kV>* from_smem, std::int64_t stride, int steps,
+template <typename Tile, typename T, int kColumns>
+__device__ void put(T* to, const Matrix<T, kColumns>& from_smem, std::int64_t stride, int steps,
                     int columns, bool aligned) {
-  constexpr int kPiece = kPieceBytes / sizeof(T), kPieces = Tile::kV / kPiece;
+  using Mine = Pieces<Tile, T, kColumns>;
+  const Mine mine;
+  to += mine.row * stride + mine.column;
+  if (aligned && steps >= Tile::kTokens && columns >= kColumns) {
 #pragma unroll
-  for (int i = threadIdx.x; i < Tile::kTokens * kPieces; i += Tile::kThreads) {
-    const int row = i / kPieces, column = i % kPieces * kPiece;
-    const T* from = from_smem[row].x + column;
-    T* piece = to + row * stride + column;
-    if (aligned) {
-      if (row < steps && column < columns)
-        *reinterpret_cast<float4*>(piece) = *reinterpret_cast<const float4*>(from);
-    } else {
-      for (int e = 0; e < kPiece; ++e)
-        if (row < steps && column + e < columns) piece[e] = from[e];
+    for (int row = mine.row; row < mine.row + Tile::kTokens; row += Mine::kRowsAtOnce) {
+      *reinterpret_cast<float4*>(to) =
+          *reinterpret_cast<const float4*>(from_smem.at(row, mine.column));
+      to += Mine::kRowsAtOnce * stride;
     }
+    return;
+  }
+#pragma unroll 1
+  for (int row = mine.row; row < steps && row < Tile::kTokens; row += Mine::kRowsAtOnce) {
+    const T* from = from_smem.at(row, mine.column);
+    for (int e = 0; e < Mine::kPiece && mine.column + e < columns; ++e)
+      to[e] = from[e];
+    to += Mine::kRowsAtOnce * stride;
   }
 }
 
@@ -174,41 +210,51 @@ __device__ void put(T* to, const Row<T, Tile::kV>* from_smem, std::int64_t strid
 
 // The scores of a unit, before they are put in their places. Of each level, the q side is rows, the k side columns.
 struct Scores {
-  float apart8[4] = {};  // tokens 8 to 15 with tokens 0 to 7
-  float apart4[4] = {};  // 4 to 7 with 0 to 3, 12 to 15 with 8 to 11
-  float apart2[4] = {};  // 2, 3 with 0, 1, and so on
-  float even[4] = {};    // rows 0 to 7: odd tokens, rows 8 to 15: even ones' bonus; columns: even tokens
-  float odd[4] = {};     // rows: odd tokens' bonus, columns: odd tokens
+  float2 apart8 = {};  // tokens 8 to 15 with tokens 0 to 7
+  float2 apart4 = {};  // 4 to 7 with 0 to 3, 12 to 15 with 8 to 11
+  float2 apart2 = {};  // 2, 3 with 0, 1, and so on
+  float neighbours[2][4] =
+      {};  // rows: one alternate half, then the bonus of the other; columns: the other
 };
 
-// A level's products: 8 rows of the q side, then 8 rows of the k side in `rows`.
-template <int kStride, typename Element>
-__device__ void multiply_level(float (&score)[4], const Element* rows, int lane) {
+// A level's products: 8 rows of the q side, then 8 rows of the k side.
+template <typename Element, int kStride>
+__device__ void multiply_level(float2& score, const Matrix<Element, kStride>& rows, int lane) {
+  float folded[2][4] = {};
 #pragma unroll
   for (int column = 0; column < kGroup; column += 32) {
-    Strip<Element> q[2], k[2];
-    load_beside<kStride>(q[0], q[1], rows + column, lane);
-    load_beside<kStride>(k[0], k[1], rows + 8 * kStride + column, lane);
-    for (int i = 0; i < 2; ++i)
-      multiply(score, q[i], Strip<Element>{}, k[i]);
+    Left<Element> q_side;
+    Right<Element> k_side[2];
+    load_folded(q_side, k_side, Matrix<Element, kStride>{rows.x + column}, 0, 8, lane);
+    multiply(folded[0], q_side, k_side[0]);
+    multiply(folded[1], q_side, k_side[1]);
   }
+  score.x += folded[0][0] + folded[1][2];
+  score.y += folded[0][1] + folded[1][3];
 }
 
 template <Task kTask, typename Tile>
 __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, float2 u, int unit,
                         int group, int lane) {
   using Element = typename Tile::Element;
-  constexpr int kStride = Row<Element, Tile::kK>::kStride;
-  const int first = unit * kUnit, ik = group * kGroup + 2 * lane;
+  using LogW = typename Tile::LogW;
+  constexpr bool kScores = kTask != Task::kStates;
+  // The unit's own rows, of this group of channels. The last block is scratch as soon as it has been read.
+  const Matrix<Element, Tile::kK> block0{chunk.q(unit).x + group * kGroup};
+  const Matrix<Element, Tile::kK> block1{chunk.k(unit).x + group * kGroup};
+  const Matrix<LogW, Tile::kK> log_w_smem{chunk.log_w(unit).x + group * kGroup};
+  const Matrix<Element, Tile::kK * sizeof(LogW) / sizeof(Element)> block2{
+      reinterpret_cast<Element*>(log_w_smem.x)};
+  const int ik = 2 * lane;
 
   // w[t]: decay of the block of tokens that ends with t. q[t], k[t]: decayed from the block's beginning, to its end.
   float2 q[kUnit], k[kUnit], w[kUnit];
 #pragma unroll
   for (int t = 0; t < kUnit; ++t) {
-    const float2 log_w = load_pair(chunk.log_w[first + t].x + ik);
-    w[t] = {__expf(log_w.x), __expf(log_w.y)};
-    k[t] = load_pair(chunk.k[first + t].x + ik);
-    if constexpr (kTask != Task::kStates) q[t] = load_pair(chunk.q[first + t].x + ik);
+    const float2 log_w = load_pair(log_w_smem.at(t, ik));
+    w[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
+    k[t] = load_pair(block1.at(t, ik));
+    if constexpr (kScores) q[t] = load_pair(block0.at(t, ik));
   }
 
   // Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
@@ -220,103 +266,96 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
 #pragma unroll
       for (int i = 0; i < size; ++i) {
         k[left + i] = {k[left + i].x * w_right.x, k[left + i].y * w_right.y};
-        if constexpr (kTask != Task::kStates)
+        if constexpr (kScores)
           q[right + i] = {q[right + i].x * w_left.x, q[right + i].y * w_left.y};
       }
       w[right + size - 1] = {w_left.x * w_right.x, w_left.y * w_right.y};
     }
   };
-
-  // The unit's own rows of this group, whose elements are in registers now: three blocks of 16 rows.
-  constexpr int kStride2 = sizeof(chunk.log_w[0]) / sizeof(Element);
-  Element* const block0 = chunk.q[first].x + group * kGroup;
-  Element* const block1 = chunk.k[first].x + group * kGroup;
-  Element* const block2 = reinterpret_cast<Element*>(chunk.log_w[first].x + group * kGroup);
-  const auto put_row = [&](int block, int row, float2 x) {
-    Element* const to = block == 0   ? block0 + row * kStride
-                        : block == 1 ? block1 + row * kStride
-                                     : block2 + row * kStride2;
-    store_pair(to + 2 * lane, x.x, x.y);
-  };
   // The q side of the right blocks, the k side of the left ones: where they meet, both have the same anchor.
-  const auto put_level = [&](int block, int size) {
+  const auto put_level = [&](const auto& rows, int size) {
     int row = 0;
 #pragma unroll
     for (int left = 0; left < kUnit; left += 2 * size) {
 #pragma unroll
       for (int i = 0; i < size; ++i, ++row) {
-        put_row(block, row, q[left + size + i]);
-        put_row(block, row + 8, k[left + i]);
+        store_pair(rows.at(row, ik), q[left + size + i]);
+        store_pair(rows.at(row + 8, ik), k[left + i]);
       }
     }
   };
 
-  if constexpr (kTask != Task::kStates) {
-    __syncwarp();  // every lane has read: the rows may be written
+  if constexpr (kScores) {
+    // Neighbours have no decay between them, and the bonus has none at all: their products take q and k as they arrived.
+    __syncwarp();  // every lane has read log_w
 #pragma unroll
     for (int t = 0; t < kUnit; ++t) {
       if constexpr (kTask == Task::kWkv) {
-        put_row(t % 2 == 0 ? 0 : 2, t % 2 == 0 ? t / 2 + 8 : t / 2, {q[t].x * u.x, q[t].y * u.y});
+        store_pair(block2.at(t, ik), {q[t].x * u.x, q[t].y * u.y});
       } else {
-        put_row(t % 2 == 0 ? 0 : 2, t % 2 == 0 ? t / 2 + 8 : t / 2, q[t]);
         q[t] = {q[t].x * w[t].x, q[t].y * w[t].y};
+        if (t % 2 == 1) store_pair(block2.at(t, ik), q[t]);
       }
-      if (t % 2 == 1) put_row(0, t / 2, q[t]);
-      put_row(1, t / 2 + t % 2 * 8, k[t]);
     }
     __syncwarp();
 #pragma unroll
-    for (int column = 0; column < kGroup; column += 32) {
-      Strip<Element> odd_bonus[2];
-      load_beside<kStride2>(odd_bonus[0], odd_bonus[1], block2 + column, lane);
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        Strip<Element> q_odd, even_bonus, k_even, k_odd;
-        load_below<kStride>(q_odd, even_bonus, block0 + column + 16 * i, lane);
-        load_below<kStride>(k_even, k_odd, block1 + column + 16 * i, lane);
-        multiply(score.even, q_odd, even_bonus, k_even);
-        multiply(score.odd, odd_bonus[i], Strip<Element>{}, k_odd);
+    for (int column = 0; column < kGroup; column += 16) {
+      Right<Element> k_side[2];
+      load_right_alternate(k_side, block1, column, lane);
+      for (int half = 0; half < 2; ++half) {
+        Left<Element> q_side;
+        if constexpr (kTask == Task::kWkv) {
+          load_left_alternate(q_side, block0, 1 - half, block2, column, lane);
+        } else {
+          load_left_alternate(q_side, block2, 1 - half, block0, column, lane);
+        }
+        multiply(score.neighbours[half], q_side, k_side[half]);
       }
     }
     __syncwarp();
   }
   join(1);
-  if constexpr (kTask != Task::kStates) put_level(0, 2);
+  if constexpr (kScores) put_level(block0, 2);
   join(2);
-  if constexpr (kTask != Task::kStates) put_level(1, 4);
+  if constexpr (kScores) put_level(block1, 4);
   join(4);
-  if constexpr (kTask != Task::kStates) {
-    put_level(2, 8);
+  if constexpr (kScores) {
+    put_level(block2, 8);
     __syncwarp();
-    multiply_level<kStride>(score.apart2, block0, lane);
-    multiply_level<kStride>(score.apart4, block1, lane);
-    multiply_level<kStride2>(score.apart8, block2, lane);
+    multiply_level(score.apart2, block0, lane);
+    multiply_level(score.apart4, block1, lane);
+    multiply_level(score.apart8, block2, lane);
+    __syncwarp();
   }
   join(8);
-  __syncwarp();
 #pragma unroll
   for (int t = 0; t < kUnit; ++t) {
-    if constexpr (kTask != Task::kStates) put_row(0, t, q[t]);
-    put_row(1, t, k[t]);
+    if constexpr (kScores) store_pair(block0.at(t, ik), q[t]);
+    store_pair(block1.at(t, ik), k[t]);
   }
-  *reinterpret_cast<float2*>(decay_smem + ik) = w[kUnit - 1];
+  *reinterpret_cast<float2*>(decay_smem + group * kGroup + ik) = w[kUnit - 1];
 }
 
 // Where a lane's scores stand: with a = row / size, rows a * 2 size + size + row % size of the unit and columns
 // a * 2 size + column % size, where column / size is the same a.
-template <typename Element>
-__device__ void put_scores(Row<Element, kUnit>* to_smem, const Scores& score, int lane) {
+template <typename Element, int kStride>
+__device__ void put_scores(const Matrix<Element, kStride>& to_smem, const Scores& score, int lane) {
   const int row = lane / 4, pair = lane % 4;
-  store_pair(&to_smem[8 + row].x[2 * pair], score.apart8[0], score.apart8[1]);
+  store_pair(to_smem.at(8 + row, 2 * pair), score.apart8);
   if (row / 4 == pair / 2)
-    store_pair(&to_smem[row / 4 * 8 + 4 + row % 4].x[pair / 2 * 8 + pair % 2 * 2], score.apart4[0],
-               score.apart4[1]);
+    store_pair(to_smem.at(row / 4 * 8 + 4 + row % 4, pair / 2 * 8 + pair % 2 * 2), score.apart4);
   if (row / 2 == pair) {
-    store_pair(&to_smem[row / 2 * 4 + 2 + row % 2].x[pair * 4], score.apart2[0], score.apart2[1]);
-    const bool second = row % 2 == 1;
-    store_pair(&to_smem[2 * row].x[2 * row], second ? score.even[3] : score.even[2], 0.0f);
-    store_pair(&to_smem[2 * row + 1].x[2 * row], second ? score.even[1] : score.even[0],
-               second ? score.odd[1] : score.odd[0]);
+    store_pair(to_smem.at(row / 2 * 4 + 2 + row % 2, pair * 4), score.apart2);
+    // Tokens 2 row and 2 row + 1: which alternate half is the former's, and which column of this lane's pair is theirs? Asked
+    // by selection, because registers have no index.
+    const auto mine = [&](int half, int first) {
+      const float(&x)[2][4] = score.neighbours;
+      const float left = row / 4 == half ? x[0][first] : x[1][first];
+      const float right = row / 4 == half ? x[0][first + 1] : x[1][first + 1];
+      return row % 2 == 0 ? left : right;
+    };
+    store_pair(to_smem.at(2 * row, 2 * row), {mine(0, 2), 0.0f});
+    store_pair(to_smem.at(2 * row + 1, 2 * row), {mine(0, 0), mine(1, 2)});
   }
 }
 
@@ -330,16 +369,25 @@ struct State {
 
 // o of 16 tokens and 16 columns, transposed, to its place. Neighbouring lanes of a column swap, so that each has two columns
 // of one token.
-inline __device__ void put_output(bfloat16* to, int stride, const float (&o)[4], int lane) {
+template <int kStride>
+__device__ void put_output(const Matrix<bfloat16, kStride>& to, int first_t, int column,
+                           const float (&o)[4], int lane) {
   const int row = lane / 4, pair = lane % 4;
   const bool odd = row % 2 == 1;
   const std::uint32_t first = ladder::cuda::pack_bf16(o[0], o[2]);
   const std::uint32_t second = ladder::cuda::pack_bf16(o[1], o[3]);
   const std::uint32_t other = __shfl_xor_sync(kAllLanes, odd ? first : second, 4);
   const std::uint32_t left = odd ? other : first, right = odd ? second : other;
-  bfloat16* token = to + (2 * pair + row % 2) * stride + row / 2 * 2;
-  *reinterpret_cast<std::uint32_t*>(token) = (left & 0xffffu) | right << 16;
-  *reinterpret_cast<std::uint32_t*>(token + 8) = left >> 16 | (right & 0xffff0000u);
+  const int token = first_t + 2 * pair + row % 2, iv = column + row / 2 * 2;
+  *reinterpret_cast<std::uint32_t*>(to.at(token, iv)) = (left & 0xffffu) | right << 16;
+  *reinterpret_cast<std::uint32_t*>(to.at(token, iv + 8)) = left >> 16 | (right & 0xffff0000u);
+}
+
+template <int kStride>
+__device__ void put_output(const Matrix<float, kStride>& to, int first_t, int column,
+                           const float (&o)[4], int lane) {
+  for (int i = 0; i < 4; ++i)
+    *to.at(first_t + lane % 4 * 2 + i % 2, column + lane / 4 + i / 2 * 8) = o[i];
 }
 
 // A unit of 16 tokens: o = q S + score v, then S = decay S + k^T v.
@@ -347,36 +395,34 @@ template <bool kOutputs, typename Tile>
 __device__ void walk_unit(State<Tile::kK>& state, Shared<Tile>& shared, Chunk<Tile>& chunk,
                           int unit, float scale, int warp, int lane) {
   using Element = typename Tile::Element;
-  constexpr int kStride = Row<Element, Tile::kK>::kStride;
-  constexpr int kStrideV = Row<Element, Tile::kV>::kStride;
-  constexpr int kStrideScore = Row<Element, kUnit>::kStride;
-  const Element* q = chunk.q[unit * kUnit].x;
-  const Element* k = chunk.k[unit * kUnit].x;
-  Element* v = chunk.v[unit * kUnit].x + warp * kUnit;
+  const Matrix<Element, Tile::kK> q = chunk.q(unit), k = chunk.k(unit);
+  const Matrix<Element, Tile::kV> v = chunk.v(unit);
+  const int my_v = warp * kUnit;
 
-  Strip<Element> v_upper, v_lower;
-  load_transposed<kStrideV>(v_upper, v_lower, v, lane);
+  Left<Element> v_left;
+  load_left_transposed(v_left, v, 0, my_v, lane);
   float o[2][4] = {};
   if constexpr (kOutputs) {
 #pragma unroll
     for (int part = 0; part < Tile::kParts; ++part) {
-      Strip<Element> score[2];
-      load_below<kStrideScore>(score[0], score[1], shared.score[part][unit][0].x, lane);
+      Right<Element> score[2];
+      load_below(score, shared.score(part, unit), 0, 0, lane);
       for (int i = 0; i < 2; ++i)
-        multiply(o[i], v_upper, v_lower, score[i]);
+        multiply(o[i], v_left, score[i]);
     }
   }
 #pragma unroll
   for (int n = 0; n < Tile::kK / 8; n += 2) {
     if constexpr (kOutputs) {
-      Strip<Element> state_upper, state_lower, q_side[2];
-      pack(state_upper, state_lower, state.x[n], state.x[n + 1]);
-      load_below<kStride>(q_side[0], q_side[1], q + n * 8, lane);
+      Left<Element> state_left;
+      Right<Element> q_side[2];
+      pack(state_left, state.x[n], state.x[n + 1]);
+      load_below(q_side, q, 0, n * 8, lane);
       for (int i = 0; i < 2; ++i)
-        multiply(o[i], state_upper, state_lower, q_side[i]);
+        multiply(o[i], state_left, q_side[i]);
     }
-    Strip<Element> k_side[2];
-    load_transposed<kStride>(k_side[0], k_side[1], k + n * 8, lane);
+    Right<Element> k_side[2];
+    load_transposed(k_side, k, 0, n * 8, lane);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float2 decay =
@@ -385,7 +431,7 @@ __device__ void walk_unit(State<Tile::kK>& state, Shared<Tile>& shared, Chunk<Ti
       state.x[n + i][1] *= decay.y;
       state.x[n + i][2] *= decay.x;
       state.x[n + i][3] *= decay.y;
-      multiply(state.x[n + i], v_upper, v_lower, k_side[i]);
+      multiply(state.x[n + i], v_left, k_side[i]);
     }
   }
   if constexpr (kOutputs) {
@@ -394,7 +440,7 @@ __device__ void walk_unit(State<Tile::kK>& state, Shared<Tile>& shared, Chunk<Ti
     for (int i = 0; i < 2; ++i) {
       for (float& x : o[i])
         x *= scale;
-      put_output(v + i * 8 * kStrideV, kStrideV, o[i], lane);
+      put_output(v, i * 8, my_v, o[i], lane);
     }
   }
 }
@@ -428,16 +474,17 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
       const int steps = walk.steps - chunk * Tile::kTokens;
       Chunk<Tile>& to = shared.chunks[chunk % 2];
       if constexpr (kOutputs)
-        fetch<Tile>(to.q, args.q + first_qk + step * step_K, step_K, steps, K, aligned);
-      fetch<Tile>(to.k, args.k + first_qk + step * step_K, step_K, steps, K, aligned);
-      fetch<Tile>(to.log_w, args.log_w + first_w + step * step_w, step_w, steps, K, aligned);
-      fetch<Tile>(to.v, args.v + first_v + step * step_V, step_V, steps, V - walk.first_iv, aligned);
+        fetch<Tile>(to.q(0), args.q + first_qk + step * step_K, step_K, steps, K, aligned);
+      fetch<Tile>(to.k(0), args.k + first_qk + step * step_K, step_K, steps, K, aligned);
+      fetch<Tile>(to.log_w(0), args.log_w + first_w + step * step_w, step_w, steps, K, aligned);
+      fetch<Tile>(to.v(0), args.v + first_v + step * step_V, step_V, steps, V - walk.first_iv,
+                  aligned);
     }
     __pipeline_commit();
   };
   const auto put_outputs = [&](int chunk) {
-    put<Tile>(args.o + first_v + chunk * Tile::kTokens * step_V, shared.chunks[chunk % 2].v, step_V,
-              walk.steps - chunk * Tile::kTokens, V - walk.first_iv, aligned);
+    put<Tile>(args.o + first_v + chunk * Tile::kTokens * step_V, shared.chunks[chunk % 2].v(0),
+              step_V, walk.steps - chunk * Tile::kTokens, V - walk.first_iv, aligned);
   };
   start_fetch(0);
 
@@ -453,22 +500,41 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
               ik + 1 < K ? ladder::cuda::load(mine + 1) : 0.0f};
     }
   }
-  for (int i = tid; i < static_cast<int>(sizeof(shared.score) / sizeof(float)); i += Tile::kThreads)
-    reinterpret_cast<float*>(shared.score)[i] = 0.0f;
+  for (int i = tid; i < static_cast<int>(sizeof(shared.score_) / sizeof(float));
+       i += Tile::kThreads)
+    reinterpret_cast<float*>(shared.score_)[i] = 0.0f;
 
   // state element (n, e) of a lane: channel ik(n, e) and value column iv(e)
   const auto channel = [&](int n, int e) { return n * 8 + lane % 4 * 2 + e % 2; };
   const auto column = [&](int e) { return walk.first_iv + warp * kUnit + lane / 4 + e / 2 * 8; };
   const std::int64_t first_state = (walk.sequence * args.H + walk.head) * K * V;
   State<Tile::kK> state = {};
-  if (args.initial_state != nullptr && (kOutputs || walk.segment == 0)) {
+  if (kOutputs && args.initial_state != nullptr) {
 #pragma unroll
     for (int n = 0; n < Tile::kK / 8; ++n)
       for (int e = 0; e < 4; ++e)
         if (channel(n, e) < K && column(e) < V)
           state.x[n][e] = args.initial_state[first_state + channel(n, e) * V + column(e)];
   }
-  (void)segments;
+  if constexpr (kOutputs) {
+    for (std::int64_t before = walk.segment; before > 0; --before) {
+      const std::int64_t block = blockIdx.x - before * segments.stride;
+#pragma unroll
+      for (int n = 0; n < Tile::kK / 8; ++n) {
+        const float4 added = segments.states[(block * Tile::kK / 8 + n) * Tile::kThreads + tid];
+        const float2 decay =
+            *reinterpret_cast<const float2*>(segments.decays + block * Tile::kK + channel(n, 0));
+        state.x[n][0] = decay.x * state.x[n][0] + added.x;
+        state.x[n][1] = decay.y * state.x[n][1] + added.y;
+        state.x[n][2] = decay.x * state.x[n][2] + added.z;
+        state.x[n][3] = decay.y * state.x[n][3] + added.w;
+      }
+    }
+  }
+  constexpr int kMyChannels = (Tile::kK + Tile::kThreads - 1) / Tile::kThreads;
+  float decay_of_all[kMyChannels];
+  for (float& decay : decay_of_all)
+    decay = 1.0f;
 
   for (int chunk = 0; chunk < chunks; ++chunk) {
     __pipeline_wait_prior(0);
@@ -478,11 +544,20 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
 
     Chunk<Tile>& now = shared.chunks[chunk % 2];
     Scores score;
+    if (my_part < Tile::kParts) {
 #pragma unroll
-    for (int i = 0; i < kMyGroups; ++i)
-      prepare<kTask>(now, shared.decay[my_unit], score, u[i], my_unit, my_part + i * Tile::kParts, lane);
-    if constexpr (kOutputs) put_scores(shared.score[my_part][my_unit], score, lane);
+      for (int i = 0; i < kMyGroups; ++i)
+        prepare<kTask>(now, shared.decay[my_unit], score, u[i], my_unit, my_part + i * Tile::kParts,
+                       lane);
+      if constexpr (kOutputs) put_scores(shared.score(my_part, my_unit), score, lane);
+    }
     __syncthreads();  // all is prepared
+    if constexpr (!kOutputs) {
+      for (int i = 0; i < kMyChannels; ++i)
+        for (int unit = 0; unit < Tile::kUnits; ++unit)
+          if (tid + i * Tile::kThreads < Tile::kK)
+            decay_of_all[i] *= shared.decay[unit][tid + i * Tile::kThreads];
+    }
 #pragma unroll 1
     for (int unit = 0; unit < Tile::kUnits; ++unit)
       walk_unit<kOutputs>(state, shared, now, unit, args.scale, warp, lane);
@@ -492,6 +567,16 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     put_outputs(chunks - 1);
   }
 
+  if constexpr (!kOutputs) {
+    const std::int64_t block = blockIdx.x;
+#pragma unroll
+    for (int n = 0; n < Tile::kK / 8; ++n)
+      segments.states[(block * Tile::kK / 8 + n) * Tile::kThreads + tid] = {
+          state.x[n][0], state.x[n][1], state.x[n][2], state.x[n][3]};
+    for (int i = 0; i < kMyChannels; ++i)
+      if (tid + i * Tile::kThreads < Tile::kK)
+        segments.decays[block * Tile::kK + tid + i * Tile::kThreads] = decay_of_all[i];
+  }
   if (kOutputs && walk.is_last && args.final_state != nullptr) {
 #pragma unroll
     for (int n = 0; n < Tile::kK / 8; ++n)
@@ -514,43 +599,102 @@ bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
          !off(args.v) && !off(args.log_w) && !off(args.o);
 }
 
+enum class Version { kDispatched, kFused, kTimeParallel };
+
 template <Task kTask, typename Tile, typename Args>
-void launch(const Args& args) {
-  const std::int64_t sequences = args.cu_seqlens != nullptr ? args.sequences : args.B;
-  const std::int64_t tiles = (args.V + Tile::kV - 1) / Tile::kV;
-  const Segments segments{1, nullptr, nullptr};
-  constexpr int kSharedBytes = sizeof(Shared<Tile>);
-  const auto kernel = chunk_walk<kTask, Tile>;
-  CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<static_cast<unsigned>(sequences * args.H * tiles), Tile::kThreads, kSharedBytes>>>(
+void launch(const Args& args, const Segments& segments, std::int64_t blocks, int shared_bytes) {
+  chunk_walk<kTask, Tile><<<static_cast<unsigned>(blocks), Tile::kThreads, shared_bytes>>>(
       args, segments, is_aligned(args));
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <Task kTask, typename Element, typename LogW>
+template <Task kTask, typename Tile>
+int blocks_at_once(int shared_bytes) {
+  const auto kernel = chunk_walk<kTask, Tile>;
+  int device = 0, multiprocessors = 0, blocks = 0;
+  CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  CUDA_CHECK(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Tile::kThreads, shared_bytes));
+  return blocks * multiprocessors;
+}
+
+// What cudaFreeAsync frees is to stay with the process: else every synchronisation gives it back to the system, and the next
+// allocation costs more than the kernels.
+inline void keep_freed_memory() {
+  int device = 0;
+  cudaMemPool_t pool;
+  std::uint64_t all = UINT64_MAX;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+  CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+}
+
+// As many segments as have room on the device at once, and long enough to be worth it.
+template <Task kTask, typename Tile, typename Args>
+void launch_version(const Args& args, Version version) {
+  constexpr int kSharedBytes = sizeof(Shared<Tile>);
+  const std::int64_t sequences = args.cu_seqlens != nullptr ? args.sequences : args.B;
+  const std::int64_t stride = args.H * ((args.V + Tile::kV - 1) / Tile::kV);
+  if (sequences == 0) return;
+  const int room = blocks_at_once<kTask, Tile>(kSharedBytes);
+  std::int64_t count = std::min<std::int64_t>(room / (sequences * stride),
+                                              args.T / sequences / (kFewestChunks * Tile::kTokens));
+  if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
+#ifdef TUNE
+  if (getenv("SEGMENTS")) count = atoi(getenv("SEGMENTS"));
+#endif
+  // A state that is updated where it lies has one reader, which is also its writer.
+  if (count <= 1 || version == Version::kFused ||
+      args.initial_state == args.final_state && args.final_state != nullptr)
+    return launch<kTask, Tile>(args, {}, sequences * stride, kSharedBytes);
+
+  const std::int64_t blocks = sequences * stride * count;
+  Segments segments{.count = static_cast<int>(count), .stride = stride};
+  blocks_at_once<Task::kStates, Tile>(kSharedBytes);
+  keep_freed_memory();
+  CUDA_CHECK(cudaMallocAsync(&segments.states, blocks * sizeof(State<Tile::kK>) * Tile::kThreads,
+                             nullptr));
+  CUDA_CHECK(cudaMallocAsync(&segments.decays, blocks * Tile::kK * sizeof(float), nullptr));
+  launch<Task::kStates, Tile>(args, segments, blocks, kSharedBytes);
+  launch<kTask, Tile>(args, segments, blocks, kSharedBytes);
+  CUDA_CHECK(cudaFreeAsync(segments.states, nullptr));
+  CUDA_CHECK(cudaFreeAsync(segments.decays, nullptr));
+}
+
+template <Task kTask, Version kVersion, typename Element, typename LogW>
 void run(const BasicWkvArgs<Element, LogW>& args) {
   if constexpr (kTask == Task::kWkv) {
     ladder::validate(args, ladder::PackedSequences::kAllowed);
   } else {
     ladder::validate_gla(args, ladder::PackedSequences::kAllowed);
   }
-  ladder::require(args.K <= 256, "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
-  if (args.K <= 64) return launch<kTask, Tiling<Element, LogW, 64, 4, 4, 2>>(args);
-#ifndef ONLY64
-  if (args.K <= 128) return launch<kTask, Tiling<Element, LogW, 128, 8, 4, 1>>(args);
-  launch<kTask, Tiling<Element, LogW, 256, 4, 2, 1>>(args);
-#endif
+  ladder::require(args.K <= kMostChannels,
+                  "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
+  if (args.K <= 64)
+    return launch_version<kTask, Tiling<Element, LogW, 64, 4, 4, 2>>(args, kVersion);
+  if (args.K <= 128)
+    return launch_version<kTask, Tiling<Element, LogW, 128, 8, 4, 1>>(args, kVersion);
+  launch_version<kTask, Tiling<Element, LogW, 256, 4, 2, 1>>(args, kVersion);
 }
 
-const ladder::Registration registration{
-    {.name = "wkv_chunkwise",
-     .chapter = "07_chunkwise",
-     .device = ladder::DeviceKind::kCuda,
-     .rung = true,
-     .wkv_bf16 = run<Task::kWkv, bfloat16, bfloat16>,
-     .wkv_bf16_fp32_decay = run<Task::kWkv, bfloat16, float>,
-     .gla_bf16 = run<Task::kGla, bfloat16, bfloat16>,
-     .gla_bf16_fp32_decay = run<Task::kGla, bfloat16, float>}};
+template <Version kVersion>
+ladder::Implementation implementation(const char* name) {
+  return {.name = name,
+          .chapter = "07_chunkwise",
+          .device = ladder::DeviceKind::kCuda,
+          .rung = kVersion == Version::kDispatched,
+          .wkv_bf16 = run<Task::kWkv, kVersion, bfloat16, bfloat16>,
+          .wkv_bf16_fp32_decay = run<Task::kWkv, kVersion, bfloat16, float>,
+          .gla_bf16 = run<Task::kGla, kVersion, bfloat16, bfloat16>,
+          .gla_bf16_fp32_decay = run<Task::kGla, kVersion, bfloat16, float>};
+}
+
+const ladder::Registration dispatched{implementation<Version::kDispatched>("wkv_chunkwise")};
+const ladder::Registration fused{implementation<Version::kFused>("wkv_chunkwise_fused")};
+const ladder::Registration time_parallel{
+    implementation<Version::kTimeParallel>("wkv_chunkwise_time_parallel")};
 
 }  // namespace chapter07
