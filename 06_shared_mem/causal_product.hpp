@@ -1,4 +1,4 @@
-// What the causal-product kernels of this chapter share: how they walk time, and how lanes add up what they hold.
+// What the causal-product kernels of this chapter share: how they walk time, and what they ask for.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -57,26 +57,6 @@ __device__ Range range_of(std::int64_t from, std::int64_t count) {
 inline __device__ float elu_plus_one(float x) {
   const float exponential = expf(x);
   return x > 0.0f ? x + 1.0f : exponential;
-}
-
-// Sums each of kValues values over kLanes neighbouring lanes. A lane hands half of what it has to its partner and keeps
-// the other half, so that kValues - 1 shuffles do the work of kValues * log2(kLanes). In the end lane l has the sums
-// from index l * kValues / kLanes on in x[0], x[1], ...
-template <int kLanes, int kValues, int kSize>
-__device__ void scatter_sum(float (&x)[kSize], int lane) {
-  if constexpr (kLanes > 1) {
-    constexpr int kPartner = kLanes / 2;
-    constexpr int kHalf = kValues / 2;
-    const bool upper = (lane & kPartner) != 0;
-#pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      const float keep = upper ? x[i + kHalf] : x[i];
-      const float give = upper ? x[i] : x[i + kHalf];
-      x[i] = keep + __shfl_xor_sync(0xffffffff, give, kPartner);
-    }
-    if constexpr (kValues == 1) x[0] += __shfl_xor_sync(0xffffffff, x[0], kPartner);
-    scatter_sum<kPartner, (kValues > 1 ? kHalf : 1)>(x, lane);
-  }
 }
 
 // kCount floats, in 16-byte words where there are that many.

@@ -13,6 +13,7 @@
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter06::fused_recurrent {
@@ -109,19 +110,16 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
                   "2097120");
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
   const std::int64_t elements = args.B * args.T * args.H * args.V;
-  float* parts = nullptr;
-  if (elements > 0)
-    CUDA_CHECK(cudaMallocAsync(&parts, tiles_K * elements * sizeof(float), nullptr));
+  const ladder::cuda::Scratch<float> parts(tiles_K * elements);
   const dim3 grid(static_cast<unsigned>(tiles_V), static_cast<unsigned>(tiles_K),
                   static_cast<unsigned>(args.B * args.H));
-  wkv_fused_recurrent<<<grid, kTile>>>(args, parts);
+  wkv_fused_recurrent<<<grid, kTile>>>(args, parts.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (elements == 0) return;
   const auto blocks = static_cast<unsigned>((elements + kSumThreads - 1) / kSumThreads);
-  sum_parts<<<blocks, kSumThreads>>>(args.o, parts, elements, static_cast<int>(tiles_K),
+  sum_parts<<<blocks, kSumThreads>>>(args.o, parts.pointer(), elements, static_cast<int>(tiles_K),
                                      args.scale);
   CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaFreeAsync(parts, nullptr));
 }
 
 template void wkv(const BasicWkvArgs<float>&);

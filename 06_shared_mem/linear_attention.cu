@@ -10,15 +10,14 @@
 
 #include "06_shared_mem/causal_product.hpp"
 #include "common/core/registry.hpp"
-#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
 
 namespace chapter06 {
 
 void linear_attention(const ladder::LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
-  int multiprocessors = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  const int multiprocessors = ladder::cuda::multiprocessor_count();
   // The rule: prefix sums as long as each of their blocks has a multiprocessor of its own. H200 (132), B=1, T=1024, prefix |
   // packed: K=V=64, H=16: 0.041 | 0.058 ms, H=17: 0.076 | 0.059; K=V=128, H=8: 0.073 | 0.091, H=9: 0.140 | 0.092; K=V=256,
   // H=4: 0.115 | 0.151, H=5: 0.221 | 0.150.

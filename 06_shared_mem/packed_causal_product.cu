@@ -10,8 +10,10 @@
 #include <cstdint>
 
 #include "06_shared_mem/causal_product.hpp"
+#include "06_shared_mem/lane_sums.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
 
 namespace chapter06 {
 
@@ -85,7 +87,7 @@ __device__ void sum_denominators(const float* q_smem, const float* k_smem, float
       part[s] =
           C::kRows % 32 == 0 || row < C::kRows ? term : 0.0f;  // no branch, so that loads overlap
     }
-    scatter_sum<32, 16>(part, lane);
+    sum_over_lanes<16, 32>(part, lane);
     if (lane % 2 == 0) denominator_smem[warp * C::kSteps + first + lane / 2] = part[0];
   }
 }
@@ -176,7 +178,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
           }
         }
       }
-      scatter_sum<C::kRowLanes, C::kGroup * C::kColumns>(out, row_lane);
+      sum_over_lanes<C::kGroup * C::kColumns, C::kRowLanes>(out, row_lane);
 
       constexpr int kOut = C::kGroup * C::kColumns / C::kRowLanes;
       constexpr int kWord = kOut < C::kColumns ? kOut : C::kColumns;
@@ -221,8 +223,7 @@ void launch_packed(const LinearAttentionArgs& args) {
 void packed_linear_attention(const LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
-  int multiprocessors = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  const int multiprocessors = ladder::cuda::multiprocessor_count();
   // Narrow blocks (16 columns) spread few heads over the machine, wide ones (64) read q and k less often. The rule: narrow
   // while at most 512 of their threads meet on a multiprocessor. H200 (132), B=1, T=1024, narrow | wide: K=V=64, H=132:
   // 0.149 | 0.151 ms, H=144: 0.192 | 0.154; K=V=128, H=33: 0.153 | 0.160, H=36: 0.233 | 0.160; K=V=256, H=16: 0.252 | 0.288,

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "06_shared_mem/causal_product.hpp"
+#include "06_shared_mem/lane_sums.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
@@ -152,13 +153,13 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
 
     // 4. The dot products with q: 32 lanes' parts. A lane's sums and its denominator belong to the same step.
-    scatter_sum<32, kSteps * kPrefixColumns>(out, lane);
+    sum_over_lanes<kSteps * kPrefixColumns, 32>(out, lane);
     constexpr int kOut = kSteps * kPrefixColumns / 32;
     static_assert(kOut >= 1 && kPrefixColumns % kOut == 0 && kSteps <= 32);
     const int step = lane * kOut / kPrefixColumns;
     const int c = lane * kOut % kPrefixColumns;
     if constexpr (kNormalize) {
-      scatter_sum<32, kSteps>(denominator, lane);
+      sum_over_lanes<kSteps, 32>(denominator, lane);
       const float factor = 1.0f / (denominator[0] + args.eps);
 #pragma unroll
       for (int i = 0; i < kOut; ++i)

@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <string>
 
+#include "06_shared_mem/lane_sums.hpp"
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter06::time_tiles {
@@ -159,27 +161,7 @@ __device__ void load(float* to_reg, const Element* from, int count) {
 
 // ---- Sums over lanes ----
 
-// kCount sums over kLanes neighbouring lanes. Lanes that meet share the work: each goes on with half of the sums, so kCount
-// sums cost about kCount shuffles instead of kCount * log2(kLanes). Afterwards a lane has sum_share of them, from sum_first on.
-template <int kCount, int kLanes, int kStride>
-__device__ void sum_over_lanes(float* sums, int lane) {
-  if constexpr (kLanes > 1) {
-    constexpr int kHalf = kLanes / 2;
-    if constexpr (kCount > 1) {
-      const bool upper = lane / kStride % kLanes >= kHalf;
-      for (int i = 0; i < kCount / 2; ++i) {
-        const float give = upper ? sums[i] : sums[i + kCount / 2];
-        const float keep = upper ? sums[i + kCount / 2] : sums[i];
-        sums[i] = keep + __shfl_xor_sync(kAllLanes, give, kHalf * kStride);
-      }
-      sum_over_lanes<kCount / 2, kHalf, kStride>(sums, lane);
-    } else {
-      sums[0] += __shfl_xor_sync(kAllLanes, sums[0], kHalf * kStride);
-      sum_over_lanes<1, kHalf, kStride>(sums, lane);
-    }
-  }
-}
-
+// After sum_over_lanes: which of kCount sums a lane has.
 template <int kCount, int kLanes>
 struct SumShare {
   static constexpr int kMine = kCount > kLanes ? kCount / kLanes : 1;
@@ -523,9 +505,7 @@ void launch_single_step(const BasicWkvArgs<Element, LogW>& args) {
 template <bool kAligned, typename Element, typename LogW>
 void choose(const BasicWkvArgs<Element, LogW>& args) {
   if (args.T == 1) return launch_single_step<kAligned>(args);
-  int device = 0, multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const int multiprocessors = ladder::cuda::multiprocessor_count();
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
   if (args.K <= 32) {

@@ -46,4 +46,6 @@ enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
+# The legacy default stream cannot be recorded as a graph, a thread's own can.
+add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--default-stream=per-thread>)
 set(LADDER_WITH_CUDA ON CACHE INTERNAL "Whether the chapters are compiled by nvcc")

@@ -138,6 +138,17 @@ TEST(Climb, RefusesUnknownNames) {
                std::invalid_argument);
 }
 
+TEST(Climb, CountsTheStatesItAsksFor) {
+  const auto climbed = [](bool states) {
+    return climb({.op = "wkv", .shape = kTiny, .chapters = {"91"}, .states = states},
+                 [](const std::string&) {});
+  };
+  const Climb with = climbed(true), without = climbed(false);
+  const double state_bytes = 4.0 * kTiny.B * kTiny.H * kTiny.K * kTiny.V;
+  EXPECT_EQ(with.bytes - without.bytes, 2 * state_bytes);
+  EXPECT_TRUE(to_json(with).at("states").get<bool>());
+}
+
 TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "ladder_recorded";
   std::filesystem::create_directories(folder);

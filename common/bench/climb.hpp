@@ -21,6 +21,8 @@ struct Row {
   double error = 0;            // relative, against float64
   double yardstick_error = 0;  // of a plain fp32 loop on the same problem
   Timing timing;
+  Timing
+      end_to_end;  // launch to result on the host's clock; no samples where the host is the device
   double bound_seconds = 0;  // the larger of operations and bytes over the ceilings; 0: no ceilings
   // Where this run had no GPU: a time kept in docs/results for the same shape, and the GPU it was measured on.
   double recorded_seconds = 0;

@@ -25,6 +25,7 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
       ->capture_default_str();
   app.add_option("--implementation", selection_.names, "Only this one, by name; may be repeated")
       ->allow_extra_args(false);
+  app.add_flag("--states", selection_.states, "WKV from an initial to a final state");
   app.add_flag("--all", all_, "Variants too, not only the rungs");
   app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
       ->group("");  // set by the script

@@ -49,6 +49,9 @@ std::vector<Implementation> chosen(const Selection& selection) {
     throw std::invalid_argument(fmt::format("precision is '{}'; allowed for {}: fp32",
                                             to_string(selection.precision), selection.op));
   }
+  if (selection.op != "wkv" && selection.states)
+    throw std::invalid_argument(
+        fmt::format("--states is given; allowed for wkv, not for {}", selection.op));
   const std::vector<Implementation> all = implementations();
   for (const std::string& wanted : selection.chapters) {
     std::set<std::string> known;
@@ -91,8 +94,14 @@ std::vector<Implementation> chosen(const Selection& selection) {
 
 WkvProblem wkv_problem_of(const Selection& selection) {
   const Shape& s = selection.shape;
-  return make_problem(
-      WkvCase{.B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V, .precision = selection.precision});
+  return make_problem(WkvCase{.B = s.B,
+                              .T = s.T,
+                              .H = s.H,
+                              .K = s.K,
+                              .V = s.V,
+                              .initial_state = selection.states,
+                              .final_state = selection.states,
+                              .precision = selection.precision});
 }
 
 LinearAttentionProblem linear_attention_problem_of(const Selection& selection) {

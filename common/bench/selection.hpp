@@ -16,6 +16,7 @@ struct Selection {
   std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
   std::vector<std::string> names = {};     // only these implementations, variants too; empty: all
   Precision precision = Precision::kFp32;  // of WKV's tensors
+  bool states = false;                     // WKV with initial and final state
   bool rungs_only = true;
   bool cuda_only = false;
 };

@@ -17,6 +17,28 @@ Timing summarise(std::vector<double> samples) {
   return timing;
 }
 
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+Timing measure_end_to_end(Device& device, const std::vector<std::function<void()>>& calls) {
+  constexpr std::size_t kLeastSamples = 25;
+  std::vector<double> samples;
+  while (samples.size() < kLeastSamples) {
+    for (const auto& call : calls) {
+      const auto begin = std::chrono::steady_clock::now();
+      call();
+      device.synchronize();
+      samples.push_back(seconds_since(begin));
+    }
+  }
+  return summarise(samples);
+}
+
 Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
                const TimingLimits& limits) {
   const auto all_calls = [&] {
@@ -29,10 +51,9 @@ Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
   std::vector<double> samples;
   Timing timing;
   while (static_cast<int>(samples.size()) < limits.most_samples) {
-    samples.push_back(device.time(all_calls) / calls.size());
+    samples.push_back(device.time_without_host(all_calls) / calls.size());
     timing = summarise(samples);
-    const double elapsed =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double elapsed = seconds_since(begin);
     if (timing.samples >= limits.least_samples && timing.spread <= limits.enough_spread) break;
     if (timing.samples >= 3 && elapsed > limits.most_seconds) break;
   }

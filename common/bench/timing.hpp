@@ -25,6 +25,9 @@ struct TimingLimits {
 Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
                const TimingLimits& limits = {});
 
+// From the call of a launcher until its result is there, on the host's clock: what a caller waits. After `measure`.
+Timing measure_end_to_end(Device& device, const std::vector<std::function<void()>>& calls);
+
 // Median and spread of per-call seconds; at least one sample.
 Timing summarise(std::vector<double> samples);
 

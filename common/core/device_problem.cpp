@@ -75,99 +75,199 @@ std::vector<Element> stored_as(const std::vector<float>& values) {
   }
 }
 
+std::vector<float> poisoned(std::size_t count) {
+  return std::vector<float>(count, kNan);
+}
+
+// The elements of an array with intact guards.
+template <typename Element>
+std::vector<float> downloaded(const GuardedArray& array, std::size_t count) {
+  array.check_guards();
+  std::vector<Element> stored(count);
+  array.download(stored.data());
+  std::vector<float> values(count);
+  std::transform(stored.begin(), stored.end(), values.begin(),
+                 [](Element x) { return to_float(x); });
+  return values;
+}
+
+std::size_t state_elements(const WkvCase& c) {
+  return static_cast<std::size_t>(c.sequences() * c.H * c.K * c.V);
+}
+
 }  // namespace
 
 template <typename Element, typename LogW>
-BasicWkvOnDevice<Element, LogW>::BasicWkvOnDevice(Device& device, const WkvProblem& p)
+WkvInputsOnDevice<Element, LogW>::WkvInputsOnDevice(Device& device, const WkvProblem& p)
     : q_(device, "q", stored_as<Element>(p.q.data), Role::kInput),
       k_(device, "k", stored_as<Element>(p.k.data), Role::kInput),
       v_(device, "v", stored_as<Element>(p.v.data), Role::kInput),
       log_w_(device, "log_w", stored_as<LogW>(p.log_w.data), Role::kInput),
       u_(device, "u", stored_as<Element>(p.u.data), Role::kInput),
       initial_state_(device, "initial_state", p.initial_state.data, Role::kInput),
-      outputs_{std::vector<float>(p.v.data.size(), kNan),
-               std::vector<float>(p.wkv_case.final_state
-                                      ? p.wkv_case.B * p.wkv_case.H * p.wkv_case.K * p.wkv_case.V
-                                      : 0,
-                                  kNan)},
+      cu_seqlens_(device, "cu_seqlens", p.cu_seqlens.data, Role::kInput),
+      sizes_(p.sizes<Element, LogW>()) {}
+
+template <typename Element, typename LogW>
+BasicWkvArgs<Element, LogW> WkvInputsOnDevice<Element, LogW>::args() const {
+  BasicWkvArgs<Element, LogW> args = sizes_;
+  args.q = static_cast<const Element*>(q_.pointer());
+  args.k = static_cast<const Element*>(k_.pointer());
+  args.v = static_cast<const Element*>(v_.pointer());
+  args.log_w = static_cast<const LogW*>(log_w_.pointer());
+  args.u = static_cast<const Element*>(u_.pointer());
+  args.initial_state = static_cast<const float*>(initial_state_.pointer());
+  args.cu_seqlens = static_cast<const std::int64_t*>(cu_seqlens_.pointer());
+  return args;
+}
+
+template <typename Element, typename LogW>
+void WkvInputsOnDevice<Element, LogW>::check_unchanged() const {
+  for (const GuardedArray* input : {&q_, &k_, &v_, &log_w_, &u_, &initial_state_, &cu_seqlens_})
+    input->check_unchanged();
+}
+
+template <typename Element, typename LogW>
+BasicWkvOnDevice<Element, LogW>::BasicWkvOnDevice(Device& device, const WkvProblem& p)
+    : inputs_(device, p),
+      outputs_{poisoned(p.v.data.size()),
+               poisoned(p.wkv_case.final_state ? state_elements(p.wkv_case) : 0)},
       o_(device, "o", stored_as<Element>(outputs_.o), Role::kOutput),
       final_state_(device, "final_state", outputs_.final_state, Role::kOutput),
-      args_(p.sizes<Element, LogW>()) {
-  args_.q = static_cast<const Element*>(q_.pointer());
-  args_.k = static_cast<const Element*>(k_.pointer());
-  args_.v = static_cast<const Element*>(v_.pointer());
-  args_.log_w = static_cast<const LogW*>(log_w_.pointer());
-  args_.u = static_cast<const Element*>(u_.pointer());
-  args_.initial_state = static_cast<const float*>(initial_state_.pointer());
+      args_(inputs_.args()) {
   args_.o = static_cast<Element*>(o_.pointer());
   args_.final_state = static_cast<float*>(final_state_.pointer());
 }
 
 template <typename Element, typename LogW>
 WkvOutputs BasicWkvOnDevice<Element, LogW>::download() const {
-  for (const GuardedArray* input : {&q_, &k_, &v_, &log_w_, &u_, &initial_state_}) {
-    input->check_unchanged();
-  }
-  o_.check_guards();
-  final_state_.check_guards();
-  WkvOutputs outputs = outputs_;
-  std::vector<Element> o(outputs.o.size());
-  o_.download(o.data());
-  std::transform(o.begin(), o.end(), outputs.o.begin(), [](Element x) { return to_float(x); });
-  final_state_.download(outputs.final_state.data());
-  return outputs;
+  inputs_.check_unchanged();
+  return {downloaded<Element>(o_, outputs_.o.size()),
+          downloaded<float>(final_state_, outputs_.final_state.size())};
 }
 
+template class WkvInputsOnDevice<float, float>;
+template class WkvInputsOnDevice<bfloat16, bfloat16>;
+template class WkvInputsOnDevice<bfloat16, float>;
 template class BasicWkvOnDevice<float>;
 template class BasicWkvOnDevice<bfloat16>;
 template class BasicWkvOnDevice<bfloat16, float>;
 
-LinearAttentionOnDevice::LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& p)
-    : q_(device, "q", p.q.data, Role::kInput),
-      k_(device, "k", p.k.data, Role::kInput),
-      v_(device, "v", p.v.data, Role::kInput),
-      key_lengths_(device, "key_lengths", p.key_lengths.data, Role::kInput),
-      output_(p.attention_case.B * p.attention_case.T_q * p.attention_case.H * p.attention_case.V,
-              kNan),
-      o_(device, "o", output_, Role::kOutput),
-      args_(p.args()) {
-  args_.q = static_cast<const float*>(q_.pointer());
-  args_.k = static_cast<const float*>(k_.pointer());
-  args_.v = static_cast<const float*>(v_.pointer());
-  args_.key_lengths = static_cast<const std::int64_t*>(key_lengths_.pointer());
-  args_.o = static_cast<float*>(o_.pointer());
+template <typename Element, typename LogW>
+BasicWkvGradOnDevice<Element, LogW>::BasicWkvGradOnDevice(Device& device, const WkvGradProblem& p)
+    : inputs_(device, p.forward),
+      d_o_(device, "d_o", stored_as<Element>(p.d_o.data), Role::kInput),
+      d_final_state_(device, "d_final_state", p.d_final_state.data, Role::kInput),
+      outputs_{poisoned(p.forward.q.data.size()), poisoned(p.forward.k.data.size()),
+               poisoned(p.forward.v.data.size()), poisoned(p.forward.log_w.data.size()),
+               poisoned(p.forward.u.data.size()), poisoned(p.forward.initial_state.data.size())},
+      dq_(device, "dq", stored_as<Element>(outputs_.dq), Role::kOutput),
+      dk_(device, "dk", stored_as<Element>(outputs_.dk), Role::kOutput),
+      dv_(device, "dv", stored_as<Element>(outputs_.dv), Role::kOutput),
+      d_log_w_(device, "d_log_w", stored_as<LogW>(outputs_.d_log_w), Role::kOutput),
+      du_(device, "du", outputs_.du, Role::kOutput),
+      d_initial_state_(device, "d_initial_state", outputs_.d_initial_state, Role::kOutput) {
+  args_.forward = inputs_.args();
+  args_.d_o = static_cast<const Element*>(d_o_.pointer());
+  args_.d_final_state = static_cast<const float*>(d_final_state_.pointer());
+  args_.dq = static_cast<Element*>(dq_.pointer());
+  args_.dk = static_cast<Element*>(dk_.pointer());
+  args_.dv = static_cast<Element*>(dv_.pointer());
+  args_.d_log_w = static_cast<LogW*>(d_log_w_.pointer());
+  args_.du = static_cast<float*>(du_.pointer());
+  args_.d_initial_state = static_cast<float*>(d_initial_state_.pointer());
 }
 
-std::vector<float> LinearAttentionOnDevice::download() const {
+template <typename Element, typename LogW>
+WkvGradients BasicWkvGradOnDevice<Element, LogW>::download() const {
+  inputs_.check_unchanged();
+  d_o_.check_unchanged();
+  d_final_state_.check_unchanged();
+  return {downloaded<Element>(dq_, outputs_.dq.size()),
+          downloaded<Element>(dk_, outputs_.dk.size()),
+          downloaded<Element>(dv_, outputs_.dv.size()),
+          downloaded<LogW>(d_log_w_, outputs_.d_log_w.size()),
+          downloaded<float>(du_, outputs_.du.size()),
+          downloaded<float>(d_initial_state_, outputs_.d_initial_state.size())};
+}
+
+template class BasicWkvGradOnDevice<float>;
+template class BasicWkvGradOnDevice<bfloat16>;
+template class BasicWkvGradOnDevice<bfloat16, float>;
+
+template <typename Element>
+BasicLinearAttentionOnDevice<Element>::BasicLinearAttentionOnDevice(Device& device,
+                                                                    const LinearAttentionProblem& p)
+    : q_(device, "q", stored_as<Element>(p.q.data), Role::kInput),
+      k_(device, "k", stored_as<Element>(p.k.data), Role::kInput),
+      v_(device, "v", stored_as<Element>(p.v.data), Role::kInput),
+      key_lengths_(device, "key_lengths", p.key_lengths.data, Role::kInput),
+      output_(poisoned(p.attention_case.B * p.attention_case.T_q * p.attention_case.H *
+                       p.attention_case.V)),
+      o_(device, "o", stored_as<Element>(output_), Role::kOutput),
+      args_(p.sizes<Element>()) {
+  args_.q = static_cast<const Element*>(q_.pointer());
+  args_.k = static_cast<const Element*>(k_.pointer());
+  args_.v = static_cast<const Element*>(v_.pointer());
+  args_.key_lengths = static_cast<const std::int64_t*>(key_lengths_.pointer());
+  args_.o = static_cast<Element*>(o_.pointer());
+}
+
+template <typename Element>
+std::vector<float> BasicLinearAttentionOnDevice<Element>::download() const {
   for (const GuardedArray* input : {&q_, &k_, &v_, &key_lengths_})
     input->check_unchanged();
-  o_.check_guards();
-  std::vector<float> output = output_;
-  o_.download(output.data());
-  return output;
+  return downloaded<Element>(o_, output_.size());
 }
 
+template class BasicLinearAttentionOnDevice<float>;
+template class BasicLinearAttentionOnDevice<bfloat16>;
+
+Arithmetic arithmetic_of(const Implementation& implementation, Precision precision) {
+  return precision == Precision::kFp32 ? Arithmetic::kFp32 : implementation.bf16_arithmetic;
+}
+
+namespace {
+
+template <typename OnDevice, typename Launch, typename Problem>
+auto run_on_device(const Implementation& implementation, const Launch& launch, const char* op,
+                   const Problem& problem) {
+  require(launch != nullptr,
+          implementation.name + " does not compute " + op + " in this precision");
+  Device& where = device(implementation.device);
+  const OnDevice on_device(where, problem);
+  launch(on_device.args());
+  where.synchronize();
+  return on_device.download();
+}
+
+}  // namespace
+
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem) {
-  return with_types(problem.wkv_case.precision, [&]<typename Element, typename LogW>() {
-    const auto& launch = wkv_launcher<Element, LogW>(implementation);
-    require(launch != nullptr, implementation.name + " does not compute WKV in this precision");
-    Device& where = device(implementation.device);
-    const BasicWkvOnDevice<Element, LogW> on_device(where, problem);
-    launch(on_device.args());
-    where.synchronize();
-    return on_device.download();
+  const WkvCase& c = problem.wkv_case;
+  return with_types(c.precision, [&]<typename Element, typename LogW>() {
+    return run_on_device<BasicWkvOnDevice<Element, LogW>>(
+        implementation, wkv_launcher<Element, LogW>(implementation, c.recurrence),
+        c.recurrence == Recurrence::kGla ? "GLA" : "WKV", problem);
+  });
+}
+
+WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem) {
+  const WkvCase& c = problem.forward.wkv_case;
+  return with_types(c.precision, [&]<typename Element, typename LogW>() {
+    return run_on_device<BasicWkvGradOnDevice<Element, LogW>>(
+        implementation, wkv_backward_launcher<Element, LogW>(implementation, c.recurrence),
+        c.recurrence == Recurrence::kGla ? "GLA's gradients" : "WKV's gradients", problem);
   });
 }
 
 std::vector<float> run(const Implementation& implementation,
                        const LinearAttentionProblem& problem) {
-  require(implementation.linear_attention != nullptr,
-          implementation.name + " does not compute linear attention");
-  Device& where = device(implementation.device);
-  const LinearAttentionOnDevice on_device(where, problem);
-  implementation.linear_attention(on_device.args());
-  where.synchronize();
-  return on_device.download();
+  return with_element(problem.attention_case.precision, [&]<typename Element>() {
+    return run_on_device<BasicLinearAttentionOnDevice<Element>>(
+        implementation, linear_attention_launcher<Element>(implementation), "linear attention",
+        problem);
+  });
 }
 
 }  // namespace ladder

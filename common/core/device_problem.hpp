@@ -56,10 +56,23 @@ class GuardedArray {
 
 struct WkvOutputs {
   std::vector<float> o;            // (B, T, H, V)
-  std::vector<float> final_state;  // (B, H, K, V); empty where the case does not ask for it
+  std::vector<float> final_state;  // (sequences, H, K, V); empty where the case does not ask for it
 };
 
-// A WKV problem whose tensors are stored as these types.
+// What the forward pass reads, stored as these types.
+template <typename Element, typename LogW>
+class WkvInputsOnDevice {
+ public:
+  WkvInputsOnDevice(Device& device, const WkvProblem& problem);
+  BasicWkvArgs<Element, LogW> args() const;  // o and final_state are null
+  void check_unchanged() const;              // throws WroteElsewhere
+
+ private:
+  GuardedArray q_, k_, v_, log_w_, u_, initial_state_, cu_seqlens_;
+  BasicWkvArgs<Element, LogW> sizes_;
+};
+
+// A WKV or GLA problem whose tensors are stored as these types.
 template <typename Element, typename LogW = Element>
 class BasicWkvOnDevice {
  public:
@@ -70,9 +83,27 @@ class BasicWkvOnDevice {
   WkvOutputs download() const;  // throws WroteElsewhere
 
  private:
-  GuardedArray q_, k_, v_, log_w_, u_, initial_state_;
+  WkvInputsOnDevice<Element, LogW> inputs_;
   WkvOutputs outputs_;
   GuardedArray o_, final_state_;
+  Args args_;
+};
+
+// The same for its gradients.
+template <typename Element, typename LogW = Element>
+class BasicWkvGradOnDevice {
+ public:
+  using Args = BasicWkvGradArgs<Element, LogW>;
+
+  BasicWkvGradOnDevice(Device& device, const WkvGradProblem& problem);
+  const Args& args() const { return args_; }
+  WkvGradients download() const;  // throws WroteElsewhere
+
+ private:
+  WkvInputsOnDevice<Element, LogW> inputs_;
+  GuardedArray d_o_, d_final_state_;
+  WkvGradients outputs_;
+  GuardedArray dq_, dk_, dv_, d_log_w_, du_, d_initial_state_;
   Args args_;
 };
 
@@ -88,21 +119,37 @@ auto with_types(Precision precision, const Work& work) {
   }
 }
 
-class LinearAttentionOnDevice {
+// The same for linear attention: work.template operator()<Element>().
+template <typename Work>
+auto with_element(Precision precision, const Work& work) {
+  if (precision == Precision::kFp32) return work.template operator()<float>();
+  return work.template operator()<bfloat16>();
+}
+
+template <typename Element>
+class BasicLinearAttentionOnDevice {
  public:
-  LinearAttentionOnDevice(Device& device, const LinearAttentionProblem& problem);
-  const LinearAttentionArgs& args() const { return args_; }
+  using Args = BasicLinearAttentionArgs<Element>;
+
+  BasicLinearAttentionOnDevice(Device& device, const LinearAttentionProblem& problem);
+  const Args& args() const { return args_; }
   std::vector<float> download() const;  // (B, T_q, H, V); throws WroteElsewhere
 
  private:
   GuardedArray q_, k_, v_, key_lengths_;
   std::vector<float> output_;
   GuardedArray o_;
-  LinearAttentionArgs args_;
+  Args args_;
 };
 
-// Runs once on fresh, poisoned outputs. Throws what the implementation throws, or WroteElsewhere.
+using LinearAttentionOnDevice = BasicLinearAttentionOnDevice<float>;
+
+// What the implementation says its products are made of in this precision.
+Arithmetic arithmetic_of(const Implementation& implementation, Precision precision);
+
+// Each runs once on fresh, poisoned outputs. Throws what the implementation throws, or WroteElsewhere.
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
+WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem);
 std::vector<float> run(const Implementation& implementation, const LinearAttentionProblem& problem);
 
 }  // namespace ladder

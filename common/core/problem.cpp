@@ -1,7 +1,9 @@
 #include "common/core/problem.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -36,22 +38,35 @@ class Generator {
   std::mt19937 engine_;
 };
 
-float draw_log_w(Generator& generator, Decay decay) {
-  switch (decay) {
+float draw_log_w(Generator& generator, const WkvCase& c) {
+  switch (c.decay) {
     case Decay::kNone: return 0.0f;
     case Decay::kStrong: return generator.uniform(-16.0f, -1.0f);
     case Decay::kTotal: return -std::numeric_limits<float>::infinity();
+    case Decay::kFixed: return c.fixed_log_w;
     default: return log_decay_from_rwkv(generator.uniform(-4.0f, -1.0f));
   }
 }
 
-const char* word(Decay decay) {
-  switch (decay) {
+// Letters, digits and underscores only: it becomes part of a test's name.
+std::string word(float log_w) {
+  std::ostringstream text;
+  text << "log_w_minus_" << -log_w;
+  std::string word = text.str();
+  std::replace(word.begin(), word.end(), '.', 'p');
+  word.erase(std::remove_if(word.begin(), word.end(), [](char x) { return x == '+' || x == '-'; }),
+             word.end());
+  return word;
+}
+
+std::string word(const WkvCase& c) {
+  switch (c.decay) {
     case Decay::kNone: return "no_decay";
     case Decay::kMild: return "mild";
     case Decay::kStrong: return "strong";
     case Decay::kTotal: return "total";
     case Decay::kStrongToken: return "one_total_token";
+    case Decay::kFixed: return word(c.fixed_log_w);
   }
   return "";
 }
@@ -78,12 +93,22 @@ void round_to_bf16(Tensor<float>& tensor) {
 
 std::string name_of(const WkvCase& c) {
   std::ostringstream name;
-  name << "B" << c.B << "_T" << c.T << "_H" << c.H << "_K" << c.K << "_V" << c.V << "_"
-       << word(c.decay) << (c.decay_per_head ? "_per_head" : "")
+  name << (c.recurrence == Recurrence::kGla ? "gla_" : "") << "B" << c.B << "_T" << c.T << "_H"
+       << c.H << "_K" << c.K << "_V" << c.V << (c.lengths.empty() ? "" : "_packed");
+  for (const std::int64_t length : c.lengths)
+    name << "_" << length;
+  name << "_" << word(c) << (c.decay_per_head ? "_per_head" : "")
        << (c.initial_state ? "_from_state" : "") << (c.final_state ? "_to_state" : "")
        << (c.reverse ? "_reverse" : "") << (c.scale != 1.0f ? "_scaled" : "")
        << magnitude_word(c.magnitude) << precision_word(c.precision);
   return name.str();
+}
+
+WkvCase packed(WkvCase c, std::vector<std::int64_t> lengths) {
+  c.B = 1;
+  c.T = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  c.lengths = std::move(lengths);
+  return c;
 }
 
 WkvProblem make_problem(const WkvCase& c) {
@@ -94,11 +119,11 @@ WkvProblem make_problem(const WkvCase& c) {
   problem.q = generator.tensor({c.B, c.T, c.H, c.K}, -m, m);
   problem.k = generator.tensor({c.B, c.T, c.H, c.K}, -m, m);
   problem.v = generator.tensor({c.B, c.T, c.H, c.V}, -m, m);
-  problem.u = generator.tensor({c.H, c.K}, -1.0f, 1.0f);
+  if (c.recurrence == Recurrence::kWkv) problem.u = generator.tensor({c.H, c.K}, -1.0f, 1.0f);
   problem.log_w =
       c.decay_per_head ? Tensor<float>({c.H, c.K}) : Tensor<float>({c.B, c.T, c.H, c.K});
   for (float& element : problem.log_w.data)
-    element = draw_log_w(generator, c.decay);
+    element = draw_log_w(generator, c);
   if (c.decay == Decay::kStrongToken && !c.decay_per_head) {
     const std::int64_t step = c.H * c.K;
     for (std::int64_t b = 0; b < c.B; ++b) {
@@ -109,7 +134,13 @@ WkvProblem make_problem(const WkvCase& c) {
     }
   }
   if (c.initial_state) {
-    problem.initial_state = generator.tensor({c.B, c.H, c.K, c.V}, -m * m, m * m);
+    problem.initial_state = generator.tensor({c.sequences(), c.H, c.K, c.V}, -m * m, m * m);
+  }
+  if (!c.lengths.empty()) {
+    problem.cu_seqlens = Tensor<std::int64_t>({c.sequences() + 1});
+    std::partial_sum(c.lengths.begin(), c.lengths.end(), problem.cu_seqlens.data.begin() + 1);
+    require(c.B == 1 && problem.cu_seqlens.data.back() == c.T,
+            name_of(c) + ": packed sequences allow only B = 1 and T = the sum of their lengths");
   }
   if (c.precision != Precision::kFp32) {
     for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v, &problem.u})
@@ -120,6 +151,11 @@ WkvProblem make_problem(const WkvCase& c) {
   return problem;
 }
 
+WkvProblem::Sequence WkvProblem::sequence(std::int64_t n) const {
+  if (cu_seqlens.empty()) return {n * wkv_case.T, wkv_case.T};
+  return {cu_seqlens.data[n], cu_seqlens.data[n + 1] - cu_seqlens.data[n]};
+}
+
 WkvArgs WkvProblem::args() const {
   WkvArgs args = sizes<float, float>();
   args.q = q.pointer();
@@ -128,7 +164,22 @@ WkvArgs WkvProblem::args() const {
   args.log_w = log_w.pointer();
   args.u = u.pointer();
   args.initial_state = initial_state.pointer();
+  args.cu_seqlens = cu_seqlens.pointer();
   return args;
+}
+
+WkvGradProblem make_grad_problem(const WkvCase& c) {
+  WkvGradProblem problem;
+  problem.forward = make_problem(c);
+  Generator generator(~c.seed);
+  problem.d_o = generator.tensor({c.B, c.T, c.H, c.V}, -1.0f, 1.0f);
+  if (c.precision != Precision::kFp32) round_to_bf16(problem.d_o);
+  // As large as what d_o makes of it: q d_o.
+  if (c.final_state) {
+    problem.d_final_state =
+        generator.tensor({c.sequences(), c.H, c.K, c.V}, -c.magnitude, c.magnitude);
+  }
+  return problem;
 }
 
 std::string name_of(const LinearAttentionCase& c) {
@@ -137,7 +188,7 @@ std::string name_of(const LinearAttentionCase& c) {
        << c.V << (c.causal ? "_causal" : "_full")
        << (c.feature_map == FeatureMap::kEluPlusOne ? "_elu" : "")
        << (c.normalize ? "_normalized" : "") << (c.key_lengths ? "_key_lengths" : "")
-       << magnitude_word(c.magnitude);
+       << magnitude_word(c.magnitude) << precision_word(c.precision);
   return name.str();
 }
 
@@ -149,6 +200,10 @@ LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
   problem.q = generator.tensor({c.B, c.T_q, c.H, c.K}, -m, m);
   problem.k = generator.tensor({c.B, c.T_k, c.H, c.K}, -m, m);
   problem.v = generator.tensor({c.B, c.T_k, c.H, c.V}, -m, m);
+  if (c.precision != Precision::kFp32) {
+    for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v})
+      round_to_bf16(*tensor);
+  }
   if (c.key_lengths) {
     problem.key_lengths = Tensor<std::int64_t>({c.B});
     for (std::int64_t& length : problem.key_lengths.data)
@@ -159,21 +214,11 @@ LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
 }
 
 LinearAttentionArgs LinearAttentionProblem::args() const {
-  const LinearAttentionCase& c = attention_case;
-  LinearAttentionArgs args;
-  args.B = c.B;
-  args.T_q = c.T_q;
-  args.T_k = c.T_k;
-  args.H = c.H;
-  args.K = c.K;
-  args.V = c.V;
+  LinearAttentionArgs args = sizes<float>();
   args.q = q.pointer();
   args.k = k.pointer();
   args.v = v.pointer();
   args.key_lengths = key_lengths.pointer();
-  args.causal = c.causal;
-  args.feature_map = c.feature_map;
-  args.normalize = c.normalize;
   return args;
 }
 

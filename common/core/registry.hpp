@@ -14,6 +14,12 @@ namespace ladder {
 // Where an implementation runs, and so where its pointers must point.
 enum class DeviceKind { kCpu, kCuda };
 
+// What products are made of. Sums and states are fp32 in either.
+enum class Arithmetic {
+  kFp32,
+  kBf16Operands,  // rounded to bf16 at each use, as tensor cores take them: decayed q and k, v, states, scores
+};
+
 // One idea of one chapter, for one operator: the launchers it has, one per precision. Each throws std::invalid_argument for bad
 // arguments before anything is written.
 struct Implementation {
@@ -22,6 +28,8 @@ struct Implementation {
   DeviceKind device = DeviceKind::kCpu;
   // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
   bool rung = false;
+  // Of the launchers for bf16; what is stored in fp32 is computed in fp32.
+  Arithmetic bf16_arithmetic = Arithmetic::kFp32;
   std::function<void(const WkvArgs&)> wkv = nullptr;
   std::function<void(const WkvBf16Args&)> wkv_bf16 = nullptr;
   std::function<void(const WkvBf16Fp32DecayArgs&)> wkv_bf16_fp32_decay = nullptr;
@@ -38,17 +46,42 @@ struct Implementation {
   std::function<void(const LinearAttentionBf16Args&)> linear_attention_bf16 = nullptr;
 };
 
+// The one of three launchers that is for these types.
+template <typename Element, typename LogW, typename Fp32, typename Bf16, typename Bf16Fp32Decay>
+const auto& for_types(const Fp32& fp32, const Bf16& bf16, const Bf16Fp32Decay& bf16_fp32_decay) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return fp32;
+  } else if constexpr (std::is_same_v<LogW, float>) {
+    return bf16_fp32_decay;
+  } else {
+    return bf16;
+  }
+}
+
 // The implementation's launcher for these types; null if it has none.
 template <typename Element, typename LogW>
 const std::function<void(const BasicWkvArgs<Element, LogW>&)>& wkv_launcher(
-    const Implementation& implementation) {
-  if constexpr (std::is_same_v<Element, float>) {
-    return implementation.wkv;
-  } else if constexpr (std::is_same_v<LogW, float>) {
-    return implementation.wkv_bf16_fp32_decay;
-  } else {
-    return implementation.wkv_bf16;
-  }
+    const Implementation& i, Recurrence recurrence = Recurrence::kWkv) {
+  return recurrence == Recurrence::kGla
+             ? for_types<Element, LogW>(i.gla, i.gla_bf16, i.gla_bf16_fp32_decay)
+             : for_types<Element, LogW>(i.wkv, i.wkv_bf16, i.wkv_bf16_fp32_decay);
+}
+
+template <typename Element, typename LogW>
+const std::function<void(const BasicWkvGradArgs<Element, LogW>&)>& wkv_backward_launcher(
+    const Implementation& i, Recurrence recurrence = Recurrence::kWkv) {
+  return recurrence == Recurrence::kGla
+             ? for_types<Element, LogW>(i.gla_backward, i.gla_backward_bf16,
+                                        i.gla_backward_bf16_fp32_decay)
+             : for_types<Element, LogW>(i.wkv_backward, i.wkv_backward_bf16,
+                                        i.wkv_backward_bf16_fp32_decay);
+}
+
+template <typename Element>
+const std::function<void(const BasicLinearAttentionArgs<Element>&)>& linear_attention_launcher(
+    const Implementation& i) {
+  return for_types<Element, Element>(i.linear_attention, i.linear_attention_bf16,
+                                     i.linear_attention_bf16);
 }
 
 // All registered implementations, by chapter and then in order of registration.

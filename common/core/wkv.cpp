@@ -47,8 +47,10 @@ void validate_gradients(const BasicWkvGradArgs<Element, LogW>& args) {
     require_pointer("d_final_state", args.d_final_state, alignof(float));
   if (args.d_initial_state != nullptr)
     require_pointer("d_initial_state", args.d_initial_state, alignof(float));
-  require_pointer("d_log_w", args.d_log_w, alignof(LogW));
-  if (a.B == 0 || a.T == 0) return;
+  const bool empty = a.B == 0 || a.T == 0;
+  // A sum over no steps is written too.
+  if (!empty || a.log_w_stride_T == 0) require_pointer("d_log_w", args.d_log_w, alignof(LogW));
+  if (empty) return;
   require_pointer("d_o", args.d_o, alignof(Element));
   require_pointer("dq", args.dq, alignof(Element));
   require_pointer("dk", args.dk, alignof(Element));
@@ -130,11 +132,28 @@ double wkv_fma_count(const BasicWkvArgs<Element, LogW>& args) {
 }
 
 template <typename Element, typename LogW>
-double wkv_bytes(const BasicWkvArgs<Element, LogW>& args) {
+double wkv_fma_count(const BasicWkvGradArgs<Element, LogW>& args) {
+  const BasicWkvArgs<Element, LogW>& a = args.forward;
+  return 8.0 * a.B * a.T * a.H * a.K * a.V;
+}
+
+template <typename Element, typename LogW>
+double wkv_bytes(const BasicWkvArgs<Element, LogW>& args, Recurrence recurrence) {
   const double heads = static_cast<double>(args.B) * args.T * args.H;
   const double log_w_elements = args.log_w_stride_T == 0 ? args.H * args.K : heads * args.K;
-  return sizeof(Element) * (2 * heads * args.K + 2 * heads * args.V + args.H * args.K) +
+  const double u_elements = recurrence == Recurrence::kWkv ? args.H * args.K : 0;
+  return sizeof(Element) * (2 * heads * args.K + 2 * heads * args.V + u_elements) +
          sizeof(LogW) * log_w_elements;
+}
+
+// Everything the forward pass reads, with d_o in the place of o; then the gradients: all of that but o, and du in fp32.
+template <typename Element, typename LogW>
+double wkv_bytes(const BasicWkvGradArgs<Element, LogW>& args, Recurrence recurrence) {
+  const BasicWkvArgs<Element, LogW>& a = args.forward;
+  const double o_elements = static_cast<double>(a.B) * a.T * a.H * a.V;
+  const double u_elements = recurrence == Recurrence::kWkv ? a.H * a.K : 0;
+  return 2 * wkv_bytes(a, recurrence) - sizeof(Element) * o_elements +
+         (sizeof(float) - sizeof(Element)) * u_elements;
 }
 
 template void validate(const WkvArgs&, PackedSequences);
@@ -152,8 +171,14 @@ template void validate_gla(const WkvGradBf16Fp32DecayArgs&);
 template double wkv_fma_count(const WkvArgs&);
 template double wkv_fma_count(const WkvBf16Args&);
 template double wkv_fma_count(const WkvBf16Fp32DecayArgs&);
-template double wkv_bytes(const WkvArgs&);
-template double wkv_bytes(const WkvBf16Args&);
-template double wkv_bytes(const WkvBf16Fp32DecayArgs&);
+template double wkv_fma_count(const WkvGradArgs&);
+template double wkv_fma_count(const WkvGradBf16Args&);
+template double wkv_fma_count(const WkvGradBf16Fp32DecayArgs&);
+template double wkv_bytes(const WkvArgs&, Recurrence);
+template double wkv_bytes(const WkvBf16Args&, Recurrence);
+template double wkv_bytes(const WkvBf16Fp32DecayArgs&, Recurrence);
+template double wkv_bytes(const WkvGradArgs&, Recurrence);
+template double wkv_bytes(const WkvGradBf16Args&, Recurrence);
+template double wkv_bytes(const WkvGradBf16Fp32DecayArgs&, Recurrence);
 
 }  // namespace ladder

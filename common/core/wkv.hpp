@@ -81,6 +81,9 @@ using WkvGradArgs = BasicWkvGradArgs<float>;
 using WkvGradBf16Args = BasicWkvGradArgs<bfloat16>;
 using WkvGradBf16Fp32DecayArgs = BasicWkvGradArgs<bfloat16, float>;
 
+// Two operators with the same arguments: when the state is read, and whether there is a bonus.
+enum class Recurrence { kWkv, kGla };
+
 enum class PackedSequences { kRefused, kAllowed };
 
 // Refuses sizes, strides and pointers that no implementation can take (std::invalid_argument that names
@@ -113,8 +116,14 @@ void check_log_w(const float* log_w, std::int64_t count);
 // 3 fused-multiply-add-class operations per state element and step: k*v, w*S + kv, o += q*S.
 template <typename Element, typename LogW>
 double wkv_fma_count(const BasicWkvArgs<Element, LogW>& args);
-// Bytes when every tensor moves once; log_w counts as often as it is stored.
+// 8 for the gradients: k*v, w*S + kv, dq += d_o*S; q*d_o, w*G + q d_o (G: the state's gradient), dk += G*v, dv += G*k, G*S.
 template <typename Element, typename LogW>
-double wkv_bytes(const BasicWkvArgs<Element, LogW>& args);
+double wkv_fma_count(const BasicWkvGradArgs<Element, LogW>& args);
+// Bytes when every tensor but the states moves once; log_w counts as often as it is stored.
+template <typename Element, typename LogW>
+double wkv_bytes(const BasicWkvArgs<Element, LogW>& args, Recurrence recurrence = Recurrence::kWkv);
+template <typename Element, typename LogW>
+double wkv_bytes(const BasicWkvGradArgs<Element, LogW>& args,
+                 Recurrence recurrence = Recurrence::kWkv);
 
 }  // namespace ladder

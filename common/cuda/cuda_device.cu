@@ -109,6 +109,33 @@ class CudaDevice : public Device {
     return milliseconds * 1e-3;
   }
 
+#ifdef __CUDACC__
+  double time_without_host(const std::function<void()>& work) override {
+    const cudaStream_t stream = cudaStreamPerThread;  // the default stream of all of this program
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    bool recorded = true;
+    try {
+      work();
+    } catch (const CudaError&) {
+      recorded = false;
+    }
+    recorded = cudaStreamEndCapture(stream, &graph) == cudaSuccess && recorded;
+    cudaGetLastError();  // what cannot be recorded leaves an error behind
+    if (!recorded) {
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      return time(work);
+    }
+    cudaGraphExec_t replay = nullptr;
+    CUDA_CHECK(cudaGraphInstantiate(&replay, graph));
+    CUDA_CHECK(cudaGraphUpload(replay, stream));
+    const double seconds = time([&] { CUDA_CHECK(cudaGraphLaunch(replay, stream)); });
+    CUDA_CHECK(cudaGraphExecDestroy(replay));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    return seconds;
+  }
+#endif
+
   std::size_t cache_bytes() const override {
 #ifdef __CUDACC__
     return static_cast<std::size_t>(properties_.l2CacheSize);

@@ -41,6 +41,11 @@ struct Layout {
   }
 };
 
+Layout states_layout(const std::string& array, const WkvCase& c) {
+  return {
+      array, {c.lengths.empty() ? "b" : "sequence", "h", "j", "i"}, {c.sequences(), c.H, c.K, c.V}};
+}
+
 double limit(double yardstick) {
   return 2 * yardstick + kFewUlp;
 }
@@ -131,10 +136,24 @@ bool roughly_equal(const std::vector<float>& result, const std::vector<double>& 
   return error.finite && error.whole < 1e-4 + rounding;
 }
 
+struct Step {
+  std::int64_t row;        // one of B * T
+  std::int64_t n, length;  // it is the n-th of its sequence, in the order of time
+};
+
+template <typename Visit>
+void for_each_step(const WkvProblem& problem, const Visit& visit) {
+  const WkvCase& c = problem.wkv_case;
+  for (std::int64_t s = 0; s < c.sequences(); ++s) {
+    const auto [first, length] = problem.sequence(s);
+    for (std::int64_t n = 0; n < length; ++n)
+      visit(Step{first + (c.reverse ? length - 1 - n : n), n, length});
+  }
+}
+
 // The answer somebody gets who applies the decay before reading the state: the state part of the output sees one decay more,
 // the bonus part does not. Both parts are WKV problems of their own.
 WkvResult decay_before_read(WkvProblem problem) {
-  const WkvArgs args = problem.args();
   WkvProblem bonus_only = problem;
   bonus_only.initial_state = {};
   std::fill(bonus_only.log_w.data.begin(), bonus_only.log_w.data.end(),
@@ -145,13 +164,12 @@ WkvResult decay_before_read(WkvProblem problem) {
   std::fill(without_u.u.data.begin(), without_u.u.data.end(), 0.0f);
   const WkvResult step_before = wkv_recurrence(without_u);
   std::fill(problem.u.data.begin(), problem.u.data.end(), 0.0f);
-  for (std::int64_t b = 0; b < args.B; ++b) {
-    for (std::int64_t t = 0; t < args.T; ++t) {
-      const float* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T;
-      float* q = problem.q.data.data() + (b * args.T + t) * args.H * args.K;
-      for (std::int64_t i = 0; i < args.H * args.K; ++i)
-        q[i] *= std::exp(log_w[i]);
-    }
+  const WkvArgs args = problem.args();
+  for (std::int64_t row = 0; row < args.B * args.T; ++row) {
+    const float* log_w = args.log_w + row * args.log_w_stride_T;
+    float* q = problem.q.data.data() + row * args.H * args.K;
+    for (std::int64_t i = 0; i < args.H * args.K; ++i)
+      q[i] *= std::exp(log_w[i]);
   }
   WkvResult result = wkv_recurrence(problem);
   for (std::size_t i = 0; i < result.o.size(); ++i) {
@@ -161,23 +179,24 @@ WkvResult decay_before_read(WkvProblem problem) {
 }
 
 // The answer of somebody who takes log_w for the factor itself. Such a factor is negative: the state's sign changes with every
-// step. Without these signs it is a WKV problem again, with the factor -log_w.
+// step. Without these signs it is the same recurrence again, with the factor -log_w.
 WkvResult logarithm_as_factor(WkvProblem problem) {
   const WkvCase& c = problem.wkv_case;
+  const float read_sign = c.recurrence == Recurrence::kGla ? -1.0f : 1.0f;  // of the state it reads
   const std::int64_t step = c.H * c.V;
-  const auto sign = [&](std::size_t element) {
-    const std::int64_t t = static_cast<std::int64_t>(element) / step % c.T;
-    return (c.reverse ? c.T - 1 - t : t) % 2 == 0 ? 1.0f : -1.0f;
-  };
+  std::vector<float> signs(problem.v.data.size());
+  for_each_step(problem, [&](const Step& s) {
+    std::fill_n(signs.begin() + s.row * step, step, s.n % 2 == 0 ? 1.0f : -1.0f);
+  });
   for (float& log_w : problem.log_w.data)
     log_w = std::log(-log_w);
   for (float& u : problem.u.data)
     u = -u;
   for (std::size_t i = 0; i < problem.v.data.size(); ++i)
-    problem.v.data[i] *= -sign(i);
+    problem.v.data[i] *= -signs[i];
   WkvResult result = wkv_recurrence(problem);
   for (std::size_t i = 0; i < result.o.size(); ++i)
-    result.o[i] *= sign(i);
+    result.o[i] *= read_sign * signs[i];
   return result;
 }
 
@@ -227,22 +246,113 @@ Tensor<float> first_of_four(Tensor<float> tensor, std::int64_t K) {
 }
 
 // Each step's output, and all those before it in the order of time.
-WkvResult running_sum(const WkvCase& c, WkvResult result) {
-  const std::int64_t step = c.H * c.V;
-  for (std::int64_t b = 0; b < c.B; ++b) {
-    for (std::int64_t n = 1; n < c.T; ++n) {
-      const std::int64_t t = c.reverse ? c.T - 1 - n : n;
-      const std::int64_t before = c.reverse ? t + 1 : t - 1;
-      for (std::int64_t i = 0; i < step; ++i)
-        result.o[(b * c.T + t) * step + i] += result.o[(b * c.T + before) * step + i];
-    }
-  }
+WkvResult running_sum(const WkvProblem& problem, WkvResult result) {
+  const std::int64_t step = problem.wkv_case.H * problem.wkv_case.V;
+  const std::int64_t back = problem.wkv_case.reverse ? step : -step;
+  for_each_step(problem, [&](const Step& s) {
+    for (std::int64_t i = s.row * step; s.n > 0 && i < (s.row + 1) * step; ++i)
+      result.o[i] += result.o[i + back];
+  });
   return result;
+}
+
+// Each step's output, given out by the step after it.
+bool is_one_step_late(const WkvProblem& problem, const std::vector<float>& o,
+                      const std::vector<double>& truth, double rounding) {
+  const std::int64_t step = problem.wkv_case.H * problem.wkv_case.V;
+  const std::int64_t back = problem.wkv_case.reverse ? step : -step;
+  std::vector<float> late;
+  std::vector<double> before;
+  for_each_step(problem, [&](const Step& s) {
+    for (std::int64_t i = s.row * step; s.n > 0 && i < (s.row + 1) * step; ++i) {
+      late.push_back(o[i]);
+      before.push_back(truth[i + back]);
+    }
+  });
+  return !late.empty() && roughly_equal(late, before, problem.wkv_case.V, rounding);
+}
+
+// Somebody computes whole chunks of so many steps only.
+bool is_dropped(const Step& s, std::int64_t chunk) {
+  return s.n >= s.length - s.length % chunk;
+}
+
+// "16 or 32": the usual chunk lengths for which `explains(chunk)` holds.
+std::string fitting_chunks(const std::function<bool(std::int64_t)>& explains) {
+  std::string fitting;
+  for (const std::int64_t chunk : {16, 32, 64, 128}) {
+    if (explains(chunk)) fitting += (fitting.empty() ? "" : " or ") + std::to_string(chunk);
+  }
+  return fitting;
+}
+
+// Right in every whole chunk; zeros, or what was there before, in the rest. `width` elements belong to a step.
+std::string missing_last_chunk(const WkvProblem& problem, const std::vector<float>& result,
+                               const std::vector<double>& truth, std::int64_t width,
+                               double rounding) {
+  const std::string chunks = fitting_chunks([&](std::int64_t chunk) {
+    std::vector<float> kept;
+    std::vector<double> kept_truth;
+    bool any_dropped = false, rest_is_empty = true;
+    for_each_step(problem, [&](const Step& s) {
+      for (std::int64_t i = s.row * width; i < (s.row + 1) * width; ++i) {
+        if (is_dropped(s, chunk)) {
+          any_dropped = true;
+          rest_is_empty = rest_is_empty && (result[i] == 0 || std::isnan(result[i]));
+        } else {
+          kept.push_back(result[i]);
+          kept_truth.push_back(truth[i]);
+        }
+      }
+    });
+    return any_dropped && rest_is_empty && !kept.empty() &&
+           roughly_equal(kept, kept_truth, width, rounding);
+  });
+  return chunks.empty()
+             ? ""
+             : "equals the result with the last partial chunk of " + chunks + " missing\n";
+}
+
+// The state somebody hands on who drops the last partial chunk: these steps add nothing to it and forget nothing.
+std::string state_without_last_chunk(const WkvProblem& problem, const std::vector<float>& state,
+                                     const std::vector<double>& truth, double rounding) {
+  const WkvCase& c = problem.wkv_case;
+  if (c.decay_per_head || roughly_equal(state, truth, c.V, rounding)) return "";
+  const std::string chunks = fitting_chunks([&](std::int64_t chunk) {
+    WkvProblem changed = problem;
+    for_each_step(problem, [&](const Step& s) {
+      if (!is_dropped(s, chunk)) return;
+      std::fill_n(changed.k.data.begin() + s.row * c.H * c.K, c.H * c.K, 0.0f);
+      std::fill_n(changed.log_w.data.begin() + s.row * c.H * c.K, c.H * c.K, 0.0f);
+    });
+    return roughly_equal(state, wkv_recurrence(changed).final_state, c.V, rounding);
+  });
+  return chunks.empty()
+             ? ""
+             : "equals the state with the last partial chunk of " + chunks + " missing\n";
+}
+
+// The problem of somebody who goes on from one packed sequence to the next.
+WkvProblem one_sequence(WkvProblem problem) {
+  problem.wkv_case.lengths = {};
+  problem.cu_seqlens = {};
+  if (!problem.initial_state.empty())
+    problem.initial_state.data.resize(problem.initial_state.data.size() /
+                                      problem.initial_state.shape[0]);
+  return problem;
+}
+
+WkvProblem read_at_the_other_time(WkvProblem problem) {
+  const bool gla = problem.wkv_case.recurrence == Recurrence::kGla;
+  problem.wkv_case.recurrence = gla ? Recurrence::kWkv : Recurrence::kGla;
+  problem.u = gla ? Tensor<float>({problem.wkv_case.H, problem.wkv_case.K}) : Tensor<float>();
+  return problem;
 }
 
 std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
                           const WkvResult& truth) {
   const WkvCase& c = problem.wkv_case;
+  const bool gla = c.recurrence == Recurrence::kGla;
   const double rounding = c.precision == Precision::kFp32 ? 0 : kBf16Rounding;
   const auto equals = [&](const WkvResult& other) {
     return roughly_equal(outputs.o, other.o, c.V, rounding) &&
@@ -251,11 +361,15 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
   if (c.T == 0 || c.B == 0) return "";
   WkvProblem changed = problem;
   std::fill(changed.u.data.begin(), changed.u.data.end(), 0.0f);
-  if (equals(wkv_recurrence(changed))) {
+  if (!gla && equals(wkv_recurrence(changed))) {
     return "equals the result with the bonus forgotten\n";
   }
-  if (equals(decay_before_read(problem))) {
+  if (!gla && equals(decay_before_read(problem))) {
     return "equals the result with the decay applied before the read\n";
+  }
+  if (equals(wkv_recurrence(read_at_the_other_time(problem)))) {
+    return gla ? "equals the result read before the update\n"
+               : "equals the result read after the update\n";
   }
   if (c.K == c.V) {
     changed = problem;
@@ -271,6 +385,9 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
     if (equals(wkv_recurrence(changed))) {
       return "equals the result with the initial state ignored\n";
     }
+  }
+  if (!c.lengths.empty() && equals(wkv_recurrence(one_sequence(problem)))) {
+    return "equals the result with the sequences running into each other\n";
   }
   changed = problem;
   std::swap(changed.q.data, changed.k.data);
@@ -290,7 +407,7 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
   if (equals(logarithm_as_factor(problem))) {
     return "equals the result with log_w itself as the decay factor\n";
   }
-  if (equals(running_sum(c, truth))) {
+  if (equals(running_sum(problem, truth))) {
     return "equals the sum over all steps so far: the sum of one step runs into the next\n";
   }
   const std::string rows = missing_rows<WkvProblem>(
@@ -308,26 +425,11 @@ std::string misconception(const WkvProblem& problem, const WkvOutputs& outputs,
              " used for all four\n";
     }
   }
-  // Reading the state one step late: step t sees the keys and values of step t - 2 and before.
-  changed = problem;
-  const std::int64_t step = c.H * c.V;
-  WkvResult late = truth;
-  for (std::int64_t b = 0; b < c.B; ++b) {
-    for (std::int64_t t = 1; t < c.T; ++t) {
-      const std::int64_t from = (b * c.T + (c.reverse ? c.T - t : t - 1)) * step;
-      const std::int64_t to = (b * c.T + (c.reverse ? c.T - 1 - t : t)) * step;
-      std::copy_n(truth.o.begin() + from, step, late.o.begin() + to);
-    }
-  }
-  bool is_late = c.T > 1;
-  for (std::int64_t b = 0; b < c.B && is_late; ++b) {
-    const std::int64_t begin = (b * c.T + (c.reverse ? 0 : 1)) * step;
-    const std::int64_t count = (c.T - 1) * step;
-    is_late =
-        roughly_equal({outputs.o.begin() + begin, outputs.o.begin() + begin + count},
-                      {late.o.begin() + begin, late.o.begin() + begin + count}, c.V, rounding);
-  }
-  return is_late ? "equals the result one step late\n" : "";
+  const std::string chunk = missing_last_chunk(problem, outputs.o, truth.o, c.H * c.V, rounding);
+  if (!chunk.empty()) return chunk;
+  return is_one_step_late(problem, outputs.o, truth.o, rounding)
+             ? "equals the result one step late\n"
+             : "";
 }
 
 // Blocks that each take a strip of 8 key rows and store their part of o instead of adding it: which one comes last
@@ -353,7 +455,8 @@ bool is_one_strip(const LinearAttentionProblem& problem, const std::vector<float
 std::string misconception(const LinearAttentionProblem& problem, const std::vector<float>& o) {
   const LinearAttentionCase& c = problem.attention_case;
   const auto equals = [&](const LinearAttentionProblem& changed) {
-    return roughly_equal(o, linear_attention_recurrence(changed), c.V);
+    return roughly_equal(o, linear_attention_recurrence(changed), c.V,
+                         c.precision == Precision::kFp32 ? 0 : kBf16Rounding);
   };
   LinearAttentionProblem changed = problem;
   changed.attention_case.causal = !c.causal;
@@ -382,27 +485,103 @@ std::string misconception(const LinearAttentionProblem& problem, const std::vect
                                   : "";
 }
 
+// Of one gradient, an array of `layout`.
+std::string misconception(const WkvGradProblem& problem, const Layout& layout,
+                          const std::vector<float>& result, const BasicWkvGradients<double>& truth,
+                          std::vector<double> BasicWkvGradients<double>::*array, double rounding) {
+  const WkvCase& c = problem.forward.wkv_case;
+  const auto equals = [&](const std::vector<double>& other) {
+    return other.size() == result.size() && roughly_equal(result, other, layout.row(), rounding) &&
+           !roughly_equal(result, truth.*array, layout.row(), rounding);
+  };
+  const auto is_that_of = [&](const std::function<void(WkvGradProblem&)>& change) {
+    WkvGradProblem changed = problem;
+    change(changed);
+    return equals(wkv_gradients(changed).*array);
+  };
+  if (is_that_of(
+          [](auto& p) { std::fill(p.forward.u.data.begin(), p.forward.u.data.end(), 0.0f); }))
+    return "equals the gradient with the bonus forgotten\n";
+  if (is_that_of([](auto& p) { p.forward = read_at_the_other_time(std::move(p.forward)); }))
+    return c.recurrence == Recurrence::kGla ? "equals the gradient of o read before the update\n"
+                                            : "equals the gradient of o read after the update\n";
+  if (is_that_of([](auto& p) { p.d_final_state = {}; }))
+    return "equals the gradient with d_final_state ignored\n";
+  if (is_that_of([](auto& p) { p.forward.initial_state = {}; }))
+    return "equals the gradient with the initial state ignored\n";
+  if (is_that_of([](auto& p) { p.forward.wkv_case.scale = 1.0f; }))
+    return "equals the gradient with the scale forgotten\n";
+  if (is_that_of([](auto& p) { p.forward.wkv_case.reverse = !p.forward.wkv_case.reverse; }))
+    return "equals the gradient with time running the other way\n";
+  if (array == &BasicWkvGradients<double>::d_log_w) {
+    std::vector<double> of_factor = truth.d_log_w;
+    for (std::size_t i = 0; i < of_factor.size(); ++i)
+      of_factor[i] /= std::exp(static_cast<double>(problem.forward.log_w.data[i]));
+    if (equals(of_factor)) return "equals the gradient of the decay factor, not of its logarithm\n";
+  }
+  if (layout.axes.size() < 3 || layout.axes[1] != "t") return "";
+  return missing_last_chunk(problem.forward, result, truth.*array, c.H * layout.row(), rounding);
+}
+
 }  // namespace
 
-Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs) {
+Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic arithmetic) {
   const WkvCase& c = problem.wkv_case;
   const auto truth = wkv_recurrence(problem);
-  const auto yardstick = wkv_plain_fp32(problem);
+  const auto yardstick = wkv_plain(problem, arithmetic);
   const auto explain = [&] { return misconception(problem, outputs, truth); };
   const Layout o{"o", {"b", "t", "h", "i"}, {c.B, c.T, c.H, c.V}};
   Verdict verdict = judge_array(o, outputs.o, truth.o, yardstick.o, explain);
   if (!verdict.right || !c.final_state) return verdict;
-  const Layout state{"final_state", {"b", "h", "j", "i"}, {c.B, c.H, c.K, c.V}};
-  const Verdict state_verdict = judge_array(state, outputs.final_state, truth.final_state,
-                                            yardstick.final_state, [] { return std::string(); });
+  const auto explain_state = [&] {
+    return state_without_last_chunk(problem, outputs.final_state, truth.final_state,
+                                    arithmetic == Arithmetic::kFp32 ? 0 : kBf16Rounding);
+  };
+  const Verdict state_verdict =
+      judge_array(states_layout("final_state", c), outputs.final_state, truth.final_state,
+                  yardstick.final_state, explain_state);
   return state_verdict.right ? verdict : state_verdict;
 }
 
-Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o) {
+Verdict judge(const WkvGradProblem& problem, const WkvGradients& gradients, Arithmetic arithmetic) {
+  const WkvCase& c = problem.forward.wkv_case;
+  const auto truth = wkv_gradients(problem);
+  const auto yardstick = wkv_gradients_plain(problem, arithmetic);
+  const auto of_tokens = [&](const char* name, const char* channel, std::int64_t width) {
+    return Layout{name, {"b", "t", "h", channel}, {c.B, c.T, c.H, width}};
+  };
+  const auto of_heads = [&](const char* name) { return Layout{name, {"h", "j"}, {c.H, c.K}}; };
+  const double rounding = c.precision == Precision::kFp32 ? 0 : kBf16Rounding;
+  Verdict nearest;
+  nearest.right = true;
+  const auto judge_one = [&](const Layout& layout, auto member, auto true_member) {
+    if (!nearest.right) return;
+    const auto explain = [&] {
+      return misconception(problem, layout, gradients.*member, truth, true_member, rounding);
+    };
+    const Verdict verdict =
+        judge_array(layout, gradients.*member, truth.*true_member, yardstick.*member, explain);
+    const auto share = [](const Verdict& v) { return v.error.whole / limit(v.yardstick.whole); };
+    if (!verdict.right || share(verdict) > share(nearest)) nearest = verdict;
+  };
+  using G = WkvGradients;
+  using Truth = BasicWkvGradients<double>;
+  judge_one(of_tokens("dq", "j", c.K), &G::dq, &Truth::dq);
+  judge_one(of_tokens("dk", "j", c.K), &G::dk, &Truth::dk);
+  judge_one(of_tokens("dv", "i", c.V), &G::dv, &Truth::dv);
+  judge_one(c.decay_per_head ? of_heads("d_log_w") : of_tokens("d_log_w", "j", c.K), &G::d_log_w,
+            &Truth::d_log_w);
+  judge_one(of_heads("du"), &G::du, &Truth::du);
+  judge_one(states_layout("d_initial_state", c), &G::d_initial_state, &Truth::d_initial_state);
+  return nearest;
+}
+
+Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o,
+              Arithmetic arithmetic) {
   const LinearAttentionCase& c = problem.attention_case;
   const Layout layout{"o", {"b", "t", "h", "i"}, {c.B, c.T_q, c.H, c.V}};
   return judge_array(layout, o, linear_attention_recurrence(problem),
-                     linear_attention_plain_fp32(problem),
+                     linear_attention_plain(problem, arithmetic),
                      [&] { return misconception(problem, o); });
 }
 

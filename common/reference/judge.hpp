@@ -10,19 +10,25 @@
 
 namespace ladder::reference {
 
-// A result may have twice the error of the yardstick, a plain loop of the same precision, plus this much.
+// A result may have twice the error of the yardstick, a plain loop of the same precision and arithmetic, plus this much.
 inline constexpr double kFewUlp = 8 * 1.1920929e-7;
 
 struct Verdict {
   bool right = false;
-  RelativeError error;      // of o, or of final_state where that is what is wrong
-  RelativeError yardstick;  // what a plain fp32 loop makes of the same problem
+  RelativeError
+      error;  // of o, or of the array that is wrong; of gradients the one nearest to its limit
+  RelativeError yardstick;  // what a plain loop makes of the same array
   std::string
       message;  // empty if right; otherwise "WRONG RESULT ...": what, where, and the misconception recognised
 };
 
 // Judges o and, where the case asks for it, the final state.
-Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs);
-Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o);
+Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs,
+              Arithmetic arithmetic = Arithmetic::kFp32);
+// Judges each gradient.
+Verdict judge(const WkvGradProblem& problem, const WkvGradients& gradients,
+              Arithmetic arithmetic = Arithmetic::kFp32);
+Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o,
+              Arithmetic arithmetic = Arithmetic::kFp32);
 
 }  // namespace ladder::reference

@@ -3,6 +3,8 @@
 #include <Eigen/Dense>
 #include <algorithm>
 
+#include "common/reference/threads.hpp"
+
 namespace ladder::reference {
 namespace {
 
@@ -31,7 +33,7 @@ std::vector<double> for_every_head(const LinearAttentionProblem& problem,
   const LinearAttentionCase& c = problem.attention_case;
   const LinearAttentionArgs args = problem.args();
   std::vector<double> o(c.B * c.T_q * c.H * c.V);
-#pragma omp parallel for collapse(2)
+#pragma omp parallel for collapse(2) if (worth_threads(linear_attention_fma_count(args)))
   for (std::int64_t b = 0; b < c.B; ++b) {
     for (std::int64_t h = 0; h < c.H; ++h) {
       const std::int64_t key_count = args.key_lengths ? args.key_lengths[b] : c.T_k;

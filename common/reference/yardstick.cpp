@@ -3,52 +3,180 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ladder::reference {
+#include "common/reference/backwards.hpp"
+#include "common/reference/threads.hpp"
 
-WkvOutputs wkv_plain_fp32(const WkvProblem& problem) {
+namespace ladder::reference {
+namespace {
+
+float bf16(float x) {
+  return to_float(to_bfloat16(x));
+}
+
+// What a product takes of its operands.
+struct Exact {
+  static float operand(float x) { return x; }
+  static float decayed(float x, float /*w*/) { return x; }
+};
+
+struct Bf16Operands {
+  static float operand(float x) { return bf16(x); }
+  // x, wrong by as much as the rounding of x * w is. Which power of two w is near does not matter to that.
+  static float decayed(float x, float w) {
+    int exponent = 0;
+    const float digits = std::frexp(w, &exponent);
+    return digits == 0 ? bf16(x) : bf16(x * digits) / digits;
+  }
+};
+
+// Calls work.template operator()<Operands>().
+template <typename Work>
+auto with_operands(Arithmetic arithmetic, const Work& work) {
+  return arithmetic == Arithmetic::kFp32 ? work.template operator()<Exact>()
+                                         : work.template operator()<Bf16Operands>();
+}
+
+void store_in_bf16(std::vector<float>& values) {
+  std::transform(values.begin(), values.end(), values.begin(), bf16);
+}
+
+// One step of one head: pointers to its rows.
+struct Step {
+  const float *q, *k, *v, *log_w, *u;
+  std::int64_t row, decay;  // of the rows (row, K) or (row, V); where log_w is
+};
+
+Step step_of(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_t h,
+             std::int64_t n) {
+  const std::int64_t t = sequence.first + (a.reverse ? sequence.length - 1 - n : n);
+  const std::int64_t row = t * a.H + h, decay = t * a.log_w_stride_T + h * a.K;
+  const float* u = a.u == nullptr ? nullptr : a.u + h * a.K;
+  return {a.q + row * a.K, a.k + row * a.K, a.v + row * a.V, a.log_w + decay, u, row, decay};
+}
+
+template <typename Operands>
+WkvOutputs plain(const WkvProblem& problem) {
   const WkvArgs a = problem.args();
+  const WkvCase& c = problem.wkv_case;
+  const bool gla = c.recurrence == Recurrence::kGla;
   WkvOutputs out;
   out.o.resize(a.B * a.T * a.H * a.V);
-  out.final_state.resize(a.B * a.H * a.K * a.V, 0.0f);
+  out.final_state.resize(c.sequences() * a.H * a.K * a.V, 0.0f);
   if (!problem.initial_state.empty()) out.final_state = problem.initial_state.data;
-#pragma omp parallel for
-  for (std::int64_t bh = 0; bh < a.B * a.H; ++bh) {
-    const std::int64_t b = bh / a.H, h = bh % a.H;
-    float* state = out.final_state.data() + bh * a.K * a.V;
-    for (std::int64_t n = 0; n < a.T; ++n) {
-      const std::int64_t t = a.reverse ? a.T - 1 - n : n;
-      const std::int64_t token = (b * a.T + t) * a.H + h;
-      const float* log_w = a.log_w + b * a.log_w_stride_B + t * a.log_w_stride_T + h * a.K;
-      float* o = out.o.data() + token * a.V;
+#pragma omp parallel for if (worth_threads(wkv_fma_count(a)))
+  for (std::int64_t head = 0; head < c.sequences() * a.H; ++head) {
+    const WkvProblem::Sequence sequence = problem.sequence(head / a.H);
+    float* state = out.final_state.data() + head * a.K * a.V;
+    for (std::int64_t n = 0; n < sequence.length; ++n) {
+      const Step step = step_of(a, sequence, head % a.H, n);
+      float* o = out.o.data() + step.row * a.V;
       for (std::int64_t j = 0; j < a.K; ++j) {
-        const float q = a.q[token * a.K + j], k = a.k[token * a.K + j];
-        const float u = a.u[h * a.K + j], w = std::exp(log_w[j]);
+        const float w = std::exp(step.log_w[j]);
+        const float q = Operands::decayed(step.q[j], w), k = Operands::decayed(step.k[j], w);
+        const float u = gla ? 0.0f : step.u[j];
         for (std::int64_t i = 0; i < a.V; ++i) {
-          const float kv = k * a.v[token * a.V + i];
+          const float kv = k * Operands::operand(step.v[i]);
           float& s = state[j * a.V + i];
-          o[i] += q * (s + u * kv);
+          const float before = s;
           s = w * s + kv;
+          o[i] += q * Operands::operand(gla ? s : before + u * kv);
         }
       }
       for (std::int64_t i = 0; i < a.V; ++i)
         o[i] *= a.scale;
     }
   }
-  if (problem.wkv_case.precision != Precision::kFp32) {
-    for (float& element : out.o)
-      element = to_float(to_bfloat16(element));
-  }
+  if (c.precision != Precision::kFp32) store_in_bf16(out.o);
   return out;
 }
 
-std::vector<float> linear_attention_plain_fp32(const LinearAttentionProblem& problem) {
+template <typename Operands>
+WkvGradients plain_gradients(const WkvGradProblem& problem) {
+  const WkvProblem& forward = problem.forward;
+  const WkvArgs a = forward.args();
+  const WkvCase& c = forward.wkv_case;
+  const bool gla = c.recurrence == Recurrence::kGla;
+  const std::int64_t state_size = a.K * a.V;
+  using State = std::vector<float>;
+  const auto state_of = [&](const Tensor<float>& states, std::int64_t head) {
+    if (states.empty()) return State(state_size, 0.0f);
+    const auto begin = states.data.begin() + head * state_size;
+    return State(begin, begin + state_size);
+  };
+  WkvGradients out;
+  out.dq.resize(forward.q.data.size());
+  out.dk.resize(forward.k.data.size());
+  out.dv.resize(forward.v.data.size());
+  out.d_log_w.resize(forward.log_w.data.size());
+  out.du.resize(forward.u.data.size());
+  out.d_initial_state.resize(forward.initial_state.data.size());
+#pragma omp parallel for if (worth_threads(wkv_fma_count(a)))
+  for (std::int64_t h = 0; h < a.H; ++h) {
+    for (std::int64_t sequence = 0; sequence < c.sequences(); ++sequence) {
+      const WkvProblem::Sequence steps = forward.sequence(sequence);
+      const std::int64_t head = sequence * a.H + h;
+      const auto advance = [&](State& state, std::int64_t n) {
+        const Step step = step_of(a, steps, h, n);
+        for (std::int64_t j = 0; j < a.K; ++j) {
+          const float w = std::exp(step.log_w[j]), k = Operands::decayed(step.k[j], w);
+          for (std::int64_t i = 0; i < a.V; ++i) {
+            float& s = state[j * a.V + i];
+            s = w * s + k * Operands::operand(step.v[i]);
+          }
+        }
+      };
+      State gradient = state_of(problem.d_final_state, head);
+      const auto visit = [&](std::int64_t n, const State& state) {
+        const Step step = step_of(a, steps, h, n);
+        const float* d_o = problem.d_o.pointer() + step.row * a.V;
+        float* dv = out.dv.data() + step.row * a.V;
+        for (std::int64_t j = 0; j < a.K; ++j) {
+          const float w = std::exp(step.log_w[j]), u = gla ? 0.0f : step.u[j];
+          const float q = Operands::decayed(step.q[j], w), k = Operands::decayed(step.k[j], w);
+          float dq = 0, dk = 0, dw = 0, du = 0;
+          for (std::int64_t i = 0; i < a.V; ++i) {
+            const float v = Operands::operand(step.v[i]), from_o = Operands::operand(d_o[i]);
+            const float kv = k * v, d_read = a.scale * q * from_o;
+            const float s = state[j * a.V + i];
+            float& g = gradient[j * a.V + i];
+            if (gla) g += d_read;
+            const float d_kv = Operands::operand(gla ? g : g + u * d_read);
+            dq += from_o * Operands::operand(gla ? w * s + kv : s + u * kv);
+            dk += v * d_kv;
+            dv[i] += k * d_kv;
+            dw += Operands::operand(g) * Operands::operand(s);
+            du += d_read * kv;
+            g = gla ? w * g : w * g + d_read;
+          }
+          out.dq[step.row * a.K + j] = a.scale * dq;
+          out.dk[step.row * a.K + j] = dk;
+          out.d_log_w[step.decay + j] += w * dw;
+          if (!gla) out.du[h * a.K + j] += du;
+        }
+      };
+      visit_states_backwards(state_of(forward.initial_state, head), steps.length, advance, visit);
+      if (!out.d_initial_state.empty())
+        std::copy(gradient.begin(), gradient.end(),
+                  out.d_initial_state.begin() + head * state_size);
+    }
+  }
+  if (c.precision != Precision::kFp32) {
+    for (std::vector<float>* values : {&out.dq, &out.dk, &out.dv})
+      store_in_bf16(*values);
+  }
+  if (c.precision == Precision::kBf16) store_in_bf16(out.d_log_w);
+  return out;
+}
+
+template <typename Operands>
+std::vector<float> plain(const LinearAttentionProblem& problem) {
   const LinearAttentionArgs a = problem.args();
   const auto phi = [&](float x) {
-    if (a.feature_map == FeatureMap::kIdentity) return x;
-    return x > 0 ? x + 1 : std::exp(x);
+    if (a.feature_map == FeatureMap::kIdentity) return Operands::operand(x);
+    return Operands::operand(x > 0 ? x + 1 : std::exp(x));
   };
   std::vector<float> out(a.B * a.T_q * a.H * a.V);
-#pragma omp parallel for
+#pragma omp parallel for if (worth_threads(linear_attention_fma_count(a)))
   for (std::int64_t bh = 0; bh < a.B * a.H; ++bh) {
     const std::int64_t b = bh / a.H, h = bh % a.H;
     const std::int64_t key_count = a.key_lengths ? a.key_lengths[b] : a.T_k;
@@ -61,7 +189,7 @@ std::vector<float> linear_attention_plain_fp32(const LinearAttentionProblem& pro
           const float k = phi(a.k[token * a.K + j]);
           key_sum[j] += k;
           for (std::int64_t i = 0; i < a.V; ++i)
-            state[j * a.V + i] += k * a.v[token * a.V + i];
+            state[j * a.V + i] += k * Operands::operand(a.v[token * a.V + i]);
         }
       }
       const std::int64_t token = (b * a.T_q + l) * a.H + h;
@@ -69,15 +197,32 @@ std::vector<float> linear_attention_plain_fp32(const LinearAttentionProblem& pro
       float normaliser = 0;
       for (std::int64_t j = 0; j < a.K; ++j) {
         const float q = phi(a.q[token * a.K + j]);
-        normaliser += q * key_sum[j];
+        normaliser += q * Operands::operand(key_sum[j]);
         for (std::int64_t i = 0; i < a.V; ++i)
-          o[i] += q * state[j * a.V + i];
+          o[i] += q * Operands::operand(state[j * a.V + i]);
       }
       for (std::int64_t i = 0; a.normalize && i < a.V; ++i)
         o[i] /= normaliser + a.eps;
     }
   }
+  if (problem.attention_case.precision != Precision::kFp32) store_in_bf16(out);
   return out;
+}
+
+}  // namespace
+
+WkvOutputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
+  return with_operands(arithmetic, [&]<typename Operands>() { return plain<Operands>(problem); });
+}
+
+WkvGradients wkv_gradients_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
+  return with_operands(arithmetic,
+                       [&]<typename Operands>() { return plain_gradients<Operands>(problem); });
+}
+
+std::vector<float> linear_attention_plain(const LinearAttentionProblem& problem,
+                                          Arithmetic arithmetic) {
+  return with_operands(arithmetic, [&]<typename Operands>() { return plain<Operands>(problem); });
 }
 
 }  // namespace ladder::reference

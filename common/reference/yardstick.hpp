@@ -1,5 +1,7 @@
-// The yardstick: how large an error an honest plain loop in fp32 makes on a problem. Sums run in order, one term after
-// the other; nothing is clever, so that a kernel is measured against what the precision allows and not against luck.
+// The yardstick: how large an error an honest plain loop makes on a problem, with fp32 sums and states. Sums run in order, one
+// term after the other; nothing is clever, so that a kernel is measured against what the precision allows and not against luck.
+// With Arithmetic::kBf16Operands the loop rounds to bf16 what a kernel on tensor cores rounds: q and k with their decays on
+// them, v, and whatever is computed first and then multiplied: states, their gradients, scores.
 #pragma once
 
 #include <vector>
@@ -9,10 +11,15 @@
 
 namespace ladder::reference {
 
-// o and final_state, as the recurrence of common/core/wkv.hpp stands.
-WkvOutputs wkv_plain_fp32(const WkvProblem& problem);
+// o and final_state, as the recurrences of common/core/wkv.hpp stand.
+WkvOutputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic = Arithmetic::kFp32);
+
+// The gradients, as the recurrence of wkv_gradients stands.
+WkvGradients wkv_gradients_plain(const WkvGradProblem& problem,
+                                 Arithmetic arithmetic = Arithmetic::kFp32);
 
 // o, as running sums over the keys (common/core/linear_attention.hpp).
-std::vector<float> linear_attention_plain_fp32(const LinearAttentionProblem& problem);
+std::vector<float> linear_attention_plain(const LinearAttentionProblem& problem,
+                                          Arithmetic arithmetic = Arithmetic::kFp32);
 
 }  // namespace ladder::reference

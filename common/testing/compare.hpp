@@ -8,8 +8,9 @@
 namespace ladder::testing {
 
 template <typename Problem, typename Outputs>
-::testing::AssertionResult is_right(const Problem& problem, const Outputs& outputs) {
-  const reference::Verdict verdict = reference::judge(problem, outputs);
+::testing::AssertionResult is_right(const Problem& problem, const Outputs& outputs,
+                                    Arithmetic arithmetic = Arithmetic::kFp32) {
+  const reference::Verdict verdict = reference::judge(problem, outputs, arithmetic);
   return verdict.right ? ::testing::AssertionSuccess()
                        : ::testing::AssertionFailure() << verdict.message;
 }

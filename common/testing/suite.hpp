@@ -12,24 +12,38 @@
 
 namespace ladder::testing {
 
+// What an implementation of WKV, of GLA or of the gradients of either can do, and what its cases are made of.
 struct WkvSupport {
-  bool square_heads_only = false;  // K = V in {4, 32, 64, 100, 128, 256}
+  bool square_heads_only = false;  // K = V, in K_sizes
   bool states = true;              // initial and final state
   bool reverse = true;
   bool repeatable = true;  // the same input twice gives the same bits
-  bool bf16 = false;       // also stored in bf16, with log_w in bf16 and in fp32
+  bool fp32 = true;        // stored in fp32
+  bool bf16 = false;       // stored in bf16, with log_w in bf16 and in fp32
+  bool packed = false;     // packed sequences
+  std::vector<std::int64_t> lengths = {0, 1, 15, 16, 17, 63, 64, 65, 130, 1000};
+  std::vector<std::int64_t> K_sizes = {4, 32, 64, 100, 128, 256};
+  std::vector<std::int64_t> V_sizes = {4, 32, 64, 100, 128, 256};
 };
 
 // The cases for CI, pairwise; with LADDER_ALL_CASES=1 in the environment every combination.
-std::vector<WkvCase> wkv_cases(const WkvSupport& support);
+std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence = Recurrence::kWkv);
 
-// Registers with GoogleTest and returns true.
+// Each registers with GoogleTest and returns true. Results are judged by the arithmetic the implementation is registered with.
 bool register_wkv_suite(const std::string& implementation, const WkvSupport& support);
+bool register_gla_suite(const std::string& implementation, const WkvSupport& support);
+bool register_wkv_backward_suite(const std::string& implementation, const WkvSupport& support);
+bool register_gla_backward_suite(const std::string& implementation, const WkvSupport& support);
 
 struct LinearAttentionSupport {
   bool causal_dot_product_only =
       false;  // causal, identity feature map, no normaliser, T_q = T_k, no key lengths
   bool repeatable = true;
+  bool fp32 = true;
+  bool bf16 = false;
+  std::vector<std::int64_t> lengths = {0, 1, 15, 16, 17, 63, 64, 65, 130, 1000};
+  std::vector<std::int64_t> K_sizes = {4, 32, 64, 100, 128, 256};
+  std::vector<std::int64_t> V_sizes = {4, 32, 64, 100, 128, 256};
 };
 
 std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSupport& support);

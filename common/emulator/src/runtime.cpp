@@ -394,6 +394,29 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   const cudaError_t error = check_stream("cudaFreeAsync", stream);
   return error != cudaSuccess ? error : release("cudaFreeAsync", pointer, true);
 }
+
+namespace {
+int the_pool;  // a pool's address is all there is to it
+}
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  if (pool == nullptr) {
+    return set_error(cudaErrorInvalidValue, "cudaDeviceGetDefaultMemPool: null pointer");
+  }
+  if (const cudaError_t error = check_device("cudaDeviceGetDefaultMemPool", device)) return error;
+  *pool = reinterpret_cast<cudaMemPool_t>(&the_pool);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  if (pool != reinterpret_cast<cudaMemPool_t>(&the_pool) || value == nullptr ||
+      attribute != cudaMemPoolAttrReleaseThreshold) {
+    return set_error(cudaErrorInvalidValue,
+                     "cudaMemPoolSetAttribute: no such pool or attribute, or a null pointer");
+  }
+  return cudaSuccess;
+}
+
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return allocate("cudaMallocHost", pointer, bytes, false);
 }

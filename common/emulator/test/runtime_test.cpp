@@ -164,4 +164,17 @@ TEST_F(Runtime, AllocatesInTheOrderOfAStream) {
             cudaErrorInvalidResourceHandle);
 }
 
+TEST_F(Runtime, HasOneMemoryPool) {
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t threshold = UINT64_MAX;
+  ASSERT_EQ(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
+  EXPECT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+            cudaSuccess);
+  EXPECT_EQ(cudaMemPoolSetAttribute(nullptr, cudaMemPoolAttrReleaseThreshold, &threshold),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceGetDefaultMemPool(&pool, 7), cudaErrorInvalidDevice);
+}
+
 }  // namespace

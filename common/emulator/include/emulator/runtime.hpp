@@ -98,6 +98,9 @@ struct cudaPointerAttributes {
 
 struct CUevent_st;
 using cudaEvent_t = CUevent_st*;
+struct CUmemPoolHandle_st;
+using cudaMemPool_t = CUmemPoolHandle_st*;
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 inline constexpr unsigned cudaStreamDefault = 0;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDefault = 0;
@@ -116,6 +119,9 @@ cudaError_t cudaFree(void* pointer);
 // In the order of a stream; here all work is done when a call returns.
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
+// One pool per device. Freed memory goes back at once, whatever the threshold: late reads of it are found that way.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
 cudaError_t cudaFreeHost(void* pointer);
 // The device's ends are checked against its allocations.
