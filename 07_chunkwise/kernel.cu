@@ -17,6 +17,7 @@
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/decay.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07 {
@@ -24,6 +25,7 @@ namespace chapter07 {
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
 using ladder::cuda::decay_factor;
+using ladder::cuda::Scratch;
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -47,15 +49,20 @@ enum class Task { kWkv, kGla, kStates };
 
 // ---- How a block is cut ----
 
-// A block has kK channels (those beyond K are zero), 16 columns of V per warp, and chunks of kUnits units of 16 tokens. While a
-// chunk is prepared, kParts warps share a unit. At least kBlocks blocks are to fit on a multiprocessor.
-template <typename Element_, typename LogW_, int kK_, int kWarps_, int kUnits_, int kBlocks_>
+// A block has kK channels (those beyond K are zero) and chunks of kUnits units of 16 tokens. 16 columns of V belong to kShares
+// warps, each of which has its share of the channels: as much state as fits into registers. While a chunk is prepared, kParts
+// warps share a unit. At least kBlocks blocks are to fit on a multiprocessor.
+template <typename Element_, typename LogW_, int kK_, int kWarps_, int kShares_, int kUnits_,
+          int kBlocks_>
 struct Tiling {
   using Element = Element_;
   using LogW = LogW_;
-  static constexpr int kK = kK_, kWarps = kWarps_, kUnits = kUnits_, kBlocks = kBlocks_;
+  static constexpr int kK = kK_, kWarps = kWarps_, kShares = kShares_, kUnits = kUnits_;
+  static constexpr int kBlocks = kBlocks_;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kV = kWarps * kUnit;
+  static constexpr int kColumnWarps = kWarps / kShares;
+  static constexpr int kV = kColumnWarps * kUnit;
+  static constexpr int kShareK = kK / kShares;
   static constexpr int kTokens = kUnits * kUnit;
   static constexpr int kGroups = kK / kGroup;
   static constexpr int kParts = kWarps / kUnits < kGroups ? kWarps / kUnits : kGroups;
@@ -84,9 +91,13 @@ struct alignas(128) Shared {
   using Element = typename Tile::Element;
   static constexpr int kScoreStride = 128 / sizeof(Element);
   Chunk<Tile> chunks[2];
-  // [t][s]: what o_t takes of v_s, s <= t. Zero above the diagonal.
+  // [t][s]: what o_t takes of v_s, s < t. Zero elsewhere.
   Element score_[Tile::kParts][Tile::kUnits][kUnit * kScoreStride];
-  float decay[Tile::kUnits][Tile::kK];  // over a whole unit
+  float decay[Tile::kUnits][Tile::kK];             // over a whole unit
+  float bonus[Tile::kParts][Tile::kUnits][kUnit];  // what o_t takes of v_t
+  // What shares of a unit's o the warps after the first kColumnWarps hand over.
+  float4 o_share[Tile::kShares - 1 + (Tile::kShares == 1)]
+                [Tile::kShares == 1 ? 1 : Tile::kUnits * 2 * Tile::kColumnWarps * kWarpSize];
 
   __device__ Matrix<Element, kScoreStride> score(int part, int unit) {
     return {score_[part][unit]};
@@ -101,7 +112,7 @@ struct alignas(128) Shared {
 struct Segments {
   int count = 1;
   std::int64_t stride = 0;   // blocks from a segment to the next
-  float4* states = nullptr;  // (blocks, kK / 8, threads), as they lie in registers
+  float4* states = nullptr;  // (blocks, kShareK / 8, threads), as they lie in registers
   float* decays = nullptr;   // (blocks, kK)
 };
 
@@ -154,16 +165,16 @@ struct Pieces {
 // Copies a chunk's rows: `steps` of them and `columns` of their elements exist, the others become zero.
 // `from` is the first row, `stride` leads to the next.
 template <typename Tile, typename T, int kColumns>
-__device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, std::int64_t stride,
-                      int steps, int columns, bool aligned) {
+__device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, int stride, int steps,
+                      int columns, bool aligned) {
   using Mine = Pieces<Tile, T, kColumns>;
   const Mine mine;
-  from += mine.row * stride + mine.column;
+  from += static_cast<std::int64_t>(mine.row) * stride + mine.column;
   if (aligned && steps >= Tile::kTokens && columns >= kColumns) {
 #pragma unroll
     for (int row = mine.row; row < mine.row + Tile::kTokens; row += Mine::kRowsAtOnce) {
       __pipeline_memcpy_async(to_smem.at(row, mine.column), from, kPieceBytes);
-      from += Mine::kRowsAtOnce * stride;
+      from += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
     }
     return;
   }
@@ -177,23 +188,23 @@ __device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, std::in
       for (int e = 0; e < Mine::kPiece; ++e)
         to[e] = row < steps && mine.column + e < columns ? from[e] : T{};
     }
-    from += Mine::kRowsAtOnce * stride;
+    from += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
   }
 }
 
 // The way back for o. A thread takes the very pieces that it fetches of v.
 template <typename Tile, typename T, int kColumns>
-__device__ void put(T* to, const Matrix<T, kColumns>& from_smem, std::int64_t stride, int steps,
-                    int columns, bool aligned) {
+__device__ void put(T* to, const Matrix<T, kColumns>& from_smem, int stride, int steps, int columns,
+                    bool aligned) {
   using Mine = Pieces<Tile, T, kColumns>;
   const Mine mine;
-  to += mine.row * stride + mine.column;
+  to += static_cast<std::int64_t>(mine.row) * stride + mine.column;
   if (aligned && steps >= Tile::kTokens && columns >= kColumns) {
 #pragma unroll
     for (int row = mine.row; row < mine.row + Tile::kTokens; row += Mine::kRowsAtOnce) {
       *reinterpret_cast<float4*>(to) =
           *reinterpret_cast<const float4*>(from_smem.at(row, mine.column));
-      to += Mine::kRowsAtOnce * stride;
+      to += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
     }
     return;
   }
@@ -202,7 +213,7 @@ __device__ void put(T* to, const Matrix<T, kColumns>& from_smem, std::int64_t st
     const T* from = from_smem.at(row, mine.column);
     for (int e = 0; e < Mine::kPiece && mine.column + e < columns; ++e)
       to[e] = from[e];
-    to += Mine::kRowsAtOnce * stride;
+    to += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
   }
 }
 
@@ -225,7 +236,7 @@ __device__ void multiply_level(float2& score, const Matrix<Element, kStride>& ro
   for (int column = 0; column < kGroup; column += 32) {
     Left<Element> q_side;
     Right<Element> k_side[2];
-    load_folded(q_side, k_side, Matrix<Element, kStride>{rows.x + column}, 0, 8, lane);
+    load_folded(q_side, k_side, rows, 0, 8, column, lane);
     multiply(folded[0], q_side, k_side[0]);
     multiply(folded[1], q_side, k_side[1]);
   }
@@ -253,8 +264,6 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
   for (int t = 0; t < kUnit; ++t) {
     const float2 log_w = load_pair(log_w_smem.at(t, ik));
     w[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
-    k[t] = load_pair(block1.at(t, ik));
-    if constexpr (kScores) q[t] = load_pair(block0.at(t, ik));
   }
 
   // Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
@@ -290,6 +299,7 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
     __syncwarp();  // every lane has read log_w
 #pragma unroll
     for (int t = 0; t < kUnit; ++t) {
+      q[t] = load_pair(block0.at(t, ik));
       if constexpr (kTask == Task::kWkv) {
         store_pair(block2.at(t, ik), {q[t].x * u.x, q[t].y * u.y});
       } else {
@@ -312,8 +322,11 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
         multiply(score.neighbours[half], q_side, k_side[half]);
       }
     }
-    __syncwarp();
   }
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t)
+    k[t] = load_pair(block1.at(t, ik));
+  __syncwarp();  // every lane has read q and k
   join(1);
   if constexpr (kScores) put_level(block0, 2);
   join(2);
@@ -339,7 +352,8 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
 // Where a lane's scores stand: with a = row / size, rows a * 2 size + size + row % size of the unit and columns
 // a * 2 size + column % size, where column / size is the same a.
 template <typename Element, int kStride>
-__device__ void put_scores(const Matrix<Element, kStride>& to_smem, const Scores& score, int lane) {
+__device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus_smem,
+                           const Scores& score, int lane) {
   const int row = lane / 4, pair = lane % 4;
   store_pair(to_smem.at(8 + row, 2 * pair), score.apart8);
   if (row / 4 == pair / 2)
@@ -354,8 +368,8 @@ __device__ void put_scores(const Matrix<Element, kStride>& to_smem, const Scores
       const float right = row / 4 == half ? x[0][first + 1] : x[1][first + 1];
       return row % 2 == 0 ? left : right;
     };
-    store_pair(to_smem.at(2 * row, 2 * row), {mine(0, 2), 0.0f});
-    store_pair(to_smem.at(2 * row + 1, 2 * row), {mine(0, 0), mine(1, 2)});
+    store_pair(to_smem.at(2 * row + 1, 2 * row), {mine(0, 0), 0.0f});
+    store_pair(bonus_smem + 2 * row, {mine(0, 2), mine(1, 2)});
   }
 }
 
@@ -390,57 +404,107 @@ __device__ void put_output(const Matrix<float, kStride>& to, int first_t, int co
     *to.at(first_t + lane % 4 * 2 + i % 2, column + lane / 4 + i / 2 * 8) = o[i];
 }
 
-// A unit of 16 tokens: o = q S + score v, then S = decay S + k^T v.
+// A unit of 16 tokens: o = q S + score v, then S = decay S + k^T v. This warp has the columns from my_v on and the channels from
+// my_k on.
 template <bool kOutputs, typename Tile>
-__device__ void walk_unit(State<Tile::kK>& state, Shared<Tile>& shared, Chunk<Tile>& chunk,
-                          int unit, float scale, int warp, int lane) {
+__device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<Tile>& shared,
+                          Chunk<Tile>& chunk, int unit, int my_v, int my_k, int lane) {
   using Element = typename Tile::Element;
   const Matrix<Element, Tile::kK> q = chunk.q(unit), k = chunk.k(unit);
-  const Matrix<Element, Tile::kV> v = chunk.v(unit);
-  const int my_v = warp * kUnit;
 
-  Left<Element> v_left;
-  load_left_transposed(v_left, v, 0, my_v, lane);
-  float o[2][4] = {};
-  if constexpr (kOutputs) {
+  Left<Element> v;
+  load_left_transposed(v, chunk.v(unit), 0, my_v, lane);
+  if (kOutputs && my_k == 0) {
 #pragma unroll
     for (int part = 0; part < Tile::kParts; ++part) {
       Right<Element> score[2];
       load_below(score, shared.score(part, unit), 0, 0, lane);
-      for (int i = 0; i < 2; ++i)
-        multiply(o[i], v_left, score[i]);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        multiply(o[i], v, score[i]);
+        // The bonus may be all that there is: it is not rounded.
+        add_columns(o[i], v, i, load_pair(&shared.bonus[part][unit][i * 8 + lane % 4 * 2]));
+      }
     }
   }
 #pragma unroll
-  for (int n = 0; n < Tile::kK / 8; n += 2) {
+  for (int n = 0; n < Tile::kShareK / 8; n += 2) {
     if constexpr (kOutputs) {
       Left<Element> state_left;
       Right<Element> q_side[2];
       pack(state_left, state.x[n], state.x[n + 1]);
-      load_below(q_side, q, 0, n * 8, lane);
+      load_below(q_side, q, 0, my_k + n * 8, lane);
       for (int i = 0; i < 2; ++i)
         multiply(o[i], state_left, q_side[i]);
     }
     Right<Element> k_side[2];
-    load_transposed(k_side, k, 0, n * 8, lane);
+    load_transposed(k_side, k, 0, my_k + n * 8, lane);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float2 decay =
-          *reinterpret_cast<const float2*>(&shared.decay[unit][(n + i) * 8 + lane % 4 * 2]);
+      const float2 decay = load_pair(&shared.decay[unit][my_k + (n + i) * 8 + lane % 4 * 2]);
       state.x[n + i][0] *= decay.x;
       state.x[n + i][1] *= decay.y;
       state.x[n + i][2] *= decay.x;
       state.x[n + i][3] *= decay.y;
-      multiply(state.x[n + i], v_left, k_side[i]);
+      multiply(state.x[n + i], v, k_side[i]);
     }
   }
-  if constexpr (kOutputs) {
-    __syncwarp();  // o takes the place of v, of which only this warp reads these columns
+}
+
+// o takes the place of v, of which only one warp still needs these columns.
+template <typename Tile>
+__device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], float scale, int my_v,
+                         int lane) {
+  __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      for (float& x : o[i])
-        x *= scale;
-      put_output(v, i * 8, my_v, o[i], lane);
+  for (int i = 0; i < 2; ++i) {
+    for (float& x : o[i])
+      x *= scale;
+    put_output(chunk.v(unit), i * 8, my_v, o[i], lane);
+  }
+}
+
+// All units of a chunk.
+template <bool kOutputs, typename Tile>
+__device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Chunk<Tile>& chunk,
+                           float scale, int my_v, int share, int lane) {
+  if constexpr (Tile::kShares == 1 || !kOutputs) {
+#pragma unroll 1
+    for (int unit = 0; unit < Tile::kUnits; ++unit) {
+      float o[2][4] = {};
+      walk_unit<kOutputs>(o, state, shared, chunk, unit, my_v, share * Tile::kShareK, lane);
+      if constexpr (kOutputs) put_unit(chunk, unit, o, scale, my_v, lane);
+    }
+  } else {
+    float o[Tile::kUnits][2][4] = {};
+#pragma unroll
+    for (int unit = 0; unit < Tile::kUnits; ++unit)
+      walk_unit<kOutputs>(o[unit], state, shared, chunk, unit, my_v, share * Tile::kShareK, lane);
+    const auto place = [&](int unit, int i) {
+      return ((unit * 2 + i) * Tile::kColumnWarps + my_v / kUnit) * kWarpSize + lane;
+    };
+    if (share > 0) {
+#pragma unroll
+      for (int unit = 0; unit < Tile::kUnits; ++unit)
+        for (int i = 0; i < 2; ++i)
+          shared.o_share[share - 1][place(unit, i)] = {o[unit][i][0], o[unit][i][1], o[unit][i][2],
+                                                       o[unit][i][3]};
+    }
+    __syncthreads();  // all shares are there, and v has been read
+    if (share == 0) {
+#pragma unroll
+      for (int unit = 0; unit < Tile::kUnits; ++unit) {
+        for (int i = 0; i < 2; ++i) {
+          for (int other = 0; other < Tile::kShares - 1; ++other) {
+            const float4 x = shared.o_share[other][place(unit, i)];
+            o[unit][i][0] += x.x;
+            o[unit][i][1] += x.y;
+            o[unit][i][2] += x.z;
+            o[unit][i][3] += x.w;
+          }
+        }
+        put_unit(chunk, unit, o[unit], scale, my_v, lane);
+      }
     }
   }
 }
@@ -461,11 +525,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   if (kOutputs ? walk.steps == 0 && !walk.is_last : walk.steps == 0 || walk.is_last) return;
   const int chunks = (walk.steps + Tile::kTokens - 1) / Tile::kTokens;
 
-  const std::int64_t step_K = walk.direction * args.H * K, step_V = walk.direction * args.H * V;
+  const int step_K = walk.direction * static_cast<int>(args.H) * K;
+  const int step_V = walk.direction * static_cast<int>(args.H) * V;
   const std::int64_t first_qk = (walk.first * args.H + walk.head) * K;
   const std::int64_t first_v = (walk.first * args.H + walk.head) * V + walk.first_iv;
   // Packed sequences have B = 1, and a batch is T tokens: token n of all has the same place either way.
-  const std::int64_t step_w = walk.direction * args.log_w_stride_T;
+  const int step_w = walk.direction * static_cast<int>(args.log_w_stride_T);
   const std::int64_t first_w = walk.first * args.log_w_stride_T + walk.head * K;
 
   const auto start_fetch = [&](int chunk) {
@@ -483,8 +548,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     __pipeline_commit();
   };
   const auto put_outputs = [&](int chunk) {
-    put<Tile>(args.o + first_v + chunk * Tile::kTokens * step_V, shared.chunks[chunk % 2].v(0),
-              step_V, walk.steps - chunk * Tile::kTokens, V - walk.first_iv, aligned);
+    put<Tile>(args.o + first_v + static_cast<std::int64_t>(chunk) * Tile::kTokens * step_V,
+              shared.chunks[chunk % 2].v(0), step_V, walk.steps - chunk * Tile::kTokens,
+              V - walk.first_iv, aligned);
   };
   start_fetch(0);
 
@@ -504,14 +570,19 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
        i += Tile::kThreads)
     reinterpret_cast<float*>(shared.score_)[i] = 0.0f;
 
+  // What it walks.
+  const int share = Tile::kShares == 1 ? 0 : warp / Tile::kColumnWarps;
+  const int my_v = warp % Tile::kColumnWarps * kUnit;
   // state element (n, e) of a lane: channel ik(n, e) and value column iv(e)
-  const auto channel = [&](int n, int e) { return n * 8 + lane % 4 * 2 + e % 2; };
-  const auto column = [&](int e) { return walk.first_iv + warp * kUnit + lane / 4 + e / 2 * 8; };
+  const auto channel = [&](int n, int e) {
+    return share * Tile::kShareK + n * 8 + lane % 4 * 2 + e % 2;
+  };
+  const auto column = [&](int e) { return walk.first_iv + my_v + lane / 4 + e / 2 * 8; };
   const std::int64_t first_state = (walk.sequence * args.H + walk.head) * K * V;
-  State<Tile::kK> state = {};
+  State<Tile::kShareK> state = {};
   if (kOutputs && args.initial_state != nullptr) {
 #pragma unroll
-    for (int n = 0; n < Tile::kK / 8; ++n)
+    for (int n = 0; n < Tile::kShareK / 8; ++n)
       for (int e = 0; e < 4; ++e)
         if (channel(n, e) < K && column(e) < V)
           state.x[n][e] = args.initial_state[first_state + channel(n, e) * V + column(e)];
@@ -520,8 +591,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     for (std::int64_t before = walk.segment; before > 0; --before) {
       const std::int64_t block = blockIdx.x - before * segments.stride;
 #pragma unroll
-      for (int n = 0; n < Tile::kK / 8; ++n) {
-        const float4 added = segments.states[(block * Tile::kK / 8 + n) * Tile::kThreads + tid];
+      for (int n = 0; n < Tile::kShareK / 8; ++n) {
+        const float4 added =
+            segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid];
         const float2 decay =
             *reinterpret_cast<const float2*>(segments.decays + block * Tile::kK + channel(n, 0));
         state.x[n][0] = decay.x * state.x[n][0] + added.x;
@@ -549,7 +621,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
       for (int i = 0; i < kMyGroups; ++i)
         prepare<kTask>(now, shared.decay[my_unit], score, u[i], my_unit, my_part + i * Tile::kParts,
                        lane);
-      if constexpr (kOutputs) put_scores(shared.score(my_part, my_unit), score, lane);
+      if constexpr (kOutputs)
+        put_scores(shared.score(my_part, my_unit), shared.bonus[my_part][my_unit], score, lane);
     }
     __syncthreads();  // all is prepared
     if constexpr (!kOutputs) {
@@ -558,9 +631,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
           if (tid + i * Tile::kThreads < Tile::kK)
             decay_of_all[i] *= shared.decay[unit][tid + i * Tile::kThreads];
     }
-#pragma unroll 1
-    for (int unit = 0; unit < Tile::kUnits; ++unit)
-      walk_unit<kOutputs>(state, shared, now, unit, args.scale, warp, lane);
+    walk_chunk<kOutputs>(state, shared, now, args.scale, my_v, share, lane);
   }
   if (kOutputs && chunks > 0) {
     __syncthreads();
@@ -570,8 +641,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   if constexpr (!kOutputs) {
     const std::int64_t block = blockIdx.x;
 #pragma unroll
-    for (int n = 0; n < Tile::kK / 8; ++n)
-      segments.states[(block * Tile::kK / 8 + n) * Tile::kThreads + tid] = {
+    for (int n = 0; n < Tile::kShareK / 8; ++n)
+      segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid] = {
           state.x[n][0], state.x[n][1], state.x[n][2], state.x[n][3]};
     for (int i = 0; i < kMyChannels; ++i)
       if (tid + i * Tile::kThreads < Tile::kK)
@@ -579,7 +650,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   }
   if (kOutputs && walk.is_last && args.final_state != nullptr) {
 #pragma unroll
-    for (int n = 0; n < Tile::kK / 8; ++n)
+    for (int n = 0; n < Tile::kShareK / 8; ++n)
       for (int e = 0; e < 4; ++e)
         if (channel(n, e) < K && column(e) < V)
           args.final_state[first_state + channel(n, e) * V + column(e)] = state.x[n][e];
@@ -621,17 +692,6 @@ int blocks_at_once(int shared_bytes) {
   return blocks * multiprocessors;
 }
 
-// What cudaFreeAsync frees is to stay with the process: else every synchronisation gives it back to the system, and the next
-// allocation costs more than the kernels.
-inline void keep_freed_memory() {
-  int device = 0;
-  cudaMemPool_t pool;
-  std::uint64_t all = UINT64_MAX;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
-  CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
-}
-
 // As many segments as have room on the device at once, and long enough to be worth it.
 template <Task kTask, typename Tile, typename Args>
 void launch_version(const Args& args, Version version) {
@@ -652,16 +712,12 @@ void launch_version(const Args& args, Version version) {
     return launch<kTask, Tile>(args, {}, sequences * stride, kSharedBytes);
 
   const std::int64_t blocks = sequences * stride * count;
-  Segments segments{.count = static_cast<int>(count), .stride = stride};
+  const Scratch<float4> states(blocks * Tile::kShareK / 8 * Tile::kThreads);
+  const Scratch<float> decays(blocks * Tile::kK);
+  const Segments segments{static_cast<int>(count), stride, states.pointer(), decays.pointer()};
   blocks_at_once<Task::kStates, Tile>(kSharedBytes);
-  keep_freed_memory();
-  CUDA_CHECK(cudaMallocAsync(&segments.states, blocks * sizeof(State<Tile::kK>) * Tile::kThreads,
-                             nullptr));
-  CUDA_CHECK(cudaMallocAsync(&segments.decays, blocks * Tile::kK * sizeof(float), nullptr));
   launch<Task::kStates, Tile>(args, segments, blocks, kSharedBytes);
   launch<kTask, Tile>(args, segments, blocks, kSharedBytes);
-  CUDA_CHECK(cudaFreeAsync(segments.states, nullptr));
-  CUDA_CHECK(cudaFreeAsync(segments.decays, nullptr));
 }
 
 template <Task kTask, Version kVersion, typename Element, typename LogW>
@@ -674,10 +730,10 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
   ladder::require(args.K <= kMostChannels,
                   "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
   if (args.K <= 64)
-    return launch_version<kTask, Tiling<Element, LogW, 64, 4, 4, 2>>(args, kVersion);
+    return launch_version<kTask, Tiling<Element, LogW, 64, 4, 1, 4, 2>>(args, kVersion);
   if (args.K <= 128)
-    return launch_version<kTask, Tiling<Element, LogW, 128, 8, 4, 1>>(args, kVersion);
-  launch_version<kTask, Tiling<Element, LogW, 256, 4, 2, 1>>(args, kVersion);
+    return launch_version<kTask, Tiling<Element, LogW, 128, 8, 1, 4, 1>>(args, kVersion);
+  launch_version<kTask, Tiling<Element, LogW, 256, 8, 2, 2, 1>>(args, kVersion);
 }
 
 template <Version kVersion>
@@ -686,6 +742,7 @@ ladder::Implementation implementation(const char* name) {
           .chapter = "07_chunkwise",
           .device = ladder::DeviceKind::kCuda,
           .rung = kVersion == Version::kDispatched,
+          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
           .wkv_bf16 = run<Task::kWkv, kVersion, bfloat16, bfloat16>,
           .wkv_bf16_fp32_decay = run<Task::kWkv, kVersion, bfloat16, float>,
           .gla_bf16 = run<Task::kGla, kVersion, bfloat16, bfloat16>,

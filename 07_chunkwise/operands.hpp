@@ -121,11 +121,11 @@ __device__ void load_transposed(Right<ladder::bfloat16> (&right)[2],
 template <int kStride>
 __device__ void load_folded(Left<ladder::bfloat16>& left, Right<ladder::bfloat16> (&right)[2],
                             const Matrix<ladder::bfloat16, kStride>& m, int left_row, int right_row,
-                            int lane) {
+                            int column, int lane) {
   std::uint32_t r[4];
   const int i = lane / 8;
-  ladder::cuda::load_matrices(left.x, m.at(left_row + lane % 8, i * 8));
-  ladder::cuda::load_matrices(r, m.at(right_row + lane % 8, i % 2 * 16 + i / 2 * 8));
+  ladder::cuda::load_matrices(left.x, m.at(left_row + lane % 8, column + i * 8));
+  ladder::cuda::load_matrices(r, m.at(right_row + lane % 8, column + i % 2 * 16 + i / 2 * 8));
   split(right, r);
 }
 
@@ -162,6 +162,16 @@ inline __device__ void pack(Left<ladder::bfloat16>& left, const float (&a)[4],
 inline __device__ void multiply(float (&sum)[4], const Left<ladder::bfloat16>& left,
                                 const Right<ladder::bfloat16>& right) {
   ladder::cuda::mma_bf16(sum, left.x, right.x);
+}
+
+// Each column of a sum (columns 8 * half + 0 to 7 of `left`) plus a factor times the same column of `left`.
+inline __device__ void add_columns(float (&sum)[4], const Left<ladder::bfloat16>& left, int half,
+                                   float2 factor) {
+  for (int i = 0; i < 2; ++i) {
+    const std::uint32_t both = left.x[2 * half + i];
+    sum[2 * i] += factor.x * __uint_as_float(both << 16);
+    sum[2 * i + 1] += factor.y * __uint_as_float(both & 0xffff0000u);
+  }
 }
 
 // ---- The same: float ----
@@ -202,8 +212,9 @@ __device__ void load_transposed(Right<float> (&right)[2], const Matrix<float, kS
 template <int kStride>
 __device__ void load_folded(Left<float>& left, Right<float> (&right)[2],
                             const Matrix<float, kStride>& m, int left_row, int right_row,
-                            int lane) {
-  const int row = lane / 4, column = lane % 4 * 2;
+                            int column, int lane) {
+  const int row = lane / 4;
+  column += lane % 4 * 2;
   for (int i = 0; i < 4; ++i) {
     left.x[i] = load_pair(m.at(left_row + row, column + i * 8));
     right[i / 2].x[i % 2] = load_pair(m.at(right_row + row, column + i % 2 * 16 + i / 2 * 8));
@@ -232,6 +243,14 @@ __device__ void load_right_alternate(Right<float> (&right)[2], const Matrix<floa
 
 inline __device__ void pack(Left<float>& left, const float (&a)[4], const float (&b)[4]) {
   left = {{{a[0], a[1]}, {a[2], a[3]}, {b[0], b[1]}, {b[2], b[3]}}};
+}
+
+inline __device__ void add_columns(float (&sum)[4], const Left<float>& left, int half,
+                                   float2 factor) {
+  for (int i = 0; i < 2; ++i) {
+    sum[2 * i] += factor.x * left.x[2 * half + i].x;
+    sum[2 * i + 1] += factor.y * left.x[2 * half + i].y;
+  }
 }
 
 // Each factor is the sum of two tf32; of their four products the smallest is left out. The order of the 16 products in a sum is
