@@ -708,7 +708,7 @@ void launch_version(const Args& args, Version version) {
 #endif
   // A state that is updated where it lies has one reader, which is also its writer.
   if (count <= 1 || version == Version::kFused ||
-      args.initial_state == args.final_state && args.final_state != nullptr)
+      (args.initial_state == args.final_state && args.final_state != nullptr))
     return launch<kTask, Tile>(args, {}, sequences * stride, kSharedBytes);
 
   const std::int64_t blocks = sequences * stride * count;
@@ -729,11 +729,13 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
   }
   ladder::require(args.K <= kMostChannels,
                   "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
+  constexpr bool kFp32 = sizeof(Element) == sizeof(float);
   if (args.K <= 64)
-    return launch_version<kTask, Tiling<Element, LogW, 64, 4, 1, 4, 2>>(args, kVersion);
+    return launch_version<kTask, Tiling<Element, LogW, 64, 4, 1, kFp32 ? 3 : 4, 2>>(args, kVersion);
   if (args.K <= 128)
-    return launch_version<kTask, Tiling<Element, LogW, 128, 8, 1, 4, 1>>(args, kVersion);
-  launch_version<kTask, Tiling<Element, LogW, 256, 8, 2, 2, 1>>(args, kVersion);
+    return launch_version<kTask, Tiling<Element, LogW, 128, 8, 1, kFp32 ? 3 : 4, 1>>(args,
+                                                                                     kVersion);
+  launch_version<kTask, Tiling<Element, LogW, 256, 8, 2, kFp32 ? 1 : 2, 1>>(args, kVersion);
 }
 
 template <Version kVersion>
@@ -743,8 +745,10 @@ ladder::Implementation implementation(const char* name) {
           .device = ladder::DeviceKind::kCuda,
           .rung = kVersion == Version::kDispatched,
           .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+          .wkv = run<Task::kWkv, kVersion, float, float>,
           .wkv_bf16 = run<Task::kWkv, kVersion, bfloat16, bfloat16>,
           .wkv_bf16_fp32_decay = run<Task::kWkv, kVersion, bfloat16, float>,
+          .gla = run<Task::kGla, kVersion, float, float>,
           .gla_bf16 = run<Task::kGla, kVersion, bfloat16, bfloat16>,
           .gla_bf16_fp32_decay = run<Task::kGla, kVersion, bfloat16, float>};
 }
