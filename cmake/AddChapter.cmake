@@ -6,6 +6,8 @@
 #   exercise.cpp|.cu, X_exercise.cpp|.cu   the idea with holes; its tests are a program of their own, never run by default:
 #                                          exercise05, exercise05.X; from a learner's copy in my/05_float4/: my05, my05.X
 #
+#   X_main.cpp           a program that shows what idea X.cpp computes      chapter05_X, built on demand
+#
 #   xray_test.cpp, X_xray_test.cpp   what the chapter claims about its kernels' memory accesses   chapter05.xray.*
 #
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
@@ -90,7 +92,7 @@ function(add_chapter folder)
   file(GLOB sources CONFIGURE_DEPENDS ${room}/*.cpp ${room}/*.cu)
 
   set(kernels ${sources})
-  list(FILTER kernels EXCLUDE REGEX "(^|[/_])(test|exercise)\\.(cpp|cu)$")
+  list(FILTER kernels EXCLUDE REGEX "(^|[/_])(test|exercise|main)\\.(cpp|cu)$")
   set(xray_tests ${sources})
   list(FILTER xray_tests INCLUDE REGEX "(^|[/_])xray_test\\.cpp$")
   set(tests ${sources})
@@ -135,6 +137,14 @@ function(add_chapter folder)
         endif()
       endif()
     endforeach()
+  endforeach()
+
+  set(programs ${sources})
+  list(FILTER programs INCLUDE REGEX "_main\\.cpp$")
+  foreach(program IN LISTS programs)
+    string(REGEX REPLACE "^.*/(.*)_main\\.cpp$" "\\1" idea ${program})
+    add_executable(${chapter}_${idea} EXCLUDE_FROM_ALL ${program} ${room}/${idea}.cpp)
+    target_link_libraries(${chapter}_${idea} PRIVATE ladder_core fmt::fmt nlohmann_json::nlohmann_json)
   endforeach()
 
   if("emulated" IN_LIST back_ends AND LADDER_HAS_XRAY)

@@ -126,6 +126,8 @@ void complete_product(void* const* lanes, unsigned) {
         d[row][column] += a[row][k] * b[k][column];
     }
   }
+  if (detail::observer() != nullptr)
+    detail::observer()->matrices_multiplied(kRows * kColumns * Operand::kDepth);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const unsigned row = lane / 4, pair = lane % 4;
     for (unsigned i = 0; i < 4; ++i)

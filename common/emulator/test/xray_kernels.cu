@@ -3,7 +3,10 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <stdexcept>
+
+#include "common/cuda/tensor_core.hpp"
 
 namespace xray_kernels {
 namespace {
@@ -141,6 +144,38 @@ __global__ void three_call_sites(float* out, const float* in) {
   out[global_thread()] = sum;
 }
 
+// Four matrices of kRows different rows, kPitch times 16 bytes apart.
+template <int kPitch, int kRows>
+__global__ void matrix_load(float* out, const float* in) {
+  __shared__ float4 tile[kThreads * kPitch];
+  for (unsigned i = 0; i < kPitch; ++i)
+    tile[i * kThreads + threadIdx.x] =
+        reinterpret_cast<const float4*>(in)[i * kThreads + threadIdx.x];
+  __syncthreads();
+  std::uint32_t r[4];
+  ladder::cuda::load_matrices(r, &tile[threadIdx.x % kRows * kPitch]);
+  out[global_thread()] = __uint_as_float(r[0] ^ r[1] ^ r[2] ^ r[3]);
+}
+
+__global__ void matrix_load_transposed(float* out, const float* in) {
+  __shared__ float4 tile[kThreads];
+  tile[threadIdx.x] = reinterpret_cast<const float4*>(in)[threadIdx.x];
+  __syncthreads();
+  std::uint32_t r[4];
+  ladder::cuda::load_matrices_transposed(r, &tile[threadIdx.x]);
+  out[global_thread()] = __uint_as_float(r[0] ^ r[1] ^ r[2] ^ r[3]);
+}
+
+__global__ void tensor_products(float* out, const float* in) {
+  const std::uint32_t bits = __float_as_uint(in[global_thread()]);
+  const std::uint32_t a[4] = {bits, bits, bits, bits}, b[2] = {bits, bits};
+  float d[4] = {};
+  ladder::cuda::mma_bf16(d, a, b);
+  ladder::cuda::mma_bf16(d, a, b);
+  ladder::cuda::mma_tf32(d, a, b);
+  out[global_thread()] = d[0] + d[1] + d[2] + d[3];
+}
+
 constexpr struct {
   const char* name;
   Kernel kernel;
@@ -169,6 +204,14 @@ constexpr struct {
     {"divergent_rounds", divergent_rounds},
     {"early_leavers", early_leavers},
     {"three_call_sites", three_call_sites},
+    {"matrix_load<1, 32>", matrix_load<1, 32>},
+    {"matrix_load<2, 32>", matrix_load<2, 32>},
+    {"matrix_load<8, 32>", matrix_load<8, 32>},
+    {"matrix_load<9, 32>", matrix_load<9, 32>},
+    {"matrix_load<8, 4>", matrix_load<8, 4>},
+    {"matrix_load<1, 1>", matrix_load<1, 1>},
+    {"matrix_load_transposed", matrix_load_transposed},
+    {"tensor_products", tensor_products},
 };
 
 }  // namespace

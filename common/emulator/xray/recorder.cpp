@@ -216,7 +216,7 @@ bool Recorder::is_private(std::uintptr_t address) const {
 // --- one access -------------------------------------------------------------------------------------------------------
 
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
-                        Operation operation, bool pending) {
+                        Operation operation, Through through) {
   if (address >= stack_begin_ && address < stack_end_) return;
   const bool in_shared = !shared_sites_.empty() &&
                          address >= shared_sites_.front().begin - kBanks * kBankBytes &&
@@ -226,7 +226,8 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
 
   count_event();
   const std::uint32_t place = place_of(pc, true, operation, bytes);
-  if (pending) places_[place].asynchronous = true;
+  places_[place].through = through;
+  const bool pending = through == Through::kAsyncCopy;
   const Stamp now{block_,
                   launch_,
                   epoch_,
@@ -264,7 +265,8 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
   if (read > 0) {
     accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
   }
-  accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore, true);
+  accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore,
+           Through::kAsyncCopy);
 }
 
 void Recorder::copy_arrives(const void* to, std::size_t bytes) {
@@ -276,7 +278,13 @@ void Recorder::copy_arrives(const void* to, std::size_t bytes) {
 }
 
 void Recorder::matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) {
-  accessed(to_number(pc), to_number(row), static_cast<unsigned>(bytes), Operation::kLoad);
+  accessed(to_number(pc), to_number(row), static_cast<unsigned>(bytes), Operation::kLoad,
+           Through::kMatrixLoad);
+}
+
+void Recorder::matrices_multiplied(unsigned multiply_adds) {
+  ++recording_->kernel.counters[kTensorOperations];
+  recording_->kernel.counters[kTensorMultiplyAdds] += multiply_adds;
 }
 
 std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
@@ -641,7 +649,36 @@ void Recorder::touch(const Request& request, std::uint64_t sectors) {
 }
 
 // Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. The two halves (and the
-// two quarters of each half) share a wavefront where neighbouring lanes share their words. Found by Nsight Compute's counts.
+// two quarters of each half) share a wavefront where neighbouring lanes share their words; of a matrix load the four matrices
+// never do. Found by Nsight Compute's counts.
+std::vector<BankWords> Recorder::served_together(const Request& request) const {
+  const Place& place = places_[request.place];
+  const std::uintptr_t base = shared_sites_.front().begin;
+  const auto words_of = [&](unsigned begin, unsigned lanes) {
+    return words_of_lanes(request, begin, begin + lanes, place.bytes, base);
+  };
+  const unsigned together = place.bytes <= kBankBytes ? kWarpSize
+                            : place.bytes == 8        ? kWarpSize / 2
+                                                      : kWarpSize / 4;
+  std::vector<BankWords> groups;
+  for (unsigned begin = 0; begin < kWarpSize; begin += 2 * together) {
+    BankWords first = words_of(begin, together);
+    BankWords second = words_of(begin + together, together);
+    BankWords both = words_of(begin, 2 * together);
+    if (both.empty()) continue;
+    const bool merge = first.empty() || second.empty() ||
+                       (place.through != Through::kMatrixLoad && both.wavefronts() == 1 &&
+                        lanes_pair_up(request, begin, 2 * together));
+    if (merge) {
+      groups.push_back(std::move(both));
+    } else {
+      groups.push_back(std::move(first));
+      groups.push_back(std::move(second));
+    }
+  }
+  return groups;
+}
+
 void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample& sample) {
   const Place& place = places_[request.place];
   auto& kernel = recording_->kernel;
@@ -650,42 +687,25 @@ void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample&
     kernel.counters[kSharedAtomics] += request.lanes;
     return;
   }
-  const std::uintptr_t base = shared_sites_.front().begin;
-  const unsigned together = place.bytes <= kBankBytes ? kWarpSize
-                            : place.bytes == 8        ? kWarpSize / 2
-                                                      : kWarpSize / 4;
-  std::uint64_t wavefronts = 0, groups = 0;
-  const auto serve = [&](const BankWords& words) {
+  const std::vector<BankWords> groups = served_together(request);
+  std::uint64_t wavefronts = 0;
+  for (const BankWords& words : groups) {
     wavefronts += words.wavefronts();
-    ++groups;
     for (unsigned bank = 0; bank < kBanks; ++bank) {
       const std::size_t wanted = words.words[bank].size();
       kernel.bank_accesses[bank] += wanted;
       if (wanted > 1) kernel.bank_conflicts[bank] += wanted - 1;
     }
-  };
-  for (unsigned begin = 0; begin < kWarpSize; begin += 2 * together) {
-    const BankWords first = words_of_lanes(request, begin, begin + together, place.bytes, base);
-    const BankWords second =
-        words_of_lanes(request, begin + together, begin + 2 * together, place.bytes, base);
-    const BankWords both = words_of_lanes(request, begin, begin + 2 * together, place.bytes, base);
-    if (both.empty()) continue;
-    const bool merge = first.empty() || second.empty() ||
-                       (both.wavefronts() == 1 && lanes_pair_up(request, begin, 2 * together));
-    if (merge) {
-      serve(both);
-    } else {
-      serve(first);
-      serve(second);
-    }
   }
+  const std::uint64_t conflicts = wavefronts - groups.size();
   const bool is_load = place.operation == Operation::kLoad;
-  ++kernel.counters[is_load ? kSharedLoadRequests : kSharedStoreRequests];
+  ++kernel.counters[place.through == Through::kMatrixLoad ? kSharedMatrixLoadRequests
+                    : is_load                             ? kSharedLoadRequests
+                                                          : kSharedStoreRequests];
   kernel.counters[is_load ? kSharedLoadWavefronts : kSharedStoreWavefronts] += wavefronts;
-  kernel.counters[is_load ? kSharedLoadBankConflicts : kSharedStoreBankConflicts] +=
-      wavefronts - groups;
+  kernel.counters[is_load ? kSharedLoadBankConflicts : kSharedStoreBankConflicts] += conflicts;
   counts.wavefronts += wavefronts;
-  counts.bank_conflicts += wavefronts - groups;
+  counts.bank_conflicts += conflicts;
   sample.wavefronts = wavefronts;
 }
 

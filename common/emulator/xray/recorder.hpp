@@ -29,14 +29,20 @@ struct BankWords {
   std::uint64_t wavefronts() const;
 };
 
+// What moves an access's bytes.
+enum class Through : std::uint8_t {
+  kRegisters,
+  kAsyncCopy,   // its shared end, which is checked and not counted
+  kMatrixLoad,  // to other lanes' registers too
+};
+
 class Recorder : public detail::Observer {
  public:
   static Recorder& instance();
 
   // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return address.
-  // `pending`: the shared end of an asynchronous copy, which is checked and not counted.
   void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation,
-                bool pending = false);
+                Through through = Through::kRegisters);
   void passed(std::uintptr_t pc);  // a basic block
   void entered(std::uintptr_t call);
   void left();
@@ -61,6 +67,7 @@ class Recorder : public detail::Observer {
                    std::size_t read) override;
   void copy_arrives(const void* to, std::size_t bytes) override;
   void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) override;
+  void matrices_multiplied(unsigned multiply_adds) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
 
@@ -71,7 +78,7 @@ class Recorder : public detail::Observer {
     bool is_access = false;
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
-    bool asynchronous = false;
+    Through through = Through::kRegisters;
   };
   struct Event {
     std::uint32_t place;
@@ -180,6 +187,7 @@ class Recorder : public detail::Observer {
   void count(const Request& request, bool of_first_warp);
   void count_global(const Request& request, PlaceCounts& counts, Sample& sample);
   void count_shared(const Request& request, PlaceCounts& counts, Sample& sample);
+  std::vector<BankWords> served_together(const Request& request) const;
   static BankWords words_of_lanes(const Request& request, unsigned begin, unsigned end,
                                   unsigned bytes, std::uintptr_t base);
   static bool lanes_pair_up(const Request& request, unsigned begin, unsigned count);

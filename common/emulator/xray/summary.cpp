@@ -196,7 +196,7 @@ Kernel Recorder::finish(Recording& recording) const {
   const auto party = [&](const Stamp& stamp) {
     return Party{places_[stamp.place].operation, source_of(stamp.place, lines),
                  index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block),
-                 places_[stamp.place].asynchronous};
+                 places_[stamp.place].through == Through::kAsyncCopy};
   };
   for (const Finding& finding : recording.findings) {
     Error error;

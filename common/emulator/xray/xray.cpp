@@ -27,13 +27,15 @@ const CounterInfo& info(Counter counter) {
        "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"},
       {"atomic_collisions", "atomic collisions", "lanes that meet another's address", ""},
       {"shared_load_requests", "shared loads", "requests of a warp",
-       "smsp__inst_executed_op_shared_ld.sum"},
+       "smsp__inst_executed_op_shared_ld_pred_on_any.sum"},
+      {"shared_matrix_load_requests", "shared matrix loads", "requests of a warp",
+       "smsp__inst_executed_op_ldsm_pred_on_any.sum"},
       {"shared_load_wavefronts", "shared load wavefronts", "128 bytes at most",
        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},
       {"shared_load_bank_conflicts", "shared load bank conflicts", "wavefronts too many",
        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"},
       {"shared_store_requests", "shared stores", "requests of a warp",
-       "smsp__inst_executed_op_shared_st.sum"},
+       "smsp__inst_executed_op_shared_st_pred_on_any.sum"},
       {"shared_store_wavefronts", "shared store wavefronts", "128 bytes at most",
        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"},
       {"shared_store_bank_conflicts", "shared store bank conflicts", "wavefronts too many",
@@ -43,6 +45,10 @@ const CounterInfo& info(Counter counter) {
       {"barriers", "barriers", "of all blocks", ""},
       {"shuffles", "shuffles", "of a warp", ""},
       {"async_copies", "asynchronous copies", "of single threads", ""},
+      {"tensor_operations", "tensor-core operations", "instructions of a warp",
+       "smsp__inst_executed_pipe_tensor_op_hmma.sum - "
+       "smsp__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},
+      {"tensor_multiply_adds", "tensor-core multiply-adds", "of all operations", ""},
   };
   return infos[counter];
 }

@@ -29,6 +29,7 @@ enum Counter : unsigned {
   kAtomicSectors,
   kAtomicCollisions,
   kSharedLoadRequests,
+  kSharedMatrixLoadRequests,
   kSharedLoadWavefronts,
   kSharedLoadBankConflicts,
   kSharedStoreRequests,
@@ -39,6 +40,8 @@ enum Counter : unsigned {
   kBarriers,
   kShuffles,
   kAsyncCopies,
+  kTensorOperations,
+  kTensorMultiplyAdds,
   kCounters
 };
 
@@ -46,7 +49,7 @@ struct CounterInfo {
   const char* name;    // "global_load_requests"
   const char* words;   // "global loads"
   const char* unit;    // "requests of a warp"
-  const char* nsight;  // Nsight Compute's metric; empty where it has none
+  const char* nsight;  // Nsight Compute's metric, or the difference of two; empty where it has none
 };
 const CounterInfo& info(Counter counter);
 

@@ -2,9 +2,9 @@
 // (tf32) and ldmatrix.m8n8.x4 (b16).
 //
 // All 32 lanes call together, from one place. Anything else is cudaErrorLaunchFailure: a GPU's answer would be undefined.
-// Sums are made in fp32, product after product, each addition rounded to nearest. Hardware adds a whole row of products
-// and the accumulator at once, cuts off what lies some bits below the largest of them, and rounds towards zero, so the last
-// bits differ. Products are exact here and there.
+// Products are exact. They are added in fp32, one after the other, each sum rounded to nearest. An H200 adds all 16 (8)
+// products of an element and the accumulator at once: it cuts each off below 2^-25 of the largest and rounds the sum towards
+// zero (measured). So the last bits differ.
 #pragma once
 
 #include <cstdint>

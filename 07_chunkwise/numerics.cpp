@@ -1,0 +1,191 @@
+// Why chunkwise kernels overflow under strong decay, on the CPU: five forms of the scores within a chunk.
+// Change: none of these is a kernel; the shipped kernels use the third form, the only one that is right everywhere.
+// Why:    the decay between two tokens is a factor of at most 1, but it has to be split in two to fit a matrix product.
+// Needs:  one head, T a multiple of the chunk.
+// Costs:  an exp for each score, channel and operand; a kernel computes the operands once.
+#include "numerics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace chapter07::numerics {
+namespace {
+
+// To nearest, ties to even; infinity from 65520 on.
+float round_to_fp16(float x) {
+  constexpr int kBits = 10, kSmallestExponent = -14;
+  constexpr float kOverflow = 65520.0f;
+  if (x == 0.0f || !std::isfinite(x)) return x;
+  if (std::fabs(x) >= kOverflow) return std::copysign(std::numeric_limits<float>::infinity(), x);
+  const int exponent = std::max(std::ilogb(x), kSmallestExponent);
+  return std::ldexp(std::nearbyint(std::ldexp(x, kBits - exponent)), exponent - kBits);
+}
+
+// The tokens of one chunk. `sum` of token t is the log of the decay since the chunk began, up to and with t; of token -1 it
+// is 0.
+class Chunk {
+ public:
+  Chunk(const ladder::WkvProblem& problem, std::int64_t first, float floor)
+      : K_(problem.wkv_case.K),
+        V_(problem.wkv_case.V),
+        q_(problem.q.pointer() + first * K_),
+        k_(problem.k.pointer() + first * K_),
+        v_(problem.v.pointer() + first * V_),
+        sums_(static_cast<std::size_t>((kChunk + 1) * K_)) {
+    for (std::int64_t i = 0; i < kChunk * K_; ++i) {
+      const float log_w = std::max(problem.log_w.pointer()[first * K_ + i], floor);
+      sums_[static_cast<std::size_t>(K_ + i)] = sums_[static_cast<std::size_t>(i)] + log_w;
+    }
+  }
+
+  float q(std::int64_t t, std::int64_t j) const { return q_[t * K_ + j]; }
+  float k(std::int64_t t, std::int64_t j) const { return k_[t * K_ + j]; }
+  float v(std::int64_t t, std::int64_t i) const { return v_[t * V_ + i]; }
+  float sum(std::int64_t t, std::int64_t j) const {
+    return sums_[static_cast<std::size_t>((t + 1) * K_ + j)];
+  }
+
+  // What token t reads of token s < t: the sum over j of q_t[j] k_s[j] exp(sum(t - 1) - sum(s)).
+  float score(Form form, std::int64_t t, std::int64_t s) const {
+    const std::int64_t sub_chunk = t / kSubChunk * kSubChunk;
+    switch (form) {
+      case Form::kNaive: return split_at(-1, t, s, [](float x) { return std::exp(x); });
+      case Form::kNaiveFp16: return split_in_fp16(t, s);
+      case Form::kSubChunks:
+        if (s >= sub_chunk) return unsplit(t, s);
+        return split_at(sub_chunk - 1, t, s, [](float x) { return std::exp(x); });
+      case Form::kCentre:
+        return split_at(kChunk / 2 - 1, t, s, [](float x) { return std::exp(x); });
+      case Form::kCentreClamped:
+        return split_at(kChunk / 2 - 1, t, s,
+                        [](float x) { return std::exp(std::min(x, kLargestExponent)); });
+    }
+    return 0.0f;
+  }
+
+ private:
+  // The decay from s to t as two factors, one for each operand: from s to the anchor, and from the anchor to t.
+  template <typename Exp>
+  float split_at(std::int64_t anchor, std::int64_t t, std::int64_t s, Exp exp) const {
+    float score = 0.0f;
+    for (std::int64_t j = 0; j < K_; ++j) {
+      const float left = q(t, j) * exp(sum(t - 1, j) - sum(anchor, j));
+      const float right = k(s, j) * exp(sum(anchor, j) - sum(s, j));
+      score += left * right;
+    }
+    return score;
+  }
+
+  float split_in_fp16(std::int64_t t, std::int64_t s) const {
+    float score = 0.0f;
+    for (std::int64_t j = 0; j < K_; ++j) {
+      const float left = round_to_fp16(q(t, j) * std::exp(sum(t - 1, j)));
+      const float right = round_to_fp16(k(s, j) * std::exp(-sum(s, j)));
+      score += left * right;
+    }
+    return round_to_fp16(score);
+  }
+
+  // One factor: no matrix product, but within a sub-chunk there are few pairs. Sums that a scan adds up in another order can
+  // differ by a rounding in the wrong direction; min() rules it out.
+  float unsplit(std::int64_t t, std::int64_t s) const {
+    float score = 0.0f;
+    for (std::int64_t j = 0; j < K_; ++j)
+      score += q(t, j) * k(s, j) * std::exp(std::min(sum(t - 1, j) - sum(s, j), 0.0f));
+    return score;
+  }
+
+  std::int64_t K_, V_;
+  const float *q_, *k_, *v_;
+  std::vector<float> sums_;
+};
+
+}  // namespace
+
+const char* name_of(Form form) {
+  switch (form) {
+    case Form::kNaive: return "naive K/B, fp32";
+    case Form::kNaiveFp16: return "naive, fp16 operands";
+    case Form::kSubChunks: return "sub-chunks of 16, exponents <= 0";
+    case Form::kCentre: return "anchor at the chunk's centre";
+    case Form::kCentreClamped: return "centre + clamp";
+  }
+  return "";
+}
+
+ladder::WkvProblem make_problem(double mean_log_decay) {
+  ladder::WkvProblem problem = ladder::make_problem({.T = 2 * kChunk, .K = 64, .V = 16});
+  const std::int64_t K = problem.wkv_case.K;
+  std::mt19937 random(1);
+  for (std::int64_t i = 0; i < problem.log_w.size(); ++i) {
+    const double channel = 0.75 + 0.5 * static_cast<double>(i % K) / static_cast<double>(K - 1);
+    const double token = 0.9 + 0.2 * random() / std::mt19937::max();
+    problem.log_w.data[static_cast<std::size_t>(i)] =
+        static_cast<float>(mean_log_decay * channel * token);
+  }
+  return problem;
+}
+
+std::vector<double> recurrence(const ladder::WkvProblem& problem) {
+  const std::int64_t T = problem.wkv_case.T, K = problem.wkv_case.K, V = problem.wkv_case.V;
+  std::vector<double> o(static_cast<std::size_t>(T * V)), state(static_cast<std::size_t>(K * V));
+  for (std::int64_t t = 0; t < T; ++t) {
+    for (std::int64_t j = 0; j < K; ++j) {
+      const double q = problem.q.pointer()[t * K + j], k = problem.k.pointer()[t * K + j];
+      const double w = std::exp(double{problem.log_w.pointer()[t * K + j]});
+      const double u = problem.u.pointer()[j];
+      for (std::int64_t i = 0; i < V; ++i) {
+        double& S = state[static_cast<std::size_t>(j * V + i)];
+        const double kv = k * problem.v.pointer()[t * V + i];
+        o[static_cast<std::size_t>(t * V + i)] += q * (S + u * kv);
+        S = w * S + kv;
+      }
+    }
+  }
+  return o;
+}
+
+std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form, float floor) {
+  const std::int64_t T = problem.wkv_case.T, K = problem.wkv_case.K, V = problem.wkv_case.V;
+  const float* const u = problem.u.pointer();
+  std::vector<float> o(static_cast<std::size_t>(T * V)), state(static_cast<std::size_t>(K * V));
+  for (std::int64_t first = 0; first < T; first += kChunk) {
+    const Chunk chunk(problem, first, floor);
+    for (std::int64_t t = 0; t < kChunk; ++t) {
+      float* const o_t = &o[static_cast<std::size_t>((first + t) * V)];
+      // The state before the chunk, and what this token adds to itself.
+      for (std::int64_t j = 0; j < K; ++j) {
+        const float decayed = chunk.q(t, j) * std::exp(chunk.sum(t - 1, j));
+        const float bonus = chunk.q(t, j) * u[j] * chunk.k(t, j);
+        for (std::int64_t i = 0; i < V; ++i)
+          o_t[i] += decayed * state[static_cast<std::size_t>(j * V + i)] + bonus * chunk.v(t, i);
+      }
+      // The tokens before it in the chunk: a product of scores and v, masked by not adding what is above the diagonal.
+      for (std::int64_t s = 0; s < t; ++s) {
+        const float score = chunk.score(form, t, s);
+        for (std::int64_t i = 0; i < V; ++i)
+          o_t[i] +=
+              score * (form == Form::kNaiveFp16 ? round_to_fp16(chunk.v(s, i)) : chunk.v(s, i));
+      }
+    }
+    const std::int64_t last = kChunk - 1;
+    for (std::int64_t j = 0; j < K; ++j) {
+      for (std::int64_t i = 0; i < V; ++i) {
+        float& S = state[static_cast<std::size_t>(j * V + i)];
+        S *= std::exp(chunk.sum(last, j));
+        for (std::int64_t s = 0; s < kChunk; ++s)
+          S += chunk.k(s, j) * std::exp(chunk.sum(last, j) - chunk.sum(s, j)) * chunk.v(s, i);
+      }
+    }
+  }
+  return o;
+}
+
+ladder::RelativeError error_of(Form form, double mean_log_decay) {
+  const ladder::WkvProblem problem = make_problem(mean_log_decay);
+  return ladder::relative_error(chunkwise(problem, form), recurrence(problem), problem.wkv_case.V);
+}
+
+}  // namespace chapter07::numerics

@@ -1,0 +1,44 @@
+// Chunkwise WKV in five forms that differ in one thing only: how the decay between two tokens of a chunk is split between the
+// two operands of a matrix product. In exact arithmetic all five are the same.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "common/core/error_metrics.hpp"
+#include "common/core/problem.hpp"
+
+namespace chapter07::numerics {
+
+inline constexpr std::int64_t kChunk = 64;
+inline constexpr std::int64_t kSubChunk = 16;
+// What "centre + clamp" allows an exponent to be: exp of it is just below what a float holds.
+inline constexpr float kLargestExponent = 80.0f;
+
+enum class Form {
+  kNaive,      // q B and k / B, where B is the decay since the chunk began
+  kNaiveFp16,  // the same, operands of both products rounded to fp16
+  kSubChunks,  // decays since sub-chunks of 16 began, pair by pair within one: no exponent above 0
+  kCentre,     // decays since the chunk's centre
+  kCentreClamped,  // the same, exponents clamped to kLargestExponent
+};
+inline constexpr Form kForms[] = {Form::kNaive, Form::kNaiveFp16, Form::kSubChunks, Form::kCentre,
+                                  Form::kCentreClamped};
+const char* name_of(Form form);
+
+// One head of two chunks. log_w is up to a quarter above and below its mean, by channel, and a tenth more by token.
+ladder::WkvProblem make_problem(double mean_log_decay);
+
+// For problems like that: one head, fp32, no states. Log-decays below `floor` count as `floor`.
+std::vector<double> recurrence(const ladder::WkvProblem& problem);
+std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form,
+                             float floor = -std::numeric_limits<float>::infinity());
+
+// exp of it is 0 in a float. A token that forgets more than that forgets no more, but the sums behind it lose digits.
+inline constexpr float kFloor = -104.0f;
+
+// Of the chunkwise form against the recurrence in float64.
+ladder::RelativeError error_of(Form form, double mean_log_decay);
+
+}  // namespace chapter07::numerics
