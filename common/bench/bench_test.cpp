@@ -40,6 +40,26 @@ const Registration gpu_registration{{.name = "test_gpu",
                                      .rung = true,
                                      .wkv = [](const WkvArgs&) {}}};
 
+// One step of one head without a state: o = scale * (q . k) v
+const Registration gradient_registration{{.name = "test_gradients",
+                                          .chapter = "95_gradients",
+                                          .rung = true,
+                                          .gla_backward = [](const WkvGradArgs& args) {
+                                            const WkvArgs& a = args.forward;
+                                            float score = 0, d_score = 0;
+                                            for (std::int64_t j = 0; j < a.K; ++j)
+                                              score += a.q[j] * a.k[j];
+                                            for (std::int64_t i = 0; i < a.V; ++i) {
+                                              d_score += a.v[i] * args.d_o[i];
+                                              args.dv[i] = a.scale * score * args.d_o[i];
+                                            }
+                                            for (std::int64_t j = 0; j < a.K; ++j) {
+                                              args.dq[j] = a.scale * d_score * a.k[j];
+                                              args.dk[j] = a.scale * d_score * a.q[j];
+                                              args.d_log_w[j] = 0;
+                                            }
+                                          }}};
+
 const Shape kTiny{.B = 1, .T = 1, .H = 1, .K = 4, .V = 4};
 
 Climb climb_tiny(std::vector<std::string> chapters) {
@@ -147,6 +167,44 @@ TEST(Climb, CountsTheStatesItAsksFor) {
   const double state_bytes = 4.0 * kTiny.B * kTiny.H * kTiny.K * kTiny.V;
   EXPECT_EQ(with.bytes - without.bytes, 2 * state_bytes);
   EXPECT_TRUE(to_json(with).at("states").get<bool>());
+}
+
+TEST(Climb, TimesGradientsAndCountsTheirBytes) {
+  const Climb result = climb({.op = "gla_backward", .shape = kTiny}, [](const std::string&) {});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
+  EXPECT_GT(result.rows[0].timing.seconds, 0.0);
+  // q, k, v, log_w, d_o in; dq, dk, dv, d_log_w out
+  EXPECT_EQ(result.bytes, 4.0 * 4 * 9);
+  EXPECT_EQ(result.fma_count, 8.0 * 4 * 4);
+}
+
+TEST(Selection, CountsWhatIsStored) {
+  const auto bytes = [](const char* op, Precision precision) {
+    return cost_of({.op = op,
+                    .shape = {.B = 2, .T = 3, .H = 5, .K = 4, .V = 4},
+                    .precision = precision})
+        .bytes;
+  };
+  const double tensor = 2 * 3 * 5 * 4, u = 5 * 4;
+  EXPECT_EQ(bytes("wkv", Precision::kFp32), 4 * (5 * tensor + u));
+  EXPECT_EQ(bytes("gla", Precision::kBf16), 2 * 5 * tensor);
+  EXPECT_EQ(bytes("gla", Precision::kBf16Fp32Decay), 2 * 4 * tensor + 4 * tensor);
+  EXPECT_EQ(bytes("wkv_backward", Precision::kBf16), 2 * (9 * tensor + u) + 4 * u);
+  EXPECT_EQ(bytes("causal_dot_product", Precision::kBf16), 2 * 4 * tensor);
+}
+
+TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
+  for (const Selection& selection :
+       {Selection{.op = "linear_attention", .precision = Precision::kBf16Fp32Decay},
+        Selection{.op = "causal_dot_product", .states = true}}) {
+    try {
+      chosen(selection);
+      ADD_FAILURE() << selection.op;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("allowed"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Climb, ShowsRecordedTimesForEmulatedRows) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <variant>
 
 #include "common/core/device_problem.hpp"
 #include "common/reference/judge.hpp"
@@ -32,13 +33,13 @@ constexpr double kCacheMultiple = 3.0;
 
 // Checks once, then times over rotating copies of the data. `launch` runs one launcher on one problem.
 template <typename OnDevice, typename Problem, typename Launch>
-void check_and_time(Row& row, Device& device, const Problem& problem, double bytes,
-                    const Launch& launch) {
+void check_and_time(Row& row, Device& device, const Problem& problem, Arithmetic arithmetic,
+                    double bytes, const Launch& launch) {
   std::vector<std::unique_ptr<OnDevice>> data;
   data.push_back(std::make_unique<OnDevice>(device, problem));
   const double once = device.time([&] { launch(data[0]->args()); });
   device.synchronize();
-  const reference::Verdict verdict = reference::judge(problem, data[0]->download());
+  const reference::Verdict verdict = reference::judge(problem, data[0]->download(), arithmetic);
   row.right = verdict.right;
   row.message = verdict.message;
   row.error = verdict.error.whole;
@@ -71,21 +72,10 @@ Climb climb(const Selection& options, const Progress& progress) {
   const std::vector<Implementation> rungs = chosen(options);
   Climb result;
   result.options = options;
-  const bool wkv = options.op == "wkv";
-  const WkvProblem wkv_problem = wkv ? wkv_problem_of(options) : WkvProblem{};
-  const LinearAttentionProblem attention_problem =
-      wkv ? LinearAttentionProblem{} : linear_attention_problem_of(options);
-  result.fma_count = wkv ? wkv_fma_count(wkv_problem.args())
-                         : linear_attention_fma_count(attention_problem.args());
-  result.bytes = wkv ? with_types(options.precision,
-                                  [&]<typename Element, typename LogW>() {
-                                    return wkv_bytes(wkv_problem.sizes<Element, LogW>());
-                                  })
-                     : linear_attention_bytes(attention_problem.args());
-  if (options.states) {
-    const Shape& s = options.shape;
-    result.bytes += 2.0 * sizeof(float) * s.B * s.H * s.K * s.V;
-  }
+  const Problem problem = problem_of(options);
+  const Cost cost = cost_of(options);
+  result.fma_count = cost.fma_count;
+  result.bytes = cost.bytes;
 
   std::map<DeviceKind, Ceilings> ceilings;
   for (const Implementation& implementation : rungs) {
@@ -107,22 +97,23 @@ Climb climb(const Selection& options, const Progress& progress) {
       result.ceilings.emplace_back(where.name(), ceilings[implementation.device]);
     }
     const Ceilings& ceiling = ceilings[implementation.device];
+    const Arithmetic arithmetic = arithmetic_of(implementation, options.precision);
     if (ceiling.fma_per_second > 0) {
-      row.bound_seconds = std::max(result.fma_count / ceiling.fma_per_second,
-                                   result.bytes / ceiling.bytes_per_second);
+      // The ceiling of the fp32 units is none for tensor cores.
+      const double fma_seconds =
+          arithmetic == Arithmetic::kFp32 ? result.fma_count / ceiling.fma_per_second : 0;
+      row.bound_seconds = std::max(fma_seconds, result.bytes / ceiling.bytes_per_second);
     }
     progress("checking and timing " + implementation.name);
     row.ran = true;
     try {
-      if (wkv) {
-        with_types(options.precision, [&]<typename Element, typename LogW>() {
-          check_and_time<BasicWkvOnDevice<Element, LogW>>(
-              row, where, wkv_problem, result.bytes, wkv_launcher<Element, LogW>(implementation));
-        });
-      } else {
-        check_and_time<LinearAttentionOnDevice>(row, where, attention_problem, result.bytes,
-                                                implementation.linear_attention);
-      }
+      std::visit(
+          [&](const auto& p) {
+            with_launcher(implementation, p, [&]<typename OnDevice>(const auto& launch) {
+              check_and_time<OnDevice>(row, where, p, arithmetic, result.bytes, launch);
+            });
+          },
+          problem);
     } catch (const std::invalid_argument& refusal) {
       row.ran = false;
       row.message = refusal.what();

@@ -19,13 +19,12 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
   app.add_option("--shape", shape_,
                  "A name, or sizes such as T=54,V=128; those left out are as in the default")
       ->capture_default_str();
-  app.add_option("--operator", selection_.op, "wkv, linear_attention or causal_dot_product")
-      ->capture_default_str();
+  app.add_option("--operator", selection_.op, "One of: " + operators())->capture_default_str();
   app.add_option("--precision", precision_, "fp32, bf16, or bf16_fp32_decay (log_w in fp32)")
       ->capture_default_str();
   app.add_option("--implementation", selection_.names, "Only this one, by name; may be repeated")
       ->allow_extra_args(false);
-  app.add_flag("--states", selection_.states, "WKV from an initial to a final state");
+  app.add_flag("--states", selection_.states, "WKV or GLA from an initial to a final state");
   app.add_flag("--all", all_, "Variants too, not only the rungs");
   app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
       ->group("");  // set by the script

@@ -12,11 +12,67 @@
 namespace ladder::bench {
 namespace {
 
+enum class Family { kForward, kBackward, kLinearAttention };
+
+struct Operator {
+  const char* name;
+  Family family;
+  Recurrence recurrence = Recurrence::kWkv;
+};
+
+constexpr Operator kOperators[] = {
+    {"wkv", Family::kForward, Recurrence::kWkv},
+    {"gla", Family::kForward, Recurrence::kGla},
+    {"wkv_backward", Family::kBackward, Recurrence::kWkv},
+    {"gla_backward", Family::kBackward, Recurrence::kGla},
+    {"linear_attention", Family::kLinearAttention},
+    {"causal_dot_product", Family::kLinearAttention},
+};
+
+const Operator& operator_of(const Selection& selection) {
+  for (const Operator& each : kOperators) {
+    if (selection.op == each.name) return each;
+  }
+  throw std::invalid_argument(
+      fmt::format("operator is '{}'; allowed: {}", selection.op, operators()));
+}
+
 bool computes(const Implementation& implementation, const Selection& selection) {
-  if (selection.op != "wkv") return implementation.linear_attention != nullptr;
+  const Operator& op = operator_of(selection);
+  if (op.family == Family::kLinearAttention) {
+    return with_element(selection.precision, [&]<typename Element>() {
+      return linear_attention_launcher<Element>(implementation) != nullptr;
+    });
+  }
   return with_types(selection.precision, [&]<typename Element, typename LogW>() {
-    return wkv_launcher<Element, LogW>(implementation) != nullptr;
+    return op.family == Family::kForward
+               ? wkv_launcher<Element, LogW>(implementation, op.recurrence) != nullptr
+               : wkv_backward_launcher<Element, LogW>(implementation, op.recurrence) != nullptr;
   });
+}
+
+WkvCase wkv_case_of(const Selection& selection) {
+  const Shape& s = selection.shape;
+  return {.recurrence = operator_of(selection).recurrence,
+          .B = s.B,
+          .T = s.T,
+          .H = s.H,
+          .K = s.K,
+          .V = s.V,
+          .initial_state = selection.states,
+          .final_state = selection.states,
+          .precision = selection.precision};
+}
+
+LinearAttentionCase linear_attention_case_of(const Selection& selection) {
+  const Shape& s = selection.shape;
+  LinearAttentionCase c{.B = s.B, .T_q = s.T, .T_k = s.T, .H = s.H, .K = s.K, .V = s.V};
+  c.precision = selection.precision;
+  if (selection.op == "causal_dot_product") {
+    c.feature_map = FeatureMap::kIdentity;
+    c.normalize = false;
+  }
+  return c;
 }
 
 // Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
@@ -39,19 +95,22 @@ Precision parse_precision(const std::string& text) {
       fmt::format("--precision is '{}'; allowed: fp32, bf16, bf16_fp32_decay", text));
 }
 
+std::string operators() {
+  std::vector<std::string> names;
+  for (const Operator& each : kOperators)
+    names.push_back(each.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::vector<Implementation> chosen(const Selection& selection) {
-  const std::set<std::string> operators = {"wkv", "linear_attention", "causal_dot_product"};
-  if (operators.count(selection.op) == 0) {
-    throw std::invalid_argument(
-        fmt::format("operator is '{}'; allowed: {}", selection.op, fmt::join(operators, ", ")));
-  }
-  if (selection.op != "wkv" && selection.precision != Precision::kFp32) {
-    throw std::invalid_argument(fmt::format("precision is '{}'; allowed for {}: fp32",
+  const bool linear = operator_of(selection).family == Family::kLinearAttention;
+  if (linear && selection.precision == Precision::kBf16Fp32Decay) {
+    throw std::invalid_argument(fmt::format("precision is '{}'; allowed for {}: fp32, bf16",
                                             to_string(selection.precision), selection.op));
   }
-  if (selection.op != "wkv" && selection.states)
-    throw std::invalid_argument(
-        fmt::format("--states is given; allowed for wkv, not for {}", selection.op));
+  if (linear && selection.states)
+    throw std::invalid_argument(fmt::format(
+        "--states is given; allowed for wkv, gla and their gradients, not for {}", selection.op));
   const std::vector<Implementation> all = implementations();
   for (const std::string& wanted : selection.chapters) {
     std::set<std::string> known;
@@ -92,26 +151,38 @@ std::vector<Implementation> chosen(const Selection& selection) {
   return result;
 }
 
-WkvProblem wkv_problem_of(const Selection& selection) {
-  const Shape& s = selection.shape;
-  return make_problem(WkvCase{.B = s.B,
-                              .T = s.T,
-                              .H = s.H,
-                              .K = s.K,
-                              .V = s.V,
-                              .initial_state = selection.states,
-                              .final_state = selection.states,
-                              .precision = selection.precision});
+Problem problem_of(const Selection& selection) {
+  switch (operator_of(selection).family) {
+    case Family::kForward: return make_problem(wkv_case_of(selection));
+    case Family::kBackward: return make_grad_problem(wkv_case_of(selection));
+    default: return make_problem(linear_attention_case_of(selection));
+  }
 }
 
-LinearAttentionProblem linear_attention_problem_of(const Selection& selection) {
-  const Shape& s = selection.shape;
-  LinearAttentionCase c{.B = s.B, .T_q = s.T, .T_k = s.T, .H = s.H, .K = s.K, .V = s.V};
-  if (selection.op == "causal_dot_product") {
-    c.feature_map = FeatureMap::kIdentity;
-    c.normalize = false;
+Cost cost_of(const Selection& selection) {
+  const Operator& op = operator_of(selection);
+  if (op.family == Family::kLinearAttention) {
+    return with_element(selection.precision, [&]<typename Element>() {
+      LinearAttentionProblem problem;  // sizes only
+      problem.attention_case = linear_attention_case_of(selection);
+      const auto args = problem.sizes<Element>();
+      return Cost{linear_attention_fma_count(args), linear_attention_bytes(args)};
+    });
   }
-  return make_problem(c);
+  const Shape& s = selection.shape;
+  const double state_bytes = selection.states ? sizeof(float) * 1.0 * s.B * s.H * s.K * s.V : 0;
+  return with_types(selection.precision, [&]<typename Element, typename LogW>() {
+    WkvProblem problem;  // sizes only
+    problem.wkv_case = wkv_case_of(selection);
+    const auto args = problem.sizes<Element, LogW>();
+    if (op.family == Family::kForward) {  // one state in, one out
+      return Cost{wkv_fma_count(args), wkv_bytes(args, op.recurrence) + 2 * state_bytes};
+    }
+    BasicWkvGradArgs<Element, LogW> gradients;
+    gradients.forward = args;
+    // The initial state and d_final_state in, d_initial_state out.
+    return Cost{wkv_fma_count(gradients), wkv_bytes(gradients, op.recurrence) + 3 * state_bytes};
+  });
 }
 
 }  // namespace ladder::bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/bench/shape.hpp"
@@ -11,12 +12,12 @@
 namespace ladder::bench {
 
 struct Selection {
-  std::string op = "wkv";  // "wkv", "linear_attention" or "causal_dot_product"
+  std::string op = "wkv";  // one of operators()
   Shape shape = {};
   std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
   std::vector<std::string> names = {};     // only these implementations, variants too; empty: all
-  Precision precision = Precision::kFp32;  // of WKV's tensors
-  bool states = false;                     // WKV with initial and final state
+  Precision precision = Precision::kFp32;  // of the tensors
+  bool states = false;                     // with initial and final state, and their gradients
   bool rungs_only = true;
   bool cuda_only = false;
 };
@@ -26,11 +27,20 @@ std::string to_string(Precision precision);
 // std::invalid_argument lists what is allowed.
 Precision parse_precision(const std::string& text);
 
+// "wkv, gla, wkv_backward, gla_backward, linear_attention, causal_dot_product"
+std::string operators();
+
 // By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);
 
 // The operator's problem on that shape.
-WkvProblem wkv_problem_of(const Selection& selection);
-LinearAttentionProblem linear_attention_problem_of(const Selection& selection);
+using Problem = std::variant<WkvProblem, WkvGradProblem, LinearAttentionProblem>;
+Problem problem_of(const Selection& selection);
+
+// What it takes: multiply-adds of the recurrence, and bytes when every tensor moves once.
+struct Cost {
+  double fma_count = 0, bytes = 0;
+};
+Cost cost_of(const Selection& selection);
 
 }  // namespace ladder::bench

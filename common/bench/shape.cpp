@@ -23,6 +23,7 @@ const std::vector<std::pair<std::string, Shape>>& named_shapes() {
   static const std::vector<std::pair<std::string, Shape>> shapes = {
       {"rwkv6-1.6b", {.B = 1, .T = 1024, .H = 32, .K = 64, .V = 64}},
       {"rwkv6-7b", {.B = 1, .T = 1024, .H = 64, .K = 64, .V = 64}},
+      {"gla-1.3b", {.B = 1, .T = 4096, .H = 4, .K = 256, .V = 512}},
       {"profile", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64}},
       {"training", {.B = 8, .T = 4096, .H = 32, .K = 64, .V = 64}},
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <variant>
 
 #include "common/core/device_problem.hpp"
 #include "common/reference/judge.hpp"
@@ -10,10 +11,20 @@ namespace ladder::bench {
 namespace {
 
 template <typename Problem>
-void run_and_judge(const Implementation& implementation, const Problem& problem, XrayRun& result) {
+auto outputs_of(const Implementation& implementation, const Problem& problem) {
+  return run(implementation, problem);
+}
+WkvGradients outputs_of(const Implementation& implementation, const WkvGradProblem& problem) {
+  return run_backward(implementation, problem);
+}
+
+template <typename Problem>
+void run_and_judge(const Implementation& implementation, const Problem& problem,
+                   const Selection& selection, XrayRun& result) {
   try {
     const reference::Verdict verdict =
-        reference::judge(problem, ladder::run(implementation, problem));
+        reference::judge(problem, outputs_of(implementation, problem),
+                         arithmetic_of(implementation, selection.precision));
     result.right = verdict.right;
     result.message = verdict.message;
   } catch (const std::invalid_argument&) {
@@ -31,11 +42,9 @@ XrayRun xray(const Implementation& implementation, const Selection& selection,
   emulator::xray::set_access_limit(most_accesses);
   emulator::xray::take();
   XrayRun result;
-  if (selection.op == "wkv") {
-    run_and_judge(implementation, wkv_problem_of(selection), result);
-  } else {
-    run_and_judge(implementation, linear_attention_problem_of(selection), result);
-  }
+  std::visit(
+      [&](const auto& problem) { run_and_judge(implementation, problem, selection, result); },
+      problem_of(selection));
   for (emulator::xray::Kernel& kernel : emulator::xray::take()) {
     result.too_large = result.too_large || kernel.too_large;
     result.subjects.push_back({implementation.chapter, implementation.name, std::move(kernel)});

@@ -229,45 +229,38 @@ Arithmetic arithmetic_of(const Implementation& implementation, Precision precisi
 
 namespace {
 
-template <typename OnDevice, typename Launch, typename Problem>
-auto run_on_device(const Implementation& implementation, const Launch& launch, const char* op,
-                   const Problem& problem) {
-  require(launch != nullptr,
-          implementation.name + " does not compute " + op + " in this precision");
-  Device& where = device(implementation.device);
-  const OnDevice on_device(where, problem);
-  launch(on_device.args());
-  where.synchronize();
-  return on_device.download();
+template <typename Problem>
+auto run_once(const Implementation& implementation, const char* op, const Problem& problem) {
+  return with_launcher(implementation, problem, [&]<typename OnDevice>(const auto& launch) {
+    require(launch != nullptr,
+            implementation.name + " does not compute " + op + " in this precision");
+    Device& where = device(implementation.device);
+    const OnDevice on_device(where, problem);
+    launch(on_device.args());
+    where.synchronize();
+    return on_device.download();
+  });
+}
+
+bool is_gla(const WkvProblem& problem) {
+  return problem.wkv_case.recurrence == Recurrence::kGla;
 }
 
 }  // namespace
 
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem) {
-  const WkvCase& c = problem.wkv_case;
-  return with_types(c.precision, [&]<typename Element, typename LogW>() {
-    return run_on_device<BasicWkvOnDevice<Element, LogW>>(
-        implementation, wkv_launcher<Element, LogW>(implementation, c.recurrence),
-        c.recurrence == Recurrence::kGla ? "GLA" : "WKV", problem);
-  });
+  return run_once(implementation, is_gla(problem) ? "GLA" : "WKV", problem);
 }
 
 WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem) {
-  const WkvCase& c = problem.forward.wkv_case;
-  return with_types(c.precision, [&]<typename Element, typename LogW>() {
-    return run_on_device<BasicWkvGradOnDevice<Element, LogW>>(
-        implementation, wkv_backward_launcher<Element, LogW>(implementation, c.recurrence),
-        c.recurrence == Recurrence::kGla ? "GLA's gradients" : "WKV's gradients", problem);
-  });
+  return run_once(implementation,
+                  is_gla(problem.forward) ? "the gradients of GLA" : "the gradients of WKV",
+                  problem);
 }
 
 std::vector<float> run(const Implementation& implementation,
                        const LinearAttentionProblem& problem) {
-  return with_element(problem.attention_case.precision, [&]<typename Element>() {
-    return run_on_device<BasicLinearAttentionOnDevice<Element>>(
-        implementation, linear_attention_launcher<Element>(implementation), "linear attention",
-        problem);
-  });
+  return run_once(implementation, "linear attention", problem);
 }
 
 }  // namespace ladder

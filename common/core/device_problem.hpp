@@ -144,6 +144,35 @@ class BasicLinearAttentionOnDevice {
 
 using LinearAttentionOnDevice = BasicLinearAttentionOnDevice<float>;
 
+// Calls work.template operator()<OnDevice>(launch) with the type that holds the problem on a device, and the implementation's
+// launcher for it: null if it has none.
+template <typename Work>
+auto with_launcher(const Implementation& implementation, const WkvProblem& problem,
+                   const Work& work) {
+  const WkvCase& c = problem.wkv_case;
+  return with_types(c.precision, [&]<typename Element, typename LogW>() {
+    return work.template operator()<BasicWkvOnDevice<Element, LogW>>(
+        wkv_launcher<Element, LogW>(implementation, c.recurrence));
+  });
+}
+template <typename Work>
+auto with_launcher(const Implementation& implementation, const WkvGradProblem& problem,
+                   const Work& work) {
+  const WkvCase& c = problem.forward.wkv_case;
+  return with_types(c.precision, [&]<typename Element, typename LogW>() {
+    return work.template operator()<BasicWkvGradOnDevice<Element, LogW>>(
+        wkv_backward_launcher<Element, LogW>(implementation, c.recurrence));
+  });
+}
+template <typename Work>
+auto with_launcher(const Implementation& implementation, const LinearAttentionProblem& problem,
+                   const Work& work) {
+  return with_element(problem.attention_case.precision, [&]<typename Element>() {
+    return work.template operator()<BasicLinearAttentionOnDevice<Element>>(
+        linear_attention_launcher<Element>(implementation));
+  });
+}
+
 // What the implementation says its products are made of in this precision.
 Arithmetic arithmetic_of(const Implementation& implementation, Precision precision);
 
