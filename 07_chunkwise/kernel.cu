@@ -1,8 +1,9 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
 // Change: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
-// Why:    a recurrence does 3 K V operations per token in a chain; products of matrices do them 16 tokens at a time.
-// Needs:  K up to 256, any V; bf16; a GPU since Ampere.
-// Costs:  operands are rounded to bf16, the state once per 16 tokens (its sum stays fp32); see README for what was measured.
+// Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
+// Needs:  K up to 256, any V; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
+// Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
+//         64 x 64 state. See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -96,7 +97,7 @@ struct alignas(128) Shared {
   float decay[Tile::kUnits][Tile::kK];             // over a whole unit
   float bonus[Tile::kParts][Tile::kUnits][kUnit];  // what o_t takes of v_t
   // What shares of a unit's o the warps after the first kColumnWarps hand over.
-  float4 o_share[Tile::kShares - 1 + (Tile::kShares == 1)]
+  float4 o_share[Tile::kShares == 1 ? 1 : Tile::kShares - 1]
                 [Tile::kShares == 1 ? 1 : Tile::kUnits * 2 * Tile::kColumnWarps * kWarpSize];
 
   __device__ Matrix<Element, kScoreStride> score(int part, int unit) {
@@ -298,8 +299,10 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
     // Neighbours have no decay between them, and the bonus has none at all: their products take q and k as they arrived.
     __syncwarp();  // every lane has read log_w
 #pragma unroll
-    for (int t = 0; t < kUnit; ++t) {
+    for (int t = 0; t < kUnit; ++t)
       q[t] = load_pair(block0.at(t, ik));
+#pragma unroll
+    for (int t = 0; t < kUnit; ++t) {
       if constexpr (kTask == Task::kWkv) {
         store_pair(block2.at(t, ik), {q[t].x * u.x, q[t].y * u.y});
       } else {
@@ -703,9 +706,6 @@ void launch_version(const Args& args, Version version) {
   std::int64_t count = std::min<std::int64_t>(room / (sequences * stride),
                                               args.T / sequences / (kFewestChunks * Tile::kTokens));
   if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
-#ifdef TUNE
-  if (getenv("SEGMENTS")) count = atoi(getenv("SEGMENTS"));
-#endif
   // A state that is updated where it lies has one reader, which is also its writer.
   if (count <= 1 || version == Version::kFused ||
       (args.initial_state == args.final_state && args.final_state != nullptr))

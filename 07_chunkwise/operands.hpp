@@ -63,7 +63,7 @@ struct Matrix {
   Element* x;
 
   __device__ Element* at(int row, int column) const {
-    return x + row * kStride + (column ^ row % 8 * kPiece);
+    return x + row * kStride + (column ^ static_cast<int>(static_cast<unsigned>(row) % 8) * kPiece);
   }
 };
 
