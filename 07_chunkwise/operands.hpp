@@ -254,11 +254,13 @@ inline __device__ void add_columns(float (&sum)[4], const Left<float>& left, int
 }
 
 // Each factor is the sum of two tf32; of their four products the smallest is left out. The order of the 16 products in a sum is
-// free: what the instruction calls columns `pair` and `pair + 4` are our neighbours 2 pair and 2 pair + 1.
+// free: what the instruction calls columns `pair` and `pair + 4` are our neighbours 2 pair and 2 pair + 1. Tensor cores cut off
+// what they add; so the long sum is left to an addition that rounds.
 inline __device__ void multiply(float (&sum)[4], const Left<float>& left,
                                 const Right<float>& right) {
   using ladder::cuda::mma_tf32;
   using ladder::cuda::to_tf32;
+  float part[4] = {};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const float a[4] = {left.x[2 * i].x, left.x[2 * i + 1].x, left.x[2 * i].y, left.x[2 * i + 1].y};
@@ -272,10 +274,12 @@ inline __device__ void multiply(float (&sum)[4], const Left<float>& left,
       b_big[j] = to_tf32(b[j]);
       b_small[j] = to_tf32(b[j] - __uint_as_float(b_big[j]));
     }
-    mma_tf32(sum, a_small, b_big);
-    mma_tf32(sum, a_big, b_small);
-    mma_tf32(sum, a_big, b_big);
+    mma_tf32(part, a_small, b_big);
+    mma_tf32(part, a_big, b_small);
+    mma_tf32(part, a_big, b_big);
   }
+  for (int j = 0; j < 4; ++j)
+    sum[j] += part[j];
 }
 
 }  // namespace chapter07

@@ -28,8 +28,7 @@ using ladder::testing::is_right;
 namespace {
 
 // Short of a chunk, a unit and a token, and one beyond each.
-const ladder::testing::WkvSupport kSupport{.fp32 = false,
-                                           .bf16 = true,
+const ladder::testing::WkvSupport kSupport{.bf16 = true,
                                            .packed = true,
                                            .lengths = {0, 1, 17, 65},
                                            .K_sizes = {16, 64},
