@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::bench::Shape;
+using ladder::testing::xray_of;
+
+ladder::bench::Selection bf16(const Shape& shape, const std::string& op = "wkv") {
+  return {.op = op, .shape = shape, .precision = ladder::Precision::kBf16};
+}
+
+TEST(WkvChunkwise, MovesLittleMoreThanEveryTensorOnce) {
+  for (const char* op : {"wkv", "gla"}) {
+    const auto selection = bf16({.B = 1, .T = 256, .H = 2, .K = 64, .V = 64}, op);
+    const Kernel kernel = xray_of("wkv_chunkwise_fused", selection);
+    const double moved = static_cast<double>(kernel[kGlobalLoadBytesMoved]) +
+                         static_cast<double>(kernel[kGlobalStoreBytesMoved]);
+    EXPECT_LE(moved, 1.1 * cost_of(selection).bytes) << op;
+  }
+}
+
+TEST(WkvChunkwise, HasNoBankConflictsWorthMentioning) {
+  const Kernel kernel =
+      xray_of("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
+  const double wavefronts = static_cast<double>(kernel[kSharedLoadWavefronts]) +
+                            static_cast<double>(kernel[kSharedStoreWavefronts]);
+  const double conflicts = static_cast<double>(kernel[kSharedLoadBankConflicts]) +
+                           static_cast<double>(kernel[kSharedStoreBankConflicts]);
+  EXPECT_LE(conflicts, 0.02 * wavefronts);
+}
+
+// Per 16 tokens: 8 products of neighbours, 4 of each further level; each of four warps 2 for the scores' part of o, 8 for the
+// state's, 8 for the state.
+TEST(WkvChunkwise, ComputesOnTensorCores) {
+  const Kernel kernel =
+      xray_of("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
+  EXPECT_EQ(kernel[kTensorOperations], 128 / 16 * (8 + 3 * 4 + 4 * (2 + 8 + 8)));
+  EXPECT_EQ(kernel[kAtomics], 0u);
+}
+
+// One before a chunk is prepared and one after, and one after the last.
+TEST(WkvChunkwise, TakesTwoBarriersPerChunk) {
+  const Kernel kernel =
+      xray_of("wkv_chunkwise_fused", bf16({.B = 1, .T = 130, .H = 1, .K = 64, .V = 64}));
+  EXPECT_EQ(kernel[kBarriers], 3 * 2 + 1);
+}
+
+// The first pass needs no q, and leaves out the last segment.
+TEST(WkvChunkwise, ReadsKTwiceInSegmentsAndQOnce) {
+  const Kernel kernel =
+      xray_of("wkv_chunkwise_time_parallel", bf16({.B = 1, .T = 200, .H = 1, .K = 64, .V = 64}));
+  EXPECT_EQ(kernel.launches, 2u);
+  EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.most, 2u);
+  EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.least, 1u);
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+}
+
+}  // namespace
