@@ -264,11 +264,7 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
 #pragma unroll
   for (int t = 0; t < kUnit; ++t) {
     const float2 log_w = load_pair(log_w_smem.at(t, ik));
-    if constexpr (sizeof(Element) == sizeof(float)) {
-      w[t] = {expf(log_w.x), expf(log_w.y)};
-    } else {
-      w[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
-    }
+    w[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
   }
 
   // Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
