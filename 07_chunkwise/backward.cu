@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "07_chunkwise/gradient_blocks.hpp"
 #include "07_chunkwise/decay_tree.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
@@ -1093,6 +1093,7 @@ void gla(const BasicWkvGradArgs<Element, LogW>& args) {
 const ladder::Registration wkv_registration{{.name = "wkv_chunkwise_backward",
                                              .chapter = "07_chunkwise",
                                              .device = ladder::DeviceKind::kCuda,
+                                             .rung = true,
                                              .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                              .wkv_backward = wkv<float, float>,
                                              .wkv_backward_bf16 = wkv<bfloat16, bfloat16>,
@@ -1101,6 +1102,7 @@ const ladder::Registration wkv_registration{{.name = "wkv_chunkwise_backward",
 const ladder::Registration gla_registration{{.name = "gla_chunkwise_backward",
                                              .chapter = "07_chunkwise",
                                              .device = ladder::DeviceKind::kCuda,
+                                             .rung = true,
                                              .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                              .gla_backward = gla<float, float>,
                                              .gla_backward_bf16 = gla<bfloat16, bfloat16>,
