@@ -32,7 +32,7 @@ const ladder::testing::WkvSupport kSupport{.bf16 = true,
                                            .packed = true,
                                            .lengths = {0, 1, 17, 65},
                                            .K_sizes = {16, 64},
-                                           .V_sizes = {16, 64}};
+                                           .V_sizes = {16, 48}};
 const bool wkv = ladder::testing::register_wkv_suite("wkv_chunkwise", kSupport);
 const bool gla = ladder::testing::register_gla_suite("wkv_chunkwise", kSupport);
 

@@ -15,19 +15,24 @@ float bf16(float x) {
 
 // What a product takes of its operands.
 struct Exact {
+  static constexpr bool kRounds = false;
   static float operand(float x) { return x; }
-  static float decayed(float x, float /*w*/) { return x; }
+  static float decayed(float x, float /*decay*/) { return x; }
 };
 
 struct Bf16Operands {
+  static constexpr bool kRounds = true;
   static float operand(float x) { return bf16(x); }
-  // x, wrong by as much as the rounding of x * w is. Which power of two w is near does not matter to that.
-  static float decayed(float x, float w) {
+  // x, wrong by as much as the rounding of x * decay is. Which power of two the decay is near does not matter to that.
+  static float decayed(float x, float decay) {
     int exponent = 0;
-    const float digits = std::frexp(w, &exponent);
+    const float digits = std::frexp(decay, &exponent);
     return digits == 0 ? bf16(x) : bf16(x * digits) / digits;
   }
 };
+
+// Tokens whose decays a kernel's operand may carry: the depth of a tensor-core product.
+constexpr std::int64_t kUnit = 16;
 
 // Calls work.template operator()<Operands>().
 template <typename Work>
@@ -54,6 +59,17 @@ Step step_of(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_
   return {a.q + row * a.K, a.k + row * a.K, a.v + row * a.V, a.log_w + decay, u, row, decay};
 }
 
+// The decay that q_n[j] and k_n[j] carry when they are rounded: that of step n and those before it in its unit.
+template <typename Operands>
+float decay_on_operand(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_t h,
+                       std::int64_t n, std::int64_t j) {
+  if (!Operands::kRounds) return 1.0f;
+  float log_decay = 0.0f;
+  for (std::int64_t m = n - n % kUnit; m <= n; ++m)
+    log_decay += step_of(a, sequence, h, m).log_w[j];
+  return std::exp(log_decay);
+}
+
 template <typename Operands>
 WkvOutputs plain(const WkvProblem& problem) {
   const WkvArgs a = problem.args();
@@ -71,9 +87,10 @@ WkvOutputs plain(const WkvProblem& problem) {
       const Step step = step_of(a, sequence, head % a.H, n);
       float* o = out.o.data() + step.row * a.V;
       for (std::int64_t j = 0; j < a.K; ++j) {
-        const float w = std::exp(step.log_w[j]);
-        const float q = Operands::decayed(step.q[j], w), k = Operands::decayed(step.k[j], w);
-        const float u = gla ? 0.0f : step.u[j];
+        const float w = std::exp(step.log_w[j]), u = gla ? 0.0f : step.u[j];
+        const float carried = decay_on_operand<Operands>(a, sequence, head % a.H, n, j);
+        const float q = Operands::decayed(step.q[j], carried);
+        const float k = Operands::decayed(step.k[j], carried);
         for (std::int64_t i = 0; i < a.V; ++i) {
           const float kv = k * Operands::operand(step.v[i]);
           float& s = state[j * a.V + i];
@@ -118,7 +135,9 @@ WkvGradients plain_gradients(const WkvGradProblem& problem) {
       const auto advance = [&](State& state, std::int64_t n) {
         const Step step = step_of(a, steps, h, n);
         for (std::int64_t j = 0; j < a.K; ++j) {
-          const float w = std::exp(step.log_w[j]), k = Operands::decayed(step.k[j], w);
+          const float w = std::exp(step.log_w[j]);
+          const float carried = decay_on_operand<Operands>(a, steps, h, n, j);
+          const float k = Operands::decayed(step.k[j], carried);
           for (std::int64_t i = 0; i < a.V; ++i) {
             float& s = state[j * a.V + i];
             s = w * s + k * Operands::operand(step.v[i]);
@@ -132,7 +151,9 @@ WkvGradients plain_gradients(const WkvGradProblem& problem) {
         float* dv = out.dv.data() + step.row * a.V;
         for (std::int64_t j = 0; j < a.K; ++j) {
           const float w = std::exp(step.log_w[j]), u = gla ? 0.0f : step.u[j];
-          const float q = Operands::decayed(step.q[j], w), k = Operands::decayed(step.k[j], w);
+          const float carried = decay_on_operand<Operands>(a, steps, h, n, j);
+          const float q = Operands::decayed(step.q[j], carried);
+          const float k = Operands::decayed(step.k[j], carried);
           float dq = 0, dk = 0, dw = 0, du = 0;
           for (std::int64_t i = 0; i < a.V; ++i) {
             const float v = Operands::operand(step.v[i]), from_o = Operands::operand(d_o[i]);

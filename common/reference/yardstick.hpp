@@ -1,7 +1,7 @@
 // The yardstick: how large an error an honest plain loop makes on a problem, with fp32 sums and states. Sums run in order, one
 // term after the other; nothing is clever, so that a kernel is measured against what the precision allows and not against luck.
-// With Arithmetic::kBf16Operands the loop rounds to bf16 what a kernel on tensor cores rounds: q and k with their decays on
-// them, v, and whatever is computed first and then multiplied: states, their gradients, scores.
+// With Arithmetic::kBf16Operands the loop rounds to bf16 what a kernel on tensor cores rounds: q and k with the decays of up to
+// 16 tokens on them, v, and whatever is computed first and then multiplied: states, their gradients, scores.
 #pragma once
 
 #include <vector>
