@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "07_chunkwise/gradient_blocks.hpp"
 #include "07_chunkwise/decay_tree.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"

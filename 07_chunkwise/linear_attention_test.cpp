@@ -10,8 +10,10 @@ using ladder::LinearAttentionCase;
 using ladder::Precision;
 
 const bool registered = ladder::testing::register_linear_attention_suite(
-    "linear_attention_chunkwise",
-    {.bf16 = true, .lengths = {0, 1, 17, 64, 130}, .K_sizes = {4, 64, 100}, .V_sizes = {4, 64, 100}});
+    "linear_attention_chunkwise", {.bf16 = true,
+                                   .lengths = {0, 1, 17, 64, 130},
+                                   .K_sizes = {4, 64, 100},
+                                   .V_sizes = {4, 64, 100}});
 
 void expect_right(const LinearAttentionCase& c) {
   const auto implementation = ladder::find_implementation("linear_attention_chunkwise");
