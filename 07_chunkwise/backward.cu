@@ -340,10 +340,11 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
                         work.state_tile(bh, kBackward ? work.chunks - 1 - n : n, tile_K, tile_V) +
                         warp * kBlock * kSide;
 #pragma unroll
-    for (int m = 0; m < kBlocks; ++m)
+    for (int m = 0; m < kBlocks; ++m) {
       store(state[m], to + m * kBlock, kSide, kBlock, kBlock, true, lane);
+    }
 
-      // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
+    // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
 #pragma unroll 1
     for (int x = 0; x < kBlocks; ++x) {
       const int step = (kBackward ? kBlocks - 1 - x : x) * kBlock;
@@ -415,8 +416,8 @@ struct alignas(16) ChunkTiles {
     Element stage[4][kTileSize];  // v, d_o, S, D
     struct {
       Element out[2][kTileSize];  // dq and dk
-      float parked[2][2][4]
-                  [kThreads];  // a second block's sums, while the first one needs the registers
+      // A second block's sums, while the first one needs the registers.
+      float parked[2][2][4][kThreads];
     };
   };
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
@@ -435,7 +436,7 @@ struct alignas(16) ChunkTiles {
   float overlap[kSide];        // what reaches from S to D through all of the chunk
 };
 
-// Pairs of blocks of 16 steps, the later one first: the diagonal, then level 4, then level 5.
+// Pairs of blocks of 16 steps: the diagonal, then level 4, then level 5. One hexadecimal digit for each pair, from the right.
 constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
 inline __device__ int later_block(int pair) {
   return 0x3232313210 >> 4 * pair & 15;
