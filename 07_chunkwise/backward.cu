@@ -7,7 +7,6 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "07_chunkwise/decay_tree.hpp"
