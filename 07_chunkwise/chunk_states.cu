@@ -12,6 +12,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 
 namespace chapter07::chunk_states {
 
@@ -127,16 +128,14 @@ void linear_attention(const LinearAttentionArgs& args) {
   const auto values = static_cast<int>(kChunk * kWarpSize * sizeof(float));
   const dim3 grid(static_cast<unsigned>(chunks * tiles), static_cast<unsigned>(args.H),
                   static_cast<unsigned>(args.B));
-  float* states = nullptr;
-  CUDA_CHECK(cudaMallocAsync(&states, heads * chunks * elements * sizeof(float), nullptr));
-  sum_chunks<<<grid, kThreads, stage + values>>>(args, steps, states);
+  const ladder::cuda::Scratch<float> states(heads * chunks * elements);
+  sum_chunks<<<grid, kThreads, stage + values>>>(args, steps, states.pointer());
   CUDA_CHECK(cudaGetLastError());
   scan_chunks<<<static_cast<unsigned>((elements * heads + kThreads - 1) / kThreads), kThreads>>>(
-      states, elements, heads, chunks);
+      states.pointer(), elements, heads, chunks);
   CUDA_CHECK(cudaGetLastError());
-  answer_chunks<<<grid, kThreads, 2 * stage + values>>>(args, steps, states);
+  answer_chunks<<<grid, kThreads, 2 * stage + values>>>(args, steps, states.pointer());
   CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaFreeAsync(states, nullptr));
 }
 
 const ladder::Registration registration{{.name = "linear_attention_chunk_states",

@@ -17,6 +17,7 @@
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/decay.hpp"
+#include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
 
@@ -685,14 +686,12 @@ void launch(const Args& args, const Segments& segments, std::int64_t blocks, int
 template <Task kTask, typename Tile>
 int blocks_at_once(int shared_bytes) {
   const auto kernel = chunk_walk<kTask, Tile>;
-  int device = 0, multiprocessors = 0, blocks = 0;
+  int blocks = 0;
   CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   CUDA_CHECK(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Tile::kThreads, shared_bytes));
-  return blocks * multiprocessors;
+  return blocks * ladder::cuda::multiprocessor_count();
 }
 
 // As many segments as have room on the device at once, and long enough to be worth it.

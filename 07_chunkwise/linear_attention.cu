@@ -18,6 +18,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07::linear_attention {
@@ -352,16 +353,11 @@ void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan
 
 template <typename C, bool kPlain, typename Element>
 void launch(const BasicLinearAttentionArgs<Element>& args, const Plan& plan) {
-  float4* states = nullptr;
-  if (plan.segments > 1) {
-    const std::int64_t blocks = args.B * args.H * plan.column_tiles * plan.segments;
-    const std::int64_t bytes =
-        blocks * (kWarps + !kPlain) * kBlock * C::kRows * static_cast<std::int64_t>(sizeof(float));
-    CUDA_CHECK(cudaMallocAsync(&states, bytes, nullptr));
-    launch_pass<C, Pass::kStates, kPlain>(args, plan, states);
-  }
-  launch_pass<C, Pass::kOutputs, kPlain>(args, plan, states);
-  if (states != nullptr) CUDA_CHECK(cudaFreeAsync(states, nullptr));
+  const std::int64_t blocks = args.B * args.H * plan.column_tiles * plan.segments;
+  const std::int64_t elements = blocks * (kWarps + !kPlain) * kBlock * C::kRows;
+  const ladder::cuda::Scratch<float4> states(plan.segments > 1 ? elements / 4 : 0);
+  if (plan.segments > 1) launch_pass<C, Pass::kStates, kPlain>(args, plan, states.pointer());
+  launch_pass<C, Pass::kOutputs, kPlain>(args, plan, states.pointer());
 }
 
 template <typename C, typename Element>
