@@ -69,7 +69,6 @@ __global__ void __launch_bounds__(kThreads)
 
     // TODO(07.1): roughly 6 lines; add the chunk's k^T v to the state, warp by warp of its rows, a lane a column; budget: one read
     // TODO(07.1): and one write of each state element, none of global memory.
-
     __syncthreads();  // nobody reads the chunk any more
   }
 }
