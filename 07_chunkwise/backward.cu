@@ -7,7 +7,6 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "07_chunkwise/decay_tree.hpp"
@@ -340,10 +339,11 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
                         work.state_tile(bh, kBackward ? work.chunks - 1 - n : n, tile_K, tile_V) +
                         warp * kBlock * kSide;
 #pragma unroll
-    for (int m = 0; m < kBlocks; ++m)
+    for (int m = 0; m < kBlocks; ++m) {
       store(state[m], to + m * kBlock, kSide, kBlock, kBlock, true, lane);
+    }
 
-      // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
+    // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
 #pragma unroll 1
     for (int x = 0; x < kBlocks; ++x) {
       const int step = (kBackward ? kBlocks - 1 - x : x) * kBlock;
@@ -415,8 +415,8 @@ struct alignas(16) ChunkTiles {
     Element stage[4][kTileSize];  // v, d_o, S, D
     struct {
       Element out[2][kTileSize];  // dq and dk
-      float parked[2][2][4]
-                  [kThreads];  // a second block's sums, while the first one needs the registers
+      // A second block's sums, while the first one needs the registers.
+      float parked[2][2][4][kThreads];
     };
   };
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
@@ -435,7 +435,7 @@ struct alignas(16) ChunkTiles {
   float overlap[kSide];        // what reaches from S to D through all of the chunk
 };
 
-// Pairs of blocks of 16 steps, the later one first: the diagonal, then level 4, then level 5.
+// Pairs of blocks of 16 steps: the diagonal, then level 4, then level 5. One hexadecimal digit for each pair, from the right.
 constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
 inline __device__ int later_block(int pair) {
   return 0x3232313210 >> 4 * pair & 15;
@@ -537,7 +537,11 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   };
   fetch_values(0);
 
-  if (warp < kSpans) tiles_smem.spans[warp][lane] = make_span<kGla, Element>(warp, lane);
+  if (warp < kSpans) {
+    // Named first: the X-ray does not see what a call returns straight into memory.
+    const Right<Element> span = make_span<kGla, Element>(warp, lane);
+    tiles_smem.spans[warp][lane] = span;
+  }
 
   // The warp's channels and its two blocks of steps, first the one that touches the chunk's middle.
   const int row = warp % kBlocks * kBlock;

@@ -29,19 +29,19 @@ struct Steps {
   std::int64_t chunk = kChunk;
   std::int64_t T_p = 0;  // T rounded up to whole chunks
 
-  LogSum* log_decay =
-      nullptr;  // (B, H, T_p, K) G: sums from the chunk's first step on, the row's own step included
+  // (B, H, T_p, K) G: sums from the chunk's first step on, the row's own step included
+  LogSum* log_decay = nullptr;
   float* qg = nullptr;       // (B, H, T_p, K) q decayed since the chunk began; zero from T on
   float* kg = nullptr;       // (B, H, T_p, K) k decayed until the chunk ends; zero from T on
   float* o_inter = nullptr;  // (B, H, T_p, V) what earlier chunks give to o, not yet scaled
-  float* scores =
-      nullptr;  // (B, H, T_p, chunk) what step `row` takes of each step of its chunk; zero for later ones
+  // (B, H, T_p, chunk) what a row's step takes of each step of its chunk; zero for later ones
+  float* scores = nullptr;
 };
 
 void decay_cumsum(const Steps& steps);   // log_w -> log_decay
 void prepare_qg_kg(const Steps& steps);  // q, k, log_decay -> qg, kg
-void inter_chunk(
-    const Steps& steps);  // qg, kg, v, log_decay, initial_state -> o_inter, final_state
+// qg, kg, v, log_decay, initial_state -> o_inter, final_state
+void inter_chunk(const Steps& steps);
 void intra_chunk_scores(const Steps& steps);  // q, k, log_decay -> scores
 void combine(const Steps& steps);             // o_inter, scores, v -> o
 

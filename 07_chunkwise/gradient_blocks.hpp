@@ -1,4 +1,5 @@
-// Products of 16 x 16 blocks on tensor cores, with factors of bf16 or of float, and the tiles of shared memory they come from.
+// The backward pass's products of 16 x 16 blocks on tensor cores, with factors of bf16 or of float, and the tiles of shared memory
+// they come from. blocks.hpp has linear attention's: there tiles of float are padded and their rows reordered, here all are permuted.
 //
 // A block M lies among the lanes of a warp always in the same way, be it a factor or a sum: with row = lane / 4 and
 // pair = lane % 4, a lane holds M[row + 8 i][2 pair + 8 j + e] for i, j, e in {0, 1}. So the sum of one product is a factor of

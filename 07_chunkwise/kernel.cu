@@ -8,7 +8,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -226,8 +225,8 @@ struct Scores {
   float2 apart8 = {};  // tokens 8 to 15 with tokens 0 to 7
   float2 apart4 = {};  // 4 to 7 with 0 to 3, 12 to 15 with 8 to 11
   float2 apart2 = {};  // 2, 3 with 0, 1, and so on
-  float neighbours[2][4] =
-      {};  // rows: one alternate half, then the bonus of the other; columns: the other
+  // Rows: one alternate half, then the bonus of the other; columns: the other.
+  float neighbours[2][4] = {};
 };
 
 // A level's products: 8 rows of the q side, then 8 rows of the k side.
@@ -683,6 +682,7 @@ void launch(const Args& args, const Segments& segments, std::int64_t blocks, int
   CUDA_CHECK(cudaGetLastError());
 }
 
+// How many blocks the device has room for at once. Also allows the kernel its shared memory.
 template <Task kTask, typename Tile>
 int blocks_at_once(int shared_bytes) {
   const auto kernel = chunk_walk<kTask, Tile>;
