@@ -218,7 +218,7 @@ double counted_seconds(const Row& row) {
 }  // namespace
 
 std::string to_table(const Climb& climb) {
-  const std::string format = "{:<18} {:<26} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}\n";
+  const std::string format = "{:<18} {:<29} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}\n";
   std::string table =
       fmt::format("{} in {} on {}{}\n\n", climb.options.op, to_string(climb.options.precision),
                   to_string(climb.options.shape), climb.options.states ? ", state in and out" : "");
@@ -229,7 +229,7 @@ std::string to_table(const Climb& climb) {
   std::set<std::string> recorded;
   for (const Row& row : climb.rows) {
     if (!row.right) {
-      table += fmt::format("{:<18} {:<26} {}: {}\n", row.chapter, row.implementation,
+      table += fmt::format("{:<18} {:<29} {}: {}\n", row.chapter, row.implementation,
                            row.ran ? "WRONG" : "not run", row.message);
       continue;
     }

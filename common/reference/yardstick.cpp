@@ -59,15 +59,30 @@ Step step_of(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_
   return {a.q + row * a.K, a.k + row * a.K, a.v + row * a.V, a.log_w + decay, u, row, decay};
 }
 
-// The decay that q_n[j] and k_n[j] carry when they are rounded: that of step n and those before it in its unit.
+// The decay of steps first to last - 1 in channel j, for operands that are rounded.
 template <typename Operands>
-float decay_on_operand(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_t h,
-                       std::int64_t n, std::int64_t j) {
+float decay_between(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_t h,
+                    std::int64_t j, std::int64_t first, std::int64_t last) {
   if (!Operands::kRounds) return 1.0f;
   float log_decay = 0.0f;
-  for (std::int64_t m = n - n % kUnit; m <= n; ++m)
-    log_decay += step_of(a, sequence, h, m).log_w[j];
+  for (std::int64_t n = first; n < last; ++n)
+    log_decay += step_of(a, sequence, h, n).log_w[j];
   return std::exp(log_decay);
+}
+
+// q_n[j] as an operand has decayed since its unit began, k_n[j] until its unit ends.
+template <typename Operands>
+float q_operand(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_t h,
+                std::int64_t n, std::int64_t j) {
+  const float decay = decay_between<Operands>(a, sequence, h, j, n - n % kUnit, n + 1);
+  return Operands::decayed(step_of(a, sequence, h, n).q[j], decay);
+}
+template <typename Operands>
+float k_operand(const WkvArgs& a, const WkvProblem::Sequence& sequence, std::int64_t h,
+                std::int64_t n, std::int64_t j) {
+  const std::int64_t end = std::min(n - n % kUnit + kUnit, sequence.length);
+  const float decay = decay_between<Operands>(a, sequence, h, j, n + 1, end);
+  return Operands::decayed(step_of(a, sequence, h, n).k[j], decay);
 }
 
 template <typename Operands>
@@ -88,9 +103,8 @@ WkvOutputs plain(const WkvProblem& problem) {
       float* o = out.o.data() + step.row * a.V;
       for (std::int64_t j = 0; j < a.K; ++j) {
         const float w = std::exp(step.log_w[j]), u = gla ? 0.0f : step.u[j];
-        const float carried = decay_on_operand<Operands>(a, sequence, head % a.H, n, j);
-        const float q = Operands::decayed(step.q[j], carried);
-        const float k = Operands::decayed(step.k[j], carried);
+        const float q = q_operand<Operands>(a, sequence, head % a.H, n, j);
+        const float k = k_operand<Operands>(a, sequence, head % a.H, n, j);
         for (std::int64_t i = 0; i < a.V; ++i) {
           const float kv = k * Operands::operand(step.v[i]);
           float& s = state[j * a.V + i];
@@ -136,8 +150,7 @@ WkvGradients plain_gradients(const WkvGradProblem& problem) {
         const Step step = step_of(a, steps, h, n);
         for (std::int64_t j = 0; j < a.K; ++j) {
           const float w = std::exp(step.log_w[j]);
-          const float carried = decay_on_operand<Operands>(a, steps, h, n, j);
-          const float k = Operands::decayed(step.k[j], carried);
+          const float k = k_operand<Operands>(a, steps, h, n, j);
           for (std::int64_t i = 0; i < a.V; ++i) {
             float& s = state[j * a.V + i];
             s = w * s + k * Operands::operand(step.v[i]);
@@ -151,9 +164,8 @@ WkvGradients plain_gradients(const WkvGradProblem& problem) {
         float* dv = out.dv.data() + step.row * a.V;
         for (std::int64_t j = 0; j < a.K; ++j) {
           const float w = std::exp(step.log_w[j]), u = gla ? 0.0f : step.u[j];
-          const float carried = decay_on_operand<Operands>(a, steps, h, n, j);
-          const float q = Operands::decayed(step.q[j], carried);
-          const float k = Operands::decayed(step.k[j], carried);
+          const float q = q_operand<Operands>(a, steps, h, n, j);
+          const float k = k_operand<Operands>(a, steps, h, n, j);
           float dq = 0, dk = 0, dw = 0, du = 0;
           for (std::int64_t i = 0; i < a.V; ++i) {
             const float v = Operands::operand(step.v[i]), from_o = Operands::operand(d_o[i]);

@@ -12,7 +12,7 @@ extern const char* const page_template;  // page.html
 namespace {
 
 constexpr int kLabelWidth = 46;
-constexpr int kColumnWidth = 20;
+constexpr std::size_t kColumnWidth = 20;  // at least
 
 constexpr Operation kOperations[] = {Operation::kLoad, Operation::kStore, Operation::kAtomic};
 
@@ -24,8 +24,10 @@ std::string text_of(const Spread& spread) {
 template <typename Cell>
 std::string row(const std::string& label, const std::vector<Subject>& subjects, const Cell& cell) {
   std::string line = fmt::format("{:<{}}", label, kLabelWidth);
-  for (const Subject& subject : subjects)
-    line += fmt::format("{:>{}}", cell(subject), kColumnWidth);
+  for (const Subject& subject : subjects) {
+    const std::size_t width = std::max(kColumnWidth, subject.implementation.size() + 2);
+    line += fmt::format("{:>{}}", cell(subject), width);
+  }
   return line + "\n";
 }
 
