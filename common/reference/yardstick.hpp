@@ -1,5 +1,6 @@
 // The yardstick: how large an error an honest plain loop makes on a problem, with fp32 sums and states. Sums run in order, one
-// term after the other; nothing is clever, so that a kernel is measured against what the precision allows and not against luck.
+// term after the other, and exp is off by a unit in the last place, which CUDA's own may be; nothing is clever, so that a kernel
+// is measured against what the precision allows and not against luck.
 // With Arithmetic::kBf16Operands the loop rounds to bf16 what a kernel on tensor cores rounds: q and k with the decays of up to
 // 16 tokens on them, v, and whatever is computed first and then multiplied: states, their gradients, scores.
 #pragma once
