@@ -368,13 +368,15 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
     }
   }
 
-  if (!kBackward || args.d_initial_state == nullptr) return;
+  if constexpr (kBackward) {
+    if (args.d_initial_state == nullptr) return;
 #pragma unroll
-  for (int n = 0; n < kBlocks; ++n) {
-    for_each([&](int j, int x) {
-      const std::int64_t at = place(n, j, x);
-      if (at >= 0) args.d_initial_state[at] = state[n].d[j][x];
-    });
+    for (int n = 0; n < kBlocks; ++n) {
+      for_each([&](int j, int x) {
+        const std::int64_t at = place(n, j, x);
+        if (at >= 0) args.d_initial_state[at] = state[n].d[j][x];
+      });
+    }
   }
 }
 
