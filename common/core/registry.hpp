@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/core/attention.hpp"
 #include "common/core/linear_attention.hpp"
 #include "common/core/wkv.hpp"
 
@@ -17,7 +18,8 @@ enum class DeviceKind { kCpu, kCuda };
 // What products are made of. Sums and states are fp32 in either.
 enum class Arithmetic {
   kFp32,
-  kBf16Operands,  // rounded to bf16 at each use, as tensor cores take them: decayed q and k, v, states, scores
+  kBf16Operands,  // rounded to bf16 at each use, as tensor cores take them: decayed q and k, v, states, scores. What is stored
+                  // in fp16 is rounded to fp16 instead.
 };
 
 // One idea of one chapter, for one operator: the launchers it has, one per precision. Each throws std::invalid_argument for bad
@@ -28,7 +30,7 @@ struct Implementation {
   DeviceKind device = DeviceKind::kCpu;
   // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
   bool rung = false;
-  // Of the launchers for bf16; what is stored in fp32 is computed in fp32.
+  // Of the launchers for bf16 and fp16; what is stored in fp32 is computed in fp32.
   Arithmetic bf16_arithmetic = Arithmetic::kFp32;
   std::function<void(const WkvArgs&)> wkv = nullptr;
   std::function<void(const WkvBf16Args&)> wkv_bf16 = nullptr;
@@ -44,6 +46,12 @@ struct Implementation {
   std::function<void(const WkvGradBf16Fp32DecayArgs&)> gla_backward_bf16_fp32_decay = nullptr;
   std::function<void(const LinearAttentionArgs&)> linear_attention = nullptr;
   std::function<void(const LinearAttentionBf16Args&)> linear_attention_bf16 = nullptr;
+  std::function<void(const AttentionArgs&)> attention = nullptr;
+  std::function<void(const AttentionBf16Args&)> attention_bf16 = nullptr;
+  std::function<void(const AttentionFp16Args&)> attention_fp16 = nullptr;
+  std::function<void(const AttentionGradArgs&)> attention_backward = nullptr;
+  std::function<void(const AttentionGradBf16Args&)> attention_backward_bf16 = nullptr;
+  std::function<void(const AttentionGradFp16Args&)> attention_backward_fp16 = nullptr;
 };
 
 // The one of three launchers that is for these types.

@@ -16,6 +16,7 @@ namespace emulator {
 namespace {
 
 using detail::Bfloat16;
+using detail::Binary16;
 
 constexpr unsigned kLanes = 32;
 constexpr unsigned kRows = 16;
@@ -84,12 +85,13 @@ struct Product : Lane {
 };
 
 // Two elements of a row of A, or of a column of B, in a register: the lane's `pair` of a group of eight.
-struct Bf16Operand {
+template <typename Format>
+struct Operand16 {
   static constexpr unsigned kDepth = 16;
   static constexpr unsigned kInRegister = 2;
   static constexpr unsigned kGroup = 8;
   static float element(std::uint32_t bits, unsigned i) {
-    return Bfloat16::decode(static_cast<std::uint16_t>(bits >> 16 * i));
+    return Format::decode(static_cast<std::uint16_t>(bits >> 16 * i));
   }
 };
 
@@ -178,6 +180,10 @@ std::uint32_t pack_bf16(float low, float high) {
   return std::uint32_t{Bfloat16::encode(low)} | std::uint32_t{Bfloat16::encode(high)} << 16;
 }
 
+std::uint32_t pack_fp16(float low, float high) {
+  return std::uint32_t{Binary16::encode(low)} | std::uint32_t{Binary16::encode(high)} << 16;
+}
+
 std::uint32_t to_tf32(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const bool is_finite = (bits & 0x7f800000u) != 0x7f800000u;
@@ -187,7 +193,12 @@ std::uint32_t to_tf32(float x) {
 
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Site where) {
   Product product{{where}, d, a, b};
-  meet("mma_bf16", complete_product<Bf16Operand>, product, &product);
+  meet("mma_bf16", complete_product<Operand16<Bfloat16>>, product, &product);
+}
+
+void mma_fp16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Site where) {
+  Product product{{where}, d, a, b};
+  meet("mma_fp16", complete_product<Operand16<Binary16>>, product, &product);
 }
 
 void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Site where) {

@@ -1,4 +1,4 @@
-// A warp's tensor-core instructions. Operands lie among the lanes as PTX lays them out, for mma.m16n8k16 (bf16), mma.m16n8k8
+// A warp's tensor-core instructions. Operands lie among the lanes as PTX lays them out, for mma.m16n8k16 (bf16, fp16), mma.m16n8k8
 // (tf32) and ldmatrix.m8n8.x4 (b16).
 //
 // All 32 lanes call together, from one place. Anything else is cudaErrorLaunchFailure: a GPU's answer would be undefined.
@@ -14,10 +14,13 @@
 namespace emulator {
 
 std::uint32_t pack_bf16(float low, float high);
+std::uint32_t pack_fp16(float low, float high);
 std::uint32_t to_tf32(float x);
 
 // d += a b
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              Site where = Site::current());
+void mma_fp16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               Site where = Site::current());
 // Of tf32 operands the lower 13 bits are ignored.
 void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
