@@ -29,7 +29,7 @@ using ladder::cuda::Scratch;
 template <int D>
 struct OneKernelShape : Shape<D> {
   static constexpr int kChannelWarps = D >= 128 ? 4 : 2;
-  static constexpr int kDqQueries = Shape<D>::kQueries / (kWarps / kChannelWarps);
+  static constexpr int kDqQueries = Shape<D>::kQueries / (Shape<D>::kWarps / kChannelWarps);
   static constexpr int kDqChannels = D / kChannelWarps;
 };
 
@@ -44,16 +44,15 @@ struct Memory {
 
 // dQ grows here in fp32, each tile in the order of the registers it comes from: neighbouring threads add to neighbouring float4.
 struct Work {
-  QueryTiles tiles;
-  QueryRow* rows;  // (tiles, kQueries)
-  float4* dq;      // (tiles, kQueries * D / 4)
+  QueryRow* rows;  // (tiles, H_q, kQueries)
+  float4* dq;      // (tiles, H_q, kQueries * D / 4)
 };
 
 // ---- The gradients of a tile of keys ----
 
 // Blocks: tile of keys, key head, sequence.
 template <typename Element, int D>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     add_gradients(const BasicAttentionGradArgs<Element> args, const Work work) {
   using S = OneKernelShape<D>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
@@ -75,14 +74,23 @@ __global__ void __launch_bounds__(kThreads, 1)
   const std::int64_t key_offset = (sequence.first_key + first_key) * key_stride + kv_head * D;
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const int partner = warp % S::kPartners, key_row = warp / S::kPartners * S::kWarpKeys;
-  const int score_row = partner * S::kWarpQueries;
-  const int channel = partner * S::kWarpChannels;
+  const int score_row = partner * S::kWarpQueries, channel = partner * 16;
+  const int other_row = kQueries - S::kWarpQueries - score_row;
   const int dq_row = warp / S::kChannelWarps * S::kDqQueries;
-  const int dq_channel = warp % S::kChannelWarps * S::kDqChannels;
+  const int dq_channel = warp % S::kChannelWarps * 16;
   const float scale = forward.scale * kLog2e;
 
-  const Tile<Element, D> k_smem{memory.k}, v_smem{memory.v};
-  const Tile<Element, kQueries> p_smem{memory.p}, ds_smem{memory.ds};
+  using Rows = Tile<Element, D>;
+  using Scores = Tile<Element, kQueries>;
+  const Rows k_smem{memory.k}, v_smem{memory.v};
+  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const int key_place = columns_first<Rows>(key_row, 0, lane);
+  const int query_place = rows_first<Rows>(score_row, 0, lane);
+  const int channel_place = columns_first<Rows>(0, channel, lane);
+  const int dq_channel_place = columns_first<Rows>(0, dq_channel, lane);
+  const int put_place = sums_place<Scores>(key_row, score_row, lane);
+  const int other_place = columns_first<Scores>(key_row, other_row, lane);
+  const int dq_place = rows_first<Scores>(0, dq_row, lane);
 
   // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
   const int first_query =
@@ -91,25 +99,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
   const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
   const int tiles = tiles_per_head * group;
+  const std::int64_t tile_number = first_tile_of(sequence, blockIdx.z, kQueries);
 
-  const auto fetch_queries = [&](int i) {
-    const int head = kv_head * group + i / tiles_per_head;
-    const int tile = first_tile + i % tiles_per_head, first = tile * kQueries;
+  const auto fetch_queries = [&](int tile, int head, int buffer) {
+    const int first = tile * kQueries;
     const std::int64_t offset = (sequence.first_query + first) * query_stride + head * D;
-    fetch<kQueries>(Tile<Element, D>{memory.q[i % 2]}, forward.q + offset, query_stride,
-                    queries - first);
-    fetch<kQueries>(Tile<Element, D>{memory.d_o[i % 2]}, args.d_o + offset, query_stride,
-                    queries - first);
-    const QueryRow* const rows =
-        work.rows + work.tiles.at(sequence, blockIdx.z, tile, head) * kQueries;
+    fetch<S::kThreads, kQueries>(Rows{memory.q[buffer]}, forward.q + offset, query_stride,
+                                 queries - first);
+    fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
+                                 queries - first);
+    const QueryRow* const rows = work.rows + ((tile_number + tile) * H_q + head) * kQueries;
     if (threadIdx.x < kQueries / 2) {
-      __pipeline_memcpy_async(&memory.rows[i % 2][2 * threadIdx.x], &rows[2 * threadIdx.x], 16);
+      __pipeline_memcpy_async(&memory.rows[buffer][2 * threadIdx.x], &rows[2 * threadIdx.x], 16);
     }
   };
 
-  fetch<kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
-  fetch<kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
-  if (tiles > 0) fetch_queries(0);
+  fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
+  int tile = first_tile, head = kv_head * group;
+  if (tiles > 0) fetch_queries(tile, head, 0);
   __pipeline_commit();
 
   float dk[kM][kChannels][4], dv[kM][kChannels][4];
@@ -119,20 +127,24 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int i = 0; i < tiles; ++i) {
     __pipeline_wait_prior(0);
     __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
-    if (i + 1 < tiles) fetch_queries(i + 1);
+    const int first_query = tile * kQueries;
+    float4* const dq_tile =
+        work.dq + ((tile_number + tile) * H_q + head) * (kQueries * D / 4) + threadIdx.x;
+    if (++tile == last_tile) {
+      tile = first_tile;
+      ++head;
+    }
+    if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
     __pipeline_commit();
-    const Tile<Element, D> q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
-    const QueryRow* const rows_smem = memory.rows[i % 2];
-    const int head = kv_head * group + i / tiles_per_head;
-    const int tile = first_tile + i % tiles_per_head;
+    const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
+    const QueryRow* const rows_smem = memory.rows[i % 2] + score_row + lane % 4 * 2;
 
     // The scores and P, keys down and queries across.
     float p[kM][kScores][4];
-    multiply_rows(p, k_smem, key_row, q_smem, score_row, lane);
+    multiply_rows(p, k_smem, key_place, q_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const QueryRow* const row = rows_smem + score_row + n * 8 + lane % 4 * 2;
-      const float lse[2] = {row[0].lse, row[1].lse};
+      const float lse[2] = {rows_smem[n * 8].lse, rows_smem[n * 8 + 1].lse};
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -140,12 +152,12 @@ __global__ void __launch_bounds__(kThreads, 1)
           p[m][n][x] = ladder::cuda::exp2_flushed(p[m][n][x] * scale - lse[x % 2]);
       }
     }
-    if (first_key + kKeys > sequence.keys_seen(tile * kQueries)) {
+    if (first_key + kKeys > sequence.keys_seen(first_query)) {
 #pragma unroll
       for (int n = 0; n < kScores; ++n) {
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
-          const int query = tile * kQueries + score_row + n * 8 + lane % 4 * 2 + x % 2;
+          const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
           const int seen = sequence.keys_seen(query);
 #pragma unroll
           for (int m = 0; m < kM; ++m) {
@@ -162,20 +174,21 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         pack<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
-        put(p_smem, key_row + m * 16, score_row + s * 16, factor[s][m], lane);
+        put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
 #pragma unroll
-    for (int s = 0; s < kSteps; ++s)
-      multiply_add(dv, factor[s], d_o_smem, score_row + s * 16, channel, lane);
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
 
     // dS
     float ds[kM][kScores][4];
-    multiply_rows(ds, v_smem, key_row, d_o_smem, score_row, lane);
+    multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const QueryRow* const row = rows_smem + score_row + n * 8 + lane % 4 * 2;
-      const float delta[2] = {row[0].delta, row[1].delta};
+      const float delta[2] = {rows_smem[n * 8].delta, rows_smem[n * 8 + 1].delta};
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -188,30 +201,33 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         pack<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
-        put(ds_smem, key_row + m * 16, score_row + s * 16, factor[s][m], lane);
+        put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
 #pragma unroll
-    for (int s = 0; s < kSteps; ++s)
-      multiply_add(dk, factor[s], q_smem, score_row + s * 16, channel, lane);
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
     __syncthreads();  // P and dS are there
 
-    const int other_row = kQueries - S::kWarpQueries - score_row;
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
-      std::uint32_t a[kM][4];
 #pragma unroll
       for (int m = 0; m < kM; ++m)
-        load_left(a[m], p_smem, key_row + m * 16, other_row + s * 16, lane);
-      multiply_add(dv, a, d_o_smem, other_row + s * 16, channel, lane);
+        ladder::cuda::load_matrices(factor[s][m],
+                                    p_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
     }
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
-      std::uint32_t a[kM][4];
 #pragma unroll
       for (int m = 0; m < kM; ++m)
-        load_left(a[m], ds_smem, key_row + m * 16, other_row + s * 16, lane);
-      multiply_add(dk, a, q_smem, other_row + s * 16, channel, lane);
+        ladder::cuda::load_matrices(factor[s][m],
+                                    ds_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
     }
 
     // dQ: all keys of the tile.
@@ -223,17 +239,15 @@ __global__ void __launch_bounds__(kThreads, 1)
       std::uint32_t a[kDqM][4];
 #pragma unroll
       for (int m = 0; m < kDqM; ++m)
-        load_left_transposed(a[m], ds_smem, key, dq_row + m * 16, lane);
-      multiply_add(dq, a, k_smem, key, dq_channel, lane);
+        ladder::cuda::load_matrices_transposed(a[m],
+                                               ds_smem.x + Scores::move(dq_place, key, m * 16));
+      multiply_add<S::kChannelWarps>(dq, a, k_smem, Rows::move(dq_channel_place, key, 0));
     }
-    float4* const to = work.dq +
-                       work.tiles.at(sequence, blockIdx.z, tile, head) * (kQueries * D / 4) +
-                       threadIdx.x;
 #pragma unroll
     for (int m = 0; m < kDqM; ++m) {
 #pragma unroll
       for (int n = 0; n < kDqN; ++n) {
-        ladder::cuda::atomic_add(to + (m * kDqN + n) * kThreads,
+        ladder::cuda::atomic_add(dq_tile + (m * kDqN + n) * S::kThreads,
                                  make_float4(dq[m][n][0], dq[m][n][1], dq[m][n][2], dq[m][n][3]));
       }
     }
@@ -242,47 +256,48 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   const int rows = keys_written - first_key - key_row;
   const std::int64_t to = key_offset + key_row * key_stride + channel;
-  store(dk, forward.scale, args.dk + to, key_stride, rows, lane);
-  store(dv, 1.0f, args.dv + to, key_stride, rows, lane);
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, lane);
 }
 
 // ---- dQ as it is to be ----
 
 // Scales, rounds and puts in order. Blocks: tile of queries, query head, sequence.
 template <typename Element, int D>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(Shape<D>::kThreads)
     round_dq(const BasicAttentionGradArgs<Element> args, const Work work) {
   using S = OneKernelShape<D>;
   constexpr int kM = S::kDqQueries / 16, kN = S::kDqChannels / 8;
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const int first = blockIdx.x * S::kQueries, head = blockIdx.y;
+  const int first = blockIdx.x * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
   const int rows = sequence.queries - first;
   if (rows <= 0) return;
-  const float4* const from =
-      work.dq + work.tiles.at(sequence, blockIdx.z, blockIdx.x, head) * (S::kQueries * D / 4);
-  Element* const to =
-      args.dq + ((sequence.first_query + first) * forward.H_q + head) * std::int64_t{D};
+  const std::int64_t tile = first_tile_of(sequence, blockIdx.z, S::kQueries) + blockIdx.x;
+  const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * D / 4);
+  const std::int64_t stride = static_cast<std::int64_t>(H_q) * D;
+  Element* const to = args.dq + (sequence.first_query + first) * stride + head * D;
 
-  // Four neighbouring lanes of a warp hold eight channels of two rows.
-  for (int i = threadIdx.x; i < S::kQueries * D / 16; i += kThreads) {
+  // Four neighbouring lanes of a warp had eight channels of two rows.
+  for (int i = threadIdx.x; i < S::kQueries * D / 16; i += S::kThreads) {
     const int n = i % kN, row = i / kN % 8, m = i / kN / 8 % kM, warp = i / kN / 8 / kM;
-    const float4* const lanes = from + (m * kN + n) * kThreads + warp * kWarpSize + row * 4;
-    uint4 upper, lower;
-    std::uint32_t pairs[2][4];
+    const float4* const lanes = from + (m * kN + n) * S::kThreads + warp * kWarpSize + row * 4;
+    std::uint32_t upper[4], lower[4];
 #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
       const float4 x = lanes[lane];
-      pairs[0][lane] = ladder::cuda::pack<Element>(forward.scale * x.x, forward.scale * x.y);
-      pairs[1][lane] = ladder::cuda::pack<Element>(forward.scale * x.z, forward.scale * x.w);
+      upper[lane] = ladder::cuda::pack<Element>(forward.scale * x.x, forward.scale * x.y);
+      lower[lane] = ladder::cuda::pack<Element>(forward.scale * x.z, forward.scale * x.w);
     }
-    upper = make_uint4(pairs[0][0], pairs[0][1], pairs[0][2], pairs[0][3]);
-    lower = make_uint4(pairs[1][0], pairs[1][1], pairs[1][2], pairs[1][3]);
-    const int l = warp / S::kChannelWarps * S::kDqQueries + m * 16 + row;
-    const int channel = warp % S::kChannelWarps * S::kDqChannels + n * 8;
-    const std::int64_t stride = forward.H_q * D;
-    if (l < rows) *reinterpret_cast<uint4*>(to + l * stride + channel) = upper;
-    if (l + 8 < rows) *reinterpret_cast<uint4*>(to + (l + 8) * stride + channel) = lower;
+    const int query = warp / S::kChannelWarps * S::kDqQueries + m * 16 + row;
+    const int channel = (n / 2 * S::kChannelWarps + warp % S::kChannelWarps) * 16 + n % 2 * 8;
+    const auto store_8 = [&](int l, const std::uint32_t(&x)[4]) {
+      if (l < rows) {
+        *reinterpret_cast<uint4*>(to + l * stride + channel) = make_uint4(x[0], x[1], x[2], x[3]);
+      }
+    };
+    store_8(query, upper);
+    store_8(query + 8, lower);
   }
 }
 
@@ -295,25 +310,25 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const std::int64_t tiles = query_tiles(forward, S::kQueries);
   const Scratch<QueryRow> rows(tiles * S::kQueries);
   const Scratch<float4> dq(tiles * (S::kQueries * D / 4));
-  const Work work{QueryTiles(forward, S::kQueries), rows.pointer(), dq.pointer()};
+  const Work work{rows.pointer(), dq.pointer()};
   const unsigned n = sequence_count(forward);
   const dim3 query_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
   const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
 
   if (forward.T_q > 0) {
     CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * D * sizeof(float)));
-    describe_queries<Element><<<query_grid, kThreads>>>(args, work.tiles, work.rows);
+    describe_queries<Element><<<query_grid, kRowThreads>>>(args, S::kQueries, work.rows);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
     constexpr int kBytes = sizeof(Memory<Element, D>);
     CUDA_CHECK(cudaFuncSetAttribute(add_gradients<Element, D>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    add_gradients<Element, D><<<key_grid, kThreads, kBytes>>>(args, work);
+    add_gradients<Element, D><<<key_grid, S::kThreads, kBytes>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    round_dq<Element, D><<<query_grid, kThreads>>>(args, work);
+    round_dq<Element, D><<<query_grid, S::kThreads>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
 }

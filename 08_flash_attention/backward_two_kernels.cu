@@ -33,17 +33,12 @@ struct Memory {
   QueryRow rows[2][S::kQueries];
 };
 
-struct Work {
-  QueryTiles tiles;
-  QueryRow* rows;  // (tiles, kQueries)
-};
-
 // ---- First kernel: a tile of keys stays, queries pass ----
 
 // Blocks: tile of keys, key head, sequence.
 template <typename Element, int D>
-__global__ void __launch_bounds__(kThreads, 1)
-    key_gradients(const BasicAttentionGradArgs<Element> args, const Work work) {
+__global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
+    key_gradients(const BasicAttentionGradArgs<Element> args, const QueryRow* rows_of_queries) {
   using S = Shape<D>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
@@ -64,12 +59,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   const std::int64_t key_offset = (sequence.first_key + first_key) * key_stride + kv_head * D;
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const int partner = warp % S::kPartners, key_row = warp / S::kPartners * S::kWarpKeys;
-  const int score_row = partner * S::kWarpQueries;
-  const int channel = partner * S::kWarpChannels;
+  const int score_row = partner * S::kWarpQueries, channel = partner * 16;
+  const int other_row = kQueries - S::kWarpQueries - score_row;
   const float scale = forward.scale * kLog2e;
 
-  const Tile<Element, D> k_smem{memory.k}, v_smem{memory.v};
-  const Tile<Element, kQueries> p_smem{memory.p}, ds_smem{memory.ds};
+  using Rows = Tile<Element, D>;
+  using Scores = Tile<Element, kQueries>;
+  const Rows k_smem{memory.k}, v_smem{memory.v};
+  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const int key_place = columns_first<Rows>(key_row, 0, lane);
+  const int query_place = rows_first<Rows>(score_row, 0, lane);
+  const int channel_place = columns_first<Rows>(0, channel, lane);
+  const int put_place = sums_place<Scores>(key_row, score_row, lane);
+  const int other_place = columns_first<Scores>(key_row, other_row, lane);
 
   // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
   const int first_query =
@@ -78,25 +80,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
   const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
   const int tiles = tiles_per_head * group;
+  const std::int64_t tile_number = first_tile_of(sequence, blockIdx.z, kQueries);
 
-  const auto fetch_queries = [&](int i) {
-    const int head = kv_head * group + i / tiles_per_head;
-    const int tile = first_tile + i % tiles_per_head, first = tile * kQueries;
+  const auto fetch_queries = [&](int tile, int head, int buffer) {
+    const int first = tile * kQueries;
     const std::int64_t offset = (sequence.first_query + first) * query_stride + head * D;
-    fetch<kQueries>(Tile<Element, D>{memory.q[i % 2]}, forward.q + offset, query_stride,
-                    queries - first);
-    fetch<kQueries>(Tile<Element, D>{memory.d_o[i % 2]}, args.d_o + offset, query_stride,
-                    queries - first);
-    const QueryRow* const rows =
-        work.rows + work.tiles.at(sequence, blockIdx.z, tile, head) * kQueries;
+    fetch<S::kThreads, kQueries>(Rows{memory.q[buffer]}, forward.q + offset, query_stride,
+                                 queries - first);
+    fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
+                                 queries - first);
+    const QueryRow* const rows = rows_of_queries + ((tile_number + tile) * H_q + head) * kQueries;
     if (threadIdx.x < kQueries / 2) {
-      __pipeline_memcpy_async(&memory.rows[i % 2][2 * threadIdx.x], &rows[2 * threadIdx.x], 16);
+      __pipeline_memcpy_async(&memory.rows[buffer][2 * threadIdx.x], &rows[2 * threadIdx.x], 16);
     }
   };
 
-  fetch<kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
-  fetch<kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
-  if (tiles > 0) fetch_queries(0);
+  fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
+  int tile = first_tile, head = kv_head * group;
+  if (tiles > 0) fetch_queries(tile, head, 0);
   __pipeline_commit();
 
   float dk[kM][kChannels][4], dv[kM][kChannels][4];
@@ -106,19 +108,22 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int i = 0; i < tiles; ++i) {
     __pipeline_wait_prior(0);
     __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
-    if (i + 1 < tiles) fetch_queries(i + 1);
+    const int first_query = tile * kQueries;
+    if (++tile == last_tile) {
+      tile = first_tile;
+      ++head;
+    }
+    if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
     __pipeline_commit();
-    const Tile<Element, D> q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
-    const QueryRow* const rows_smem = memory.rows[i % 2];
-    const int tile = first_tile + i % tiles_per_head;
+    const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
+    const QueryRow* const rows_smem = memory.rows[i % 2] + score_row + lane % 4 * 2;
 
     // The scores and P, keys down and queries across.
     float p[kM][kScores][4];
-    multiply_rows(p, k_smem, key_row, q_smem, score_row, lane);
+    multiply_rows(p, k_smem, key_place, q_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const QueryRow* const row = rows_smem + score_row + n * 8 + lane % 4 * 2;
-      const float lse[2] = {row[0].lse, row[1].lse};
+      const float lse[2] = {rows_smem[n * 8].lse, rows_smem[n * 8 + 1].lse};
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -126,12 +131,12 @@ __global__ void __launch_bounds__(kThreads, 1)
           p[m][n][x] = ladder::cuda::exp2_flushed(p[m][n][x] * scale - lse[x % 2]);
       }
     }
-    if (first_key + kKeys > sequence.keys_seen(tile * kQueries)) {
+    if (first_key + kKeys > sequence.keys_seen(first_query)) {
 #pragma unroll
       for (int n = 0; n < kScores; ++n) {
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
-          const int query = tile * kQueries + score_row + n * 8 + lane % 4 * 2 + x % 2;
+          const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
           const int seen = sequence.keys_seen(query);
 #pragma unroll
           for (int m = 0; m < kM; ++m) {
@@ -148,20 +153,21 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         pack<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
-        put(p_smem, key_row + m * 16, score_row + s * 16, factor[s][m], lane);
+        put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
 #pragma unroll
-    for (int s = 0; s < kSteps; ++s)
-      multiply_add(dv, factor[s], d_o_smem, score_row + s * 16, channel, lane);
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
 
     // dS
     float ds[kM][kScores][4];
-    multiply_rows(ds, v_smem, key_row, d_o_smem, score_row, lane);
+    multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const QueryRow* const row = rows_smem + score_row + n * 8 + lane % 4 * 2;
-      const float delta[2] = {row[0].delta, row[1].delta};
+      const float delta[2] = {rows_smem[n * 8].delta, rows_smem[n * 8 + 1].delta};
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -174,38 +180,41 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         pack<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
-        put(ds_smem, key_row + m * 16, score_row + s * 16, factor[s][m], lane);
+        put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
 #pragma unroll
-    for (int s = 0; s < kSteps; ++s)
-      multiply_add(dk, factor[s], q_smem, score_row + s * 16, channel, lane);
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
     __syncthreads();  // P and dS are there
 
-    const int other_row = kQueries - S::kWarpQueries - score_row;
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
-      std::uint32_t a[kM][4];
 #pragma unroll
       for (int m = 0; m < kM; ++m)
-        load_left(a[m], p_smem, key_row + m * 16, other_row + s * 16, lane);
-      multiply_add(dv, a, d_o_smem, other_row + s * 16, channel, lane);
+        ladder::cuda::load_matrices(factor[s][m],
+                                    p_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
     }
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
-      std::uint32_t a[kM][4];
 #pragma unroll
       for (int m = 0; m < kM; ++m)
-        load_left(a[m], ds_smem, key_row + m * 16, other_row + s * 16, lane);
-      multiply_add(dk, a, q_smem, other_row + s * 16, channel, lane);
+        ladder::cuda::load_matrices(factor[s][m],
+                                    ds_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
     }
   }
   __pipeline_wait_prior(0);
 
   const int rows = keys_written - first_key - key_row;
   const std::int64_t to = key_offset + key_row * key_stride + channel;
-  store(dk, forward.scale, args.dk + to, key_stride, rows, lane);
-  store(dv, 1.0f, args.dv + to, key_stride, rows, lane);
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, lane);
 }
 
 // ---- Second kernel: a tile of queries stays, keys pass ----
@@ -214,6 +223,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 template <int kD>
 struct QueryShape {
   static constexpr int D = kD;
+  static constexpr int kWarps = 8;
+  static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kQueries = 16 * kWarps;
   static constexpr int kKeys = D <= 128 ? 64 : 32;
 };
@@ -227,8 +238,8 @@ struct QueryMemory {
 
 // Blocks: tile of queries, query head, sequence.
 template <typename Element, int D>
-__global__ void __launch_bounds__(kThreads, 1)
-    query_gradients(const BasicAttentionGradArgs<Element> args, const Work work) {
+__global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
+    query_gradients(const BasicAttentionGradArgs<Element> args, const QueryRow* rows_of_queries) {
   using S = QueryShape<D>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   extern __shared__ uint4 smem[];
@@ -251,25 +262,32 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int keys = sequence.keys_seen(last_query);  // by any query of the tile
   const int tiles = (keys + kKeys - 1) / kKeys;
 
-  const Tile<Element, D> q_smem{memory.q}, d_o_smem{memory.d_o};
+  using Rows = Tile<Element, D>;
+  const Rows q_smem{memory.q}, d_o_smem{memory.d_o};
+  const int query_place = columns_first<Rows>(query_row, 0, lane);
+  const int key_place = rows_first<Rows>(0, 0, lane);
+  const int channel_place = columns_first<Rows>(0, 0, lane);
+
   const auto fetch_keys = [&](int i) {
     const int first = i * kKeys;
     const std::int64_t offset = key_offset + first * key_stride;
-    fetch<kKeys>(Tile<Element, D>{memory.k[i % 2]}, forward.k + offset, key_stride, keys - first);
-    fetch<kKeys>(Tile<Element, D>{memory.v[i % 2]}, forward.v + offset, key_stride, keys - first);
+    fetch<S::kThreads, kKeys>(Rows{memory.k[i % 2]}, forward.k + offset, key_stride, keys - first);
+    fetch<S::kThreads, kKeys>(Rows{memory.v[i % 2]}, forward.v + offset, key_stride, keys - first);
   };
-  fetch<kQueries>(q_smem, forward.q + query_offset, query_stride, queries - first_query);
-  fetch<kQueries>(d_o_smem, args.d_o + query_offset, query_stride, queries - first_query);
+  fetch<S::kThreads, kQueries>(q_smem, forward.q + query_offset, query_stride,
+                               queries - first_query);
+  fetch<S::kThreads, kQueries>(d_o_smem, args.d_o + query_offset, query_stride,
+                               queries - first_query);
   if (tiles > 0) fetch_keys(0);
   __pipeline_commit();
 
+  constexpr int kTile = Shape<D>::kQueries;  // that rows_of_queries is made of
   QueryRow rows[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int query = min(first_query + query_row + lane / 4 + i * 8, last_query);
-    rows[i] = work.rows[work.tiles.at(sequence, blockIdx.z, query / work.tiles.kQueries, head) *
-                            work.tiles.kQueries +
-                        query % work.tiles.kQueries];
+    const std::int64_t tile = first_tile_of(sequence, blockIdx.z, kTile) + query / kTile;
+    rows[i] = rows_of_queries[(tile * H_q + head) * kTile + query % kTile];
   }
   float dq[1][D / 8][4];
   clear(dq);
@@ -279,11 +297,11 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
     if (i + 1 < tiles) fetch_keys(i + 1);
     __pipeline_commit();
-    const Tile<Element, D> k_smem{memory.k[i % 2]}, v_smem{memory.v[i % 2]};
+    const Rows k_smem{memory.k[i % 2]}, v_smem{memory.v[i % 2]};
 
     // The scores and P, queries down and keys across.
     float p[1][kKeys / 8][4];
-    multiply_rows(p, q_smem, query_row, k_smem, 0, lane);
+    multiply_rows(p, q_smem, query_place, k_smem, key_place);
 #pragma unroll
     for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
@@ -302,7 +320,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
 
     float ds[1][kKeys / 8][4];
-    multiply_rows(ds, d_o_smem, query_row, v_smem, 0, lane);
+    multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);
 #pragma unroll
     for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
@@ -313,13 +331,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int s = 0; s < kKeys / 16; ++s) {
       std::uint32_t factor[1][4];
       pack<Element>(factor[0], ds[0][2 * s], ds[0][2 * s + 1]);
-      multiply_add(dq, factor, k_smem, s * 16, 0, lane);
+      multiply_add<1>(dq, factor, k_smem, Rows::move(channel_place, s * 16, 0));
     }
   }
   __pipeline_wait_prior(0);
 
-  store(dq, forward.scale, args.dq + query_offset + query_row * query_stride, query_stride,
-        queries - first_query - query_row, lane);
+  store<1>(dq, forward.scale, args.dq + query_offset + query_row * query_stride, query_stride,
+           queries - first_query - query_row, lane);
 }
 
 // ---- Launcher ----
@@ -330,29 +348,29 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   using Q = QueryShape<D>;
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Scratch<QueryRow> rows(query_tiles(forward, S::kQueries) * S::kQueries);
-  const Work work{QueryTiles(forward, S::kQueries), rows.pointer()};
   const unsigned n = sequence_count(forward), H_q = forward.H_q, H_kv = forward.H_kv;
   const auto tiles = [](std::int64_t T, int tile) {
     return static_cast<unsigned>((T + tile - 1) / tile);
   };
 
   if (forward.T_q > 0) {
-    describe_queries<Element>
-        <<<dim3(tiles(forward.T_q, S::kQueries), H_q, n), kThreads>>>(args, work.tiles, work.rows);
+    describe_queries<Element><<<dim3(tiles(forward.T_q, S::kQueries), H_q, n), kRowThreads>>>(
+        args, S::kQueries, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
     constexpr int kBytes = sizeof(QueryMemory<Element, D>);
     CUDA_CHECK(cudaFuncSetAttribute(query_gradients<Element, D>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     query_gradients<Element, D>
-        <<<dim3(tiles(forward.T_q, Q::kQueries), H_q, n), kThreads, kBytes>>>(args, work);
+        <<<dim3(tiles(forward.T_q, Q::kQueries), H_q, n), Q::kThreads, kBytes>>>(args,
+                                                                                 rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
     constexpr int kBytes = sizeof(Memory<Element, D>);
     CUDA_CHECK(cudaFuncSetAttribute(key_gradients<Element, D>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    key_gradients<Element, D>
-        <<<dim3(tiles(forward.T_k, S::kKeys), H_kv, n), kThreads, kBytes>>>(args, work);
+    key_gradients<Element, D><<<dim3(tiles(forward.T_k, S::kKeys), H_kv, n), S::kThreads, kBytes>>>(
+        args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
 }

@@ -17,8 +17,6 @@ using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
 
 constexpr int kWarpSize = 32;
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * kWarpSize;
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr float kLog2e = 1.44269504f;
 
@@ -29,19 +27,28 @@ constexpr float kLog2e = 1.44269504f;
 template <typename Element, int kColumns>
 struct Tile {
   static constexpr int kPiece = 16 / sizeof(Element);
-  static constexpr int kPieces = kColumns / kPiece;
-  static_assert(kPieces % 4 == 0);
+  static constexpr int kPieces = kColumns / kPiece;  // of a row
+  // Pieces that change places: those of 128 bytes. Where rows are no multiple of that, an odd row begins in bank 16, and half
+  // as many do.
+  static constexpr int kTurned = kPieces % 8 == 0 ? 8 : 4;
+  static_assert(kPieces % kTurned == 0);
   Element* x;
 
-  __device__ Element* at(int row, int column) const {
+  static __device__ int place(int row, int column) {
     const unsigned r = row;
-    const unsigned turn = kPieces % 8 == 0 ? r % 8 : r / 2 % 4;  // an odd row begins in bank 16
-    return x + row * kColumns + (static_cast<unsigned>(column) ^ turn * kPiece);
+    const unsigned turn = kTurned == 8 ? r % 8 : r / 2 % 4;
+    return row * kColumns + static_cast<int>(static_cast<unsigned>(column) ^ turn * kPiece);
+  }
+  // From the place of (row, column) to that of (row + rows, column + columns): `rows` is a multiple of 8, and `columns` one
+  // of 8 that has no bit in common with `column`. With constants it is one instruction, or none.
+  static __device__ int move(int place, int rows, int columns) {
+    constexpr int kGroup = kTurned * kPiece;
+    return (place ^ columns % kGroup) + columns / kGroup * kGroup + rows * kColumns;
   }
 };
 
 // Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros.
-template <int kRows, int kColumns, typename Element>
+template <int kThreads, int kRows, int kColumns, typename Element>
 __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std::int64_t stride,
                       int rows) {
   using Tile = Tile<Element, kColumns>;
@@ -50,41 +57,30 @@ __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std:
   for (int n = 0; n < kRows * Tile::kPieces / kThreads; ++n) {
     const int i = n * kThreads + threadIdx.x;
     const int row = i / Tile::kPieces, column = i % Tile::kPieces * Tile::kPiece;
-    __pipeline_memcpy_async(to_smem.at(row, column), from + row * stride + column, 16,
+    __pipeline_memcpy_async(to_smem.x + Tile::place(row, column), from + row * stride + column, 16,
                             row < rows ? 0 : 16);
   }
 }
 
 // ---- Operands ----
 
-// A[m][k] = tile[row + m][column + k], 16 x 16
-template <typename Element, int kColumns>
-__device__ void load_left(std::uint32_t (&a)[4], Tile<Element, kColumns> tile, int row, int column,
-                          int lane) {
-  ladder::cuda::load_matrices(a, tile.at(row + lane % 16, column + lane / 16 * 8));
+// What lane loads 16 bytes from where, for 16 x 16 elements from (row, column) on: matrices of 8 x 8 in the order upper left,
+// lower left, upper right, lower right, or upper left, upper right, lower left, lower right.
+//
+//   first factor A[m][k]    rows are m: load_matrices, columns first    rows are k: load_matrices_transposed, rows first
+//   second factor B[k][n]   rows are n: load_matrices, rows first       rows are k: load_matrices_transposed, columns first
+template <typename Tile>
+__device__ int columns_first(int row, int column, int lane) {
+  return Tile::place(row + lane % 16, column + lane / 16 * 8);
 }
-
-// A[m][k] = tile[row + k][column + m], 16 x 16
-template <typename Element, int kColumns>
-__device__ void load_left_transposed(std::uint32_t (&a)[4], Tile<Element, kColumns> tile, int row,
-                                     int column, int lane) {
-  ladder::cuda::load_matrices_transposed(
-      a, tile.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
+template <typename Tile>
+__device__ int rows_first(int row, int column, int lane) {
+  return Tile::place(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
 }
-
-// B[k][n] = tile[row + n][column + k], 16 x 16: columns 0 to 7 in the first two registers, 8 to 15 in the others
-template <typename Element, int kColumns>
-__device__ void load_right_transposed(std::uint32_t (&b)[4], Tile<Element, kColumns> tile, int row,
-                                      int column, int lane) {
-  ladder::cuda::load_matrices(b,
-                              tile.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
-}
-
-// B[k][n] = tile[row + k][column + n], 16 x 16, likewise
-template <typename Element, int kColumns>
-__device__ void load_right(std::uint32_t (&b)[4], Tile<Element, kColumns> tile, int row, int column,
-                           int lane) {
-  ladder::cuda::load_matrices_transposed(b, tile.at(row + lane % 16, column + lane / 16 * 8));
+// Where a lane has its first two elements of a sum.
+template <typename Tile>
+__device__ int sums_place(int row, int column, int lane) {
+  return Tile::place(row + lane / 4, column + lane % 4 * 2);
 }
 
 // ---- Products ----
@@ -110,21 +106,22 @@ __device__ void clear(float (&sum)[kM][kN][4]) {
   }
 }
 
-// sum[m][n] = rows of `a` times rows of `b`, over all kColumns columns.
+// sum[m][n] = rows of `a` times rows of `b`, over all kColumns columns. a_place is columns_first(), b_place rows_first().
 template <typename Element, int kColumns, int kM, int kN>
-__device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a_smem, int a_row,
-                              Tile<Element, kColumns> b_smem, int b_row, int lane) {
+__device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a_smem, int a_place,
+                              Tile<Element, kColumns> b_smem, int b_place) {
+  using Tile = Tile<Element, kColumns>;
   clear(sum);
 #pragma unroll
   for (int k = 0; k < kColumns; k += 16) {
     std::uint32_t a[kM][4];
 #pragma unroll
     for (int m = 0; m < kM; ++m)
-      load_left(a[m], a_smem, a_row + m * 16, k, lane);
+      ladder::cuda::load_matrices(a[m], a_smem.x + Tile::move(a_place, m * 16, k));
 #pragma unroll
     for (int n = 0; n < kN; n += 2) {
       std::uint32_t b[4];
-      load_right_transposed(b, b_smem, b_row + n * 8, k, lane);
+      ladder::cuda::load_matrices(b, b_smem.x + Tile::move(b_place, n * 8, k));
 #pragma unroll
       for (int m = 0; m < kM; ++m)
         multiply<Element>(sum[m][n], sum[m][n + 1], a[m], b);
@@ -132,14 +129,15 @@ __device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a
   }
 }
 
-// sum[m][n] += a[m] times 16 rows of `b`, from a column on.
-template <typename Element, int kColumns, int kM, int kN>
+// sum[m][n] += a[m] times 16 rows of `b`, of which every kStep-th 16 columns. b_place is columns_first().
+template <int kStep, typename Element, int kColumns, int kM, int kN>
 __device__ void multiply_add(float (&sum)[kM][kN][4], const std::uint32_t (&a)[kM][4],
-                             Tile<Element, kColumns> b_smem, int b_row, int b_column, int lane) {
+                             Tile<Element, kColumns> b_smem, int b_place) {
 #pragma unroll
-  for (int n = 0; n + 1 < kN; n += 2) {
+  for (int n = 0; n < kN; n += 2) {
     std::uint32_t b[4];
-    load_right(b, b_smem, b_row, b_column + n * 8, lane);
+    ladder::cuda::load_matrices_transposed(
+        b, b_smem.x + Tile<Element, kColumns>::move(b_place, 0, n * 8 * kStep));
 #pragma unroll
     for (int m = 0; m < kM; ++m)
       multiply<Element>(sum[m][n], sum[m][n + 1], a[m], b);
@@ -155,19 +153,19 @@ __device__ void pack(std::uint32_t (&a)[4], const float (&left)[4], const float 
   a[3] = ladder::cuda::pack<Element>(right[2], right[3]);
 }
 
-// tile[row + m][column + k] = A[m][k], 16 x 16
+// The 16 x 16 elements of a first factor, to sums_place().
 template <typename Element, int kColumns>
-__device__ void put(Tile<Element, kColumns> tile, int row, int column, const std::uint32_t (&a)[4],
-                    int lane) {
+__device__ void put(Tile<Element, kColumns> tile_smem, int place, const std::uint32_t (&a)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     *reinterpret_cast<std::uint32_t*>(
-        tile.at(row + lane / 4 + i % 2 * 8, column + lane % 4 * 2 + i / 2 * 8)) = a[i];
+        tile_smem.x + Tile<Element, kColumns>::move(place, i % 2 * 8, i / 2 * 8)) = a[i];
   }
 }
 
-// Rows of the sums, times `factor`, to an array whose rows are `stride` elements apart; rows from `rows` on do not exist.
-template <typename Element, int kM, int kN>
+// Sums, times `factor`, to an array whose rows are `stride` elements apart: rows from `rows` on do not exist; of the columns
+// every kStep-th 16.
+template <int kStep, typename Element, int kM, int kN>
 __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, std::int64_t stride,
                       int rows, int lane) {
 #pragma unroll
@@ -178,7 +176,8 @@ __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, 
       if (row >= rows) continue;
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
-        *reinterpret_cast<std::uint32_t*>(to + row * stride + n * 8 + lane % 4 * 2) =
+        const int column = n / 2 * 16 * kStep + n % 2 * 8 + lane % 4 * 2;
+        *reinterpret_cast<std::uint32_t*>(to + row * stride + column) =
             ladder::cuda::pack<Element>(factor * sum[m][n][2 * i], factor * sum[m][n][2 * i + 1]);
       }
     }
@@ -188,12 +187,15 @@ __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, 
 // ---- Who does what ----
 
 // A block keeps a tile of keys and streams tiles of queries past it. Warps are partners when they share their keys: of the scores
-// each computes those of some of the queries, of the gradients some of the channels.
+// each computes those of some of the queries, of the gradients every second 16 channels.
 template <int kD>
 struct Shape {
   static constexpr int D = kD;
   static constexpr int kQueries = D <= 64 ? 128 : 64;
   static constexpr int kKeys = D <= 128 ? 128 : 64;
+  static constexpr int kWarps = 8;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kBlocks = 1;  // at once on a multiprocessor
   static constexpr int kPartners = 2;
   static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
   static constexpr int kWarpQueries = kQueries / kPartners;
@@ -207,42 +209,33 @@ struct QueryRow {
   float delta;  // d_o . o
 };
 
-// Tiles of queries of all sequences and heads, numbered. A sequence's last tile may be ragged.
-struct QueryTiles {
-  int kQueries;
-  std::int64_t H_q;
-
-  template <typename Element>
-  QueryTiles(const BasicAttentionArgs<Element>& args, int kQueries)
-      : kQueries(kQueries), H_q(args.H_q) {}
-
-  // The number of a tile of sequence n. Tiles before: first_query / kQueries whole ones, and one ragged one a sequence.
-  __device__ std::int64_t at(const Sequence& sequence, int n, int tile, int head) const {
-    return (sequence.first_query / kQueries + n + tile) * H_q + head;
-  }
-};
-
+// Tiles of queries are numbered over all sequences, the last tile of a sequence may be ragged: so before sequence n lie at most
+// first_query / kQueries whole ones and n ragged ones. Each has a number per query head.
+inline __device__ std::int64_t first_tile_of(const Sequence& sequence, int n, int kQueries) {
+  return sequence.first_query / kQueries + n;
+}
 template <typename Element>
 std::int64_t query_tiles(const BasicAttentionArgs<Element>& args, int kQueries) {
   return (args.B * args.T_q / kQueries + sequence_count(args)) * args.H_q;
 }
 
+constexpr int kRowThreads = 256;
 // Eight lanes a row.
 constexpr int kRowLanes = 8;
 
 // QueryRow of every query: blocks (tile of kQueries, query head, sequence). Rows of a tile that do not exist get zeros.
 template <typename Element>
-__global__ void __launch_bounds__(kThreads)
-    describe_queries(const BasicAttentionGradArgs<Element> args, const QueryTiles tiles,
-                     QueryRow* to) {  // (tiles, kQueries)
+__global__ void __launch_bounds__(kRowThreads)
+    describe_queries(const BasicAttentionGradArgs<Element> args, const int kQueries,
+                     QueryRow* to) {  // (tiles, H_q, kQueries)
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const int first = blockIdx.x * tiles.kQueries, D = forward.D, H_q = forward.H_q;
+  const int first = blockIdx.x * kQueries, D = forward.D, H_q = forward.H_q;
   const int rows = sequence.queries - first, head = blockIdx.y;
   if (rows <= 0) return;
-  to += tiles.at(sequence, blockIdx.z, blockIdx.x, head) * tiles.kQueries;
+  to += ((first_tile_of(sequence, blockIdx.z, kQueries) + blockIdx.x) * H_q + head) * kQueries;
   const int lane = threadIdx.x % kRowLanes;
-  for (int row = threadIdx.x / kRowLanes; row < tiles.kQueries; row += kThreads / kRowLanes) {
+  for (int row = threadIdx.x / kRowLanes; row < kQueries; row += kRowThreads / kRowLanes) {
     QueryRow query{0.0f, 0.0f};
     if (row < rows) {
       const std::int64_t at = ((sequence.first_query + first + row) * H_q + head) * D;
