@@ -28,7 +28,7 @@ using ladder::cuda::Scratch;
 // For dQ the warps are dealt out anew: over the tile's queries, and over the channels.
 template <int D>
 struct OneKernelShape : Shape<D> {
-  static constexpr int kChannelWarps = D >= 128 ? 4 : 2;
+  static constexpr int kChannelWarps = D == 256 ? 4 : 2;
   static constexpr int kDqQueries = Shape<D>::kQueries / (Shape<D>::kWarps / kChannelWarps);
   static constexpr int kDqChannels = D / kChannelWarps;
 };
@@ -39,13 +39,14 @@ struct Memory {
   Element k[S::kKeys * D], v[S::kKeys * D];
   Element q[2][S::kQueries * D], d_o[2][S::kQueries * D];
   Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
-  QueryRow rows[2][S::kQueries];
+  QueryRows<S::kQueries> rows[2];
 };
 
 // dQ grows here in fp32, each tile in the order of the registers it comes from: neighbouring threads add to neighbouring float4.
+template <int kQueries>
 struct Work {
-  QueryRow* rows;  // (tiles, H_q, kQueries)
-  float4* dq;      // (tiles, H_q, kQueries * D / 4)
+  QueryRows<kQueries>* rows;  // (tiles, H_q)
+  float4* dq;                 // (tiles, H_q, kQueries * D / 4)
 };
 
 // ---- The gradients of a tile of keys ----
@@ -53,7 +54,7 @@ struct Work {
 // Blocks: tile of keys, key head, sequence.
 template <typename Element, int D>
 __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
-    add_gradients(const BasicAttentionGradArgs<Element> args, const Work work) {
+    add_gradients(const BasicAttentionGradArgs<Element> args, const Work<Shape<D>::kQueries> work) {
   using S = OneKernelShape<D>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
@@ -93,9 +94,9 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   const int dq_place = rows_first<Scores>(0, dq_row, lane);
 
   // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
-  const int first_query =
+  const int first_seeing =
       sequence.causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
-  const int first_tile = first_query / kQueries;
+  const int first_tile = first_seeing / kQueries;
   const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
   const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
   const int tiles = tiles_per_head * group;
@@ -108,9 +109,11 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
                                  queries - first);
     fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
                                  queries - first);
-    const QueryRow* const rows = work.rows + ((tile_number + tile) * H_q + head) * kQueries;
+    const auto* const rows =
+        reinterpret_cast<const float4*>(work.rows + (tile_number + tile) * H_q + head);
     if (threadIdx.x < kQueries / 2) {
-      __pipeline_memcpy_async(&memory.rows[buffer][2 * threadIdx.x], &rows[2 * threadIdx.x], 16);
+      __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
+                              rows + threadIdx.x, 16);
     }
   };
 
@@ -137,19 +140,21 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
     __pipeline_commit();
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
-    const QueryRow* const rows_smem = memory.rows[i % 2] + score_row + lane % 4 * 2;
+    const float* const lse_smem = memory.rows[i % 2].lse + score_row + lane % 4 * 2;
+    const float* const delta_smem = memory.rows[i % 2].delta + score_row + lane % 4 * 2;
 
     // The scores and P, keys down and queries across.
     float p[kM][kScores][4];
     multiply_rows(p, k_smem, key_place, q_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const float lse[2] = {rows_smem[n * 8].lse, rows_smem[n * 8 + 1].lse};
+      const float2 lse = *reinterpret_cast<const float2*>(lse_smem + n * 8);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
         for (int x = 0; x < 4; ++x)
-          p[m][n][x] = ladder::cuda::exp2_flushed(p[m][n][x] * scale - lse[x % 2]);
+          p[m][n][x] =
+              ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
       }
     }
     if (first_key + kKeys > sequence.keys_seen(first_query)) {
@@ -188,12 +193,12 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const float delta[2] = {rows_smem[n * 8].delta, rows_smem[n * 8 + 1].delta};
+      const float2 delta = *reinterpret_cast<const float2*>(delta_smem + n * 8);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
         for (int x = 0; x < 4; ++x)
-          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - delta[x % 2]);
+          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - (x % 2 == 0 ? delta.x : delta.y));
       }
     }
 #pragma unroll
@@ -265,7 +270,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
 // Scales, rounds and puts in order. Blocks: tile of queries, query head, sequence.
 template <typename Element, int D>
 __global__ void __launch_bounds__(Shape<D>::kThreads)
-    round_dq(const BasicAttentionGradArgs<Element> args, const Work work) {
+    round_dq(const BasicAttentionGradArgs<Element> args, const Work<Shape<D>::kQueries> work) {
   using S = OneKernelShape<D>;
   constexpr int kM = S::kDqQueries / 16, kN = S::kDqChannels / 8;
   const BasicAttentionArgs<Element>& forward = args.forward;
@@ -308,16 +313,16 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   using S = OneKernelShape<D>;
   const BasicAttentionArgs<Element>& forward = args.forward;
   const std::int64_t tiles = query_tiles(forward, S::kQueries);
-  const Scratch<QueryRow> rows(tiles * S::kQueries);
+  const Scratch<QueryRows<S::kQueries>> rows(tiles);
   const Scratch<float4> dq(tiles * (S::kQueries * D / 4));
-  const Work work{rows.pointer(), dq.pointer()};
+  const Work<S::kQueries> work{rows.pointer(), dq.pointer()};
   const unsigned n = sequence_count(forward);
   const dim3 query_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
   const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
 
   if (forward.T_q > 0) {
     CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * D * sizeof(float)));
-    describe_queries<Element><<<query_grid, kRowThreads>>>(args, S::kQueries, work.rows);
+    describe_queries<Element><<<query_grid, kRowThreads>>>(args, S::kQueries, work.rows->lse);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
@@ -338,6 +343,7 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   require_usual_D(args.forward, "chapter 08");
   if (args.forward.B == 0 || sequence_count(args.forward) == 0) return;
+  require_alignment(args);
   switch (args.forward.D) {
     case 32: return launch<Element, 32>(args);
     case 64: return launch<Element, 64>(args);

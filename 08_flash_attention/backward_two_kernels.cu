@@ -30,7 +30,7 @@ struct Memory {
   Element k[S::kKeys * D], v[S::kKeys * D];
   Element q[2][S::kQueries * D], d_o[2][S::kQueries * D];
   Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
-  QueryRow rows[2][S::kQueries];
+  QueryRows<S::kQueries> rows[2];
 };
 
 // ---- First kernel: a tile of keys stays, queries pass ----
@@ -38,7 +38,8 @@ struct Memory {
 // Blocks: tile of keys, key head, sequence.
 template <typename Element, int D>
 __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
-    key_gradients(const BasicAttentionGradArgs<Element> args, const QueryRow* rows_of_queries) {
+    key_gradients(const BasicAttentionGradArgs<Element> args,
+                  const QueryRows<Shape<D>::kQueries>* rows_of_queries) {
   using S = Shape<D>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
@@ -74,9 +75,9 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   const int other_place = columns_first<Scores>(key_row, other_row, lane);
 
   // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
-  const int first_query =
+  const int first_seeing =
       sequence.causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
-  const int first_tile = first_query / kQueries;
+  const int first_tile = first_seeing / kQueries;
   const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
   const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
   const int tiles = tiles_per_head * group;
@@ -89,9 +90,11 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
                                  queries - first);
     fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
                                  queries - first);
-    const QueryRow* const rows = rows_of_queries + ((tile_number + tile) * H_q + head) * kQueries;
+    const auto* const rows =
+        reinterpret_cast<const float4*>(rows_of_queries + (tile_number + tile) * H_q + head);
     if (threadIdx.x < kQueries / 2) {
-      __pipeline_memcpy_async(&memory.rows[buffer][2 * threadIdx.x], &rows[2 * threadIdx.x], 16);
+      __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
+                              rows + threadIdx.x, 16);
     }
   };
 
@@ -116,19 +119,21 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
     __pipeline_commit();
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
-    const QueryRow* const rows_smem = memory.rows[i % 2] + score_row + lane % 4 * 2;
+    const float* const lse_smem = memory.rows[i % 2].lse + score_row + lane % 4 * 2;
+    const float* const delta_smem = memory.rows[i % 2].delta + score_row + lane % 4 * 2;
 
     // The scores and P, keys down and queries across.
     float p[kM][kScores][4];
     multiply_rows(p, k_smem, key_place, q_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const float lse[2] = {rows_smem[n * 8].lse, rows_smem[n * 8 + 1].lse};
+      const float2 lse = *reinterpret_cast<const float2*>(lse_smem + n * 8);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
         for (int x = 0; x < 4; ++x)
-          p[m][n][x] = ladder::cuda::exp2_flushed(p[m][n][x] * scale - lse[x % 2]);
+          p[m][n][x] =
+              ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
       }
     }
     if (first_key + kKeys > sequence.keys_seen(first_query)) {
@@ -167,12 +172,12 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
 #pragma unroll
     for (int n = 0; n < kScores; ++n) {
-      const float delta[2] = {rows_smem[n * 8].delta, rows_smem[n * 8 + 1].delta};
+      const float2 delta = *reinterpret_cast<const float2*>(delta_smem + n * 8);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
         for (int x = 0; x < 4; ++x)
-          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - delta[x % 2]);
+          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - (x % 2 == 0 ? delta.x : delta.y));
       }
     }
 #pragma unroll
@@ -239,7 +244,8 @@ struct QueryMemory {
 // Blocks: tile of queries, query head, sequence.
 template <typename Element, int D>
 __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
-    query_gradients(const BasicAttentionGradArgs<Element> args, const QueryRow* rows_of_queries) {
+    query_gradients(const BasicAttentionGradArgs<Element> args,
+                    const QueryRows<Shape<D>::kQueries>* rows_of_queries) {
   using S = QueryShape<D>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   extern __shared__ uint4 smem[];
@@ -282,12 +288,14 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
   __pipeline_commit();
 
   constexpr int kTile = Shape<D>::kQueries;  // that rows_of_queries is made of
-  QueryRow rows[2];
+  float lse[2], delta[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int query = min(first_query + query_row + lane / 4 + i * 8, last_query);
     const std::int64_t tile = first_tile_of(sequence, blockIdx.z, kTile) + query / kTile;
-    rows[i] = rows_of_queries[(tile * H_q + head) * kTile + query % kTile];
+    const auto& rows = rows_of_queries[tile * H_q + head];
+    lse[i] = rows.lse[query % kTile];
+    delta[i] = rows.delta[query % kTile];
   }
   float dq[1][D / 8][4];
   clear(dq);
@@ -306,7 +314,7 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
     for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        p[0][n][x] = ladder::cuda::exp2_flushed(p[0][n][x] * scale - rows[x / 2].lse);
+        p[0][n][x] = ladder::cuda::exp2_flushed(p[0][n][x] * scale - lse[x / 2]);
     }
     if ((i + 1) * kKeys > sequence.keys_seen(first_query + query_row)) {
 #pragma unroll
@@ -325,7 +333,7 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
     for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        ds[0][n][x] = p[0][n][x] * (ds[0][n][x] - rows[x / 2].delta);
+        ds[0][n][x] = p[0][n][x] * (ds[0][n][x] - delta[x / 2]);
     }
 #pragma unroll
     for (int s = 0; s < kKeys / 16; ++s) {
@@ -347,7 +355,7 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   using S = Shape<D>;
   using Q = QueryShape<D>;
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const Scratch<QueryRow> rows(query_tiles(forward, S::kQueries) * S::kQueries);
+  const Scratch<QueryRows<S::kQueries>> rows(query_tiles(forward, S::kQueries));
   const unsigned n = sequence_count(forward), H_q = forward.H_q, H_kv = forward.H_kv;
   const auto tiles = [](std::int64_t T, int tile) {
     return static_cast<unsigned>((T + tile - 1) / tile);
@@ -380,6 +388,7 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   require_usual_D(args.forward, "chapter 08");
   if (args.forward.B == 0 || sequence_count(args.forward) == 0) return;
+  require_alignment(args);
   switch (args.forward.D) {
     case 32: return launch<Element, 32>(args);
     case 64: return launch<Element, 64>(args);

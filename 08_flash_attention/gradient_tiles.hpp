@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
@@ -191,11 +192,13 @@ __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, 
 template <int kD>
 struct Shape {
   static constexpr int D = kD;
+  // A warp has 32 keys (16 where D is 256) by 32 or 64 queries of scores and as many registers of sums as there can be. Two
+  // blocks of 64 keys are quicker than one of 128: while one waits, the other computes.
   static constexpr int kQueries = D <= 64 ? 128 : 64;
-  static constexpr int kKeys = D <= 128 ? 128 : 64;
-  static constexpr int kWarps = 8;
+  static constexpr int kKeys = D <= 64 ? 128 : 64;
+  static constexpr int kWarps = D == 96 || D == 128 ? 4 : 8;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kBlocks = 1;  // at once on a multiprocessor
+  static constexpr int kBlocks = D == 96 || D == 128 ? 2 : 1;  // at once on a multiprocessor
   static constexpr int kPartners = 2;
   static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
   static constexpr int kWarpQueries = kQueries / kPartners;
@@ -204,9 +207,10 @@ struct Shape {
 
 // ---- What is known of each query beforehand ----
 
-struct QueryRow {
-  float lse;    // base 2; infinity where no key is seen, so that all of the row's p are 0
-  float delta;  // d_o . o
+template <int kQueries>
+struct QueryRows {
+  float lse[kQueries];    // base 2; infinity where no key is seen, so that all of the row's p are 0
+  float delta[kQueries];  // d_o . o
 };
 
 // Tiles of queries are numbered over all sequences, the last tile of a sequence may be ragged: so before sequence n lie at most
@@ -223,20 +227,20 @@ constexpr int kRowThreads = 256;
 // Eight lanes a row.
 constexpr int kRowLanes = 8;
 
-// QueryRow of every query: blocks (tile of kQueries, query head, sequence). Rows of a tile that do not exist get zeros.
+// Blocks: tile of kQueries, query head, sequence. Rows of a tile that do not exist get zeros.
 template <typename Element>
 __global__ void __launch_bounds__(kRowThreads)
     describe_queries(const BasicAttentionGradArgs<Element> args, const int kQueries,
-                     QueryRow* to) {  // (tiles, H_q, kQueries)
+                     float* to) {  // (tiles, H_q) QueryRows
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
   const int first = blockIdx.x * kQueries, D = forward.D, H_q = forward.H_q;
   const int rows = sequence.queries - first, head = blockIdx.y;
   if (rows <= 0) return;
-  to += ((first_tile_of(sequence, blockIdx.z, kQueries) + blockIdx.x) * H_q + head) * kQueries;
+  to += ((first_tile_of(sequence, blockIdx.z, kQueries) + blockIdx.x) * H_q + head) * 2 * kQueries;
   const int lane = threadIdx.x % kRowLanes;
   for (int row = threadIdx.x / kRowLanes; row < kQueries; row += kRowThreads / kRowLanes) {
-    QueryRow query{0.0f, 0.0f};
+    float lse = 0.0f, delta = 0.0f;
     if (row < rows) {
       const std::int64_t at = ((sequence.first_query + first + row) * H_q + head) * D;
       for (int column = lane * 8; column < D; column += kRowLanes * 8) {
@@ -248,15 +252,36 @@ __global__ void __launch_bounds__(kRowThreads)
         const Eight o{*reinterpret_cast<const uint4*>(forward.o + at + column)};
 #pragma unroll
         for (int i = 0; i < 8; ++i)
-          query.delta += ladder::cuda::load(&d_o.x[i]) * ladder::cuda::load(&o.x[i]);
+          delta += ladder::cuda::load(&d_o.x[i]) * ladder::cuda::load(&o.x[i]);
       }
-      const float lse = forward.lse[sequence.first_lse + head * forward.T_q + first + row];
-      query.lse = lse == -INFINITY ? INFINITY : lse * kLog2e;
+      lse = forward.lse[sequence.first_lse + head * forward.T_q + first + row];
+      lse = lse == -INFINITY ? INFINITY : lse * kLog2e;
     }
 #pragma unroll
     for (int step = 1; step < kRowLanes; step *= 2)
-      query.delta += __shfl_xor_sync(kAllLanes, query.delta, step);
-    if (lane == 0) to[row] = query;
+      delta += __shfl_xor_sync(kAllLanes, delta, step);
+    if (lane == 0) {
+      to[row] = lse;
+      to[kQueries + row] = delta;
+    }
+  }
+}
+
+// Rows are read and written 16 bytes at a time.
+template <typename Element>
+void require_alignment(const BasicAttentionGradArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  if (forward.T_q > 0) {
+    ladder::require_pointer("q", forward.q, 16);
+    ladder::require_pointer("o", forward.o, 16);
+    ladder::require_pointer("d_o", args.d_o, 16);
+    ladder::require_pointer("dq", args.dq, 16);
+  }
+  if (forward.T_k > 0) {
+    ladder::require_pointer("k", forward.k, 16);
+    ladder::require_pointer("v", forward.v, 16);
+    ladder::require_pointer("dk", args.dk, 16);
+    ladder::require_pointer("dv", args.dv, 16);
   }
 }
 
