@@ -356,29 +356,27 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   using Q = QueryShape<D>;
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Scratch<QueryRows<S::kQueries>> rows(query_tiles(forward, S::kQueries));
-  const unsigned n = sequence_count(forward), H_q = forward.H_q, H_kv = forward.H_kv;
-  const auto tiles = [](std::int64_t T, int tile) {
-    return static_cast<unsigned>((T + tile - 1) / tile);
-  };
+  const unsigned n = sequence_count(forward);
+  const dim3 row_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
+  const dim3 query_grid((forward.T_q + Q::kQueries - 1) / Q::kQueries, forward.H_q, n);
+  const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
 
   if (forward.T_q > 0) {
-    describe_queries<Element><<<dim3(tiles(forward.T_q, S::kQueries), H_q, n), kRowThreads>>>(
-        args, S::kQueries, rows.pointer());
-    CUDA_CHECK(cudaGetLastError());
-    constexpr int kBytes = sizeof(QueryMemory<Element, D>);
-    CUDA_CHECK(cudaFuncSetAttribute(query_gradients<Element, D>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    query_gradients<Element, D>
-        <<<dim3(tiles(forward.T_q, Q::kQueries), H_q, n), Q::kThreads, kBytes>>>(args,
-                                                                                 rows.pointer());
+    describe_queries<Element><<<row_grid, kRowThreads>>>(args, S::kQueries, rows.pointer()->lse);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
     constexpr int kBytes = sizeof(Memory<Element, D>);
     CUDA_CHECK(cudaFuncSetAttribute(key_gradients<Element, D>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    key_gradients<Element, D><<<dim3(tiles(forward.T_k, S::kKeys), H_kv, n), S::kThreads, kBytes>>>(
-        args, rows.pointer());
+    key_gradients<Element, D><<<key_grid, S::kThreads, kBytes>>>(args, rows.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (forward.T_q > 0) {
+    constexpr int kBytes = sizeof(QueryMemory<Element, D>);
+    CUDA_CHECK(cudaFuncSetAttribute(query_gradients<Element, D>,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    query_gradients<Element, D><<<query_grid, Q::kThreads, kBytes>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
 }
