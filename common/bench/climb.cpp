@@ -125,12 +125,12 @@ Climb climb(const Selection& options, const Progress& progress) {
 }
 
 nlohmann::json to_json(const Climb& climb) {
-  const Shape& s = climb.options.shape;
   nlohmann::json json = {
       {"schema", "kernel-ladder/run/1"},
       {"operator", climb.options.op},
       {"precision", to_string(climb.options.precision)},
-      {"shape", {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}}},
+      {"shape", to_json(climb.options.shape)},
+      {"causal", climb.options.causal},
       {"states", climb.options.states},
       {"fma_count", climb.fma_count},
       {"bytes", climb.bytes},
@@ -183,6 +183,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
         text(run, "operator") != text(mine, "operator") ||
         run.value("precision", "fp32") != text(mine, "precision") ||
         run.value("states", false) != climb.options.states ||
+        run.value("causal", false) != climb.options.causal ||
         run.at("shape").dump() != mine.at("shape").dump()) {
       continue;
     }
@@ -231,8 +232,9 @@ std::string to_table(const Climb& climb) {
   const std::string format =
       "{:<18} {:<29} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>10} {:>9} {:>9}\n";
   std::string table =
-      fmt::format("{} in {} on {}{}\n\n", climb.options.op, to_string(climb.options.precision),
-                  to_string(climb.options.shape), climb.options.states ? ", state in and out" : "");
+      fmt::format("{}{} in {} on {}{}\n\n", climb.options.causal ? "causal " : "", climb.options.op,
+                  to_string(climb.options.precision), to_string(climb.options.shape),
+                  climb.options.states ? ", state in and out" : "");
   table += fmt::format(fmt::runtime(format), "chapter", "implementation", "back end", "time", "+-",
                        "call", "vs last", "vs first", "rate", "of bound", "error");
   double first = 0, last = 0;
