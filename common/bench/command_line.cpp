@@ -40,7 +40,7 @@ Selection SelectionOptions::selection() const {
   Selection result = selection_;
   Shape base = parse_shape(default_shape_);
   if (grows_quadratically(result.op)) base.T = std::min(base.T, kMostDefaultSteps);
-  result.shape = shape_.empty() ? base : parse_shape(shape_, base);
+  result.shape = shape_ ? parse_shape(*shape_, base) : base;
   result.precision = parse_precision(precision_);
   result.rungs_only = !all_;
   return result;
