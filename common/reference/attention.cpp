@@ -212,8 +212,7 @@ BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& 
   return result;
 }
 
-AttentionGradProblem make_attention_grad_problem(const AttentionCase& c) {
-  AttentionProblem forward = make_problem(c);
+AttentionGradProblem make_attention_grad_problem(AttentionProblem forward) {
   const AttentionResult exact = attention_closed_sum(forward);
   return make_grad_problem(std::move(forward), {exact.o.begin(), exact.o.end()},
                            {exact.lse.begin(), exact.lse.end()});

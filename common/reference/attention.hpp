@@ -48,6 +48,6 @@ BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& 
                                                     const AttentionFaults& faults = {});
 
 // With the exact o and lse, rounded to what they are stored in.
-AttentionGradProblem make_attention_grad_problem(const AttentionCase& c);
+AttentionGradProblem make_attention_grad_problem(AttentionProblem forward);
 
 }  // namespace ladder::reference

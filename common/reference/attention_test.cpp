@@ -103,7 +103,7 @@ std::vector<double> slopes(AttentionGradProblem problem, Tensor<float> Attention
 class AttentionSlopes : public ::testing::TestWithParam<AttentionCase> {};
 
 TEST_P(AttentionSlopes, AreTheGradients) {
-  const AttentionGradProblem problem = make_attention_grad_problem(GetParam());
+  const AttentionGradProblem problem = make_attention_grad_problem(make_problem(GetParam()));
   const auto gradients = attention_gradients(problem);
   expect_close(gradients.dq, slopes(problem, &AttentionProblem::q), 1e-5);
   expect_close(gradients.dk, slopes(problem, &AttentionProblem::k), 1e-5);
