@@ -13,7 +13,7 @@
 #include <variant>
 
 #include "common/core/device_problem.hpp"
-#include "common/reference/judge.hpp"
+#include "common/reference/sample.hpp"
 
 namespace ladder::bench {
 namespace {
@@ -39,7 +39,8 @@ void check_and_time(Row& row, Device& device, const Problem& problem, Arithmetic
   data.push_back(std::make_unique<OnDevice>(device, problem));
   const double once = device.time([&] { launch(data[0]->args()); });
   device.synchronize();
-  const reference::Verdict verdict = reference::judge(problem, data[0]->download(), arithmetic);
+  const reference::Verdict verdict =
+      reference::judge_sample(problem, data[0]->download(), arithmetic);
   row.right = verdict.right;
   row.message = verdict.message;
   row.error = verdict.error.whole;

@@ -208,7 +208,7 @@ Problem problem_of(const Selection& selection) {
     case Family::kBackward: return make_grad_problem(wkv_case_of(selection));
     case Family::kAttention: return make_problem(attention_case_of(selection));
     case Family::kAttentionBackward:
-      return reference::make_attention_grad_problem(attention_case_of(selection));
+      return reference::make_attention_grad_problem(make_problem(attention_case_of(selection)));
     default: return make_problem(linear_attention_case_of(selection));
   }
 }
