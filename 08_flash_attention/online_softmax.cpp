@@ -53,26 +53,11 @@ Row<Number> merged(const Row<Number>& a, const Row<Number>& b) {
   return both;
 }
 
-template <typename Number>
-Row<Number> of_whole(const std::vector<Key<Number>>& keys) {
-  Row<Number> row;
-  for (const Key<Number>& key : keys)
-    row.m = std::max(row.m, key.score);
-  for (const Key<Number>& key : keys) {
-    const Number p = weight(key.score, row.m);
-    row.l += p;
-    row.sum += p * key.value;
-  }
-  return row;
-}
-
 template struct Row<float>;
 template struct Row<double>;
 template Row<float> with_key(const Row<float>&, const Key<float>&);
 template Row<double> with_key(const Row<double>&, const Key<double>&);
 template Row<float> merged(const Row<float>&, const Row<float>&);
 template Row<double> merged(const Row<double>&, const Row<double>&);
-template Row<float> of_whole(const std::vector<Key<float>>&);
-template Row<double> of_whole(const std::vector<Key<double>>&);
 
 }  // namespace chapter08::online_softmax

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <limits>
-#include <vector>
 
 namespace chapter08::online_softmax {
 
@@ -35,9 +34,5 @@ Row<Number> with_key(const Row<Number>& row, const Key<Number>& key);
 // The row of all keys of two rows: the same rule, for parts of any size.
 template <typename Number>
 Row<Number> merged(const Row<Number>& a, const Row<Number>& b);
-
-// From the definition, in two passes over all keys: the maximum, then the sums.
-template <typename Number>
-Row<Number> of_whole(const std::vector<Key<Number>>& keys);
 
 }  // namespace chapter08::online_softmax
