@@ -1,13 +1,15 @@
 // 08 flash attention, step 1: attention without a matrix of scores in memory, in plain arithmetic.
 // Change: a block has a tile of queries; keys and values come past in tiles; m, l and o of each query are brought up to date.
 // Why:    the three kernels write T_q x T_k scores twice and read them four times; here a score lives in a register.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; 80 KB of shared memory a block, D = 256 146.
+// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; 86 KB of shared memory a block, D = 256 111;
+//         q, k and v aligned to four elements.
 // Costs:  every tile of queries reads all its keys and values anew; no tensor cores.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/attention.hpp"
@@ -38,15 +40,16 @@ constexpr int kPair = 2;
 constexpr float kLog2E = 1.4426950408889634f;
 constexpr std::int64_t kMostGridRows = 65535;
 
-// What a block holds in shared memory, in floats. Rows of q and k are kVec longer than they need be, so that 8 lanes that read 8
-// rows meet all 32 banks; two rows of p, which are written side by side, are half of the banks apart.
+// What a block holds in shared memory, in floats: its queries, a tile of keys and then, in the same place, their values, and the
+// weights. Rows are kVec longer than they need be, so that 8 lanes that read 8 rows meet all 32 banks; two rows of weights, which
+// are written side by side, are half of the banks apart.
 template <int D>
 struct Tiles {
-  static constexpr int kKeys = D <= 64 ? 64 : 32;
+  static constexpr int kKeys = D <= 128 ? 64 : 32;
   static constexpr int kStride = D + kVec;
   static constexpr int kStrideP = kKeys + kRowLanes;
   static constexpr int kBytes =
-      (kQueries * kStride + kKeys * kStride + kKeys * D + kQueries * kStrideP) * sizeof(float);
+      (kQueries * kStride + kKeys * kStride + kQueries * kStrideP) * sizeof(float);
 };
 
 namespace {
@@ -58,14 +61,24 @@ __device__ void read(float (&to)[kPair], const float* from_smem) {
   *reinterpret_cast<float2*>(to) = *reinterpret_cast<const float2*>(from_smem);
 }
 
+__device__ void write(float* to_smem, const float (&from)[kPair]) {
+  *reinterpret_cast<float2*>(to_smem) = make_float2(from[0], from[1]);
+}
+
 // `rows` rows of x, and zeros in the rest of the tile: a weight of 0 times what happens to lie there might be no number.
 template <int D, int kTileRows, typename Element>
-__device__ void stage(float* tile_smem, int tile_stride, const Element* x, std::int64_t stride,
-                      std::int64_t rows) {
-#pragma unroll 8
-  for (int i = static_cast<int>(threadIdx.x); i < kTileRows * D; i += kThreads) {
+__device__ void stage(float* tile_smem, const Element* x, std::int64_t stride, std::int64_t rows) {
+  using Raw = std::conditional_t<sizeof(Element) == sizeof(float), float4, uint2>;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x) * kVec; i < kTileRows * D; i += kThreads * kVec) {
     const int row = i / D, column = i % D;
-    tile_smem[row * tile_stride + column] = row < rows ? load(x + row * stride + column) : 0.0f;
+    alignas(Raw) Element raw[kVec] = {};
+    if (row < rows)
+      *reinterpret_cast<Raw*>(raw) = *reinterpret_cast<const Raw*>(x + row * stride + column);
+    float4 values;
+    values.x = load(raw), values.y = load(raw + 1);
+    values.z = load(raw + 2), values.w = load(raw + 3);
+    *reinterpret_cast<float4*>(tile_smem + row * Tiles<D>::kStride + column) = values;
   }
 }
 
@@ -91,9 +104,8 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kRowKeys = kKeys / kRowLanes, kRowPairs = D / kRowLanes / kPair;
   extern __shared__ float4 smem[];
   float* const q_smem = reinterpret_cast<float*>(smem);  // (kQueries, kStride)
-  float* const k_smem = q_smem + kQueries * kStride;     // (kKeys, kStride)
-  float* const v_smem = k_smem + kKeys * kStride;        // (kKeys, D)
-  float* const p_smem = v_smem + kKeys * D;              // (kQueries, kStrideP)
+  float* const kv_smem = q_smem + kQueries * kStride;    // (kKeys, kStride)
+  float* const p_smem = kv_smem + kKeys * kStride;       // (kQueries, kStrideP)
 
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const int row_lane = lane % kRowLanes;
@@ -108,21 +120,23 @@ __global__ void __launch_bounds__(kThreads)
   const Element* const v = args.v + sequence.first_key * stride_kv + h_kv * D;
   const float scale_log2 = args.scale * kLog2E;  // exp2 is what the hardware has
 
-  stage<D, kQueries>(q_smem, kStride, q, stride_q, sequence.queries - first_query);
+  stage<D, kQueries>(q_smem, q, stride_q, sequence.queries - first_query);
+  __syncthreads();  // also where there are no keys: the rows are written again at the end
 
   float m_reg[kRows], l_reg[kRows] = {}, o_reg[kRows][kRowPairs][kPair] = {};
   for (float& m : m_reg)
     m = -INFINITY;
 
-  // Two phases: what the tile's first query sees, all of them see; from there on, and at the end of the keys, there is a mask.
-  const std::int64_t seen_by_all = sequence.keys_seen(first_query);
-  const std::int64_t seen_by_any = sequence.keys_seen(first_query + kQueries - 1);
+  // Two phases: what the tile's first query sees, all of them see; from there to what its last one sees there is a mask.
+  std::int64_t seen_by_all = sequence.keys, seen_by_any = sequence.keys;
+  if (sequence.causal) {
+    seen_by_all = sequence.keys_seen(first_query);
+    seen_by_any = sequence.keys_seen(first_query + kQueries - 1);
+  }
   for (std::int64_t first_key = 0; first_key < seen_by_any; first_key += kKeys) {
-    __syncthreads();  // nobody still reads the tiles before
-    stage<D, kKeys>(k_smem, kStride, k + first_key * stride_kv, stride_kv,
-                    sequence.keys - first_key);
-    stage<D, kKeys>(v_smem, D, v + first_key * stride_kv, stride_kv, sequence.keys - first_key);
-    __syncthreads();  // these are here
+    __syncthreads();  // nobody still reads the values before
+    stage<D, kKeys>(kv_smem, k + first_key * stride_kv, stride_kv, sequence.keys - first_key);
+    __syncthreads();  // the keys are here
 
     float s_reg[kRows][kRowKeys] = {};
 #pragma unroll 2
@@ -130,7 +144,7 @@ __global__ void __launch_bounds__(kThreads)
       alignas(sizeof(float4)) float q4[kVec], k4[kRowKeys][kVec];
 #pragma unroll
       for (int j = 0; j < kRowKeys; ++j)
-        read(k4[j], k_smem + (row_lane + j * kRowLanes) * kStride + d);
+        read(k4[j], kv_smem + (row_lane + j * kRowLanes) * kStride + d);
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         read(q4, q_smem + row(i) * kStride + d);
@@ -142,6 +156,9 @@ __global__ void __launch_bounds__(kThreads)
         }
       }
     }
+
+    __syncthreads();  // nobody still reads the keys
+    stage<D, kKeys>(kv_smem, v + first_key * stride_kv, stride_kv, sequence.keys - first_key);
 
     if (first_key + kKeys > seen_by_all) {
 #pragma unroll
@@ -177,7 +194,7 @@ __global__ void __launch_bounds__(kThreads)
         o_reg[i][j][1] *= rescale;
       }
     }
-    __syncwarp();  // the weights of this warp's queries are here; nobody else needs them
+    __syncthreads();  // the values are here, and the weights
 
 #pragma unroll 1
     for (int key = 0; key < kKeys; key += kVec) {
@@ -189,7 +206,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int e = 0; e < kVec; ++e) {
 #pragma unroll
         for (int j = 0; j < kRowPairs; ++j) {
-          read(v2, v_smem + (key + e) * D + (row_lane + j * kRowLanes) * kPair);
+          read(v2, kv_smem + (key + e) * kStride + (row_lane + j * kRowLanes) * kPair);
 #pragma unroll
           for (int i = 0; i < kRows; ++i) {
             o_reg[i][j][0] += p4[i][e] * v2[0];
@@ -200,20 +217,26 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
 
+  // Outputs leave by whole rows, through this warp's rows of q: nobody else reads those.
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
-    const float l = sum_over_row(l_reg[i]);
-    const std::int64_t query = first_query + row(i);
-    if (query >= sequence.queries) continue;
-    const float weight = l == 0.0f ? 0.0f : 1.0f / l;
-    Element* const o = args.o + (sequence.first_query + query) * stride_q + h * D;
+    const float l = sum_over_row(l_reg[i]), weight = l == 0.0f ? 0.0f : 1.0f / l;
 #pragma unroll
     for (int j = 0; j < kRowPairs; ++j) {
-      store(o + (row_lane + j * kRowLanes) * kPair, weight * o_reg[i][j][0]);
-      store(o + (row_lane + j * kRowLanes) * kPair + 1, weight * o_reg[i][j][1]);
+      const float o2[kPair] = {weight * o_reg[i][j][0], weight * o_reg[i][j][1]};
+      write(q_smem + row(i) * kStride + (row_lane + j * kRowLanes) * kPair, o2);
     }
-    if (row_lane == 0)
+    const std::int64_t query = first_query + row(i);
+    if (row_lane == 0 && query < sequence.queries)
       args.lse[sequence.first_lse + h * args.T_q + query] = m_reg[i] * args.scale + logf(l);
+  }
+  __syncwarp();
+  Element* const o = args.o + (sequence.first_query + first_query) * stride_q + h * D;
+  for (int i = 0; i < kWarpQueries; ++i) {
+    const int query = warp * kWarpQueries + i;
+    if (first_query + query >= sequence.queries) break;
+    for (int column = lane; column < D; column += kWarpSize)
+      store(o + query * stride_q + column, q_smem[query * kStride + column]);
   }
 }
 
@@ -235,6 +258,11 @@ void attention(const BasicAttentionArgs<Element>& args) {
   ladder::require(args.H_q <= kMostGridRows && sequence_count(args) <= kMostGridRows,
                   "H_q and the number of sequences: chapter 08 allows 0 to 65535");
   if (args.T_q == 0 || sequence_count(args) == 0) return;
+  ladder::require_pointer("q", args.q, kVec * sizeof(Element));
+  if (args.T_k > 0) {
+    ladder::require_pointer("k", args.k, kVec * sizeof(Element));
+    ladder::require_pointer("v", args.v, kVec * sizeof(Element));
+  }
   if (args.D == 32) return launch<32>(args);
   if (args.D == 64) return launch<64>(args);
   if (args.D == 96) return launch<96>(args);
