@@ -1,6 +1,6 @@
 // 08 flash attention, step 1: attention without a matrix of scores in memory, in plain arithmetic.
 // Change: a block has a tile of queries; keys and values come past in tiles; m, l and o of each query are brought up to date.
-// Why:    the three kernels write T_q x T_k scores twice and read them four times; here a score lives in a register.
+// Why:    the three kernels write T_q x T_k scores twice and read them again and again; here a score lives in a register.
 // Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; 86 KB of shared memory a block, D = 256 111;
 //         q, k and v aligned to four elements.
 // Costs:  every tile of queries reads all its keys and values anew; no tensor cores.
