@@ -2,7 +2,7 @@
 // Change: scores = scale q k^T with the mask, to memory; softmax of each row, in place; o = weights v.
 // Why:    each line of the formula is a kernel of its own; the rest of the chapter takes away what this costs.
 // Needs:  any D, fp32, bf16 or fp16, all options of attention; any CUDA GPU.
-// Costs:  T_q * T_k floats per head, written twice and read 3 + D / 32 times.
+// Costs:  T_q * T_k floats per head, written twice and read 3 + D / 16 times.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -24,12 +24,12 @@ using ladder::cuda::store;
 
 constexpr int kWarpSize = 32;
 
-// A block of kTile x kTile threads has a tile of a product, one element a thread, one row a warp. Rows are one longer, so that a
-// column's elements lie in different banks.
-constexpr int kTile = 32;
+// A block of kTile x kTile threads has a tile of a product, one element a thread. Rows are one longer, so that a column's elements
+// lie in different banks.
+constexpr int kTile = 16;
 constexpr int kStride = kTile + 1;
 
-constexpr int kRowThreads = 128;  // that share a row's softmax
+constexpr int kRowWarps = 4;  // of a block of the softmax, each with a row
 constexpr std::int64_t kMostGridRows = 65535;
 
 namespace {
@@ -40,18 +40,11 @@ __device__ std::int64_t score_row(const Sequence& sequence, std::int64_t h, std:
   return (sequence.first_lse + h * T_q + l) * T_k;
 }
 
-// Of a value per thread, for all threads.
+// Of a value per lane, for all lanes of a warp.
 template <typename Combine>
-__device__ float over_block(float x, float (&warps_smem)[kRowThreads / kWarpSize],
-                            Combine combine) {
+__device__ float over_warp(float x, Combine combine) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
     x = combine(x, __shfl_xor_sync(0xffffffffu, x, distance));
-  __syncthreads();  // what was there before has been read
-  if (threadIdx.x % kWarpSize == 0) warps_smem[threadIdx.x / kWarpSize] = x;
-  __syncthreads();  // every warp's is here
-  x = warps_smem[0];
-  for (int warp = 1; warp < kRowThreads / kWarpSize; ++warp)
-    x = combine(x, warps_smem[warp]);
   return x;
 }
 
@@ -88,30 +81,31 @@ __global__ void __launch_bounds__(kTile* kTile)
 }
 
 template <typename Element>
-__global__ void __launch_bounds__(kRowThreads)
+__global__ void __launch_bounds__(kRowWarps* kWarpSize)
     attention_softmax(const BasicAttentionArgs<Element> args, float* scores) {
-  __shared__ float warps_smem[kRowThreads / kWarpSize];
   const Sequence sequence = sequence_of(args, blockIdx.z);
-  const std::int64_t h = blockIdx.y, query = blockIdx.x;
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const std::int64_t h = blockIdx.y;
+  const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kRowWarps + warp;
   if (query >= sequence.queries) return;
   float* const row = scores + score_row(sequence, h, query, args.T_q, args.T_k);
 
   float m = -INFINITY;
-  for (std::int64_t key = threadIdx.x; key < sequence.keys; key += kRowThreads)
+  for (std::int64_t key = lane; key < sequence.keys; key += kWarpSize)
     m = fmaxf(m, row[key]);
-  m = over_block(m, warps_smem, [](float a, float b) { return fmaxf(a, b); });
+  m = over_warp(m, [](float a, float b) { return fmaxf(a, b); });
 
   // A row without a key: -inf - -inf is no number, -inf - 0 is a weight of 0.
   const float base = m == -INFINITY ? 0.0f : m;
   float l = 0.0f;
-  for (std::int64_t key = threadIdx.x; key < sequence.keys; key += kRowThreads)
+  for (std::int64_t key = lane; key < sequence.keys; key += kWarpSize)
     l += expf(row[key] - base);
-  l = over_block(l, warps_smem, [](float a, float b) { return a + b; });
+  l = over_warp(l, [](float a, float b) { return a + b; });
 
   const float weight = l == 0.0f ? 0.0f : 1.0f / l;
-  for (std::int64_t key = threadIdx.x; key < sequence.keys; key += kRowThreads)
+  for (std::int64_t key = lane; key < sequence.keys; key += kWarpSize)
     row[key] = weight * expf(row[key] - base);
-  if (threadIdx.x == 0) args.lse[sequence.first_lse + h * args.T_q + query] = m + logf(l);
+  if (lane == 0) args.lse[sequence.first_lse + h * args.T_q + query] = m + logf(l);
 }
 
 template <typename Element>
@@ -148,7 +142,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
   ladder::require(args.H_q <= kMostGridRows && sequences <= kMostGridRows / args.H_q,
                   "H_q times the number of sequences: chapter 08's three kernels allow 0 to 65535");
   ladder::require(args.T_q <= kMostGridRows * kTile,
-                  "T_q: chapter 08's three kernels allow 0 to 2097120");
+                  "T_q: chapter 08's three kernels allow 0 to 1048560");
   if (args.T_q == 0 || sequences == 0) return;
 
   const auto tiles = [](std::int64_t n) { return static_cast<unsigned>((n + kTile - 1) / kTile); };
@@ -160,8 +154,8 @@ void attention(const BasicAttentionArgs<Element>& args) {
     attention_scores<<<grid, tile>>>(args, scores.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
-  const dim3 rows(static_cast<unsigned>(args.T_q), heads, all);
-  attention_softmax<<<rows, kRowThreads>>>(args, scores.pointer());
+  const dim3 rows(static_cast<unsigned>((args.T_q + kRowWarps - 1) / kRowWarps), heads, all);
+  attention_softmax<<<rows, kRowWarps * kWarpSize>>>(args, scores.pointer());
   CUDA_CHECK(cudaGetLastError());
   const dim3 grid(tiles(args.D), tiles(args.T_q), heads * all);
   attention_values<<<grid, tile>>>(args, scores.pointer());
