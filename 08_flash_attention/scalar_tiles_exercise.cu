@@ -182,9 +182,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   float* const kv_smem = q_smem + C::kQueries * C::kStride;     // (kKeys, kStride)
   float* const weights_smem = kv_smem + C::kKeys * C::kStride;  // (kQueries, kWeightStride)
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
   const Sequence s = sequence_of(args, blockIdx.z);
-  const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
   const std::int64_t h = blockIdx.y, h_kv = h / (args.H_q / args.H_kv);
