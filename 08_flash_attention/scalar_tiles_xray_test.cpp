@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::Precision;
+
+// Of queries and of keys, up to D = 128.
+constexpr std::uint64_t kTile = 64;
+
+// One head, fp32 unless it says otherwise.
+Kernel attend(std::uint64_t T, std::int64_t D, bool causal,
+              Precision precision = Precision::kFp32) {
+  const auto time = static_cast<std::int64_t>(T);
+  const std::vector<Kernel> kernels = ladder::testing::xrays_of(
+      "attention_scalar_tiles",
+      {.B = 1, .T_q = time, .T_k = time, .D = D, .causal = causal, .precision = precision});
+  EXPECT_EQ(kernels.size(), 1u);
+  return kernels.front();
+}
+
+// What bytes there are grows with T for each tile of queries, and there are T / 64 of those.
+TEST(ScalarTiles, WriteNoScoreAndFetchKeysAndValuesOncePerTileOfQueries) {
+  for (const std::uint64_t T : {64, 128, 192}) {
+    const Kernel kernel = attend(T, 32, false);
+    std::set<std::string> touched;
+    for (const Buffer& buffer : kernel.buffers)
+      touched.insert(buffer.name);
+    EXPECT_EQ(touched, (std::set<std::string>{"q", "k", "v", "o", "lse"}));
+
+    const std::uint64_t tensor = T * 32 * sizeof(float), query_tiles = T / kTile;
+    EXPECT_EQ(kernel.buffer("o").stores().bytes_asked, tensor);
+    EXPECT_EQ(kernel.buffer("lse").stores().bytes_asked, T * sizeof(float));
+    EXPECT_EQ(kernel.buffer("k").loads().bytes_asked, query_tiles * tensor);
+    EXPECT_EQ(kernel.buffer("v").loads().bytes_asked, query_tiles * tensor);
+    EXPECT_EQ(kernel[kGlobalLoadBytesMoved], (1 + 2 * query_tiles) * tensor);
+  }
+}
+
+// And meet four times per tile of keys: keys and values share a place, and for each of the two nobody reads what was there, and what
+// comes is there.
+TEST(ScalarTiles, FetchNothingBehindTheDiagonal) {
+  const Kernel kernel = attend(192, 32, true);
+  const std::uint64_t key_tiles = 1 + 2 + 3;
+  for (const char* const name : {"k", "v"})
+    EXPECT_EQ(kernel.buffer(name).loads().bytes_asked, key_tiles * kTile * 32 * sizeof(float));
+  EXPECT_EQ(kernel[kBarriers], 4 * key_tiles);
+}
+
+TEST(ScalarTiles, ConflictInNoBank) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+      const Kernel kernel = attend(40, D, true, precision);
+      EXPECT_GT(kernel[kSharedLoadRequests], 0u);
+      for (const Access& access : kernel.accesses)
+        EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
+    }
+  }
+}
+
+}  // namespace
