@@ -38,11 +38,22 @@ struct Cut {
 template <int kRowBlocks, int kColumns>
 using Sums = float[kRowBlocks][kColumns / 8][4];
 
-// Row r of a block of queries sees so many keys.
+// Tiles of keys, from the first key on.
+struct KeyTiles {
+  int count = 0;  // that some query of the block sees
+  int whole = 0;  // of them, from the first on: every query sees every key
+};
+
+// Row r of a block of queries sees so many keys, or none where that is negative.
 struct Visible {
   int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
   __device__ int keys(int row) const { return min(of_first + step * row, most); }
 };
+
+inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
+  const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
+  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
+}
 
 // The scores of a warp, whose first row is `first_row`, with the keys from `first_key` on: no weight for what is not to be seen.
 template <int kRowBlocks, int kKeys>
@@ -64,13 +75,15 @@ __device__ void mask(float (&scores)[kRowBlocks][kKeys][4], const Visible& visib
 }
 
 // The softmax of a warp's rows, tile of keys after tile. Weights are powers of 2: exp(scale s) is 2^(scale log2(e) s).
+// The largest score is subtracted before anything is scaled, so that its weight is exactly 1 however large it is: one fmaf would do
+// both, but it has the product of score and scale rounded only on one side.
 template <int kRowBlocks>
 struct OnlineSoftmax {
-  float scale;                   // times log2(e)
-  float largest[kRowBlocks][2];  // scaled score so far, the same in all four lanes of a row
+  float scale;                   // of a score
+  float largest[kRowBlocks][2];  // score so far, the same in all four lanes of a row
   float sum[kRowBlocks][2];      // of this lane's weights; relative to the largest, as o is
 
-  explicit __device__ OnlineSoftmax(float natural_scale) : scale(natural_scale * kLog2e) {
+  explicit __device__ OnlineSoftmax(float scale_) : scale(scale_) {
 #pragma unroll
     for (int b = 0; b < kRowBlocks; ++b) {
 #pragma unroll
@@ -83,6 +96,7 @@ struct OnlineSoftmax {
   template <int kKeys, int kChannels>
   __device__ void update(float (&scores)[kRowBlocks][kKeys][4],
                          float (&o)[kRowBlocks][kChannels][4]) {
+    const float to_base_2 = scale * kLog2e;
     float offset[kRowBlocks][2], shrink[kRowBlocks][2];
     bool grown = false;
 #pragma unroll
@@ -95,10 +109,10 @@ struct OnlineSoftmax {
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
         most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
         most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
-        most = fmaxf(largest[b][i], most * scale);
+        most = fmaxf(largest[b][i], most);
         offset[b][i] =
             most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
-        shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
+        shrink[b][i] = ladder::cuda::exp2_flushed((largest[b][i] - offset[b][i]) * to_base_2);
         grown = grown || shrink[b][i] != 1.0f;
         largest[b][i] = most;
       }
@@ -122,7 +136,7 @@ struct OnlineSoftmax {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           float& weight = scores[b][n][i];
-          weight = ladder::cuda::exp2_flushed(fmaf(weight, scale, -offset[b][i / 2]));
+          weight = ladder::cuda::exp2_flushed((weight - offset[b][i / 2]) * to_base_2);
           sum[b][i / 2] += weight;
         }
       }
@@ -136,10 +150,10 @@ struct OnlineSoftmax {
   }
   // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
   __device__ float lse(int b, int i, float total) const {
-    return largest[b][i] * kLn2 + logf(total);
+    return largest[b][i] * scale + logf(total);
   }
 
-  static constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;
+  static constexpr float kLog2e = 1.44269504f;
 };
 
 // The weights of the 16 keys from 8 n on, as the left factor of a product.

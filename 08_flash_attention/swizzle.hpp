@@ -1,6 +1,8 @@
 // Where the rows of a tile lie in shared memory, so that neither a row nor a column of 16-byte units meets in a bank.
 #pragma once
 
+#include <cuda_runtime.h>
+
 namespace chapter08 {
 
 // Rows of kD elements of 2 bytes, kD a multiple of 32. A unit is what one lane moves: 8 elements, 16 bytes. Eight lanes are served

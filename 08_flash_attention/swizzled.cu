@@ -26,24 +26,40 @@ using Layout = Swizzled<kD>;
 
 namespace {
 
-// kRows rows of x to a tile of shared memory, in units of 16 bytes. There are `rows` of them; the last one stands for those behind it
-// (nothing but finite numbers may meet a weight of 0).
+// kRows rows of x to a tile of shared memory, in units of 16 bytes. Where there are fewer, `rows`, the last one stands for those
+// behind it too: nothing but finite numbers may meet a weight of 0.
 template <int kD, int kRows, typename Element>
 __device__ void fetch(Element* tile, const Element* x, int stride, int rows) {
   constexpr int kColumns =
       kD % 64 == 0 ? 64 : 32;  // what lanes next to each other move; the thread goes on from there
   constexpr int kStep = Cut<kD>::kThreads / (kColumns / 8);
-  const int row = threadIdx.x / (kColumns / 8), first_column = threadIdx.x % (kColumns / 8) * 8;
-  Element* const to = tile + Layout<kD>::place(row, first_column);
-#pragma unroll
-  for (int i = 0; i < kRows; i += kStep) {
-    const Element* const from =
-        x + static_cast<std::int64_t>(min(row + i, rows - 1)) * stride + first_column;
+  const int first = threadIdx.x / (kColumns / 8), first_column = threadIdx.x % (kColumns / 8) * 8;
+  Element* const to = tile + Layout<kD>::place(first, first_column);
+  const auto copy = [&](int i, int row) {
+    const Element* const from = x + static_cast<std::int64_t>(row) * stride + first_column;
 #pragma unroll
     for (int column = 0; column < kD; column += kColumns) {
       __pipeline_memcpy_async(to + i * kD + column, from + column, 16);
     }
+  };
+  if (rows >= kRows) {
+#pragma unroll
+    for (int i = 0; i < kRows; i += kStep)
+      copy(i, first + i);
+  } else {
+#pragma unroll 1
+    for (int i = 0; i < kRows; i += kStep)
+      copy(i, min(first + i, rows - 1));
   }
+}
+
+// The tiles of kKeys keys that a block of queries looks at: the first of them sees least, the last most.
+template <int kKeys>
+__device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
+  KeyTiles tiles;
+  tiles.count = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
+  tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
+  return tiles;
 }
 
 }  // namespace
@@ -68,20 +84,17 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const std::int64_t q_offset = (s.first_query + first) * stride_q + h * kD;
   const std::int64_t k_offset = s.first_key * stride_k + h_kv * kD;
 
-  // The tiles of keys: first those that all queries see, then those that need the mask.
-  const int keys = static_cast<int>(s.keys_seen(first + queries - 1));
-  const int tiles = (keys + C::kKeys - 1) / C::kKeys;
-  const int whole_tiles = static_cast<int>(s.keys_seen(first)) / C::kKeys;
-  const Visible visible = {s.causal ? static_cast<int>(first + 1 + s.keys - s.queries) : keys,
-                           s.causal, keys};
+  const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
+  const Visible visible = visible_from(s, first);
 
   const auto fetch_keys = [&](Element* to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    fetch<kD, C::kKeys>(to, x + k_offset + key * stride_k, stride_k, keys - tile * C::kKeys);
+    fetch<kD, C::kKeys>(to, x + k_offset + key * stride_k, stride_k,
+                        visible.most - tile * C::kKeys);
   };
-  if (tiles > 0) fetch<kD, C::kQueries>(q_smem, args.q + q_offset, stride_q, queries);
+  if (tiles.count > 0) fetch<kD, C::kQueries>(q_smem, args.q + q_offset, stride_q, queries);
 
-  // The lane's unit of the first 16 x 16 block of each factor.
+  // This warp's queries, and the lane's unit of the first 16 x 16 block of each factor.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const unsigned q_unit = L::place(first_row + lane % 16, lane / 16 * 8);
@@ -91,7 +104,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   OnlineSoftmax<C::kRowBlocks> softmax(args.scale);
   Sums<C::kRowBlocks, kD> o = {};
 #pragma unroll 1
-  for (int tile = 0; tile < tiles; ++tile) {
+  for (int tile = 0; tile < tiles.count; ++tile) {
     __syncthreads();  // nobody reads the last tiles any more
     fetch_keys(k_smem, args.k, tile);
     fetch_keys(v_smem, args.v, tile);
@@ -117,7 +130,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
         }
       }
     }
-    if (tile >= whole_tiles) mask(scores, visible, first_row, tile * C::kKeys);
+    if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
     softmax.update(scores, o);
 #pragma unroll
