@@ -337,7 +337,7 @@ Verdict judge(const AttentionProblem& problem, const AttentionOutputs& outputs,
 Verdict judge(const AttentionGradProblem& problem, const AttentionGradients& gradients,
               Arithmetic arithmetic) {
   const AttentionCase& c = problem.forward.attention_case;
-  const Gradients truth = attention_gradients(problem);
+  const Gradients truth = attention_gradients(problem), terms = attention_gradient_terms(problem);
   const AttentionGradients yardstick = attention_gradients_plain(problem, arithmetic);
   const Involved involved(problem.forward);
   Verdict nearest;
@@ -354,8 +354,11 @@ Verdict judge(const AttentionGradProblem& problem, const AttentionGradients& gra
         return;
       }
     }
-    const Verdict verdict =
-        judge_array(layout, result, truth.*true_member, yardstick.*member, explain);
+    const auto error = [&](const std::vector<float>& values, const std::vector<double>& right) {
+      return relative_error(values, right, terms.*true_member, layout.row());
+    };
+    const Verdict verdict = judge_array(layout, result, truth.*true_member, yardstick.*member,
+                                        explain, {layout.row(), error});
     const auto share = [](const Verdict& v) { return v.error.whole / limit(v.yardstick.whole); };
     if (!verdict.right || share(verdict) > share(nearest)) nearest = verdict;
   };
