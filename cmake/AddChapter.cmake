@@ -8,6 +8,8 @@
 #
 #   X_main.cpp           a program that shows what idea X.cpp computes      chapter05_X, built on demand
 #
+#   X_sm90.cu, X_sm90_test.cpp   an idea that needs a Hopper GPU: only nvcc builds it, for sm_90a; elsewhere it is skipped by name
+#
 #   xray_test.cpp, X_xray_test.cpp   what the chapter claims about its kernels' memory accesses   chapter05.xray.*
 #
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
@@ -92,6 +94,9 @@ function(add_chapter folder)
   set(chapter chapter${number})
   set(room ${PROJECT_SOURCE_DIR}/${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${room}/*.cpp ${room}/*.cu)
+  if(NOT sources MATCHES "test\\.cpp")
+    return()  # nothing to run yet
+  endif()
 
   set(kernels ${sources})
   list(FILTER kernels EXCLUDE REGEX "(^|[/_])(test|exercise|main)\\.(cpp|cu)$")
@@ -102,6 +107,12 @@ function(add_chapter folder)
   list(FILTER tests EXCLUDE REGEX "(^|[/_])xray_test\\.cpp$")
   set(exercises ${sources})
   list(FILTER exercises INCLUDE REGEX "(^|[/_])exercise\\.(cpp|cu)$")
+  set(hopper_kernels ${kernels})
+  list(FILTER hopper_kernels INCLUDE REGEX "_sm90\\.cu$")
+  list(FILTER kernels EXCLUDE REGEX "_sm90\\.cu$")
+  set(hopper_tests ${tests})
+  list(FILTER hopper_tests INCLUDE REGEX "_sm90_test\\.cpp$")
+  list(FILTER tests EXCLUDE REGEX "_sm90_test\\.cpp$")
 
   if("${kernels}" MATCHES "\\.cu(;|$)")
     set(back_ends emulated)
@@ -121,9 +132,18 @@ function(add_chapter folder)
       set(suffix "")
       set(prefix ${chapter}.)
     endif()
+    set(objects ${chapter}${suffix})
+    set(back_end_tests ${tests})
     add_kernel_objects(${chapter}${suffix} ${back_end} ${kernels})
-    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${chapter}${suffix})
-    add_kernel_tests(${chapter}${suffix}_tests ${chapter}${suffix} ${back_end} ${tests})
+    if(back_end STREQUAL "cuda" AND hopper_kernels AND "90a-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)
+      add_kernel_objects(${chapter}_sm90 cuda ${hopper_kernels})
+      set_target_properties(${chapter}_sm90 PROPERTIES CUDA_ARCHITECTURES 90a-real)
+      list(APPEND objects ${chapter}_sm90)
+      list(APPEND back_end_tests ${hopper_tests})
+      set(hopper_kernels "")
+    endif()
+    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${objects})
+    add_kernel_tests(${chapter}${suffix}_tests "${objects}" ${back_end} ${back_end_tests})
     gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST
                          PROPERTIES ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
 
@@ -139,6 +159,11 @@ function(add_chapter folder)
         endif()
       endif()
     endforeach()
+  endforeach()
+
+  foreach(kernel IN LISTS hopper_kernels)
+    get_filename_component(name ${kernel} NAME_WE)
+    add_skipped_test(${chapter}.${name} "${name}.cu needs a Hopper GPU (sm_90a) and nvcc" ON)
   endforeach()
 
   set(programs ${sources})

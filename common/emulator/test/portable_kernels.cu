@@ -148,20 +148,21 @@ __device__ void store_sum(float* d, const float (&sum)[4], int width) {
     d[(row + i / 2 * 8) * width + column + i % 2] = sum[i];
 }
 
-__global__ void product_bf16(float* d, const float* a, const float* b) {
+template <typename Element>
+__global__ void product_of_16_bits(float* d, const float* a, const float* b) {
   const int row = static_cast<int>(threadIdx.x) / 4, k = static_cast<int>(threadIdx.x) % 4 * 2;
   std::uint32_t of_a[4], of_b[2];
   for (int i = 0; i < 4; ++i) {
-    const float* const at = a + (row + i % 2 * 8) * kDepthBf16 + k + i / 2 * 8;
-    of_a[i] = pack_bf16(at[0], at[1]);
+    const float* const at = a + (row + i % 2 * 8) * kDepth16 + k + i / 2 * 8;
+    of_a[i] = pack<Element>(at[0], at[1]);
   }
   for (int i = 0; i < 2; ++i) {
     const float* const at = b + (k + i * 8) * kColumns + row;
-    of_b[i] = pack_bf16(at[0], at[kColumns]);
+    of_b[i] = pack<Element>(at[0], at[kColumns]);
   }
   float sum[4];
   load_sum(sum, d);
-  mma_bf16(sum, of_a, of_b);
+  mma<Element>(sum, of_a, of_b);
   store_sum(d, sum, kColumns);
 }
 
@@ -220,8 +221,9 @@ __global__ void product_of_loaded(float* d, const float* a, const float* b) {
 __global__ void rounds_tf32(std::uint32_t* out, const float* in) {
   out[threadIdx.x] = to_tf32(in[threadIdx.x]);
 }
+template <typename Element>
 __global__ void packs_with_negative(std::uint32_t* out, const float* in) {
-  out[threadIdx.x] = pack_bf16(in[threadIdx.x], -in[threadIdx.x]);
+  out[threadIdx.x] = pack<Element>(in[threadIdx.x], -in[threadIdx.x]);
 }
 
 }  // namespace
@@ -243,7 +245,10 @@ void sum_tiles(float* out, const float* in, int tiles) {
 }
 
 void multiply_bf16(float* d, const float* a, const float* b) {
-  product_bf16<<<1, 32>>>(d, a, b);
+  product_of_16_bits<ladder::bfloat16><<<1, 32>>>(d, a, b);
+}
+void multiply_fp16(float* d, const float* a, const float* b) {
+  product_of_16_bits<ladder::float16><<<1, 32>>>(d, a, b);
 }
 void multiply_tf32(float* d, const float* a, const float* b) {
   product_tf32<<<1, 32>>>(d, a, b);
@@ -260,8 +265,11 @@ void multiply_loaded(float* d, const float* a, const float* b) {
 void round_tf32(std::uint32_t* out, const float* in) {
   rounds_tf32<<<1, kRounded>>>(out, in);
 }
-void pack_with_negative(std::uint32_t* out, const float* in) {
-  packs_with_negative<<<1, kRounded>>>(out, in);
+void pack_with_negative_bf16(std::uint32_t* out, const float* in) {
+  packs_with_negative<ladder::bfloat16><<<1, kRounded>>>(out, in);
+}
+void pack_with_negative_fp16(std::uint32_t* out, const float* in) {
+  packs_with_negative<ladder::float16><<<1, kRounded>>>(out, in);
 }
 
 }  // namespace portable_kernels

@@ -20,8 +20,9 @@ constexpr int kTile = 128;
 void sum_tiles(float* out, const float* in, int tiles);
 
 // A warp's product of row-major matrices, d += a b. Registers are filled and stored element by element, as the layouts say.
-constexpr int kRows = 16, kColumns = 8, kDepthBf16 = 16, kDepthTf32 = 8;
+constexpr int kRows = 16, kColumns = 8, kDepth16 = 16, kDepthTf32 = 8;
 void multiply_bf16(float* d, const float* a, const float* b);
+void multiply_fp16(float* d, const float* a, const float* b);
 void multiply_tf32(float* d, const float* a, const float* b);
 
 // out[4 * lane + i] = the register i of a lane after loading four 8 x 8 matrices, of which matrix i has the rows 8 i to
@@ -32,9 +33,10 @@ void load_transposed(std::uint32_t* out, const std::uint16_t* in);
 // d = a b for 16 x 16 matrices, through shared memory and matrix loads, as a kernel does it.
 void multiply_loaded(float* d, const float* a, const float* b);
 
-// out[i] = in[i] rounded to tf32, and in[i] beside its negative packed as bf16, for 128 numbers.
+// out[i] = in[i] rounded to tf32, and in[i] beside its negative packed as bf16 or fp16, for 128 numbers.
 constexpr int kRounded = 128;
 void round_tf32(std::uint32_t* out, const float* in);
-void pack_with_negative(std::uint32_t* out, const float* in);
+void pack_with_negative_bf16(std::uint32_t* out, const float* in);
+void pack_with_negative_fp16(std::uint32_t* out, const float* in);
 
 }  // namespace portable_kernels

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "common/core/float16.hpp"
 #include "device_vector.hpp"
 #include "portable_kernels.hpp"
 
@@ -55,6 +56,9 @@ float rounded(float x, int bits, bool ties_to_even) {
 float as_bf16(float x) {
   return rounded(x, 7, true);
 }
+float as_fp16(float x) {
+  return ladder::to_float(ladder::to_float16(x));
+}
 float as_tf32(float x) {
   return rounded(x, 10, false);
 }
@@ -98,8 +102,9 @@ void expect_near(const Matrix& result, const Sums& expected, double allowed) {
 
 TEST(TensorCore, ProductsOfWholeNumbersAreExact) {
   const Matrix d = whole_numbers(kRows * kColumns, 1);
-  Matrix a = whole_numbers(kRows * kDepthBf16, 2), b = whole_numbers(kDepthBf16 * kColumns, 3);
+  Matrix a = whole_numbers(kRows * kDepth16, 2), b = whole_numbers(kDepth16 * kColumns, 3);
   expect_near(product(multiply_bf16, d, a, b), plain_product(d, a, b, kColumns), 0);
+  expect_near(product(multiply_fp16, d, a, b), plain_product(d, a, b, kColumns), 0);
   a.resize(kRows * kDepthTf32);
   b.resize(kDepthTf32 * kColumns);
   expect_near(product(multiply_tf32, d, a, b), plain_product(d, a, b, kColumns), 0);
@@ -110,10 +115,12 @@ TEST(TensorCore, ProductsOfWholeNumbersAreExact) {
 
 TEST(TensorCore, RaggedNumbersAreRoundedAsOperandsAndSummedInFp32) {
   const Matrix d = ragged_numbers(kRows * kColumns, 1);
-  Matrix a = ragged_numbers(kRows * kDepthBf16, 2), b = ragged_numbers(kDepthBf16 * kColumns, 3);
+  Matrix a = ragged_numbers(kRows * kDepth16, 2), b = ragged_numbers(kDepth16 * kColumns, 3);
   constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
   expect_near(product(multiply_bf16, d, a, b),
               plain_product(d, each(a, as_bf16), each(b, as_bf16), kColumns), 4 * kEpsilon);
+  expect_near(product(multiply_fp16, d, a, b),
+              plain_product(d, each(a, as_fp16), each(b, as_fp16), kColumns), 4 * kEpsilon);
   a.resize(kRows * kDepthTf32);
   b.resize(kDepthTf32 * kColumns);
   expect_near(product(multiply_tf32, d, a, b),
@@ -137,15 +144,16 @@ TEST(TensorCore, EveryElementIsWhereTheLayoutSays) {
       }
     }
   };
-  expect_one(multiply_bf16, kDepthBf16);
+  expect_one(multiply_bf16, kDepth16);
+  expect_one(multiply_fp16, kDepth16);
   expect_one(multiply_tf32, kDepthTf32);
 }
 
 TEST(TensorCore, NotANumberStaysInItsRow) {
   const Matrix d(kRows * kColumns);
-  Matrix a(kRows * kDepthBf16, 1.0f);
-  const Matrix b(kDepthBf16 * kColumns, 1.0f);
-  a[3 * kDepthBf16 + 5] = std::numeric_limits<float>::quiet_NaN();
+  Matrix a(kRows * kDepth16, 1.0f);
+  const Matrix b(kDepth16 * kColumns, 1.0f);
+  a[3 * kDepth16 + 5] = std::numeric_limits<float>::quiet_NaN();
   const Matrix result = product(multiply_bf16, d, a, b);
   for (int i = 0; i < kRows * kColumns; ++i)
     EXPECT_EQ(std::isnan(result[static_cast<std::size_t>(i)]), i / kColumns == 3) << i;
@@ -175,7 +183,7 @@ TEST(TensorCore, LoadsGiveEachLaneItsElements) {
 TEST(TensorCore, OperandsAreRounded) {
   Matrix numbers = ragged_numbers(kRounded, 7);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // Ties of tf32 (up to the larger magnitude) and of bf16 (to even), the largest numbers, denormal ones.
+  // Ties of tf32 (up to the larger magnitude), of bf16 and fp16 (to even), the largest numbers, denormal ones.
   const Matrix special = {0.0f,
                           -0.0f,
                           1.0f,
@@ -185,6 +193,8 @@ TEST(TensorCore, OperandsAreRounded) {
                           1.0f + 0x1p-11f - 0x1p-23f,
                           1.0f + 0x1p-8f,
                           1.0f + 3 * 0x1p-8f,
+                          65520.0f,
+                          3 * 0x1p-25f,
                           std::numeric_limits<float>::max(),
                           kInfinity,
                           -kInfinity,
@@ -192,14 +202,18 @@ TEST(TensorCore, OperandsAreRounded) {
                           0x1p-149f};
   std::copy(special.begin(), special.end(), numbers.begin());
   const DeviceVector<float> in(numbers);
-  const DeviceVector<std::uint32_t> tf32(kRounded), bf16(kRounded);
+  const DeviceVector<std::uint32_t> tf32(kRounded), bf16(kRounded), fp16(kRounded);
   round_tf32(tf32.data(), in.data());
-  pack_with_negative(bf16.data(), in.data());
+  pack_with_negative_bf16(bf16.data(), in.data());
+  pack_with_negative_fp16(fp16.data(), in.data());
   const std::vector<std::uint32_t> tf32_bits = tf32.host(), bf16_bits = bf16.host();
+  const std::vector<std::uint32_t> fp16_bits = fp16.host();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     EXPECT_EQ(tf32_bits[i], std::bit_cast<std::uint32_t>(as_tf32(numbers[i]))) << numbers[i];
     const auto expected = std::bit_cast<std::uint32_t>(as_bf16(numbers[i]));
     EXPECT_EQ(bf16_bits[i], expected >> 16 | (expected ^ 0x80000000u)) << numbers[i];
+    const std::uint32_t half = ladder::to_float16(numbers[i]).bits;
+    EXPECT_EQ(fp16_bits[i], half | (half ^ 0x8000u) << 16) << numbers[i];
   }
 }
 
