@@ -12,7 +12,8 @@ struct Places {
   int multiprocessors = 1;
   int blocks_each = 1;
 
-  // Where several tiles of queries read the same keys, most reads find them in L2: one block for each multiprocessor is not enough.
+  // Where one block for each multiprocessor does not keep memory busy: its warps are few, or several tiles of queries read the
+  // same keys, and most reads find them in L2.
   Places as_one_round() const { return {multiprocessors * blocks_each, 1}; }
 };
 

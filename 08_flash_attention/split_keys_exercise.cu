@@ -31,23 +31,24 @@ using ladder::BasicAttentionArgs;
 namespace {
 
 constexpr int kWarpSize = 32;
-constexpr int kWarps = 4;  // of a block; each has keys of its own
-constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kRows = 16;               // of a tile of queries, as tensor cores take them
-constexpr int kUnit = 8;                // elements of a 16-byte copy
-constexpr int kParts = 8, kAtOnce = 8;  // how `merge_splits` reads: 64 splits in one trip to memory
+constexpr int kRows = 16;                   // of a tile of queries, as tensor cores take them
+constexpr int kUnit = 8;                    // elements of a 16-byte copy
+constexpr int kParts = 8;                   // threads of `merge_splits` that share a column
 constexpr std::int64_t kMaxRows = 1 << 20;  // so that a grid's blocks can be counted
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// What each warp keeps on its way: kStages stages of kKeys keys and values. Enough of them for 64 KB and more in flight on a
-// multiprocessor.
+// A block's warps have keys of their own, each kStages stages of kKeys keys and values, all but one of them on their way: 64 KB
+// and more in a block.
 template <int D>
 struct Cut {
+  static constexpr int kBytes = 96 * 1024;  // of shared memory, what any GPU since sm_80 has
+  static constexpr int kWarps = D == 256 ? 2 : 4;
+  static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kKeys = D <= 64 ? 32 : 16;
   static constexpr int kTile = kKeys * D;  // elements of k, and as many of v
-  static constexpr int kStages = D == 256 ? 3 : 96 * 1024 / (4 * kTile * kWarps);
-  static constexpr int kBytes = kWarps * kStages * 4 * kTile;
+  static constexpr int kStages = kBytes / (kWarps * 4 * kTile);
+  static constexpr int kMergeThreads = kParts * D / 4;
 };
 
 // Where a row's 16-byte unit lies in a tile: permuted, so that the units above each other that ldmatrix reads lie in different
@@ -109,10 +110,11 @@ struct Partials {
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
 template <typename Element, int D>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(Cut<D>::kThreads)
     attend(const BasicAttentionArgs<Element> args, const Rows rows, const Partials partials) {
   using C = Cut<D>;
-  constexpr int kUnits = D / kUnit, kBlocks = D / 16, kScores = C::kKeys / 8;
+  constexpr int kWarps = C::kWarps, kScores = C::kKeys / 8;
+  constexpr int kUnits = D / kUnit, kBlocks = D / 16;
   constexpr int kCopies = C::kKeys * kUnits / kWarpSize;
   extern __shared__ uint4 smem[];  // (kWarps, kStages, k and v, kKeys, D)
   __shared__ float2 statistics_smem[kWarps][kRows];
@@ -272,7 +274,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();  // all warps' results are here
 
-  for (int i = threadIdx.x; i < rows_here * (D / 4); i += kThreads) {
+  for (int i = threadIdx.x; i < rows_here * (D / 4); i += C::kThreads) {
     const int row = i / (D / 4), column = i % (D / 4);
     Partial all;
 #pragma unroll
@@ -287,16 +289,15 @@ __global__ void __launch_bounds__(kThreads)
       finish(args, rows, b, h, first_row + row, column * 4, all);
       continue;
     }
-    const std::int64_t place =
-        ((b * args.H_kv + h) * rows.count + first_row + row) * splits + split;
-    partials.acc[place * (D / 4) + column] = all.acc;
-    if (column == 0) partials.statistics[place] = make_float2(all.m, all.l);
+    const std::int64_t to = ((b * args.H_kv + h) * rows.count + first_row + row) * splits + split;
+    partials.acc[to * (D / 4) + column] = all.acc;
+    if (column == 0) partials.statistics[to] = make_float2(all.m, all.l);
   }
 }
 
 // One block: one row. Its threads take the splits in turns, and then merge among themselves.
 template <typename Element, int D>
-__global__ void __launch_bounds__(kParts* D / 4)
+__global__ void __launch_bounds__(Cut<D>::kMergeThreads)
     merge_splits(const BasicAttentionArgs<Element> args, const Rows rows, const int splits,
                  const Partials partials) {
   constexpr int kColumns = D / 4;
@@ -308,18 +309,10 @@ __global__ void __launch_bounds__(kParts* D / 4)
   const std::int64_t first = ((b * args.H_kv + h) * rows.count + row) * splits;
 
   Partial mine;
-  for (int split = part; split < splits; split += kParts * kAtOnce) {
-    Partial others[kAtOnce];  // all on their way before the first is merged
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int other = min(split + i * kParts, splits - 1);
-      const float2 statistics = partials.statistics[first + other];
-      others[i] = {split + i * kParts < splits ? statistics.x : kNothing, statistics.y,
-                   partials.acc[(first + other) * kColumns + column]};
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i)
-      merge(mine, others[i]);
+#pragma unroll 8
+  for (int split = part; split < splits; split += kParts) {
+    const float2 statistics = partials.statistics[first + split];
+    merge(mine, {statistics.x, statistics.y, partials.acc[(first + split) * kColumns + column]});
   }
   acc_smem[part][column] = mine.acc;
   if (column == 0) statistics_smem[part] = make_float2(mine.m, mine.l);
@@ -339,15 +332,16 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
                                          std::to_string(kMaxRows));
   const std::int64_t tiles = (count + kRows - 1) / kRows;
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
-  constexpr int kBytes = Cut<D>::kBytes;
+  using C = Cut<D>;
   CUDA_CHECK(cudaFuncSetAttribute(attend<Element, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  kBytes));
+                                  C::kBytes));
   if (splits == 0) {
     Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&places.blocks_each,
-                                                             attend<Element, D>, kThreads, kBytes));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &places.blocks_each, attend<Element, D>, C::kThreads, C::kBytes));
+    const bool one_is_enough = tiles == 1 && C::kWarps == 4;
     splits = split_plan(args.T_k, D, args.B * args.H_kv * tiles,
-                        tiles == 1 ? places : places.as_one_round());
+                        one_is_enough ? places : places.as_one_round());
   }
 
   const std::int64_t kept = splits > 1 ? args.B * args.H_kv * count * splits : 0;
@@ -356,12 +350,12 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   const Partials partials{acc.pointer(), statistics.pointer()};
   const auto H_kv = static_cast<unsigned>(args.H_kv), B = static_cast<unsigned>(args.B);
   const dim3 grid(static_cast<unsigned>(rows.tiles) * H_kv, static_cast<unsigned>(splits), B);
-  attend<Element, D><<<grid, kThreads, kBytes>>>(args, rows, partials);
+  attend<Element, D><<<grid, C::kThreads, C::kBytes>>>(args, rows, partials);
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
   merge_splits<Element, D>
-      <<<merge_grid, kParts * D / 4>>>(args, rows, static_cast<int>(splits), partials);
+      <<<merge_grid, C::kMergeThreads>>>(args, rows, static_cast<int>(splits), partials);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -369,11 +363,12 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
 
 // Every candidate's time, in elements of k that a block reads when all multiprocessors read at once, one block each.
 std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, Places places) {
-  constexpr double kStart = 100 * 128;      // a block's start and end
+  constexpr double kFirstStart = 70 * 128;  // of blocks that start while nobody reads
+  constexpr double kStart = 30 * 128;       // of every block, and its end
   constexpr double kMerge = 150 * 128;      // the second kernel
   constexpr double kMergedSplit = 128;      // what it takes for each split
   constexpr double kEnough = 0.9;           // so many of the multiprocessors saturate memory
-  constexpr double kUneven = 1.1;           // where some have a block more than others
+  constexpr double kUneven = 1.12;          // where some have a block more than others
   constexpr std::int64_t kKeysAtOnce = 64;  // of a block
   constexpr std::int64_t kMoreSplits = 16;  // than fit at once: to even out the last blocks
   const double multiprocessors = places.multiprocessors, blocks_each = places.blocks_each;
@@ -394,6 +389,7 @@ std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, P
 
     const std::int64_t turns = (keys + splits * kKeysAtOnce - 1) / (splits * kKeysAtOnce);
     double cost = rounds * (static_cast<double>(turns * kKeysAtOnce * D) + kStart);
+    cost += std::min(rounds, blocks_each) * kFirstStart;
     if (splits > 1)
       cost += (1.0 + static_cast<double>(tiles) / static_cast<double>(at_once)) *
               (kMerge + kMergedSplit * static_cast<double>(splits));

@@ -112,7 +112,7 @@ TEST(attention_split_keys, SplitsForOneBlockPerMultiprocessor) {
 
 TEST(attention_split_keys, SplitsNothingWhereBatchesAndHeadsAreManyOrKeysFew) {
   EXPECT_EQ(split_plan(2520, 128, 104, kH200), 1);
-  EXPECT_EQ(split_plan(32768, 128, 256, kH200), 1);
+  EXPECT_EQ(split_plan(1024, 128, 256, kH200), 1);
   EXPECT_EQ(split_plan(1024, 128, 512, kH200), 1);
   EXPECT_EQ(split_plan(128, 128, 8, kH200), 1);
   EXPECT_EQ(split_plan(1, 128, 1, kH200), 1);
@@ -120,8 +120,9 @@ TEST(attention_split_keys, SplitsNothingWhereBatchesAndHeadsAreManyOrKeysFew) {
 }
 
 // 272 blocks: 264 at once and then 8 more, which would take as long again.
-TEST(attention_split_keys, SplitsSoThatTheLastBlocksAreShort) {
-  EXPECT_GT(split_plan(32768, 128, 272, kH200), 4);
+TEST(attention_split_keys, SplitsLongKeysSoThatTheLastBlocksAreShort) {
+  EXPECT_EQ(split_plan(32768, 128, 256, kH200), 16);
+  EXPECT_EQ(split_plan(32768, 128, 272, kH200), 16);
 }
 
 TEST(attention_split_keys, PlansForAnyDevice) {
