@@ -2,8 +2,8 @@
 // Change: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
 //         and take softmax, so that one's exponentials run while another's products do.
 // Why:    products of a warp (mma.sync) stay at half of what the tensor cores can do; and they wait where their warp waits.
-// Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128}; rows at 16-byte boundaries.
-// Costs:  no other GPU runs it. See README for what was measured.
+// Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
+// Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -36,25 +36,24 @@ constexpr float kLog2E = 1.4426950408889634f;
 
 // ---- The cut ---------------------------------------------------------------------------------------------------------------
 
-// What a block holds: a tile of queries, and rings of kStages tiles of kKeys keys and values. kD is D rounded up to whole panels;
-// the copies fill with zeros. kTurns: the warpgroups issue their products in turn.
-template <int kD_, int kConsumers_, int kKeys_, int kStages_, bool kTurns_>
+// What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D rounded up to whole panels; the
+// copies fill with zeros.
+template <int kD_, int kConsumers_, int kKeys_>
 struct Cut {
-  static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_, kStages = kStages_;
-  static constexpr bool kTurns = kTurns_;
+  static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
   static constexpr int kPanels = kD / kPanel;
   static constexpr int kQueries = kConsumers * kWarpgroupQueries;
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
-  // A consumer keeps scores, weights of the tile before and outputs in registers, kKeys / 2 + kKeys / 4 + kD / 2; the producer
-  // needs few. 512 in all, in eights.
+  // A thread of a consumer holds kKeys / 2 scores, kKeys / 4 registers of packed weights and kD / 2 outputs; the producer needs
+  // few. There are 512 for a thread of each warpgroup, given in eights.
   static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
   static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
   static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= 512);
-  static_assert((kStages & (kStages - 1)) == 0);  // the n-th tile is in stage n % kStages
 };
 
-// Two, so that the next one's copies begin before the last one's outputs are written.
-constexpr int kWorks = 2;
+constexpr int kStages = 2;  // of a ring of tiles; four were no faster
+constexpr int kWorks =
+    2;  // so that the next one's copies begin before the last one's outputs are written
 
 // One head of one tile of queries, as the producer hands it to the consumers.
 struct Work {
@@ -64,6 +63,7 @@ struct Work {
   int tiles;  // of keys; negative: there is no more work
 };
 
+// The rings. X_here: the copy into it is complete; X_read: all consumers have read it, and it may be written again.
 template <typename C, typename Element>
 struct Shared {
   template <int kRows>
@@ -73,20 +73,20 @@ struct Shared {
     Element at[C::kPanels][kRows][kPanel];
   };
   Tile<C::kQueries> q;
-  Tile<C::kKeys> k[C::kStages], v[C::kStages];
+  Tile<C::kKeys> k[kStages], v[kStages];
   Work work[kWorks];
   Barrier work_here[kWorks], work_read[kWorks], q_here, q_read;
-  Barrier k_here[C::kStages], k_read[C::kStages], v_here[C::kStages], v_read[C::kStages];
+  Barrier k_here[kStages], k_read[kStages], v_here[kStages], v_read[kStages];
 };
 
-// Where the n-th tile goes in a ring of kStages, and the parity of its round.
-template <int kStages>
-__device__ int stage_of(int n) {
-  return static_cast<int>(static_cast<unsigned>(n) % kStages);
+// Where the n-th of a ring of kLength goes, and the parity of its round.
+template <int kLength>
+__device__ int place_of(int n) {
+  return static_cast<int>(static_cast<unsigned>(n) % kLength);
 }
-template <int kStages>
+template <int kLength>
 __device__ std::uint32_t parity_of(int n) {
-  return static_cast<unsigned>(n) / kStages % 2;
+  return static_cast<unsigned>(n) / kLength % 2;
 }
 
 // How the host cuts the work: items are numbered, the heaviest first where it matters.
@@ -102,6 +102,8 @@ namespace {
 
 // ---- Which work there is ---------------------------------------------------------------------------------------------------
 
+// Packed: a tile of sequence n lies in one of the slots from first_slot(n) to first_slot(n + 1) - 1. There is one more slot than the
+// sequence has whole tiles, or two: never too few, and nobody has to sum up how many tiles the sequences before have.
 template <int kQueries, typename Element>
 __device__ int first_slot(const BasicAttentionArgs<Element>& args, int n) {
   return static_cast<int>(args.cu_seqlens_q[n]) / kQueries + n;
@@ -150,14 +152,15 @@ __device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& til
     hopper::copy_panel(tile.at[panel], map, here, panel * kPanel, head, row);
 }
 
-// One thread.
+// One thread keeps the rings full.
 template <typename C, typename Element>
 __device__ void produce(const BasicAttentionArgs<Element>& args, const Plan& plan,
                         const CUtensorMap* q_map, const CUtensorMap* k_map,
                         const CUtensorMap* v_map, Shared<C, Element>& smem) {
-  int item = blockIdx.x, next = 0, works = 0, keys = 0, values = 0;  // so many so far
+  int works = 0, keys = 0, values = 0;  // copied so far
+  int item = blockIdx.x, next = 0;
   for (;; item = next) {
-    const int place = stage_of<kWorks>(works);
+    const int place = place_of<kWorks>(works);
     hopper::wait(&smem.work_read[place], parity_of<kWorks>(works) ^ 1);
     Work& work = smem.work[place];
     if (item >= plan.items) {
@@ -176,14 +179,14 @@ __device__ void produce(const BasicAttentionArgs<Element>& args, const Plan& pla
                                        static_cast<int>(work.sequence.first_query + work.l0));
     ++works;
     const auto copy_k = [&](int tile) {
-      const int stage = stage_of<C::kStages>(keys);
-      hopper::wait(&smem.k_read[stage], parity_of<C::kStages>(keys++) ^ 1);
+      const int stage = place_of<kStages>(keys);
+      hopper::wait(&smem.k_read[stage], parity_of<kStages>(keys++) ^ 1);
       copy_tile<C, Element, C::kKeys>(smem.k[stage], k_map, &smem.k_here[stage], h_kv,
                                       first_key + tile * C::kKeys);
     };
     const auto copy_v = [&](int tile) {
-      const int stage = stage_of<C::kStages>(values);
-      hopper::wait(&smem.v_read[stage], parity_of<C::kStages>(values++) ^ 1);
+      const int stage = place_of<kStages>(values);
+      hopper::wait(&smem.v_read[stage], parity_of<kStages>(values++) ^ 1);
       copy_tile<C, Element, C::kKeys>(smem.v[stage], v_map, &smem.v_here[stage], h_kv,
                                       first_key + tile * C::kKeys);
     };
@@ -210,7 +213,7 @@ __device__ float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// Row i of a quad of lanes: lane t gives word t of four blocks and gets the four words of block t.
+// In a quad of lanes, t is the lane: it gives word t of each of four blocks, and gets the four words of block t.
 __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   const bool high = t & 2, odd = t & 1;
   const std::uint32_t a = __shfl_xor_sync(0xffffffffu, high ? w[0] : w[2], 2);
@@ -223,7 +226,7 @@ __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   (odd ? w[2] : w[3]) = d;
 }
 
-// The two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
+// Online softmax for the two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
 struct Softmax {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
 
@@ -256,7 +259,7 @@ struct Softmax {
   }
 };
 
-// One warpgroup.
+// One warpgroup multiplies and takes softmax.
 template <typename C, typename Element>
 __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Element>& smem) {
   constexpr int kD = C::kD, kKeys = C::kKeys;
@@ -268,37 +271,31 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
   const auto arrive = [&](Barrier* barrier) {  // all four warps do
     if (lane == 0) hopper::arrive(barrier);
   };
-  // Names of barriers: turns for the tensor cores, and a warpgroup for itself.
+  // Names of barriers: the warpgroups' turns at the tensor cores, and a warpgroup among itself.
   constexpr int kTurns = 1, kOwn = 1 + C::kConsumers;
-  const auto take_turn = [&] {
-    if constexpr (C::kTurns) hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup);
-  };
+  const auto take_turn = [&] { hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
-    if constexpr (C::kTurns)
-      hopper::arrive_named(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
+    hopper::arrive_named(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
   };
-  if (warpgroup == C::kConsumers - 1) pass_turn();
+  if (warpgroup == C::kConsumers - 1) pass_turn();  // the first one begins
 
-  // Tiles of keys begun so far. Values are one behind, where it matters.
-  int count = 0;
-  const auto k_stage = [&] { return stage_of<C::kStages>(count); };
-  const auto v_stage = [&] { return stage_of<C::kStages>(count - 1); };
-  const auto wait_for_k = [&] {
-    hopper::wait(&smem.k_here[k_stage()], parity_of<C::kStages>(count));
-  };
+  int count = 0;  // tiles of keys multiplied so far; those of values are one behind
+  const auto k_stage = [&] { return place_of<kStages>(count); };
+  const auto v_stage = [&] { return place_of<kStages>(count - 1); };
+  const auto wait_for_k = [&] { hopper::wait(&smem.k_here[k_stage()], parity_of<kStages>(count)); };
   const auto wait_for_v = [&] {
-    hopper::wait(&smem.v_here[v_stage()], parity_of<C::kStages>(count - 1));
+    hopper::wait(&smem.v_here[v_stage()], parity_of<kStages>(count - 1));
   };
   for (int works = 0;; ++works) {
-    hopper::wait(&smem.work_here[stage_of<kWorks>(works)], parity_of<kWorks>(works));
-    const Work& work = smem.work[stage_of<kWorks>(works)];
+    hopper::wait(&smem.work_here[place_of<kWorks>(works)], parity_of<kWorks>(works));
+    const Work& work = smem.work[place_of<kWorks>(works)];
     if (work.tiles < 0) break;
 
     float s[kKeys / 2], o[kD / 2] = {}, keep[2];
-    std::uint32_t p[kKeys / 16][4];
+    std::uint32_t p[kKeys / 16][4];  // the scores' weights, packed
     Softmax softmax;
 
-    // Keys that my two rows see, and tiles that need no mask for any row of the warpgroup.
+    // Keys that this thread's two rows see, and tiles of keys that all rows of the warpgroup see.
     const int seen[2] = {static_cast<int>(work.sequence.keys_seen(work.l0 + first_row)),
                          static_cast<int>(work.sequence.keys_seen(work.l0 + first_row + 8))};
     const int whole_tiles =
@@ -378,6 +375,8 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::sync_named(kOwn + warpgroup, kWarpgroup);
       }
 
+      // Two groups of products at once: this tile's scores, and the outputs of the tile before. While the tensor cores go on with
+      // the latter (and with the other warpgroups' products), the scores become weights.
       const auto step = [&](int tile, auto masked) {
         wait_for_k();
         take_turn();
@@ -387,7 +386,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::fence_operands();
         multiply_p_v();
         pass_turn();
-        hopper::wait_products<1>();  // the scores; the outputs go on being summed
+        hopper::wait_products<1>();  // the scores are here
         arrive(&smem.k_read[k_stage()]);
         if (tile == 0) arrive(&smem.q_read);
         if constexpr (masked.value) mask(tile);
@@ -398,7 +397,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         pack_scores();
         rescale();
       };
-      int tile = work.tiles - 2;
+      int tile = work.tiles - 2;  // the last keys first: there the mask is
       for (; tile >= whole_tiles; --tile)
         step(tile, std::true_type{});
       for (; tile >= 0; --tile)
@@ -438,7 +437,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
             sum == 0.0f ? -INFINITY : softmax.m[r] * args.scale + logf(sum);
     }
     __syncwarp();
-    arrive(&smem.work_read[stage_of<kWorks>(works)]);
+    arrive(&smem.work_read[place_of<kWorks>(works)]);
   }
   if (warpgroup == 0) take_turn();  // the last one passed: a barrier is not left half full
 }
@@ -460,7 +459,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     }
     hopper::init(&smem.q_here, 1);
     hopper::init(&smem.q_read, kAll);
-    for (int stage = 0; stage < C::kStages; ++stage) {
+    for (int stage = 0; stage < kStages; ++stage) {
       hopper::init(&smem.k_here[stage], 1);
       hopper::init(&smem.k_read[stage], kAll);
       hopper::init(&smem.v_here[stage], 1);
@@ -553,9 +552,9 @@ void attention(const BasicAttentionArgs<Element>& args) {
     ladder::require_pointer("v", args.v, kUnit);
   }
   hopper::require_hopper("attention_sm90");
-  if (args.D <= 64) return launch<Cut<64, 3, 128, 2, true>>(args);
-  if (args.D <= 128) return launch<Cut<128, 2, 128, 2, false>>(args);
-  launch<Cut<256, 2, 64, 2, false>>(args);
+  if (args.D <= 64) return launch<Cut<64, 3, 128>>(args);
+  if (args.D <= 128) return launch<Cut<128, 2, 128>>(args);
+  launch<Cut<256, 2, 80>>(args);
 }
 
 namespace {
