@@ -554,7 +554,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
   hopper::require_hopper("attention_sm90");
   if (args.D <= 64) return launch<Cut<64, 3, 128>>(args);
   if (args.D <= 128) return launch<Cut<128, 2, 128>>(args);
-  launch<Cut<256, 2, 80>>(args);
+  launch<Cut<256, 2, 64>>(args);
 }
 
 namespace {
