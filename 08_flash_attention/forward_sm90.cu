@@ -263,6 +263,7 @@ struct Softmax {
 template <typename C, typename Element>
 __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Element>& smem) {
   constexpr int kD = C::kD, kKeys = C::kKeys;
+  // From lane 0, so that the compiler knows that it is the same for all.
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
@@ -383,7 +384,8 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::fence_operands();
         multiply_q_k();
         wait_for_v();
-        hopper::fence_operands();
+        hopper::
+            fence_operands();  // without it the compiler puts its own here, and all products wait for each other
         multiply_p_v();
         pass_turn();
         hopper::wait_products<1>();  // the scores are here

@@ -141,47 +141,6 @@ inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barr
       : "memory");
 }
 
-// The other way. What lies outside of the tensor is not written. Before it: fence_shared by those who wrote the panel, and a
-// barrier; after it commit_copies, and wait_copies_read before the panel is written again.
-inline __device__ void copy_panel_out(const CUtensorMap* map, const void* panel_smem, int column,
-                                      int head, int row) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
-               :
-               : "l"(map), "r"(shared_address(panel_smem)), "r"(column), "r"(head), "r"(row)
-               : "memory");
-}
-
-// The same, but added to what is there (elements of the map's type; fp32 for sums).
-inline __device__ void add_panel_out(const CUtensorMap* map, const void* panel_smem, int column,
-                                     int head, int row) {
-  asm volatile(
-      "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.bulk_group "
-      "[%0, {%2, %3, %4}], [%1];"
-      :
-      : "l"(map), "r"(shared_address(panel_smem)), "r"(column), "r"(head), "r"(row)
-      : "memory");
-}
-
-inline __device__ void commit_copies() {
-  asm volatile("cp.async.bulk.commit_group;" : : : "memory");
-}
-
-// Until all but the last kPending groups of this thread's copies out have read their panels.
-template <int kPending>
-__device__ void wait_copies_read() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
-}
-
-// Until they are complete.
-template <int kPending>
-__device__ void wait_copies() {
-  asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
-}
-
-inline __device__ void prefetch_map(const CUtensorMap* map) {
-  asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
-}
-
 // What this thread wrote to shared memory becomes visible to copies and products, which do not go the way of loads and stores.
 // Then a barrier, as ever.
 inline __device__ void fence_shared() {
@@ -241,8 +200,8 @@ constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
 template <int kN>
 struct Products;
 
-// D += A B, or D = A B where `add` is false. The instruction's text must name all its registers, so there is one per N, and only
-// the preprocessor can put it together.
+// D += A B, or D = A B where `add` is false. N is 32, 64, 128 or 256. The instruction's text must name all its registers, so there is
+// one text per N, and only the preprocessor can put it together.
 template <typename Element, int kN, Order kA, Order kB>
 __device__ void multiply_add(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b,
                              bool add = true) {
@@ -257,22 +216,22 @@ __device__ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], st
 }
 
 // clang-format off
-#define LADDER_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-#define LADDER_D1 LADDER_D0 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LADDER_D2 LADDER_D1 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define LADDER_D3 LADDER_D2 ", %40, %41, %42, %43, %44, %45, %46, %47"
-#define LADDER_D4 LADDER_D3 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define LADDER_D5 LADDER_D4 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
-#define LADDER_D6 LADDER_D5 ", %80, %81, %82, %83, %84, %85, %86, %87"
-#define LADDER_D7 LADDER_D6 ", %88, %89, %90, %91, %92, %93, %94, %95"
-#define LADDER_D8 LADDER_D7 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
-#define LADDER_D9 LADDER_D8 ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define LADDER_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define LADDER_NAMES_32 LADDER_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define LADDER_NAMES_64 LADDER_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+                        ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LADDER_NAMES_128 LADDER_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+                         ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
+                         ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+                         ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 #define LADDER_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
                     "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define LADDER_16(i) LADDER_8(i), LADDER_8(i + 8)
-#define LADDER_32(i) LADDER_16(i), LADDER_16(i + 16)
-#define LADDER_64(i) LADDER_32(i), LADDER_32(i + 32)
+#define LADDER_16 LADDER_8(0), LADDER_8(8)
+#define LADDER_32 LADDER_16, LADDER_8(16), LADDER_8(24)
+#define LADDER_64 LADDER_32, LADDER_8(32), LADDER_8(40), LADDER_8(48), LADDER_8(56)
+#define LADDER_128 LADDER_64, LADDER_8(64), LADDER_8(72), LADDER_8(80), LADDER_8(88), \
+                   LADDER_8(96), LADDER_8(104), LADDER_8(112), LADDER_8(120)
 
 // X0 to X6 are the numbers of the operands behind the registers of D, which are the last arguments.
 #define LADDER_SHARED_A(N, TYPE, REGISTERS, X0, X1, X2, X3, X4, ...)                        \
@@ -312,32 +271,22 @@ __device__ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], st
     }                                                                                          \
   };
 
-LADDER_PRODUCTS(32, LADDER_D0, "%16", "%17", "%18", "%19", "%20", "%21", "%22", LADDER_16(0))
-LADDER_PRODUCTS(64, LADDER_D1, "%32", "%33", "%34", "%35", "%36", "%37", "%38", LADDER_32(0))
-LADDER_PRODUCTS(80, LADDER_D2, "%40", "%41", "%42", "%43", "%44", "%45", "%46", LADDER_32(0), LADDER_8(32))
-LADDER_PRODUCTS(96, LADDER_D3, "%48", "%49", "%50", "%51", "%52", "%53", "%54", LADDER_32(0), LADDER_16(32))
-LADDER_PRODUCTS(128, LADDER_D4, "%64", "%65", "%66", "%67", "%68", "%69", "%70", LADDER_64(0))
-LADDER_PRODUCTS(160, LADDER_D5, "%80", "%81", "%82", "%83", "%84", "%85", "%86", LADDER_64(0), LADDER_16(64))
-LADDER_PRODUCTS(176, LADDER_D6, "%88", "%89", "%90", "%91", "%92", "%93", "%94", LADDER_64(0), LADDER_16(64), LADDER_8(80))
-LADDER_PRODUCTS(192, LADDER_D7, "%96", "%97", "%98", "%99", "%100", "%101", "%102", LADDER_64(0), LADDER_32(64))
-LADDER_PRODUCTS(256, LADDER_D9, "%128", "%129", "%130", "%131", "%132", "%133", "%134", LADDER_64(0), LADDER_64(64))
+LADDER_PRODUCTS(32, LADDER_NAMES_16, "%16", "%17", "%18", "%19", "%20", "%21", "%22", LADDER_16)
+LADDER_PRODUCTS(64, LADDER_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37", "%38", LADDER_32)
+LADDER_PRODUCTS(128, LADDER_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69", "%70", LADDER_64)
+LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133", "%134", LADDER_128)
 #undef LADDER_PRODUCTS
 #undef LADDER_REGISTERS_A
 #undef LADDER_SHARED_A
+#undef LADDER_128
 #undef LADDER_64
 #undef LADDER_32
 #undef LADDER_16
 #undef LADDER_8
-#undef LADDER_D9
-#undef LADDER_D8
-#undef LADDER_D7
-#undef LADDER_D6
-#undef LADDER_D5
-#undef LADDER_D4
-#undef LADDER_D3
-#undef LADDER_D2
-#undef LADDER_D1
-#undef LADDER_D0
+#undef LADDER_NAMES_128
+#undef LADDER_NAMES_64
+#undef LADDER_NAMES_32
+#undef LADDER_NAMES_16
 // clang-format on
 
 // ---- Small arithmetic ----------------------------------------------------------------------------------------------------------
