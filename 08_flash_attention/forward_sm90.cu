@@ -241,8 +241,9 @@ struct Softmax {
         top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
       top = quad_max(top);
       // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
-      const float offset = top == -INFINITY ? 0.0f : top * factor;
-      keep[r] = hopper::exp2_fast(m[r] * factor - offset);
+      const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
+      // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
+      keep[r] = hopper::exp2_fast(__fmul_rn(m[r], factor) - offset);
       m[r] = top;
       float sum = 0.0f;
 #pragma unroll
