@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   // The tiles of keys: first those that all queries see, then those that need the mask.
   int keys = static_cast<int>(s.keys), seen_by_all = keys;
   if (s.causal) {
-    // TODO(08.2): roughly 2 lines; how many keys any query of this tile sees, and how many each of them does; budget: no tile of keys
+    // TODO(08.2): roughly 2 lines; how many keys any query of this tile sees, and how many each of them sees; budget: no tile of keys
     // TODO(08.2): that nobody sees is fetched.
   }
   const int tiles = (keys + C::kKeys - 1) / C::kKeys;
@@ -245,8 +245,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     __syncthreads();  // nobody reads the keys any more
     fetch_v(tile);
 
-    // TODO(08.3): roughly 10 lines; in the tiles behind the whole ones, no weight for keys that a query does not see; budget: no access
-    // TODO(08.3): to memory.
+    // TODO(08.2): roughly 10 lines; in the tiles behind the whole ones, no weight for keys that a query does not see; budget: no
+    // TODO(08.2): access to memory.
     softmax.update(scores, o);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
