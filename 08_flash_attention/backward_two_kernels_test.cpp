@@ -5,9 +5,6 @@ namespace {
 // Tiles have 64 or 128 queries and keys.
 const bool registered = ladder::testing::register_attention_backward_suite(
     "attention_backward_two_kernels",
-    {.fp32 = false,
-     .bf16 = true,
-     .fp16 = true,
-     .lengths = {{0, 5}, {5, 0}, {1, 65}, {17, 1}, {64, 64}, {65, 130}, {130, 64}}});
+    {.fp32 = false, .bf16 = true, .fp16 = true, .lengths = {{5, 0}, {17, 63}, {65, 130}}});
 
 }  // namespace

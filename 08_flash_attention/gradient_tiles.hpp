@@ -48,18 +48,24 @@ struct Tile {
   }
 };
 
-// Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros.
+// Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros. Threads
+// take steps of a multiple of eight rows, so that a piece's place in its row does not change.
 template <int kThreads, int kRows, int kColumns, typename Element>
 __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std::int64_t stride,
                       int rows) {
   using Tile = Tile<Element, kColumns>;
-  static_assert(kRows * Tile::kPieces % kThreads == 0);
+  constexpr int kStep = kThreads / (8 * Tile::kPieces) * 8;
+  static_assert(kStep > 0 && kRows % kStep == 0);
+  const int row = threadIdx.x / Tile::kPieces, column = threadIdx.x % Tile::kPieces * Tile::kPiece;
+  if constexpr (kStep * Tile::kPieces < kThreads) {
+    if (row >= kStep) return;
+  }
+  const Element* source = from + row * stride + column;
+  Element* const to = to_smem.x + Tile::place(row, column);
 #pragma unroll
-  for (int n = 0; n < kRows * Tile::kPieces / kThreads; ++n) {
-    const int i = n * kThreads + threadIdx.x;
-    const int row = i / Tile::kPieces, column = i % Tile::kPieces * Tile::kPiece;
-    __pipeline_memcpy_async(to_smem.x + Tile::place(row, column), from + row * stride + column, 16,
-                            row < rows ? 0 : 16);
+  for (int n = 0; n < kRows; n += kStep) {
+    __pipeline_memcpy_async(to + n * kColumns, source, 16, row + n < rows ? 0 : 16);
+    source += kStep * stride;
   }
 }
 
