@@ -78,6 +78,26 @@ TEST(Shape, TakesWhatIsLeftOutFromTheBase) {
   EXPECT_EQ(parse_shape("profile", base), parse_shape("profile"));
 }
 
+TEST(Shape, KnowsAttentionsSizes) {
+  const Shape decode = parse_shape("B=8,T=300,T_q=1,H=32,H_kv=8,D=128");
+  EXPECT_EQ(decode, (Shape{.B = 8, .T = 300, .H = 32, .K = 128, .V = 128, .T_q = 1, .H_kv = 8}));
+  EXPECT_EQ(to_string(decode), "B=8, T=300, H=32, K=128, V=128, T_q=1, H_kv=8");
+  EXPECT_EQ(to_json(decode).at("H_kv"), 8);
+  EXPECT_FALSE(to_json(kTiny).contains("H_kv"));
+}
+
+TEST(CommandLine, LooksAtAttentionOnFewerSteps) {
+  const auto steps = [](const std::string& arguments) {
+    CLI::App app;
+    const SelectionOptions options(app, "rwkv6-1.6b");
+    app.parse(arguments);
+    return options.selection().shape.T;
+  };
+  EXPECT_EQ(steps("--operator wkv"), 1024);
+  EXPECT_EQ(steps("--operator attention"), 128);
+  EXPECT_EQ(steps("--operator attention --shape T=1000"), 1000);
+}
+
 TEST(CommandLine, TakesWhatIsLeftOutOfAShapeFromTheProgramsDefault) {
   CLI::App app;
   const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64");
@@ -194,10 +214,32 @@ TEST(Selection, CountsWhatIsStored) {
   EXPECT_EQ(bytes("causal_dot_product", Precision::kBf16), 2 * 4 * tensor);
 }
 
+TEST(Selection, CountsAttention) {
+  Selection selection{.op = "attention",
+                      .shape = {.B = 2, .T = 30, .H = 6, .K = 4, .V = 4, .T_q = 3, .H_kv = 2},
+                      .precision = Precision::kFp16};
+  const double queries = 2 * 3 * 6 * 4, keys = 2 * 30 * 2 * 4, lse = 2 * 3 * 6;
+  const double pairs = 2 * 6 * 3 * 30;
+  EXPECT_EQ(cost_of(selection).fma_count, 2 * pairs * 4);
+  EXPECT_EQ(cost_of(selection).bytes, 2 * 2 * (queries + keys) + 4 * lse);
+  selection.causal = true;
+  EXPECT_EQ(cost_of(selection).fma_count, pairs * 4);
+  selection.op = "attention_backward";
+  EXPECT_EQ(cost_of(selection).fma_count, 2.5 * pairs * 4);
+  EXPECT_EQ(cost_of(selection).bytes, 4 * 2 * (queries + keys) + 4 * lse);
+}
+
 TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
   for (const Selection& selection :
        {Selection{.op = "linear_attention", .precision = Precision::kBf16Fp32Decay},
-        Selection{.op = "causal_dot_product", .states = true}}) {
+        Selection{.op = "causal_dot_product", .states = true},
+        Selection{.op = "wkv", .precision = Precision::kFp16},
+        Selection{.op = "gla", .causal = true}, Selection{.op = "wkv", .shape = {.T_q = 1}},
+        Selection{.op = "wkv", .shape = {.H_kv = 4}},
+        Selection{.op = "attention", .shape = {.K = 64, .V = 32}},
+        Selection{.op = "attention", .shape = {.H = 32, .H_kv = 5}},
+        Selection{.op = "attention", .precision = Precision::kBf16Fp32Decay},
+        Selection{.op = "attention_backward", .states = true}}) {
     try {
       chosen(selection);
       ADD_FAILURE() << selection.op;

@@ -13,7 +13,7 @@
 #include <variant>
 
 #include "common/core/device_problem.hpp"
-#include "common/reference/judge.hpp"
+#include "common/reference/sample.hpp"
 
 namespace ladder::bench {
 namespace {
@@ -39,7 +39,8 @@ void check_and_time(Row& row, Device& device, const Problem& problem, Arithmetic
   data.push_back(std::make_unique<OnDevice>(device, problem));
   const double once = device.time([&] { launch(data[0]->args()); });
   device.synchronize();
-  const reference::Verdict verdict = reference::judge(problem, data[0]->download(), arithmetic);
+  const reference::Verdict verdict =
+      reference::judge_sample(problem, data[0]->download(), arithmetic);
   row.right = verdict.right;
   row.message = verdict.message;
   row.error = verdict.error.whole;
@@ -99,10 +100,10 @@ Climb climb(const Selection& options, const Progress& progress) {
     const Ceilings& ceiling = ceilings[implementation.device];
     const Arithmetic arithmetic = arithmetic_of(implementation, options.precision);
     if (ceiling.fma_per_second > 0) {
-      // The ceiling of the fp32 units is none for tensor cores.
-      const double fma_seconds =
-          arithmetic == Arithmetic::kFp32 ? result.fma_count / ceiling.fma_per_second : 0;
-      row.bound_seconds = std::max(fma_seconds, result.bytes / ceiling.bytes_per_second);
+      const double fma_per_second =
+          arithmetic == Arithmetic::kFp32 ? ceiling.fma_per_second : ceiling.tensor_fma_per_second;
+      row.bound_seconds =
+          std::max(result.fma_count / fma_per_second, result.bytes / ceiling.bytes_per_second);
     }
     progress("checking and timing " + implementation.name);
     row.ran = true;
@@ -125,12 +126,12 @@ Climb climb(const Selection& options, const Progress& progress) {
 }
 
 nlohmann::json to_json(const Climb& climb) {
-  const Shape& s = climb.options.shape;
   nlohmann::json json = {
       {"schema", "kernel-ladder/run/1"},
       {"operator", climb.options.op},
       {"precision", to_string(climb.options.precision)},
-      {"shape", {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}}},
+      {"shape", to_json(climb.options.shape)},
+      {"causal", climb.options.causal},
       {"states", climb.options.states},
       {"fma_count", climb.fma_count},
       {"bytes", climb.bytes},
@@ -140,7 +141,8 @@ nlohmann::json to_json(const Climb& climb) {
   for (const auto& [name, ceiling] : climb.ceilings) {
     json["ceilings"].push_back({{"device", name},
                                 {"fma_per_second", ceiling.fma_per_second},
-                                {"bytes_per_second", ceiling.bytes_per_second}});
+                                {"bytes_per_second", ceiling.bytes_per_second},
+                                {"tensor_fma_per_second", ceiling.tensor_fma_per_second}});
   }
   for (const Row& row : climb.rows) {
     nlohmann::json entry = {{"chapter", row.chapter}, {"implementation", row.implementation},
@@ -182,6 +184,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
         text(run, "operator") != text(mine, "operator") ||
         run.value("precision", "fp32") != text(mine, "precision") ||
         run.value("states", false) != climb.options.states ||
+        run.value("causal", false) != climb.options.causal ||
         run.at("shape").dump() != mine.at("shape").dump()) {
       continue;
     }
@@ -210,6 +213,15 @@ std::string times(double factor) {
   return factor >= 100 ? fmt::format("{:.0f}x", factor) : fmt::format("{:.3g}x", factor);
 }
 
+// In what the shape is rich of: bytes that must move, or operations.
+std::string rate_of(const Climb& climb, double seconds) {
+  constexpr double kFmaPerByte = 50;  // about what a GPU's tensor cores do in the time of a byte
+  const double operations = 2 * climb.fma_count;
+  return climb.fma_count > kFmaPerByte * climb.bytes
+             ? fmt::format("{:.3g} TF/s", 1e-12 * operations / seconds)
+             : fmt::format("{:.4g} GB/s", 1e-9 * climb.bytes / seconds);
+}
+
 // The seconds a row counts with: its own on real hardware, the recorded ones where it was emulated.
 double counted_seconds(const Row& row) {
   return row.back_end == "emulator" ? row.recorded_seconds : row.timing.seconds;
@@ -218,12 +230,14 @@ double counted_seconds(const Row& row) {
 }  // namespace
 
 std::string to_table(const Climb& climb) {
-  const std::string format = "{:<18} {:<29} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}\n";
+  const std::string format =
+      "{:<18} {:<29} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>10} {:>9} {:>9}\n";
   std::string table =
-      fmt::format("{} in {} on {}{}\n\n", climb.options.op, to_string(climb.options.precision),
-                  to_string(climb.options.shape), climb.options.states ? ", state in and out" : "");
+      fmt::format("{}{} in {} on {}{}\n\n", climb.options.causal ? "causal " : "", climb.options.op,
+                  to_string(climb.options.precision), to_string(climb.options.shape),
+                  climb.options.states ? ", state in and out" : "");
   table += fmt::format(fmt::runtime(format), "chapter", "implementation", "back end", "time", "+-",
-                       "call", "vs last", "vs first", "of bound", "error");
+                       "call", "vs last", "vs first", "rate", "of bound", "error");
   double first = 0, last = 0;
   std::vector<std::string> notes;  // by chapter
   std::set<std::string> recorded;
@@ -235,13 +249,15 @@ std::string to_table(const Climb& climb) {
     }
     const double seconds = counted_seconds(row);
     const bool emulated = row.back_end == "emulator";
-    std::string time = "-", spread = "-", call = "-", vs_last = "-", vs_first = "-", of_bound = "-";
+    std::string time = "-", spread = "-", call = "-", vs_last = "-", vs_first = "-", rate = "-",
+                of_bound = "-";
     if (seconds > 0) {
       time = duration(seconds) + (emulated ? "*" : "");
       if (!emulated) spread = fmt::format("{:.1f}%", 100 * row.timing.spread);
       if (row.end_to_end.samples > 0) call = duration(row.end_to_end.seconds);
       if (last > 0) vs_last = times(last / seconds);
       if (first > 0) vs_first = times(first / seconds);
+      rate = rate_of(climb, seconds);
       if (!emulated && row.bound_seconds > 0) {
         of_bound = fmt::format("{:.1f}%", 100 * row.bound_seconds / seconds);
       }
@@ -258,9 +274,9 @@ std::string to_table(const Climb& climb) {
                         " (docs/results), not measured here.");
       }
     }
-    table +=
-        fmt::format(fmt::runtime(format), row.chapter, row.implementation, row.back_end, time,
-                    spread, call, vs_last, vs_first, of_bound, fmt::format("{:.1e}", row.error));
+    table += fmt::format(fmt::runtime(format), row.chapter, row.implementation, row.back_end, time,
+                         spread, call, vs_last, vs_first, rate, of_bound,
+                         fmt::format("{:.1e}", row.error));
   }
   if (first > 0)
     table += "\nEvery time stands behind a result that was first checked against float64.\n";
@@ -270,8 +286,13 @@ std::string to_table(const Climb& climb) {
   for (const auto& [name, ceiling] : climb.ceilings) {
     if (ceiling.fma_per_second == 0) continue;
     table += fmt::format(
-        "ceiling of {}: {:.3g} TFLOP/s fp32 FMA, {:.4g} GB/s copy; bound of this shape {}\n", name,
-        2e-12 * ceiling.fma_per_second, 1e-9 * ceiling.bytes_per_second,
+        "ceiling of {}: {:.3g} TFLOP/s fp32 FMA, {}{:.4g} GB/s copy; bound of this shape without "
+        "tensor cores {}\n",
+        name, 2e-12 * ceiling.fma_per_second,
+        ceiling.tensor_fma_per_second > 0 ? fmt::format("{:.3g} TFLOP/s bf16 products of warps, ",
+                                                        2e-12 * ceiling.tensor_fma_per_second)
+                                          : "",
+        1e-9 * ceiling.bytes_per_second,
         duration(std::max(climb.fma_count / ceiling.fma_per_second,
                           climb.bytes / ceiling.bytes_per_second)));
   }

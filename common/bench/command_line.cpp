@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -11,19 +12,24 @@
 
 namespace ladder::bench {
 
+// Of attention, whose work grows with the square of T: an emulator has to bear it.
+constexpr std::int64_t kMostDefaultSteps = 128;
+
 SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_shape)
-    : shape_(default_shape), default_shape_(default_shape) {
+    : default_shape_(default_shape) {
   app.footer("Shapes:\n" + known_shapes());
   app.add_option("chapters", selection_.chapters,
                  "Only these: numbers or folder names (01 02_openmp)");
   app.add_option("--shape", shape_,
-                 "A name, or sizes such as T=54,V=128; those left out are as in the default")
-      ->capture_default_str();
+                 "A name, or sizes such as T=54,V=128; those left out are as in the default, " +
+                     default_shape + fmt::format(" (attention: T={} at most)", kMostDefaultSteps));
   app.add_option("--operator", selection_.op, "One of: " + operators())->capture_default_str();
-  app.add_option("--precision", precision_, "fp32, bf16, or bf16_fp32_decay (log_w in fp32)")
+  app.add_option("--precision", precision_,
+                 "fp32, bf16, bf16_fp32_decay (log_w in fp32), or fp16 (attention only)")
       ->capture_default_str();
   app.add_option("--implementation", selection_.names, "Only this one, by name; may be repeated")
       ->allow_extra_args(false);
+  app.add_flag("--causal", selection_.causal, "Attention in which a query sees no later key");
   app.add_flag("--states", selection_.states, "WKV or GLA from an initial to a final state");
   app.add_flag("--all", all_, "Variants too, not only the rungs");
   app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
@@ -32,7 +38,9 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
 
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
-  result.shape = parse_shape(shape_, parse_shape(default_shape_));
+  Shape base = parse_shape(default_shape_);
+  if (grows_quadratically(result.op)) base.T = std::min(base.T, kMostDefaultSteps);
+  result.shape = shape_ ? parse_shape(*shape_, base) : base;
   result.precision = parse_precision(precision_);
   result.rungs_only = !all_;
   return result;

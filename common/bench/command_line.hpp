@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/bench/selection.hpp"
@@ -22,7 +23,8 @@ class SelectionOptions {
 
  private:
   Selection selection_;
-  std::string shape_, default_shape_, precision_ = "fp32";
+  std::optional<std::string> shape_;
+  std::string default_shape_, precision_ = "fp32";
   bool all_ = false;
   std::map<std::string, std::string> conditions_;
 };

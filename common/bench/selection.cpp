@@ -8,11 +8,12 @@
 #include <stdexcept>
 
 #include "common/core/device_problem.hpp"
+#include "common/reference/attention.hpp"
 
 namespace ladder::bench {
 namespace {
 
-enum class Family { kForward, kBackward, kLinearAttention };
+enum class Family { kForward, kBackward, kLinearAttention, kAttention, kAttentionBackward };
 
 struct Operator {
   const char* name;
@@ -27,6 +28,8 @@ constexpr Operator kOperators[] = {
     {"gla_backward", Family::kBackward, Recurrence::kGla},
     {"linear_attention", Family::kLinearAttention},
     {"causal_dot_product", Family::kLinearAttention},
+    {"attention", Family::kAttention},
+    {"attention_backward", Family::kAttentionBackward},
 };
 
 const Operator& operator_of(const Selection& selection) {
@@ -37,11 +40,22 @@ const Operator& operator_of(const Selection& selection) {
       fmt::format("operator is '{}'; allowed: {}", selection.op, operators()));
 }
 
+bool is_attention(const Operator& op) {
+  return op.family == Family::kAttention || op.family == Family::kAttentionBackward;
+}
+
 bool computes(const Implementation& implementation, const Selection& selection) {
   const Operator& op = operator_of(selection);
   if (op.family == Family::kLinearAttention) {
     return with_element(selection.precision, [&]<typename Element>() {
       return linear_attention_launcher<Element>(implementation) != nullptr;
+    });
+  }
+  if (is_attention(op)) {
+    return with_attention_element(selection.precision, [&]<typename Element>() {
+      return op.family == Family::kAttention
+                 ? attention_launcher<Element>(implementation) != nullptr
+                 : attention_backward_launcher<Element>(implementation) != nullptr;
     });
   }
   return with_types(selection.precision, [&]<typename Element, typename LogW>() {
@@ -75,6 +89,45 @@ LinearAttentionCase linear_attention_case_of(const Selection& selection) {
   return c;
 }
 
+AttentionCase attention_case_of(const Selection& selection) {
+  const Shape& s = selection.shape;
+  return {.B = s.B,
+          .T_q = s.T_q > 0 ? s.T_q : s.T,
+          .T_k = s.T,
+          .H_q = s.H,
+          .H_kv = s.H_kv > 0 ? s.H_kv : s.H,
+          .D = s.K,
+          .causal = selection.causal,
+          .precision = selection.precision};
+}
+
+// Options that the operator does not have.
+void refuse_others_options(const Selection& selection) {
+  const Operator& op = operator_of(selection);
+  const Shape& s = selection.shape;
+  const auto refuse = [&](const std::string& what, const char* allowed) {
+    throw std::invalid_argument(
+        fmt::format("{}; allowed for {}, not for {}", what, allowed, op.name));
+  };
+  const bool has_decay = op.family == Family::kForward || op.family == Family::kBackward;
+  if (!has_decay && selection.precision == Precision::kBf16Fp32Decay)
+    refuse("--precision is bf16_fp32_decay", "wkv, gla and their gradients");
+  if (!has_decay && selection.states) refuse("--states is given", "wkv, gla and their gradients");
+  if (is_attention(op)) {
+    if (s.K != s.V)
+      throw std::invalid_argument(
+          fmt::format("--shape has K={} and V={}; allowed for {}: D = K = V", s.K, s.V, op.name));
+    if (s.H_kv > 0 && s.H % s.H_kv != 0)
+      throw std::invalid_argument(
+          fmt::format("--shape has H={} and H_kv={}; allowed: H a multiple of H_kv", s.H, s.H_kv));
+    return;
+  }
+  constexpr const char* kAttention = "attention and attention_backward";
+  if (selection.precision == Precision::kFp16) refuse("--precision is fp16", kAttention);
+  if (selection.causal) refuse("--causal is given", kAttention);
+  if (s.T_q > 0 || s.H_kv > 0) refuse("--shape has T_q or H_kv", kAttention);
+}
+
 // Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
 bool means(const std::string& wanted, const std::string& chapter) {
   return wanted == chapter || wanted == chapter + "/" || wanted == chapter.substr(0, 2);
@@ -83,16 +136,17 @@ bool means(const std::string& wanted, const std::string& chapter) {
 }  // namespace
 
 std::string to_string(Precision precision) {
-  constexpr const char* names[] = {"fp32", "bf16", "bf16_fp32_decay"};
+  constexpr const char* names[] = {"fp32", "bf16", "bf16_fp32_decay", "fp16"};
   return names[static_cast<std::size_t>(precision)];
 }
 
 Precision parse_precision(const std::string& text) {
-  for (const Precision each : {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+  for (const Precision each :
+       {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay, Precision::kFp16}) {
     if (to_string(each) == text) return each;
   }
   throw std::invalid_argument(
-      fmt::format("--precision is '{}'; allowed: fp32, bf16, bf16_fp32_decay", text));
+      fmt::format("--precision is '{}'; allowed: fp32, bf16, bf16_fp32_decay, fp16", text));
 }
 
 std::string operators() {
@@ -102,15 +156,12 @@ std::string operators() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+bool grows_quadratically(const std::string& op) {
+  return op == "attention" || op == "attention_backward";
+}
+
 std::vector<Implementation> chosen(const Selection& selection) {
-  const bool linear = operator_of(selection).family == Family::kLinearAttention;
-  if (linear && selection.precision == Precision::kBf16Fp32Decay) {
-    throw std::invalid_argument(fmt::format("precision is '{}'; allowed for {}: fp32, bf16",
-                                            to_string(selection.precision), selection.op));
-  }
-  if (linear && selection.states)
-    throw std::invalid_argument(fmt::format(
-        "--states is given; allowed for wkv, gla and their gradients, not for {}", selection.op));
+  refuse_others_options(selection);
   const std::vector<Implementation> all = implementations();
   for (const std::string& wanted : selection.chapters) {
     std::set<std::string> known;
@@ -155,6 +206,9 @@ Problem problem_of(const Selection& selection) {
   switch (operator_of(selection).family) {
     case Family::kForward: return make_problem(wkv_case_of(selection));
     case Family::kBackward: return make_grad_problem(wkv_case_of(selection));
+    case Family::kAttention: return make_problem(attention_case_of(selection));
+    case Family::kAttentionBackward:
+      return reference::make_attention_grad_problem(make_problem(attention_case_of(selection)));
     default: return make_problem(linear_attention_case_of(selection));
   }
 }
@@ -167,6 +221,18 @@ Cost cost_of(const Selection& selection) {
       problem.attention_case = linear_attention_case_of(selection);
       const auto args = problem.sizes<Element>();
       return Cost{linear_attention_fma_count(args), linear_attention_bytes(args)};
+    });
+  }
+  if (is_attention(op)) {
+    return with_attention_element(selection.precision, [&]<typename Element>() {
+      AttentionProblem problem;  // sizes only
+      problem.attention_case = attention_case_of(selection);
+      const auto args = problem.sizes<Element>();
+      if (op.family == Family::kAttention)
+        return Cost{attention_fma_count(args), attention_bytes(args)};
+      BasicAttentionGradArgs<Element> gradients;
+      gradients.forward = args;
+      return Cost{attention_fma_count(gradients), attention_bytes(gradients)};
     });
   }
   const Shape& s = selection.shape;

@@ -69,6 +69,7 @@ int trace_run(const std::string& json_path) {
   Selection selection;
   selection.op = run.at("operator");
   selection.precision = parse_precision(run.at("precision"));
+  selection.causal = run.value("causal", false);
   selection.shape = {.B = 1,
                      .T = 16,
                      .H = 2,
@@ -122,10 +123,10 @@ int main(int argc, char** argv) {
                emulator::xray::to_table(subjects), wrong);
 
     nlohmann::json report = emulator::xray::to_json(subjects);
-    const Shape& s = selection.shape;
     report["operator"] = selection.op;
     report["precision"] = to_string(selection.precision);
-    report["shape"] = {{"B", s.B}, {"T", s.T}, {"H", s.H}, {"K", s.K}, {"V", s.V}};
+    report["shape"] = to_json(selection.shape);
+    report["causal"] = selection.causal;
     report["conditions"] = options.conditions();
     report["conditions"]["date"] = today();
     if (!json_path.empty()) write_file(json_path, report.dump(2) + "\n");

@@ -17,6 +17,10 @@ auto outputs_of(const Implementation& implementation, const Problem& problem) {
 WkvGradients outputs_of(const Implementation& implementation, const WkvGradProblem& problem) {
   return run_backward(implementation, problem);
 }
+AttentionGradients outputs_of(const Implementation& implementation,
+                              const AttentionGradProblem& problem) {
+  return run_backward(implementation, problem);
+}
 
 template <typename Problem>
 void run_and_judge(const Implementation& implementation, const Problem& problem,

@@ -16,6 +16,8 @@ namespace ladder {
 struct Ceilings {
   double fma_per_second = 0;    // fp32 fused multiply-adds, registers only
   double bytes_per_second = 0;  // a copy far larger than the caches, bytes read plus bytes written
+  double tensor_fma_per_second =
+      0;  // a warp's products of bf16 on tensor cores, registers only; 0 where there are none
 };
 
 class Device {

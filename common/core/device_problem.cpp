@@ -70,7 +70,10 @@ std::vector<Element> stored_as(const std::vector<float>& values) {
     return values;
   } else {
     std::vector<Element> stored(values.size());
-    std::transform(values.begin(), values.end(), stored.begin(), to_bfloat16);
+    std::transform(values.begin(), values.end(), stored.begin(), [](float x) {
+      if constexpr (std::is_same_v<Element, bfloat16>) return to_bfloat16(x);
+      if constexpr (std::is_same_v<Element, float16>) return to_float16(x);
+    });
     return stored;
   }
 }
@@ -223,6 +226,93 @@ std::vector<float> BasicLinearAttentionOnDevice<Element>::download() const {
 template class BasicLinearAttentionOnDevice<float>;
 template class BasicLinearAttentionOnDevice<bfloat16>;
 
+template <typename Element>
+AttentionInputsOnDevice<Element>::AttentionInputsOnDevice(Device& device, const AttentionProblem& p)
+    : q_(device, "q", stored_as<Element>(p.q.data), Role::kInput),
+      k_(device, "k", stored_as<Element>(p.k.data), Role::kInput),
+      v_(device, "v", stored_as<Element>(p.v.data), Role::kInput),
+      key_lengths_(device, "key_lengths", p.key_lengths.data, Role::kInput),
+      cu_seqlens_q_(device, "cu_seqlens_q", p.cu_seqlens_q.data, Role::kInput),
+      cu_seqlens_k_(device, "cu_seqlens_k", p.cu_seqlens_k.data, Role::kInput),
+      sizes_(p.sizes<Element>()) {}
+
+template <typename Element>
+BasicAttentionArgs<Element> AttentionInputsOnDevice<Element>::args() const {
+  BasicAttentionArgs<Element> args = sizes_;
+  args.q = static_cast<const Element*>(q_.pointer());
+  args.k = static_cast<const Element*>(k_.pointer());
+  args.v = static_cast<const Element*>(v_.pointer());
+  args.key_lengths = static_cast<const std::int64_t*>(key_lengths_.pointer());
+  args.cu_seqlens_q = static_cast<const std::int64_t*>(cu_seqlens_q_.pointer());
+  args.cu_seqlens_k = static_cast<const std::int64_t*>(cu_seqlens_k_.pointer());
+  return args;
+}
+
+template <typename Element>
+void AttentionInputsOnDevice<Element>::check_unchanged() const {
+  for (const GuardedArray* input : {&q_, &k_, &v_, &key_lengths_, &cu_seqlens_q_, &cu_seqlens_k_})
+    input->check_unchanged();
+}
+
+template <typename Element>
+BasicAttentionOnDevice<Element>::BasicAttentionOnDevice(Device& device, const AttentionProblem& p)
+    : inputs_(device, p),
+      outputs_{poisoned(p.q.data.size()),
+               poisoned(p.attention_case.B * p.attention_case.H_q * p.attention_case.T_q)},
+      o_(device, "o", stored_as<Element>(outputs_.o), Role::kOutput),
+      lse_(device, "lse", outputs_.lse, Role::kOutput),
+      args_(inputs_.args()) {
+  args_.o = static_cast<Element*>(o_.pointer());
+  args_.lse = static_cast<float*>(lse_.pointer());
+}
+
+template <typename Element>
+AttentionOutputs BasicAttentionOnDevice<Element>::download() const {
+  inputs_.check_unchanged();
+  return {downloaded<Element>(o_, outputs_.o.size()), downloaded<float>(lse_, outputs_.lse.size())};
+}
+
+template <typename Element>
+BasicAttentionGradOnDevice<Element>::BasicAttentionGradOnDevice(Device& device,
+                                                                const AttentionGradProblem& p)
+    : inputs_(device, p.forward),
+      o_(device, "o", stored_as<Element>(p.o.data), Role::kInput),
+      lse_(device, "lse", p.lse.data, Role::kInput),
+      d_o_(device, "d_o", stored_as<Element>(p.d_o.data), Role::kInput),
+      outputs_{poisoned(p.forward.q.data.size()), poisoned(p.forward.k.data.size()),
+               poisoned(p.forward.v.data.size())},
+      dq_(device, "dq", stored_as<Element>(outputs_.dq), Role::kOutput),
+      dk_(device, "dk", stored_as<Element>(outputs_.dk), Role::kOutput),
+      dv_(device, "dv", stored_as<Element>(outputs_.dv), Role::kOutput) {
+  args_.forward = inputs_.args();
+  args_.forward.o = static_cast<Element*>(o_.pointer());
+  args_.forward.lse = static_cast<float*>(lse_.pointer());
+  args_.d_o = static_cast<const Element*>(d_o_.pointer());
+  args_.dq = static_cast<Element*>(dq_.pointer());
+  args_.dk = static_cast<Element*>(dk_.pointer());
+  args_.dv = static_cast<Element*>(dv_.pointer());
+}
+
+template <typename Element>
+AttentionGradients BasicAttentionGradOnDevice<Element>::download() const {
+  inputs_.check_unchanged();
+  for (const GuardedArray* input : {&o_, &lse_, &d_o_})
+    input->check_unchanged();
+  return {downloaded<Element>(dq_, outputs_.dq.size()),
+          downloaded<Element>(dk_, outputs_.dk.size()),
+          downloaded<Element>(dv_, outputs_.dv.size())};
+}
+
+template class AttentionInputsOnDevice<float>;
+template class AttentionInputsOnDevice<bfloat16>;
+template class AttentionInputsOnDevice<float16>;
+template class BasicAttentionOnDevice<float>;
+template class BasicAttentionOnDevice<bfloat16>;
+template class BasicAttentionOnDevice<float16>;
+template class BasicAttentionGradOnDevice<float>;
+template class BasicAttentionGradOnDevice<bfloat16>;
+template class BasicAttentionGradOnDevice<float16>;
+
 Arithmetic arithmetic_of(const Implementation& implementation, Precision precision) {
   return precision == Precision::kFp32 ? Arithmetic::kFp32 : implementation.bf16_arithmetic;
 }
@@ -261,6 +351,15 @@ WkvGradients run_backward(const Implementation& implementation, const WkvGradPro
 std::vector<float> run(const Implementation& implementation,
                        const LinearAttentionProblem& problem) {
   return run_once(implementation, "linear attention", problem);
+}
+
+AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem) {
+  return run_once(implementation, "softmax attention", problem);
+}
+
+AttentionGradients run_backward(const Implementation& implementation,
+                                const AttentionGradProblem& problem) {
+  return run_once(implementation, "the gradients of softmax attention", problem);
 }
 
 }  // namespace ladder

@@ -59,6 +59,13 @@ struct WkvOutputs {
   std::vector<float> final_state;  // (sequences, H, K, V); empty where the case does not ask for it
 };
 
+struct AttentionOutputs {
+  std::vector<float> o;    // (B, T_q, H_q, D)
+  std::vector<float> lse;  // (B, H_q, T_q)
+
+  bool operator==(const AttentionOutputs&) const = default;
+};
+
 // What the forward pass reads, stored as these types.
 template <typename Element, typename LogW>
 class WkvInputsOnDevice {
@@ -109,9 +116,11 @@ class BasicWkvGradOnDevice {
 
 using WkvOnDevice = BasicWkvOnDevice<float>;
 
-// Calls work.template operator()<Element, LogW>() with the types that precision stands for.
+// Calls work.template operator()<Element, LogW>() with the types that precision stands for. std::invalid_argument for fp16, as in
+// with_element.
 template <typename Work>
 auto with_types(Precision precision, const Work& work) {
+  refuse_fp16(precision);
   switch (precision) {
     case Precision::kBf16: return work.template operator()<bfloat16, bfloat16>();
     case Precision::kBf16Fp32Decay: return work.template operator()<bfloat16, float>();
@@ -122,8 +131,19 @@ auto with_types(Precision precision, const Work& work) {
 // The same for linear attention: work.template operator()<Element>().
 template <typename Work>
 auto with_element(Precision precision, const Work& work) {
+  refuse_fp16(precision);
   if (precision == Precision::kFp32) return work.template operator()<float>();
   return work.template operator()<bfloat16>();
+}
+
+// The same for softmax attention, which has fp16 and no decay.
+template <typename Work>
+auto with_attention_element(Precision precision, const Work& work) {
+  switch (precision) {
+    case Precision::kFp16: return work.template operator()<float16>();
+    case Precision::kBf16: return work.template operator()<bfloat16>();
+    default: return work.template operator()<float>();
+  }
 }
 
 template <typename Element>
@@ -143,6 +163,52 @@ class BasicLinearAttentionOnDevice {
 };
 
 using LinearAttentionOnDevice = BasicLinearAttentionOnDevice<float>;
+
+// What the forward pass of softmax attention reads.
+template <typename Element>
+class AttentionInputsOnDevice {
+ public:
+  AttentionInputsOnDevice(Device& device, const AttentionProblem& problem);
+  BasicAttentionArgs<Element> args() const;  // o and lse are null
+  void check_unchanged() const;              // throws WroteElsewhere
+
+ private:
+  GuardedArray q_, k_, v_, key_lengths_, cu_seqlens_q_, cu_seqlens_k_;
+  BasicAttentionArgs<Element> sizes_;
+};
+
+template <typename Element>
+class BasicAttentionOnDevice {
+ public:
+  using Args = BasicAttentionArgs<Element>;
+
+  BasicAttentionOnDevice(Device& device, const AttentionProblem& problem);
+  const Args& args() const { return args_; }
+  AttentionOutputs download() const;  // throws WroteElsewhere
+
+ private:
+  AttentionInputsOnDevice<Element> inputs_;
+  AttentionOutputs outputs_;
+  GuardedArray o_, lse_;
+  Args args_;
+};
+
+template <typename Element>
+class BasicAttentionGradOnDevice {
+ public:
+  using Args = BasicAttentionGradArgs<Element>;
+
+  BasicAttentionGradOnDevice(Device& device, const AttentionGradProblem& problem);
+  const Args& args() const { return args_; }
+  AttentionGradients download() const;  // throws WroteElsewhere
+
+ private:
+  AttentionInputsOnDevice<Element> inputs_;
+  GuardedArray o_, lse_, d_o_;
+  AttentionGradients outputs_;
+  GuardedArray dq_, dk_, dv_;
+  Args args_;
+};
 
 // Calls work.template operator()<OnDevice>(launch) with the type that holds the problem on a device, and the implementation's
 // launcher for it: null if it has none.
@@ -173,6 +239,23 @@ auto with_launcher(const Implementation& implementation, const LinearAttentionPr
   });
 }
 
+template <typename Work>
+auto with_launcher(const Implementation& implementation, const AttentionProblem& problem,
+                   const Work& work) {
+  return with_attention_element(problem.attention_case.precision, [&]<typename Element>() {
+    return work.template operator()<BasicAttentionOnDevice<Element>>(
+        attention_launcher<Element>(implementation));
+  });
+}
+template <typename Work>
+auto with_launcher(const Implementation& implementation, const AttentionGradProblem& problem,
+                   const Work& work) {
+  return with_attention_element(problem.forward.attention_case.precision, [&]<typename Element>() {
+    return work.template operator()<BasicAttentionGradOnDevice<Element>>(
+        attention_backward_launcher<Element>(implementation));
+  });
+}
+
 // What the implementation says its products are made of in this precision.
 Arithmetic arithmetic_of(const Implementation& implementation, Precision precision);
 
@@ -180,5 +263,8 @@ Arithmetic arithmetic_of(const Implementation& implementation, Precision precisi
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
 WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem);
 std::vector<float> run(const Implementation& implementation, const LinearAttentionProblem& problem);
+AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem);
+AttentionGradients run_backward(const Implementation& implementation,
+                                const AttentionGradProblem& problem);
 
 }  // namespace ladder

@@ -30,8 +30,13 @@ class Generator {
     return result;
   }
 
-  std::int64_t integer(std::int64_t most) {
-    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(most + 1));
+  // For each batch, from 0..T_k; the first one 0 where there are several.
+  Tensor<std::int64_t> key_lengths(std::int64_t B, std::int64_t T_k) {
+    Tensor<std::int64_t> lengths({B});
+    for (std::int64_t& length : lengths.data)
+      length = static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(T_k + 1));
+    if (B > 1) lengths.data[0] = 0;
+    return lengths;
   }
 
  private:
@@ -80,16 +85,36 @@ const char* precision_word(Precision precision) {
     case Precision::kFp32: return "";
     case Precision::kBf16: return "_bf16";
     case Precision::kBf16Fp32Decay: return "_bf16_fp32_decay";
+    case Precision::kFp16: return "_fp16";
   }
   return "";
 }
 
-void round_to_bf16(Tensor<float>& tensor) {
+void round_to(Precision precision, Tensor<float>& tensor) {
   for (float& element : tensor.data)
-    element = to_float(to_bfloat16(element));
+    element = rounded(element, precision);
+}
+
+// 0, and where each of the sequences ends.
+Tensor<std::int64_t> cumulative(const std::vector<std::int64_t>& lengths) {
+  Tensor<std::int64_t> ends({static_cast<std::int64_t>(lengths.size()) + 1});
+  std::partial_sum(lengths.begin(), lengths.end(), ends.data.begin() + 1);
+  return ends;
 }
 
 }  // namespace
+
+float rounded(float x, Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return x;
+    case Precision::kFp16: return to_float(to_float16(x));
+    default: return to_float(to_bfloat16(x));
+  }
+}
+
+void refuse_fp16(Precision precision) {
+  require(precision != Precision::kFp16, "precision is fp16; allowed for softmax attention only");
+}
 
 std::string name_of(const WkvCase& c) {
   std::ostringstream name;
@@ -112,6 +137,7 @@ WkvCase packed(WkvCase c, std::vector<std::int64_t> lengths) {
 }
 
 WkvProblem make_problem(const WkvCase& c) {
+  refuse_fp16(c.precision);
   Generator generator(c.seed);
   WkvProblem problem;
   problem.wkv_case = c;
@@ -137,16 +163,13 @@ WkvProblem make_problem(const WkvCase& c) {
     problem.initial_state = generator.tensor({c.sequences(), c.H, c.K, c.V}, -m * m, m * m);
   }
   if (!c.lengths.empty()) {
-    problem.cu_seqlens = Tensor<std::int64_t>({c.sequences() + 1});
-    std::partial_sum(c.lengths.begin(), c.lengths.end(), problem.cu_seqlens.data.begin() + 1);
+    problem.cu_seqlens = cumulative(c.lengths);
     require(c.B == 1 && problem.cu_seqlens.data.back() == c.T,
             name_of(c) + ": packed sequences allow only B = 1 and T = the sum of their lengths");
   }
-  if (c.precision != Precision::kFp32) {
-    for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v, &problem.u})
-      round_to_bf16(*tensor);
-  }
-  if (c.precision == Precision::kBf16) round_to_bf16(problem.log_w);
+  for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v, &problem.u})
+    round_to(c.precision, *tensor);
+  if (c.precision == Precision::kBf16) round_to(c.precision, problem.log_w);
   check_log_w(problem.log_w.pointer(), problem.log_w.size());
   return problem;
 }
@@ -173,7 +196,7 @@ WkvGradProblem make_grad_problem(const WkvCase& c) {
   problem.forward = make_problem(c);
   Generator generator(~c.seed);
   problem.d_o = generator.tensor({c.B, c.T, c.H, c.V}, -1.0f, 1.0f);
-  if (c.precision != Precision::kFp32) round_to_bf16(problem.d_o);
+  round_to(c.precision, problem.d_o);
   // As large as what d_o makes of it: q d_o.
   if (c.final_state) {
     problem.d_final_state =
@@ -193,6 +216,7 @@ std::string name_of(const LinearAttentionCase& c) {
 }
 
 LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
+  refuse_fp16(c.precision);
   Generator generator(c.seed);
   LinearAttentionProblem problem;
   problem.attention_case = c;
@@ -200,16 +224,9 @@ LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
   problem.q = generator.tensor({c.B, c.T_q, c.H, c.K}, -m, m);
   problem.k = generator.tensor({c.B, c.T_k, c.H, c.K}, -m, m);
   problem.v = generator.tensor({c.B, c.T_k, c.H, c.V}, -m, m);
-  if (c.precision != Precision::kFp32) {
-    for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v})
-      round_to_bf16(*tensor);
-  }
-  if (c.key_lengths) {
-    problem.key_lengths = Tensor<std::int64_t>({c.B});
-    for (std::int64_t& length : problem.key_lengths.data)
-      length = generator.integer(c.T_k);
-    if (c.B > 1) problem.key_lengths.data[0] = 0;
-  }
+  for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v})
+    round_to(c.precision, *tensor);
+  if (c.key_lengths) problem.key_lengths = generator.key_lengths(c.B, c.T_k);
   return problem;
 }
 
@@ -220,6 +237,106 @@ LinearAttentionArgs LinearAttentionProblem::args() const {
   args.v = v.pointer();
   args.key_lengths = key_lengths.pointer();
   return args;
+}
+
+std::string name_of(const AttentionCase& c) {
+  std::ostringstream name;
+  name << "B" << c.B << "_Tq" << c.T_q << "_Tk" << c.T_k << "_Hq" << c.H_q << "_Hkv" << c.H_kv
+       << "_D" << c.D << (c.lengths.empty() ? "" : "_packed");
+  for (const auto& [queries, keys] : c.lengths)
+    name << "_" << queries << "x" << keys;
+  name << (c.causal ? "_causal" : "_full") << (c.key_lengths ? "_key_lengths" : "")
+       << (c.scale != 0.0f ? "_scaled" : "") << magnitude_word(c.magnitude)
+       << precision_word(c.precision);
+  return name.str();
+}
+
+AttentionCase packed(AttentionCase c, std::vector<AttentionCase::Lengths> lengths) {
+  c.B = 1;
+  c.T_q = c.T_k = 0;
+  for (const auto& [queries, keys] : lengths) {
+    c.T_q += queries;
+    c.T_k += keys;
+  }
+  c.lengths = std::move(lengths);
+  return c;
+}
+
+AttentionProblem make_problem(const AttentionCase& c) {
+  require(c.precision != Precision::kBf16Fp32Decay,
+          name_of(c) + ": attention has no decay; allowed: fp32, bf16, fp16");
+  Generator generator(c.seed);
+  AttentionProblem problem;
+  problem.attention_case = c;
+  const float m = std::sqrt(3.0f) * c.magnitude;  // a variance of 1
+  problem.q = generator.tensor({c.B, c.T_q, c.H_q, c.D}, -m, m);
+  problem.k = generator.tensor({c.B, c.T_k, c.H_kv, c.D}, -m, m);
+  problem.v = generator.tensor({c.B, c.T_k, c.H_kv, c.D}, -1.0f, 1.0f);
+  for (Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v})
+    round_to(c.precision, *tensor);
+  if (c.key_lengths) problem.key_lengths = generator.key_lengths(c.B, c.T_k);
+  if (!c.lengths.empty()) {
+    std::vector<std::int64_t> queries, keys;
+    for (const AttentionCase::Lengths& each : c.lengths) {
+      queries.push_back(each.queries);
+      keys.push_back(each.keys);
+    }
+    problem.cu_seqlens_q = cumulative(queries);
+    problem.cu_seqlens_k = cumulative(keys);
+    require(c.B == 1 && !c.key_lengths && problem.cu_seqlens_q.data.back() == c.T_q &&
+                problem.cu_seqlens_k.data.back() == c.T_k,
+            name_of(c) +
+                ": packed sequences allow only B = 1, T_q and T_k = the sums of their lengths, and "
+                "no key_lengths");
+  }
+  return problem;
+}
+
+AttentionProblem::Sequence AttentionProblem::sequence(std::int64_t n) const {
+  const AttentionCase& c = attention_case;
+  if (cu_seqlens_q.empty())
+    return {n * c.T_q, c.T_q, n * c.T_k, key_lengths.empty() ? c.T_k : key_lengths.data[n]};
+  const auto &queries = cu_seqlens_q.data, &keys = cu_seqlens_k.data;
+  return {queries[n], queries[n + 1] - queries[n], keys[n], keys[n + 1] - keys[n]};
+}
+
+std::int64_t AttentionProblem::keys_seen(const Sequence& sequence, std::int64_t l) const {
+  if (!attention_case.causal) return sequence.keys;
+  return std::max<std::int64_t>(0, l + 1 + sequence.keys - sequence.queries);
+}
+
+std::int64_t AttentionProblem::lse_index(std::int64_t row, std::int64_t h) const {
+  const AttentionCase& c = attention_case;
+  return (row / c.T_q * c.H_q + h) * c.T_q + row % c.T_q;
+}
+
+AttentionArgs AttentionProblem::args() const {
+  AttentionArgs args = sizes<float>();
+  args.q = q.pointer();
+  args.k = k.pointer();
+  args.v = v.pointer();
+  args.key_lengths = key_lengths.pointer();
+  args.cu_seqlens_q = cu_seqlens_q.pointer();
+  args.cu_seqlens_k = cu_seqlens_k.pointer();
+  return args;
+}
+
+AttentionGradProblem make_grad_problem(AttentionProblem forward, std::vector<float> o,
+                                       std::vector<float> lse) {
+  const AttentionCase& c = forward.attention_case;
+  Generator generator(~c.seed);
+  AttentionGradProblem problem;
+  problem.o = Tensor<float>({c.B, c.T_q, c.H_q, c.D});
+  problem.lse = Tensor<float>({c.B, c.H_q, c.T_q});
+  problem.d_o = generator.tensor({c.B, c.T_q, c.H_q, c.D}, -1.0f, 1.0f);
+  require(o.size() == problem.o.data.size() && lse.size() == problem.lse.data.size(),
+          name_of(c) + ": o and lse must be what a forward pass of this case gives");
+  problem.o.data = std::move(o);
+  problem.lse.data = std::move(lse);
+  round_to(c.precision, problem.o);
+  round_to(c.precision, problem.d_o);
+  problem.forward = std::move(forward);
+  return problem;
 }
 
 }  // namespace ladder

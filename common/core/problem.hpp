@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core/attention.hpp"
 #include "common/core/linear_attention.hpp"
 #include "common/core/tensor.hpp"
 #include "common/core/wkv.hpp"
@@ -26,7 +27,14 @@ enum class Precision {
   kFp32,
   kBf16,           // q, k, v, log_w, u, o, and their gradients but du
   kBf16Fp32Decay,  // the same; log_w and its gradient in fp32
+  kFp16,           // softmax attention only
 };
+
+// x as a tensor of this precision holds it: rounded to the nearest such number.
+float rounded(float x, Precision precision);
+
+// std::invalid_argument; for the operators that are not softmax attention.
+void refuse_fp16(Precision precision);
 
 struct WkvCase {
   Recurrence recurrence = Recurrence::kWkv;
@@ -151,5 +159,92 @@ struct LinearAttentionProblem {
 };
 
 LinearAttentionProblem make_problem(const LinearAttentionCase& c);
+
+struct AttentionCase {
+  struct Lengths {
+    std::int64_t queries, keys;
+  };
+
+  std::int64_t B = 1, T_q = 1, T_k = 1, H_q = 1, H_kv = 1, D = 64;
+  std::vector<Lengths> lengths = {};  // of packed sequences; then B = 1, T_q and T_k are their sums
+  bool causal = false;
+  bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
+  float scale = 0.0f;        // 0: default_attention_scale(D)
+  float magnitude = 1.0f;    // of q and k. At 1 and the default scale q . k is about 1, at 100 1e4
+  Precision precision = Precision::kFp32;  // or kBf16, kFp16
+  std::uint32_t seed = 1;
+
+  // Each has keys of its own.
+  std::int64_t sequences() const {
+    return lengths.empty() ? B : static_cast<std::int64_t>(lengths.size());
+  }
+};
+
+// "B2_Tq37_Tk50_Hq6_Hkv2_D64_causal_bf16", "B1_Tq22_Tk9_Hq2_Hkv2_D64_packed_5x0_17x9_full"
+std::string name_of(const AttentionCase& c);
+
+// The case with these packed sequences in the place of its batches.
+AttentionCase packed(AttentionCase c, std::vector<AttentionCase::Lengths> lengths);
+
+struct AttentionProblem {
+  AttentionCase attention_case;
+  Tensor<float> q, k, v;
+  Tensor<std::int64_t> key_lengths;                 // empty: none
+  Tensor<std::int64_t> cu_seqlens_q, cu_seqlens_k;  // empty: each batch is one sequence
+
+  // A sequence is this part of the B * T_q queries and of the B * T_k keys.
+  struct Sequence {
+    std::int64_t first_query, queries, first_key, keys;
+  };
+  Sequence sequence(std::int64_t n) const;
+  // Its query l, counted from its first, sees so many of its first keys.
+  std::int64_t keys_seen(const Sequence& sequence, std::int64_t l) const;
+  // Where the lse of query `row` of the B * T_q and of query head h is.
+  std::int64_t lse_index(std::int64_t row, std::int64_t h) const;
+
+  // Everything but the pointers.
+  template <typename Element>
+  BasicAttentionArgs<Element> sizes() const {
+    const AttentionCase& c = attention_case;
+    BasicAttentionArgs<Element> args;
+    args.B = c.B;
+    args.T_q = c.T_q;
+    args.T_k = c.T_k;
+    args.H_q = c.H_q;
+    args.H_kv = c.H_kv;
+    args.D = c.D;
+    args.sequences = static_cast<std::int64_t>(c.lengths.size());
+    args.causal = c.causal;
+    args.scale = c.scale == 0.0f ? default_attention_scale(c.D) : c.scale;
+    return args;
+  }
+  // Arguments that point at these host arrays; the outputs are for the caller to set.
+  AttentionArgs args() const;
+};
+
+AttentionProblem make_problem(const AttentionCase& c);
+
+// The gradients of sum(o * d_o).
+struct AttentionGradProblem {
+  AttentionProblem forward;
+  Tensor<float> o;    // (B, T_q, H_q, D), what the forward pass gave
+  Tensor<float> lse;  // (B, H_q, T_q), likewise
+  Tensor<float> d_o;  // (B, T_q, H_q, D)
+};
+
+// With d_o drawn. The forward pass's outputs come from whoever can compute them (reference::make_attention_grad_problem does); o is
+// rounded to what the case stores.
+AttentionGradProblem make_grad_problem(AttentionProblem forward, std::vector<float> o,
+                                       std::vector<float> lse);
+
+template <typename Number>
+struct BasicAttentionGradients {
+  std::vector<Number> dq;      // (B, T_q, H_q, D)
+  std::vector<Number> dk, dv;  // (B, T_k, H_kv, D)
+
+  bool operator==(const BasicAttentionGradients&) const = default;
+};
+
+using AttentionGradients = BasicAttentionGradients<float>;
 
 }  // namespace ladder

@@ -54,9 +54,10 @@ struct Implementation {
   std::function<void(const AttentionGradFp16Args&)> attention_backward_fp16 = nullptr;
 };
 
-// The one of three launchers that is for these types.
+// The one of three launchers that is for these types: float, or bfloat16 with either log_w.
 template <typename Element, typename LogW, typename Fp32, typename Bf16, typename Bf16Fp32Decay>
 const auto& for_types(const Fp32& fp32, const Bf16& bf16, const Bf16Fp32Decay& bf16_fp32_decay) {
+  static_assert(!std::is_same_v<Element, float16>);
   if constexpr (std::is_same_v<Element, float>) {
     return fp32;
   } else if constexpr (std::is_same_v<LogW, float>) {
@@ -90,6 +91,30 @@ const std::function<void(const BasicLinearAttentionArgs<Element>&)>& linear_atte
     const Implementation& i) {
   return for_types<Element, Element>(i.linear_attention, i.linear_attention_bf16,
                                      i.linear_attention_bf16);
+}
+
+template <typename Element, typename Fp32, typename Bf16, typename Fp16>
+const auto& for_element(const Fp32& fp32, const Bf16& bf16, const Fp16& fp16) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return fp32;
+  } else if constexpr (std::is_same_v<Element, bfloat16>) {
+    return bf16;
+  } else {
+    return fp16;
+  }
+}
+
+template <typename Element>
+const std::function<void(const BasicAttentionArgs<Element>&)>& attention_launcher(
+    const Implementation& i) {
+  return for_element<Element>(i.attention, i.attention_bf16, i.attention_fp16);
+}
+
+template <typename Element>
+const std::function<void(const BasicAttentionGradArgs<Element>&)>& attention_backward_launcher(
+    const Implementation& i) {
+  return for_element<Element>(i.attention_backward, i.attention_backward_bf16,
+                              i.attention_backward_fp16);
 }
 
 // All registered implementations, by chapter and then in order of registration.

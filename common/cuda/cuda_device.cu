@@ -9,6 +9,7 @@
 
 #include "common/core/device.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/tensor_core.hpp"
 #ifndef __CUDACC__
 #include "emulator/emulator.hpp"
 #endif
@@ -36,6 +37,22 @@ __global__ void fma_ceiling(float* sink, int steps) {
   float sum = 0.0f;
   for (int i = 0; i < kChains; ++i)
     sum += chain[i];
+  sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+}
+
+// Independent products per warp, enough to hide one's latency.
+__global__ void tensor_ceiling(float* sink, int steps) {
+  float sums[kChains][4] = {};
+  const std::uint32_t one = cuda::pack_bf16(1e-3f * static_cast<float>(threadIdx.x), 1.0f);
+  const std::uint32_t a[4] = {one, one, one, one}, b[2] = {one, one};
+  for (int step = 0; step < steps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kChains; ++i)
+      cuda::mma_bf16(sums[i], a, b);
+  }
+  float sum = 0.0f;
+  for (int i = 0; i < kChains; ++i)
+    sum += sums[i][0];
   sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
@@ -147,7 +164,8 @@ class CudaDevice : public Device {
   // The emulator's speed says nothing about a GPU: it has no ceilings.
   Ceilings measure_ceilings() override {
 #ifdef __CUDACC__
-    return {measured_fma_per_second(), measured_bytes_per_second()};
+    return {measured_fma_per_second(), measured_bytes_per_second(),
+            measured_tensor_fma_per_second()};
 #else
     return {};
 #endif
@@ -183,15 +201,25 @@ class CudaDevice : public Device {
     return best;
   }
 
-  double measured_fma_per_second() {
+  // What all threads together do in a second, if each does `each` in a step.
+  template <typename Kernel>
+  double measured_per_second(const Kernel& kernel, double each) {
     constexpr int kSteps = 4096;
     const int blocks = 64 * properties_.multiProcessorCount;
     const double threads = static_cast<double>(blocks) * kCeilingThreads;
     float* sink = static_cast<float*>(allocate(static_cast<std::size_t>(threads) * sizeof(float)));
-    const double seconds =
-        best_seconds([&] { fma_ceiling<<<blocks, kCeilingThreads>>>(sink, kSteps); });
+    const double seconds = best_seconds([&] { kernel<<<blocks, kCeilingThreads>>>(sink, kSteps); });
     release(sink);
-    return threads * kSteps * kChains / seconds;
+    return threads * kSteps * each / seconds;
+  }
+
+  double measured_fma_per_second() {
+    return measured_per_second(fma_ceiling, kChains);
+  }
+
+  double measured_tensor_fma_per_second() {
+    constexpr double kFmaPerLane = 16.0 * 8 * 16 / 32;
+    return measured_per_second(tensor_ceiling, kChains * kFmaPerLane);
   }
 
   double measured_bytes_per_second() {

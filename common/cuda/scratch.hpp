@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,14 +12,18 @@
 namespace ladder::cuda {
 
 // The pool keeps what is freed for the next call, instead of giving it back to the driver at the next synchronisation: asking the
-// driver anew takes longer than many a kernel.
+// driver anew takes longer than many a kernel. Said once for each device: a call that is recorded as a graph may not say it.
 inline void keep_freed_memory() {
+  static std::atomic<std::uint64_t> said{0};  // a bit for each device
   int device = 0;
   cudaMemPool_t pool = nullptr;
   std::uint64_t everything = UINT64_MAX;
   CUDA_CHECK(cudaGetDevice(&device));
+  const std::uint64_t bit = std::uint64_t{1} << device % 64;
+  if ((said & bit) != 0) return;
   CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
   CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
+  said |= bit;
 }
 
 // `count` elements, allocated and freed in the order of the default stream: kernels launched in this object's life may use

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "common/reference/judging.hpp"
 #include "common/reference/linear_attention.hpp"
 #include "common/reference/wkv.hpp"
 #include "common/reference/yardstick.hpp"
@@ -14,126 +15,9 @@
 namespace ladder::reference {
 namespace {
 
-// Names the axes of an array's elements: {"b", "t", "h", "i"}.
-struct Layout {
-  std::string array;
-  std::vector<std::string> axes;
-  std::vector<std::int64_t> sizes;
-
-  std::int64_t row() const { return sizes.back(); }
-
-  std::vector<std::int64_t> index(std::int64_t element) const {
-    std::vector<std::int64_t> result(sizes.size());
-    for (std::size_t axis = sizes.size(); axis-- > 0;) {
-      result[axis] = element % sizes[axis];
-      element /= sizes[axis];
-    }
-    return result;
-  }
-
-  std::string position(std::int64_t element) const {
-    std::string text;
-    const auto at = index(element);
-    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-      text += (axis ? ", " : "") + axes[axis] + "=" + std::to_string(at[axis]);
-    }
-    return array + "(" + text + ")";
-  }
-};
-
 Layout states_layout(const std::string& array, const WkvCase& c) {
   return {
       array, {c.lengths.empty() ? "b" : "sequence", "h", "j", "i"}, {c.sequences(), c.H, c.K, c.V}};
-}
-
-double limit(double yardstick) {
-  return 2 * yardstick + kFewUlp;
-}
-
-bool within_limit(const RelativeError& error, const RelativeError& yardstick) {
-  return error.finite && !(error.whole > limit(yardstick.whole)) &&
-         !(error.worst_row > limit(yardstick.worst_row));
-}
-
-// Which elements are bad, as a reader can use it: the first one, and whether they fill an axis or only its tail.
-std::string where(const Layout& layout, const std::vector<float>& result,
-                  const std::vector<double>& truth, double row_limit) {
-  double square = 0;
-  for (double value : truth)
-    square += value * value;
-  const double rms = std::sqrt(square / truth.size());
-  std::vector<std::int64_t> bad;
-  std::int64_t unwritten = 0;
-  for (std::size_t i = 0; i < truth.size(); ++i) {
-    unwritten += std::isnan(result[i]);
-    const double size = std::max(std::abs(truth[i]), rms);
-    if (!(std::abs(result[i] - truth[i]) <= 8 * row_limit * size)) bad.push_back(i);
-  }
-  std::ostringstream text;
-  if (unwritten > 0) {
-    text << "some elements were never written, or are NaN: " << unwritten << " of " << truth.size()
-         << "\n";
-  }
-  if (bad.empty()) return text.str();
-  text.precision(9);
-  text << "first bad element: " << layout.position(bad[0]) << " is " << result[bad[0]]
-       << ", should be " << truth[bad[0]] << "; " << bad.size() << " of " << truth.size()
-       << " are bad\n";
-  for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
-    std::vector<bool> seen(layout.sizes[axis], false);
-    for (std::int64_t element : bad)
-      seen[layout.index(element)[axis]] = true;
-    const auto first = std::find(seen.begin(), seen.end(), true) - seen.begin();
-    const bool to_the_end = std::find(seen.begin() + first, seen.end(), false) == seen.end();
-    if (first > 0 && to_the_end) {
-      const bool columns = axis + 1 == layout.axes.size();
-      text << (columns ? "the last columns are wrong: " : "right at first, then wrong: ")
-           << layout.axes[axis] << " from " << first << " to " << layout.sizes[axis] - 1 << "\n";
-    }
-  }
-  return text.str();
-}
-
-// The outcome for one array. `explain` is asked for the misconception only when the array is wrong.
-Verdict judge_array(const Layout& layout, const std::vector<float>& result,
-                    const std::vector<double>& truth, const std::vector<float>& yardstick,
-                    const std::function<std::string()>& explain) {
-  Verdict verdict;
-  if (result.size() != truth.size()) {
-    verdict.message = "WRONG RESULT: " + layout.array + " has " + std::to_string(result.size()) +
-                      " elements, should have " + std::to_string(truth.size());
-    return verdict;
-  }
-  verdict.right = true;
-  if (truth.empty()) return verdict;
-  verdict.error = relative_error(result, truth, layout.row());
-  verdict.yardstick = relative_error(yardstick, truth, layout.row());
-  if (within_limit(verdict.error, verdict.yardstick)) return verdict;
-  verdict.right = false;
-  const double row_limit = limit(verdict.yardstick.worst_row);
-  std::ostringstream text;
-  text << "WRONG RESULT in " << layout.array << "\n";
-  if (verdict.error.finite) {
-    text << "relative error " << verdict.error.whole << " (limit " << limit(verdict.yardstick.whole)
-         << "), worst row " << verdict.error.worst_row << " (limit " << row_limit << ") at "
-         << layout.position(verdict.error.worst_row_index * layout.row()) << "\n";
-  }
-  text << where(layout, result, truth, row_limit);
-  // Zeros equal many a misconception on some case; none of them is what happened.
-  const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
-  text << (zeros ? "every element is zero\n" : explain());
-  verdict.message = text.str();
-  return verdict;
-}
-
-// Of a value, at most.
-constexpr double kBf16Rounding = 1.0 / 256;
-
-// `rounding`: of what the result is stored in.
-bool roughly_equal(const std::vector<float>& result, const std::vector<double>& other,
-                   std::int64_t row, double rounding = 0) {
-  const RelativeError error = relative_error(result, other, row);
-  return error.finite && error.whole < 1e-4 + rounding;
 }
 
 struct Step {
@@ -275,15 +159,6 @@ bool is_one_step_late(const WkvProblem& problem, const std::vector<float>& o,
 // Somebody computes whole chunks of so many steps only.
 bool is_dropped(const Step& s, std::int64_t chunk) {
   return s.n >= s.length - s.length % chunk;
-}
-
-// "16 or 32": the usual chunk lengths for which `explains(chunk)` holds.
-std::string fitting_chunks(const std::function<bool(std::int64_t)>& explains) {
-  std::string fitting;
-  for (const std::int64_t chunk : {16, 32, 64, 128}) {
-    if (explains(chunk)) fitting += (fitting.empty() ? "" : " or ") + std::to_string(chunk);
-  }
-  return fitting;
 }
 
 // Right in every whole chunk; zeros, or what was there before, in the rest. `width` elements belong to a step.

@@ -23,4 +23,12 @@ WkvGradients wkv_gradients_plain(const WkvGradProblem& problem,
 std::vector<float> linear_attention_plain(const LinearAttentionProblem& problem,
                                           Arithmetic arithmetic = Arithmetic::kFp32);
 
+// Softmax attention: the scores of a query, the largest, the sums; and its gradients with the problem's own o and lse. With
+// Arithmetic::kBf16Operands what is multiplied is rounded to what the tensors are stored in, bf16 or fp16: the probabilities
+// before their division by the sum, and for the gradients the probabilities and the gradients of the scores.
+AttentionOutputs attention_plain(const AttentionProblem& problem,
+                                 Arithmetic arithmetic = Arithmetic::kFp32);
+AttentionGradients attention_gradients_plain(const AttentionGradProblem& problem,
+                                             Arithmetic arithmetic = Arithmetic::kFp32);
+
 }  // namespace ladder::reference

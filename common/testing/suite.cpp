@@ -4,11 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <set>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -16,104 +11,15 @@
 #include "common/core/registry.hpp"
 #include "common/reference/wkv.hpp"
 #include "common/testing/compare.hpp"
-#include "common/testing/pairwise.hpp"
+#include "common/testing/suite_tests.hpp"
 
 namespace ladder::testing {
 namespace {
-
-using Body = std::function<void(const Implementation&)>;
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && std::string(value) == "1";
-}
-
-// A test made at run time: finds its implementation, and runs `body` under each schedule of its device.
-class SuiteTest : public ::testing::Test {
- public:
-  SuiteTest(std::string implementation, Body body)
-      : implementation_(std::move(implementation)), body_(std::move(body)) {}
-
-  void TestBody() override {
-    const Implementation implementation = find_implementation(implementation_);
-    if (device_is_missing(implementation)) return;
-    Device& where = device(implementation.device);
-    for (const std::string& schedule : where.schedules()) {
-      SCOPED_TRACE("schedule: " + schedule);
-      where.use_schedule(schedule);
-      body_(implementation);
-      if (HasFailure()) return;
-    }
-  }
-
- private:
-  std::string implementation_;
-  Body body_;
-};
-
-void add(const std::string& implementation, const std::string& test, Body body) {
-  ::testing::RegisterTest(
-      implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-      [=]() -> ::testing::Test* { return new SuiteTest(implementation, body); });
-}
-
-std::vector<std::vector<std::size_t>> rows_of(const std::vector<std::size_t>& level_counts) {
-  return is_set("LADDER_ALL_CASES") ? all_rows(level_counts) : pairwise_rows(level_counts);
-}
 
 // Long sequences get fewer heads, so that no case takes the emulator more than about a second.
 std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
   return T < 100 ? std::pair<std::int64_t, std::int64_t>{2, 3}
                  : std::pair<std::int64_t, std::int64_t>{1, 2};
-}
-
-// Two rows may differ only in options that the case does not have; one case is enough then.
-template <typename Case>
-class CaseList {
- public:
-  void add(Case c) {
-    c.seed = static_cast<std::uint32_t>(cases_.size() + 1);
-    if (names_.insert(name_of(c)).second) cases_.push_back(c);
-  }
-  std::vector<Case> take() { return std::move(cases_); }
-
- private:
-  std::vector<Case> cases_;
-  std::set<std::string> names_;
-};
-
-// One bad change to good arguments, and the name its refusal must hold.
-template <typename Args>
-struct BadInput {
-  std::string argument;
-  std::function<void(Args&)> spoil;
-};
-
-template <typename Pointer>
-void misalign(Pointer& pointer) {
-  pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
-}
-
-template <typename Args, typename OnDevice, typename Launcher>
-void expect_refused(const std::vector<BadInput<Args>>& bad_inputs, OnDevice& on_device,
-                    const Launcher& launch) {
-  for (const auto& bad : bad_inputs) {
-    Args args = on_device.args();
-    bad.spoil(args);
-    try {
-      launch(args);
-      ADD_FAILURE() << "a bad " << bad.argument << " was accepted";
-    } catch (const std::invalid_argument& error) {
-      const std::string message = error.what();
-      EXPECT_NE(message.find(bad.argument), std::string::npos) << message;
-      EXPECT_NE(message.find("allow"), std::string::npos)
-          << message << ": does not say what is allowed";
-    }
-  }
-}
-
-bool all_nan(const std::vector<float>& values) {
-  return std::all_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
 }
 
 // Which operator of two a suite is about. Its tests' names start with what tells it from WKV.
@@ -496,22 +402,6 @@ std::vector<BadInput<BasicLinearAttentionArgs<Element>>> bad_linear_attention_in
 }
 
 }  // namespace
-
-bool device_is_missing(const Implementation& implementation) {
-  const std::string why = why_unavailable(implementation.device);
-  if (why.empty()) return false;
-  if (is_set("LADDER_REQUIRE_GPU")) {
-    ADD_FAILURE() << "LADDER_REQUIRE_GPU=1, but there is no GPU: " << why;
-    return true;
-  }
-  if (const char* log = std::getenv("LADDER_SKIP_LOG")) {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::ofstream(log, std::ios::app)
-        << test->test_suite_name() << "." << test->name() << ": " << why << std::endl;
-  }
-  [&] { GTEST_SKIP() << why; }();
-  return true;
-}
 
 std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence) {
   CaseList<WkvCase> cases;

@@ -51,6 +51,32 @@ std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSup
 bool register_linear_attention_suite(const std::string& implementation,
                                      const LinearAttentionSupport& support);
 
+// What an implementation of softmax attention or of its gradients can do, and what its cases are made of.
+struct AttentionSupport {
+  bool fp32 = true;
+  bool bf16 = false;
+  bool fp16 = false;
+  bool causal = true;
+  bool grouped = true;  // fewer key heads than query heads
+  bool packed = true;   // packed sequences
+  bool key_lengths = true;
+  bool repeatable = true;
+  std::int64_t most_queries =
+      1000;  // T_q, or the queries of a packed sequence; more are refused where this is less
+  std::vector<std::int64_t> D_sizes = {32, 64, 96, 128, 256};
+  // T_q and T_k
+  std::vector<AttentionCase::Lengths> lengths = {{0, 5},   {5, 0},   {1, 1},    {1, 65},
+                                                 {15, 17}, {16, 16}, {17, 1},   {17, 63},
+                                                 {63, 15}, {64, 64}, {65, 130}, {130, 64}};
+};
+
+std::vector<AttentionCase> attention_cases(const AttentionSupport& support);
+
+// On a GPU, and with LADDER_ALL_CASES=1, long sequences besides.
+bool register_attention_suite(const std::string& implementation, const AttentionSupport& support);
+bool register_attention_backward_suite(const std::string& implementation,
+                                       const AttentionSupport& support);
+
 // For a chapter's own tests: skips (or, with LADDER_REQUIRE_GPU=1, fails) where the device is missing. Returns true
 // if the test must not go on.
 bool device_is_missing(const Implementation& implementation);

@@ -1,0 +1,221 @@
+#include "common/reference/attention.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/reference/threads.hpp"
+
+namespace ladder::reference {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+using Mask = AttentionFaults::Mask;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Head h of `count` rows of a (rows, H, D) array.
+Matrix rows_of(const float* data, std::int64_t first, std::int64_t count, std::int64_t H,
+               std::int64_t D, std::int64_t h) {
+  if (count == 0) return Matrix(0, D);
+  using Stride = Eigen::OuterStride<>;
+  const Eigen::Map<const FloatMatrix, 0, Stride> view(data + (first * H + h) * D, count, D,
+                                                      Stride(H * D));
+  return view.cast<double>();
+}
+
+// One query head of one sequence.
+struct Head {
+  const AttentionProblem& problem;
+  const AttentionFaults& faults;
+  AttentionProblem::Sequence sequence;
+  std::int64_t h, h_kv;
+  double scale;
+  Matrix q, k, v;
+
+  Head(const AttentionProblem& p, const AttentionFaults& f, std::int64_t n, std::int64_t head)
+      : problem(p), faults(f), sequence(p.sequence(n)), h(head) {
+    const AttentionArgs a = p.args();
+    if (f.key_lengths_ignored && a.key_lengths != nullptr) sequence.keys = a.T_k;
+    h_kv = h / (a.H_q / a.H_kv);
+    scale = a.scale;
+    q = rows_of(a.q, sequence.first_query, sequence.queries, a.H_q, a.D, h);
+    k = rows_of(a.k, sequence.first_key, sequence.keys, a.H_kv, a.D, h_kv);
+    v = rows_of(a.v, sequence.first_key, sequence.keys, a.H_kv, a.D, h_kv);
+  }
+
+  std::int64_t query_row(std::int64_t l) const {
+    return (sequence.first_query + l) * problem.attention_case.H_q + h;
+  }
+  std::int64_t key_row(std::int64_t c) const {
+    return (sequence.first_key + c) * problem.attention_case.H_kv + h_kv;
+  }
+  std::int64_t lse_index(std::int64_t l) const {
+    return problem.lse_index(sequence.first_query + l, h);
+  }
+
+  std::int64_t keys_seen(std::int64_t l) const {
+    return std::min(keys_unmasked(l), std::max<std::int64_t>(0, sequence.keys - faults.keys_lost));
+  }
+  std::int64_t keys_unmasked(std::int64_t l) const {
+    switch (faults.mask) {
+      case Mask::kNone: return sequence.keys;
+      case Mask::kFirstWithFirst: return std::min(l + 1, sequence.keys);
+      case Mask::kCausal:
+        return std::max<std::int64_t>(0, l + 1 + sequence.keys - sequence.queries);
+      default: return problem.keys_seen(sequence, l);
+    }
+  }
+
+  // Of query l and the first n keys; 0 where there are no keys left.
+  Vector scores(std::int64_t l, std::int64_t n) const {
+    Vector s = Vector::Zero(n);
+    const std::int64_t keys = std::min(n, sequence.keys);
+    s.head(keys) = scale * (k.topRows(keys) * q.row(l).transpose());
+    return s;
+  }
+};
+
+// Eigen's own vectorised exp clamps its argument.
+Vector exact_exp(const Vector& x) {
+  return x.unaryExpr([](double value) { return std::exp(value); });
+}
+
+struct Row {
+  Vector o;
+  double lse, largest;
+};
+
+// Runs compute_row(head, l) -> Row for every query.
+template <typename ComputeRow>
+AttentionResult for_every_query(const AttentionProblem& problem, const AttentionFaults& faults,
+                                const ComputeRow& compute_row) {
+  const AttentionCase& c = problem.attention_case;
+  AttentionResult result;
+  result.o.resize(problem.q.data.size());
+  result.lse.resize(c.B * c.H_q * c.T_q);
+  result.largest.resize(result.lse.size());
+#pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(problem.args())))
+  for (std::int64_t n = 0; n < c.sequences(); ++n) {
+    for (std::int64_t h = 0; h < c.H_q; ++h) {
+      const Head head(problem, faults, n, h);
+      for (std::int64_t l = 0; l < head.sequence.queries; ++l) {
+        const Row row = compute_row(head, l);
+        std::copy_n(row.o.data(), c.D, result.o.begin() + head.query_row(l) * c.D);
+        result.lse[head.lse_index(l)] = row.lse;
+        result.largest[head.lse_index(l)] = row.largest;
+      }
+    }
+  }
+  return result;
+}
+
+std::int64_t tiled(std::int64_t count, std::int64_t tile) {
+  return (count + tile - 1) / tile * tile;
+}
+
+}  // namespace
+
+AttentionResult attention_closed_sum(const AttentionProblem& problem) {
+  return for_every_query(problem, {}, [](const Head& head, std::int64_t l) -> Row {
+    const std::int64_t n = head.keys_seen(l);
+    if (n == 0) return {Vector::Zero(head.q.cols()), -kInfinity, -kInfinity};
+    const Vector s = head.scores(l, n);
+    const double largest = s.maxCoeff();
+    const Vector p = exact_exp(s.array() - largest);
+    return {head.v.topRows(n).transpose() * p / p.sum(), largest + std::log(p.sum()), largest};
+  });
+}
+
+AttentionResult attention_recurrence(const AttentionProblem& problem,
+                                     const AttentionFaults& faults) {
+  return for_every_query(problem, faults, [&](const Head& head, std::int64_t l) -> Row {
+    const AttentionProblem::Sequence& sequence = head.sequence;
+    const std::int64_t tile = faults.key_tile;
+    std::int64_t seen = head.keys_seen(l), visited = seen;
+    if (faults.whole_tiles_only) seen = visited = std::min(seen, sequence.keys / tile * tile);
+    if (faults.masked_keys_count) {
+      const std::int64_t last = tiled(l + 1, faults.query_tile) - 1;
+      visited = tiled(head.keys_seen(std::min(last, sequence.queries - 1)), tile);
+    }
+    const Vector s = head.scores(l, visited);
+    Vector o = Vector::Zero(head.q.cols());
+    double largest = -kInfinity, sum = 0;
+    const std::int64_t tiles = tiled(visited, tile) / tile;
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      const std::int64_t first = (faults.last_tile_first ? tiles - 1 - i : i) * tile;
+      const std::int64_t count = std::min(tile, visited - first);
+      const std::int64_t counted_in_o = std::clamp<std::int64_t>(seen - first, 0, count);
+      const double before = largest, of_tile = s.segment(first, count).maxCoeff();
+      largest = faults.maximum_carried ? std::max(before, of_tile) : of_tile;
+      // Without a carried maximum it may overflow, as a float does.
+      double rescale = std::exp(before - largest);
+      if (rescale > std::numeric_limits<float>::max()) rescale = kInfinity;
+      if (faults.o_rescaled) o *= rescale;
+      if (faults.sum_rescaled) sum *= rescale;
+      const Vector p = exact_exp(s.segment(first, count).array() - largest);
+      sum += p.sum();
+      o +=
+          head.v.middleRows(std::min(first, seen), counted_in_o).transpose() * p.head(counted_in_o);
+    }
+    if (visited == 0) return {o, -kInfinity, -kInfinity};
+    return {o / sum, largest + std::log(sum), largest};
+  });
+}
+
+BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem,
+                                                    const AttentionFaults& faults) {
+  const AttentionProblem& forward = problem.forward;
+  const AttentionCase& c = forward.attention_case;
+  const AttentionResult exact = attention_closed_sum(forward);
+  BasicAttentionGradients<double> result;
+  result.dq.resize(forward.q.data.size());
+  result.dk.resize(forward.k.data.size());
+  result.dv.resize(forward.v.data.size());
+  // The query heads of a group share dk and dv.
+  const auto add_to = [&](std::vector<double>& gradient, std::int64_t row, const Vector& part) {
+    Eigen::Map<Vector>(gradient.data() + row * c.D, c.D) += part;
+  };
+#pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(forward.args())))
+  for (std::int64_t n = 0; n < c.sequences(); ++n) {
+    for (std::int64_t h_kv = 0; h_kv < c.H_kv; ++h_kv) {
+      const std::int64_t group = c.H_q / c.H_kv;
+      for (std::int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h) {
+        const Head head(forward, faults, n, h);
+        Matrix dk = Matrix::Zero(head.k.rows(), c.D), dv = dk;
+        for (std::int64_t l = 0; l < head.sequence.queries; ++l) {
+          const std::int64_t seen = head.keys_seen(l), row = head.query_row(l);
+          const Vector d_o =
+              Eigen::Map<const Eigen::VectorXf>(problem.d_o.pointer() + row * c.D, c.D)
+                  .cast<double>();
+          const Eigen::Map<const Vector> o(exact.o.data() + row * c.D, c.D);
+          const double delta = faults.delta_forgotten ? 0.0 : d_o.dot(o);
+          const double lse =
+              exact.lse[head.lse_index(l)] * (faults.lse_in_base_2 ? std::log(2.0) : 1.0);
+          const Vector p = exact_exp(head.scores(l, seen).array() - lse);
+          const Vector dp = head.v.topRows(seen) * d_o;
+          const Vector ds = p.array() * (dp.array() - delta);
+          add_to(result.dq, row, head.scale * (head.k.topRows(seen).transpose() * ds));
+          dk.topRows(seen) += head.scale * ds * head.q.row(l);
+          dv.topRows(seen) += p * d_o.transpose();
+        }
+        for (std::int64_t key = 0; key < head.sequence.keys; ++key) {
+          add_to(result.dk, head.key_row(key), dk.row(key));
+          add_to(result.dv, head.key_row(key), dv.row(key));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+AttentionGradProblem make_attention_grad_problem(AttentionProblem forward) {
+  const AttentionResult exact = attention_closed_sum(forward);
+  return make_grad_problem(std::move(forward), {exact.o.begin(), exact.o.end()},
+                           {exact.lse.begin(), exact.lse.end()});
+}
+
+}  // namespace ladder::reference
