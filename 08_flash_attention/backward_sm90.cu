@@ -81,40 +81,35 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   return {n, (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows};
 }
 
-// ---- Before: what the steps need of each query, and dq = 0 -----------------------------------------------------------------------
+// ---- Before: what the steps need of each query -------------------------------------------------------------------------------------
 //
-// A block per query tile and head. The tile has a slot, tile * H_q + head: 64 pairs (lse, delta) in `stats`, and a tile of sums of
+// A block per query tile and head, which is a slot: tile * H_q + head. It has 64 pairs (lse, delta) in `stats`, and a tile of sums of
 // dq, in the order in which the warpgroups hold them.
 
 template <typename Element, int kD>
 __global__ void __launch_bounds__(kEndThreads)
-    prepare(const BasicAttentionGradArgs<Element> args, std::int64_t sequences, float* stats,
-            float* dq_sums) {
+    prepare(const BasicAttentionGradArgs<Element> args, std::int64_t sequences, float* stats) {
   constexpr int kLanes = kD / kUnit, kRows = kEndThreads / kLanes, kPasses = kQueries / kRows;
   const BasicAttentionArgs<Element>& forward = args.forward;
   const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(forward.H_q);
   const Tile tile = find_tile<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences,
                                         slot / static_cast<unsigned>(forward.H_q));
   const Sequence s = sequence_of(forward, tile.sequence);
+  if (tile.first_row >= s.queries) return;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int first = static_cast<int>(threadIdx.x) / kLanes;
 
-  uint4 o[kPasses] = {}, d_o[kPasses] = {};
+  // All loads at once. Behind the last query that one's row once more: a branch would have them wait for one another.
+  uint4 o[kPasses], d_o[kPasses];
   float lse[kPasses];
 #pragma unroll
   for (int pass = 0; pass < kPasses; ++pass) {
-    const std::int64_t l = tile.first_row + first + pass * kRows;
-    lse[pass] = -INFINITY;
-    if (l >= s.queries) continue;
+    const std::int64_t l = min(tile.first_row + first + pass * kRows, s.queries - 1);
     const std::int64_t at = ((s.first_query + l) * forward.H_q + h) * kD + lane * kUnit;
     o[pass] = *reinterpret_cast<const uint4*>(forward.o + at);
     d_o[pass] = *reinterpret_cast<const uint4*>(args.d_o + at);
     lse[pass] = forward.lse[s.first_lse + h * forward.T_q + l];
   }
-  float4* const sums = reinterpret_cast<float4*>(dq_sums + std::int64_t{slot} * (kQueries * kD));
-#pragma unroll
-  for (int i = 0; i < kQueries * kD / 4; i += kEndThreads)
-    sums[i + threadIdx.x] = make_float4(0, 0, 0, 0);
 #pragma unroll
   for (int pass = 0; pass < kPasses; ++pass) {
     const int row = first + pass * kRows;
@@ -128,9 +123,10 @@ __global__ void __launch_bounds__(kEndThreads)
       delta += __shfl_xor_sync(~0u, delta, step);
     if (lane != 0) continue;
     // A query that sees no key, or is not there, weighs every key with exp2(.. - inf) = 0.
+    const bool sees_keys = tile.first_row + row < s.queries && lse[pass] != -INFINITY;
     float* const pair = stats + (std::int64_t{slot} * kQueries + row) / 2 * 4 + row % 2;
-    pair[0] = lse[pass] == -INFINITY ? INFINITY : lse[pass] * kLog2e;
-    pair[2] = delta;
+    pair[0] = sees_keys ? lse[pass] * kLog2e : INFINITY;
+    pair[2] = sees_keys ? delta : 0.0f;
   }
 }
 
@@ -155,10 +151,8 @@ __global__ void __launch_bounds__(kEndThreads)
     const int at = i + static_cast<int>(threadIdx.x);
     const float4 x = sums[at];
     // Each warpgroup has half of the columns, 8 by 8; see hopper.hpp for the four floats of a thread.
-    constexpr int kBlocks = kD / 2 / 8;
     const int thread = at % hopper::kWarpgroup, block = at / hopper::kWarpgroup;
     const int row = thread / 32 * 16 + thread % 32 / 4, column = block * 8 + thread % 4 * 2;
-    static_assert(kBlocks * 8 * kConsumers == kD);
     *reinterpret_cast<std::uint32_t*>(&rows_smem[row][column]) =
         ladder::cuda::pack<Element>(x.x * forward.scale, x.y * forward.scale);
     *reinterpret_cast<std::uint32_t*>(&rows_smem[row + 8][column]) =
@@ -190,7 +184,7 @@ struct Shared {
   float4 stats[kStages][kQueries / 2];  // of two queries: lse, lse, delta, delta
   hopper::Barrier keys_here, q_here[kStages], d_o_here[kStages], free[kStages], ds_here[2];
   hopper::Barrier
-      ragged_here;  // instead of q_here and d_o_here, before the producer blanks the rows that are not there
+      ragged_here;  // for both, while rows behind the last query are still to be blanked
 };
 
 // The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of the group.
@@ -472,6 +466,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
     // Whoever arrives has also read the other ds, which the next step writes.
     hopper::wait_products<2>();  // dq
     hopper::pin(dq);
+    __syncwarp();
     if (lane == 0) hopper::arrive(&smem.ds_here[i % 2]);
     if (i > 0) add_to_memory<kD>(to, dq);
     to = dq_sums + step.slot(w) * (kQueries * kD);
@@ -587,8 +582,11 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const std::int64_t slots = query_tiles * forward.H_q;
   const ladder::cuda::Scratch<float> stats(slots * kQueries * 2);
   const ladder::cuda::Scratch<float> dq_sums(slots * kQueries * kD);
-  prepare<Element, kD><<<static_cast<unsigned>(slots), kEndThreads>>>(
-      args, sequences, stats.pointer(), dq_sums.pointer());
+  CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
+                             static_cast<std::size_t>(slots) * kQueries * kD * sizeof(float),
+                             nullptr));
+  prepare<Element, kD>
+      <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
     constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
