@@ -1,8 +1,7 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
 // Change: against backward_two_kernels.cu, the kernel that has dS adds its part of dQ where it is: in memory, atomically.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; everything aligned to 16 bytes; up to 162 KB of shared memory (A100), for
-//         D = 256 209 KB (H100).
+// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
 // Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
