@@ -1,0 +1,376 @@
+// What Hopper (sm_90a) has and the older tensor-core instructions have not: bulk tensor copies that complete on barriers, and
+// products that a warpgroup (four warps, 128 threads) issues and the tensor cores work off by themselves. One instruction per
+// function. Only nvcc compiles this file, for sm_90a; kernels that use it are named *_sm90.cu.
+//
+// A tile in shared memory. Rows of 64 elements of 16 bits, that is 128 bytes, lie one behind the other: a panel. A tile of more
+// than 64 columns is several panels. Inside a panel the 16-byte units of row r stand in another order, unit u at place u ^ (r % 8):
+// the 128-byte swizzle. So 8 rows' units of one column lie in 8 different groups of banks, and a tile can be read by rows and by
+// columns without conflicts. The copies write this order and the products read it, both by the address bits: a panel begins at a
+// multiple of 1024 bytes (8 rows, after which the pattern repeats), and nobody else has to know of it.
+//
+// A product D += A B has D (64 x N) in the registers of a warpgroup. A (64 x 16) comes from registers or from shared memory, B
+// (16 x N) from shared memory. What a shared-memory operand is, says a descriptor of 64 bits (addresses and strides in units of
+// 16 bytes):
+//
+//     bits  0-13   where it begins
+//     bits 16-29   from one panel to the next, where the operand spans several
+//     bits 32-45   from 8 rows of a panel to the next 8: 1024 bytes
+//     bits 62-63   1: the 128-byte swizzle
+//
+// The products take both orders of a tile. Order::kSums: rows of the tile are rows of A (columns of B), and the 16 terms of the
+// sum lie beside each other: the next 16 terms are 32 bytes on. Order::kOutputs (only 16-bit types know it): the rows of the tile
+// are the terms of the sum, and what lies beside each other are rows of A (columns of B): the next 16 terms are 16 rows on.
+//
+// Who holds what: as in tensor_core.hpp, each warp its 16 rows. With row = 16 (warp % 4) + lane / 4 and pair = lane % 4,
+// d[4 j], d[4 j + 1] are D[row][8 j + 2 pair, +1], and d[4 j + 2], d[4 j + 3] are the same of row + 8. So d[8 s] to d[8 s + 7],
+// packed in pairs, are the A of a next product's terms 16 s to 16 s + 15.
+//
+// Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Tensor copies", "mbarrier", "setmaxnreg".
+#pragma once
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "common/core/bfloat16.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/float16.hpp"
+#include "common/cuda/check.hpp"
+
+namespace ladder::cuda::hopper {
+
+constexpr int kWarpgroup = 128;   // threads
+constexpr int kPanel = 64;        // columns of 16 bits: 128 bytes
+constexpr int kTileAlign = 1024;  // bytes, of every panel
+
+inline __device__ std::uint32_t shared_address(const void* pointer_smem) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer_smem));
+}
+
+// ---- Barriers in shared memory ---------------------------------------------------------------------------------------------
+//
+// A barrier counts arrivals, and the bytes of copies that are on their way. When both are complete its phase ends, and the next
+// begins with the same count. Phases are told apart by their parity, 0, 1, 0, ...: wait(barrier, parity) returns when the phase of
+// that parity is over. On a fresh barrier waiting for parity 1 returns at once: "the phase before the first".
+
+using Barrier = std::uint64_t;
+
+// One thread; then fence_barriers and a __syncthreads before anybody uses them.
+inline __device__ void init(Barrier* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+               :
+               : "r"(shared_address(barrier)), "r"(arrivals)
+               : "memory");
+}
+
+inline __device__ void fence_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+}
+
+inline __device__ void arrive(Barrier* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+               :
+               : "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Arrives, and tells of `bytes` that copies will bring in this phase.
+inline __device__ void arrive_expecting(Barrier* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :
+               : "r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+
+inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred over;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+      "@!over bra again;\n"
+      "}"
+      :
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+}
+
+// ---- Named barriers: some of a block's threads ---------------------------------------------------------------------------------
+//
+// Barrier 0 is __syncthreads; 1 to 15 are free. `threads` is how many come in all, those that wait and those that only arrive.
+
+inline __device__ void sync_named(int name, int threads) {
+  asm volatile("bar.sync %0, %1;" : : "r"(name), "r"(threads) : "memory");
+}
+
+inline __device__ void arrive_named(int name, int threads) {
+  asm volatile("bar.arrive %0, %1;" : : "r"(name), "r"(threads) : "memory");
+}
+
+// ---- Registers -----------------------------------------------------------------------------------------------------------------
+//
+// A kernel is started with the same number of registers for every thread. A warpgroup that only copies gives most of its own back,
+// and those that calculate take them: all four warps call. Needs __launch_bounds__(threads, 1).
+
+template <int kRegisters>
+__device__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kRegisters));
+}
+
+template <int kRegisters>
+__device__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));
+}
+
+// ---- Bulk tensor copies --------------------------------------------------------------------------------------------------------
+
+// One thread copies a box: one panel of a tile. What lies outside of the tensor arrives as zeros; all of the box's bytes count.
+// Column, head and row are the box's first. `map` lies in a __grid_constant__ parameter.
+inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
+                                  int column, int head, int row) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5}], [%2];"
+      :
+      : "r"(shared_address(panel_smem)), "l"(map), "r"(shared_address(barrier)), "r"(column),
+        "r"(head), "r"(row)
+      : "memory");
+}
+
+// What this thread wrote to shared memory becomes visible to copies and products, which do not go the way of loads and stores.
+// Then a barrier, as ever.
+inline __device__ void fence_shared() {
+  asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+
+// ---- Products of a warpgroup ---------------------------------------------------------------------------------------------------
+//
+// All 128 threads together: fence_operands, some multiply_add, commit_products; then wait_products. Between the first product and
+// the wait nobody touches D, nor the registers that hold A. Products of one D follow each other without a fence.
+
+// Registers written so far may be operands from here on.
+inline __device__ void fence_operands() {
+  asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
+}
+
+// The products issued so far are a group.
+inline __device__ void commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
+}
+
+// Until all but the last kPending groups are complete.
+template <int kPending>
+__device__ void wait_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
+}
+
+// The compiler does not know that registers change until the wait; this keeps it from using them before.
+template <int kCount>
+__device__ void pin(float (&d)[kCount]) {
+#pragma unroll
+  for (float& x : d)
+    asm volatile("" : "+f"(x) : : "memory");
+}
+
+enum class Order {
+  kSums,     // the terms of the sum lie beside each other
+  kOutputs,  // rows of A, or columns of B, lie beside each other
+};
+
+// Of an operand that begins at `begin_smem`; `panel_bytes`, from one panel to the next, matters for Order::kOutputs only.
+inline __device__ std::uint64_t describe(const void* begin_smem, int panel_bytes = 16) {
+  constexpr std::uint64_t kSwizzle128 = 1, kEightRows = 1024;
+  const auto units = [](std::uint64_t bytes) { return (bytes & 0x3ffff) >> 4; };
+  return units(shared_address(begin_smem)) | units(static_cast<std::uint64_t>(panel_bytes)) << 16 |
+         units(kEightRows) << 32 | kSwizzle128 << 62;
+}
+
+// The descriptor of what begins `bytes` later.
+inline __device__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
+  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+}
+
+// To terms 16 s to 16 s + 15 of the sum, inside the panel (kSums) or down the rows (kOutputs).
+constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
+
+template <int kN>
+struct Products;
+
+// D += A B, or D = A B where `add` is false. N is 32, 64, 128 or 256. The instruction's text must name all its registers, so there is
+// one text per N, and only the preprocessor can put it together.
+template <typename Element, int kN, Order kA, Order kB>
+__device__ void multiply_add(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b,
+                             bool add = true) {
+  Products<kN>::template of<Element, kA == Order::kOutputs, kB == Order::kOutputs>(d, a, b, add);
+}
+
+// A from registers.
+template <typename Element, int kN, Order kB>
+__device__ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b,
+                             bool add = true) {
+  Products<kN>::template of<Element, kB == Order::kOutputs>(d, a, b, add);
+}
+
+// clang-format off
+#define LADDER_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define LADDER_NAMES_32 LADDER_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define LADDER_NAMES_64 LADDER_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+                        ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LADDER_NAMES_128 LADDER_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+                         ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
+                         ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+                         ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+#define LADDER_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
+                    "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define LADDER_16 LADDER_8(0), LADDER_8(8)
+#define LADDER_32 LADDER_16, LADDER_8(16), LADDER_8(24)
+#define LADDER_64 LADDER_32, LADDER_8(32), LADDER_8(40), LADDER_8(48), LADDER_8(56)
+#define LADDER_128 LADDER_64, LADDER_8(64), LADDER_8(72), LADDER_8(80), LADDER_8(88), \
+                   LADDER_8(96), LADDER_8(104), LADDER_8(112), LADDER_8(120)
+
+// X0 to X6 are the numbers of the operands behind the registers of D, which are the last arguments.
+#define LADDER_SHARED_A(N, TYPE, REGISTERS, X0, X1, X2, X3, X4, ...)                        \
+  asm volatile(                                                                             \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, " X2 ", 0;\n"                                   \
+      "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" REGISTERS "}, "  \
+      X0 ", " X1 ", add, 1, 1, " X3 ", " X4 ";\n}"                                          \
+      : __VA_ARGS__                                                                         \
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "n"(kTransposedA), "n"(kTransposedB))
+
+#define LADDER_REGISTERS_A(N, TYPE, REGISTERS, X0, X1, X2, X3, X4, X5, X6, ...)             \
+  asm volatile(                                                                             \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, " X5 ", 0;\n"                                   \
+      "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" REGISTERS "}, {" \
+      X0 ", " X1 ", " X2 ", " X3 "}, " X4 ", add, 1, 1, " X6 ";\n}"                         \
+      : __VA_ARGS__                                                                         \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),     \
+        "n"(kTransposedB))
+
+#define LADDER_PRODUCTS(N, REGISTERS, X0, X1, X2, X3, X4, X5, X6, ...)                         \
+  template <>                                                                                  \
+  struct Products<N> {                                                                         \
+    template <typename Element, int kTransposedA, int kTransposedB>                            \
+    static __device__ void of(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add) { \
+      if constexpr (std::is_same_v<Element, bfloat16>)                                         \
+        LADDER_SHARED_A(N, "bf16", REGISTERS, X0, X1, X2, X3, X4, __VA_ARGS__);                \
+      else                                                                                     \
+        LADDER_SHARED_A(N, "f16", REGISTERS, X0, X1, X2, X3, X4, __VA_ARGS__);                 \
+    }                                                                                          \
+    template <typename Element, int kTransposedB>                                              \
+    static __device__ void of(float (&d)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, \
+                              bool add) {                                                      \
+      if constexpr (std::is_same_v<Element, bfloat16>)                                         \
+        LADDER_REGISTERS_A(N, "bf16", REGISTERS, X0, X1, X2, X3, X4, X5, X6, __VA_ARGS__);     \
+      else                                                                                     \
+        LADDER_REGISTERS_A(N, "f16", REGISTERS, X0, X1, X2, X3, X4, X5, X6, __VA_ARGS__);      \
+    }                                                                                          \
+  };
+
+LADDER_PRODUCTS(32, LADDER_NAMES_16, "%16", "%17", "%18", "%19", "%20", "%21", "%22", LADDER_16)
+LADDER_PRODUCTS(64, LADDER_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37", "%38", LADDER_32)
+LADDER_PRODUCTS(128, LADDER_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69", "%70", LADDER_64)
+LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133", "%134", LADDER_128)
+#undef LADDER_PRODUCTS
+#undef LADDER_REGISTERS_A
+#undef LADDER_SHARED_A
+#undef LADDER_128
+#undef LADDER_64
+#undef LADDER_32
+#undef LADDER_16
+#undef LADDER_8
+#undef LADDER_NAMES_128
+#undef LADDER_NAMES_64
+#undef LADDER_NAMES_32
+#undef LADDER_NAMES_16
+// clang-format on
+
+// ---- Small arithmetic ----------------------------------------------------------------------------------------------------------
+
+// 2^x in one instruction, to about 2 units in the last place; results below 2^-126 are 0. exp2f takes three, for those.
+inline __device__ float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// ---- On the host ---------------------------------------------------------------------------------------------------------------
+
+// The current device has what this file uses, or std::invalid_argument says that `who` cannot run.
+inline void require_hopper(const char* who) {
+  int device = 0, major = 0, minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  require(major == 9 && minor == 0,
+          std::string(who) + " needs a GPU of compute capability 9.0 (Hopper); this is " +
+              std::to_string(major) + "." + std::to_string(minor));
+}
+
+// Describes x (rows, H, D) of 16-bit elements to copy_panel: a box is `box_rows` rows (1 to 256) of kPanel columns of one head.
+// Columns beyond D and rows beyond `rows` arrive as zeros. x is aligned to 16 bytes, D a multiple of 8; rows at least 1.
+template <typename Element>
+CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
+                            int box_rows) {
+  static_assert(sizeof(Element) == 2);
+  // From the driver by name, so that nothing has to be linked against it.
+  static const auto encode = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                                cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess)
+      throw CudaError("this driver has no cuTensorMapEncodeTiled; it needs CUDA 12");
+    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
+  }();
+  constexpr bool kBf16 = std::is_same_v<Element, bfloat16>;
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(D), static_cast<cuuint64_t>(H),
+                              static_cast<cuuint64_t>(rows)};
+  const cuuint64_t strides[] = {sizes[0] * sizeof(Element), sizes[0] * sizes[1] * sizeof(Element)};
+  const cuuint32_t box[] = {kPanel, 1, static_cast<cuuint32_t>(box_rows)};
+  const cuuint32_t steps[] = {1, 1, 1};
+  CUtensorMap map;
+  const CUresult result =
+      encode(&map, kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3,
+             const_cast<Element*>(x), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS)
+    throw CudaError("cuTensorMapEncodeTiled failed with " +
+                    std::to_string(static_cast<int>(result)));
+  return map;
+}
+
+// ---- For the gradients -----------------------------------------------------------------------------------------------------------
+
+// One thread copies `bytes` that lie one behind the other: a multiple of 16, both ends aligned to 16.
+inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      :
+      : "r"(shared_address(to_smem)), "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// Adds four floats to those at `to`, aligned to 16 bytes. Each float's addition is atomic; nobody waits for it.
+inline __device__ void add_floats(float* to, float a, float b, float c, float d) {
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "f"(a), "f"(b), "f"(c), "f"(d)
+               : "memory");
+}
+
+// load_matrices of tensor_core.hpp backwards: r[i] is elements [lane / 4][2 (lane % 4), +1] of the 8 x 8 matrix whose rows lanes
+// 8 i to 8 i + 7 point to.
+inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               :
+               : "r"(shared_address(row_smem)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+}
+
+}  // namespace ladder::cuda::hopper
