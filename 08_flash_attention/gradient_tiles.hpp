@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/swizzle.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
@@ -23,41 +24,36 @@ constexpr float kLog2e = 1.44269504f;
 
 // ---- Tiles ----
 
-// Rows of kColumns elements. A piece of 16 bytes moves within its row, by an exclusive or with the row's number, so that the
-// same piece of any eight neighbouring rows lies in all 32 banks: what one access of a warp to a matrix of 8 x 8 wants.
+// Rows of kColumns elements in shared memory, each in the place that Swizzled has for it: so the same unit of 16 bytes of any eight
+// neighbouring rows lies in all 32 banks, which is what one access of a warp to a matrix of 8 x 8 wants.
 template <typename Element, int kColumns>
 struct Tile {
-  static constexpr int kPiece = 16 / sizeof(Element);
-  static constexpr int kPieces = kColumns / kPiece;  // of a row
-  // Pieces that change places: those of 128 bytes. Where rows are no multiple of that, an odd row begins in bank 16, and half
-  // as many do.
-  static constexpr int kTurned = kPieces % 8 == 0 ? 8 : 4;
-  static_assert(kPieces % kTurned == 0);
+  static constexpr int kUnit = 16 / sizeof(Element);
+  static constexpr int kUnits = kColumns / kUnit;  // of a row
   Element* x;
 
   static __device__ int place(int row, int column) {
-    const unsigned r = row;
-    const unsigned turn = kTurned == 8 ? r % 8 : r / 2 % 4;
-    return row * kColumns + static_cast<int>(static_cast<unsigned>(column) ^ turn * kPiece);
+    return static_cast<int>(Swizzled<kColumns>::place(row, column));
   }
-  // From the place of (row, column) to that of (row + rows, column + columns): `rows` is a multiple of 8, and `columns` one
-  // of 8 that has no bit in common with `column`. With constants it is one instruction, or none.
+  // From place(row, column) to place(row + rows, column + columns): `rows` is a multiple of 8, and `columns` one of 8 that has no
+  // bit in common with `column`. With constants it is one instruction or none: units change places among the first 64 (32)
+  // columns, the second and so on; what goes on to the next ones is an offset.
   static __device__ int move(int place, int rows, int columns) {
-    constexpr int kGroup = kTurned * kPiece;
-    return (place ^ columns % kGroup) + columns / kGroup * kGroup + rows * kColumns;
+    constexpr int kAmong = kColumns % 64 == 0 ? 64 : 32;
+    return (place ^ columns % kAmong) + columns / kAmong * kAmong + rows * kColumns;
   }
 };
 
 // Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros. Threads
-// take steps of a multiple of eight rows, so that a piece's place in its row does not change.
+// take steps of a multiple of eight rows, so that a unit's place in its row does not change.
 template <int kThreads, int kRows, int kColumns, typename Element>
 __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std::int64_t stride,
                       int rows) {
   using Tile = Tile<Element, kColumns>;
-  constexpr int kStep = kThreads / (8 * Tile::kPieces) * 8;
+  constexpr int kStep = kThreads / (8 * Tile::kUnits) * 8;
   static_assert(kStep > 0 && kRows % kStep == 0);
-  const int row = threadIdx.x / Tile::kPieces, column = threadIdx.x % Tile::kPieces * Tile::kPiece;
-  if constexpr (kStep * Tile::kPieces < kThreads) {
+  const int row = threadIdx.x / Tile::kUnits, column = threadIdx.x % Tile::kUnits * Tile::kUnit;
+  if constexpr (kStep * Tile::kUnits < kThreads) {
     if (row >= kStep) return;
   }
   const Element* source = from + row * stride + column;
