@@ -147,11 +147,18 @@ function(add_chapter folder)
     gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST
                          PROPERTIES ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
 
-    foreach(exercise IN LISTS exercises)
+  endforeach()
+
+  foreach(exercise IN LISTS exercises)
+    set(exercise_back_ends ${back_ends})
+    if(exercise MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other files need
+      set(exercise_back_ends cpu)
+    endif()
+    get_filename_component(file ${exercise} NAME)
+    set(copy ${PROJECT_SOURCE_DIR}/my/${folder}/${file})
+    foreach(back_end IN LISTS exercise_back_ends)
       add_exercise(exercise${number} ${exercise} ${room} ${back_end} target)
       set_property(GLOBAL APPEND PROPERTY ladder_exercises_${back_end} ${target})
-      get_filename_component(file ${exercise} NAME)
-      set(copy ${PROJECT_SOURCE_DIR}/my/${folder}/${file})
       if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
         add_exercise(my${number} ${copy} ${room} ${back_end} target)
         if(back_end STREQUAL "emulated" AND LADDER_HAS_XRAY)

@@ -3,21 +3,14 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
+#include "common/cuda/exp2.hpp"
 
 namespace ladder::cuda {
 
 // For log_w <= 0, -inf included. Relative error about (2 + 2 |log_w|) 2^-23; what is smaller than 2^-126 becomes 0.
 inline __device__ float decay_factor(float log_w) {
   constexpr float kLog2E = 1.44269504f;
-#ifdef __CUDACC__
-  float factor;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(factor) : "f"(log_w * kLog2E));
-  return factor;
-#else
-  const float exponent = log_w * kLog2E;
-  return exponent < -126.0f ? 0.0f : std::exp2(exponent);
-#endif
+  return exp2_flushed(log_w * kLog2E);
 }
 
 }  // namespace ladder::cuda

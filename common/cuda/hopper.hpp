@@ -345,4 +345,32 @@ CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H,
   return map;
 }
 
+// ---- For the gradients -----------------------------------------------------------------------------------------------------------
+
+// One thread copies `bytes` that lie one behind the other: a multiple of 16, both ends aligned to 16.
+inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      :
+      : "r"(shared_address(to_smem)), "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// Adds four floats to those at `to`, aligned to 16 bytes. Each float's addition is atomic; nobody waits for it.
+inline __device__ void add_floats(float* to, float a, float b, float c, float d) {
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "f"(a), "f"(b), "f"(c), "f"(d)
+               : "memory");
+}
+
+// load_matrices of tensor_core.hpp backwards: r[i] is elements [lane / 4][2 (lane % 4), +1] of the 8 x 8 matrix whose rows lanes
+// 8 i to 8 i + 7 point to.
+inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               :
+               : "r"(shared_address(row_smem)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+}
+
 }  // namespace ladder::cuda::hopper

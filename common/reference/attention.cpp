@@ -166,8 +166,11 @@ AttentionResult attention_recurrence(const AttentionProblem& problem,
   });
 }
 
-BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem,
-                                                    const AttentionFaults& faults) {
+namespace {
+
+// `absolute`: of the terms' absolute values.
+BasicAttentionGradients<double> sum_gradients(const AttentionGradProblem& problem,
+                                              const AttentionFaults& faults, bool absolute) {
   const AttentionProblem& forward = problem.forward;
   const AttentionCase& c = forward.attention_case;
   const AttentionResult exact = attention_closed_sum(forward);
@@ -175,34 +178,38 @@ BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& 
   result.dq.resize(forward.q.data.size());
   result.dk.resize(forward.k.data.size());
   result.dv.resize(forward.v.data.size());
-  // The query heads of a group share dk and dv.
+  const auto term = [&](const Eigen::Ref<const Matrix>& x) {
+    return absolute ? Matrix(x.cwiseAbs()) : Matrix(x);
+  };
   const auto add_to = [&](std::vector<double>& gradient, std::int64_t row, const Vector& part) {
     Eigen::Map<Vector>(gradient.data() + row * c.D, c.D) += part;
   };
+  // The query heads of a group share dk and dv.
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(forward.args())))
   for (std::int64_t n = 0; n < c.sequences(); ++n) {
     for (std::int64_t h_kv = 0; h_kv < c.H_kv; ++h_kv) {
       const std::int64_t group = c.H_q / c.H_kv;
       for (std::int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h) {
         const Head head(forward, faults, n, h);
-        Matrix dk = Matrix::Zero(head.k.rows(), c.D), dv = dk;
-        for (std::int64_t l = 0; l < head.sequence.queries; ++l) {
+        const AttentionProblem::Sequence& s = head.sequence;
+        const Matrix q = term(head.q), k = term(head.k), v = term(head.v);
+        const Matrix d_o =
+            term(rows_of(problem.d_o.pointer(), s.first_query, s.queries, c.H_q, c.D, h));
+        Matrix dk = Matrix::Zero(s.keys, c.D), dv = dk;
+        for (std::int64_t l = 0; l < s.queries; ++l) {
           const std::int64_t seen = head.keys_seen(l), row = head.query_row(l);
-          const Vector d_o =
-              Eigen::Map<const Eigen::VectorXf>(problem.d_o.pointer() + row * c.D, c.D)
-                  .cast<double>();
-          const Eigen::Map<const Vector> o(exact.o.data() + row * c.D, c.D);
-          const double delta = faults.delta_forgotten ? 0.0 : d_o.dot(o);
+          const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * c.D, 1, c.D));
+          const double delta = faults.delta_forgotten ? 0.0 : d_o.row(l).dot(o.row(0));
           const double lse =
               exact.lse[head.lse_index(l)] * (faults.lse_in_base_2 ? std::log(2.0) : 1.0);
           const Vector p = exact_exp(head.scores(l, seen).array() - lse);
-          const Vector dp = head.v.topRows(seen) * d_o;
-          const Vector ds = p.array() * (dp.array() - delta);
-          add_to(result.dq, row, head.scale * (head.k.topRows(seen).transpose() * ds));
-          dk.topRows(seen) += head.scale * ds * head.q.row(l);
-          dv.topRows(seen) += p * d_o.transpose();
+          const Vector dp = v.topRows(seen) * d_o.row(l).transpose();
+          const Vector ds = p.array() * (dp.array() + (absolute ? delta : -delta));
+          add_to(result.dq, row, head.scale * (k.topRows(seen).transpose() * ds));
+          dk.topRows(seen) += head.scale * ds * q.row(l);
+          dv.topRows(seen) += p * d_o.row(l);
         }
-        for (std::int64_t key = 0; key < head.sequence.keys; ++key) {
+        for (std::int64_t key = 0; key < s.keys; ++key) {
           add_to(result.dk, head.key_row(key), dk.row(key));
           add_to(result.dv, head.key_row(key), dv.row(key));
         }
@@ -210,6 +217,17 @@ BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& 
     }
   }
   return result;
+}
+
+}  // namespace
+
+BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem,
+                                                    const AttentionFaults& faults) {
+  return sum_gradients(problem, faults, false);
+}
+
+BasicAttentionGradients<double> attention_gradient_terms(const AttentionGradProblem& problem) {
+  return sum_gradients(problem, {}, true);
 }
 
 AttentionGradProblem make_attention_grad_problem(AttentionProblem forward) {

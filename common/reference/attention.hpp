@@ -47,6 +47,10 @@ AttentionResult attention_recurrence(const AttentionProblem& problem,
 BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem,
                                                     const AttentionFaults& faults = {});
 
+// The same sums with absolute values throughout, |p| (|d_o| . |v| + |d_o| . |o|) and so on. Rounding errors are relative to these:
+// with few keys, or where one key has all the weight, nothing is left of d_o . v - delta but them.
+BasicAttentionGradients<double> attention_gradient_terms(const AttentionGradProblem& problem);
+
 // With the exact o and lse, rounded to what they are stored in.
 AttentionGradProblem make_attention_grad_problem(AttentionProblem forward);
 

@@ -10,9 +10,10 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// exp as a GPU gives it, which may be off by a unit in the last place.
-float exp_off(float x) {
-  const float p = std::exp(x);
+// exp(x - subtracted) as a GPU gives it: off by a unit in the last place, and the difference by `half_units` of what is
+// subtracted, because a kernel multiplies both by constants first. So no probability is exactly 1, and its rounding shows.
+float exp_off(float x, float subtracted, float half_units) {
+  const float p = std::exp(x - subtracted + half_units * 0x1p-24f * std::abs(subtracted));
   return p == 0.0f || p == 1.0f ? p : std::nextafter(p, kInfinity);
 }
 
@@ -85,7 +86,7 @@ AttentionOutputs attention_plain(const AttentionProblem& problem, Arithmetic ari
         for (const float score : scores)
           largest = std::max(largest, score);
         for (std::size_t c = 0; c < scores.size(); ++c) {
-          const float p = exp_off(scores[c] - largest);
+          const float p = exp_off(scores[c], largest, 1);
           sum += p;
           add(o, loop.operand(p), a.v + loop.key(s, c, h), a.D);
         }
@@ -122,7 +123,7 @@ AttentionGradients attention_gradients_plain(const AttentionGradProblem& problem
           const std::vector<float> scores = loop.scores(s, l, h);
           for (std::size_t c = 0; c < scores.size(); ++c) {
             const std::int64_t key = loop.key(s, c, h);
-            const float p = exp_off(scores[c] - lse);
+            const float p = exp_off(scores[c], lse, 3);
             const float ds = loop.operand(p * (dot(d_o, a.v + key, a.D) - delta));
             add(out.dv.data() + key, loop.operand(p), d_o, a.D);
             add(out.dk.data() + key, ds * a.scale, a.q + query, a.D);

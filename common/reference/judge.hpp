@@ -34,7 +34,7 @@ Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o
 // Judges o and lse. A query that sees no key must have o = 0 and lse = -inf, exactly.
 Verdict judge(const AttentionProblem& problem, const AttentionOutputs& outputs,
               Arithmetic arithmetic = Arithmetic::kFp32);
-// Judges each gradient. Those of a query that sees no key, and of a key that no query sees, must be 0, exactly.
+// Judges each gradient, by errors relative to the sizes of the terms it is a sum of. Those of a query that sees no key, and of a key that no query sees, must be 0, exactly.
 Verdict judge(const AttentionGradProblem& problem, const AttentionGradients& gradients,
               Arithmetic arithmetic = Arithmetic::kFp32);
 

@@ -262,7 +262,7 @@ std::vector<AttentionCase> attention_cases(const AttentionSupport& support) {
     c.H_q = head_counts[row[2]].H_q;
     c.H_kv = head_counts[row[2]].H_kv;
     // No case may take the emulator more than about a second.
-    if (c.T_q < 64 && c.T_k < 64 && c.H_q <= 2) c.B = 2;
+    if (c.T_q < 64 && c.T_k < 64 && c.H_q <= 2 && c.D <= 64) c.B = 2;
     if (c.T_q > 64 || c.T_k > 64) c.H_q /= c.H_kv, c.H_kv = 1;
     c.causal = row[3] == 1;
     c.precision = stored_as[row[4]];

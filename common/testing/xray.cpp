@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
+
 namespace ladder::testing {
 namespace {
 
@@ -73,6 +76,19 @@ std::vector<Kernel> xrays_of(const std::string& implementation, const bench::Sel
   const bench::XrayRun run = bench::xray(find_implementation(implementation), selection);
   EXPECT_FALSE(run.too_large);
   return expect_sound(run);
+}
+
+std::vector<Kernel> xrays_of(const std::string& implementation, const AttentionCase& c) {
+  const Implementation chosen = find_implementation(implementation);
+  const AttentionProblem problem = make_problem(c);
+  emulator::xray::take();
+  EXPECT_TRUE(is_right(problem, run(chosen, problem), arithmetic_of(chosen, c.precision)));
+  const std::vector<Kernel> kernels = emulator::xray::take();
+  for (const Kernel& kernel : kernels) {
+    for (const auto& error : kernel.errors)
+      ADD_FAILURE() << error.message;
+  }
+  return kernels;
 }
 
 Kernel xray_of(const std::string& implementation, const bench::Selection& selection) {

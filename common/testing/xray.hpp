@@ -17,6 +17,10 @@ std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
 emulator::xray::Kernel xray_of(const std::string& implementation,
                                const bench::Selection& selection);
 
+// Of softmax attention, for cases that are no shape by name.
+std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
+                                             const AttentionCase& c);
+
 // What one element of o may cost, in accesses of single threads to global memory.
 struct Budget {
   double loads = 0, stores = 0, atomics = 0;

@@ -1,0 +1,224 @@
+// What the steps of the forward pass on tensor cores share: how the work is cut, the mask, the softmax of scores that lie in a warp's
+// registers, and the way out.
+//
+// A warp has kRowBlocks blocks of 16 queries. Of every 16 x 8 block of a product (common/cuda/tensor_core.hpp) a lane holds two rows,
+// lane / 4 and lane / 4 + 8, and two columns of each: four lanes share a row, and they have the same rows of every block.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/attention.hpp"
+#include "common/core/errors.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/tensor_core.hpp"
+
+namespace chapter08 {
+
+constexpr int kWarpSize = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr int kBlock = 16;  // rows of a block of a product
+
+// o takes kRowBlocks * kD / 2 registers of a lane, the scores kRowBlocks * kKeys / 2; there are 64 Ki of them, 255 for a lane.
+template <int kD>
+struct Cut {
+  static constexpr int kWarps = 4, kThreads = kWarps * kWarpSize;
+  static constexpr int kRowBlocks =
+      kD <= 128 ? 2 : 1;  // every unit of K and V that is loaded is used so often
+  static constexpr int kQueries = kWarps * kRowBlocks * kBlock;
+  static constexpr int kKeys = kD == 64 ? 128 : 64;
+  static constexpr int kBlocks = kD == 32 ? 3 : 2;  // of threads, per multiprocessor
+  static constexpr int kBytes = (kQueries + 2 * kKeys) * kD * 2;
+};
+
+// Row blocks of kColumns columns, as they lie in the registers of a lane.
+template <int kRowBlocks, int kColumns>
+using Sums = float[kRowBlocks][kColumns / 8][4];
+
+// Tiles of keys, from the first key on.
+struct KeyTiles {
+  int count = 0;  // that some query of the block sees
+  int whole = 0;  // of them, from the first on: every query sees every key
+};
+
+// Row r of a block of queries sees so many keys, or none where that is negative.
+struct Visible {
+  int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
+  __device__ int keys(int row) const { return min(of_first + step * row, most); }
+};
+
+inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
+  const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
+  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
+}
+
+// The scores of a warp, whose first row is `first_row`, with the keys from `first_key` on: no weight for what is not to be seen.
+template <int kRowBlocks, int kKeys>
+__device__ void mask(float (&scores)[kRowBlocks][kKeys][4], const Visible& visible, int first_row,
+                     int first_key) {
+  const int lane = threadIdx.x % kWarpSize;
+#pragma unroll
+  for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = first_row + b * kBlock + i / 2 * 8 + lane / 4;
+      const int keys = visible.keys(row) - first_key - (lane % 4 * 2 + i % 2);
+#pragma unroll
+      for (int n = 0; n < kKeys; ++n) {
+        if (n * 8 >= keys) scores[b][n][i] = -INFINITY;
+      }
+    }
+  }
+}
+
+// The softmax of a warp's rows, tile of keys after tile. Weights are powers of 2: exp(scale s) is 2^(scale log2(e) s).
+// The largest score is subtracted before anything is scaled, so that its weight is exactly 1 however large it is: one fmaf would do
+// both, but it has the product of score and scale rounded only on one side.
+template <int kRowBlocks>
+struct OnlineSoftmax {
+  float scale;                   // of a score
+  float largest[kRowBlocks][2];  // score so far, the same in all four lanes of a row
+  float sum[kRowBlocks][2];      // of this lane's weights; relative to the largest, as o is
+
+  explicit __device__ OnlineSoftmax(float scale_) : scale(scale_) {
+#pragma unroll
+    for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        largest[b][i] = -INFINITY, sum[b][i] = 0.0f;
+    }
+  }
+
+  // Makes weights of the scores, and what the tiles before have left in o and in the sums relative to the new largest.
+  template <int kKeys, int kChannels>
+  __device__ void update(float (&scores)[kRowBlocks][kKeys][4],
+                         float (&o)[kRowBlocks][kChannels][4]) {
+    const float to_base_2 = scale * kLog2e;
+    float offset[kRowBlocks][2], shrink[kRowBlocks][2];
+    bool grown = false;
+#pragma unroll
+    for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float most = fmaxf(scores[b][0][2 * i], scores[b][0][2 * i + 1]);
+#pragma unroll
+        for (int n = 1; n < kKeys; ++n)
+          most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
+        most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
+        most = fmaxf(largest[b][i], most);
+        offset[b][i] =
+            most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
+        shrink[b][i] = ladder::cuda::exp2_flushed((largest[b][i] - offset[b][i]) * to_base_2);
+        grown = grown || shrink[b][i] != 1.0f;
+        largest[b][i] = most;
+      }
+    }
+    if (__any_sync(kAllLanes, grown)) {  // seldom, after the first tiles
+#pragma unroll
+      for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (i % 2 == 0) sum[b][i / 2] *= shrink[b][i / 2];
+#pragma unroll
+          for (int n = 0; n < kChannels; ++n)
+            o[b][n][i] *= shrink[b][i / 2];
+        }
+      }
+    }
+#pragma unroll
+    for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+      for (int n = 0; n < kKeys; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& weight = scores[b][n][i];
+          weight = ladder::cuda::exp2_flushed((weight - offset[b][i / 2]) * to_base_2);
+          sum[b][i / 2] += weight;
+        }
+      }
+    }
+  }
+
+  // Of all four lanes of a row.
+  __device__ float total(int b, int i) const {
+    const float pair = sum[b][i] + __shfl_xor_sync(kAllLanes, sum[b][i], 1);
+    return pair + __shfl_xor_sync(kAllLanes, pair, 2);
+  }
+  // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
+  __device__ float lse(int b, int i, float total) const {
+    return largest[b][i] * scale + logf(total);
+  }
+
+  static constexpr float kLog2e = 1.44269504f;
+};
+
+// The weights of the 16 keys from 8 n on, as the left factor of a product.
+template <typename Element, int kKeys>
+__device__ void as_factor(std::uint32_t (&p)[4], const float (&weights)[kKeys][4], int n) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float* const w = weights[n + i / 2] + i % 2 * 2;
+    p[i] = ladder::cuda::pack<Element>(w[0], w[1]);
+  }
+}
+
+// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of `tile`, its rows of the queries'
+// tile, so that lanes next to each other store units next to each other; no other warp looks at them.
+template <typename Layout, int kD, int kRowBlocks, typename Element>
+__device__ void send(Element* o, int stride, float* lse, int rows, Element* tile,
+                     const Sums<kRowBlocks, kD>& sums, const OnlineSoftmax<kRowBlocks>& softmax) {
+  constexpr int kUnits = kD / 8;
+  const int lane = threadIdx.x % kWarpSize;
+#pragma unroll
+  for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = b * kBlock + i * 8 + lane / 4;
+      const float total = softmax.total(b, i);
+      const float share = total == 0.0f ? 0.0f : 1.0f / total;
+#pragma unroll
+      for (int n = 0; n < kUnits; ++n) {
+        const float* const x = sums[b][n] + 2 * i;
+        *reinterpret_cast<std::uint32_t*>(tile + Layout::place(row, n * 8 + lane % 4 * 2)) =
+            ladder::cuda::pack<Element>(x[0] * share, x[1] * share);
+      }
+      if (lane % 4 == 0 && row < rows) lse[row] = softmax.lse(b, i, total);
+    }
+  }
+  __syncwarp();
+#pragma unroll 4
+  for (int unit = lane; unit < kRowBlocks * kBlock * kUnits; unit += kWarpSize) {
+    const int row = unit / kUnits, column = unit % kUnits * 8;
+    if (row < rows) {
+      *reinterpret_cast<float4*>(o + static_cast<std::int64_t>(row) * stride + column) =
+          *reinterpret_cast<const float4*>(tile + Layout::place(row, column));
+    }
+  }
+}
+
+// What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
+template <typename Element>
+void require_tensor_core_tiles(const BasicAttentionArgs<Element>& args) {
+  constexpr std::int64_t kMost = 65535;
+  validate(args);
+  ladder::require(
+      args.H_q <= kMost && sequence_count(args) <= kMost,
+      "H_q, B or sequences is too large; chapter 08 on tensor cores allows up to 65535");
+  ladder::require(args.T_q <= INT32_MAX - 1024 && args.T_k <= INT32_MAX - 1024,
+                  "T_q or T_k is too large; chapter 08 on tensor cores allows up to 2^31 - 1025");
+  if (args.B == 0) return;
+  if (args.T_q > 0) {
+    ladder::require_pointer("q", args.q, 16);
+    ladder::require_pointer("o", args.o, 16);
+  }
+  if (args.T_k > 0) {
+    ladder::require_pointer("k", args.k, 16);
+    ladder::require_pointer("v", args.v, 16);
+  }
+}
+
+}  // namespace chapter08

@@ -1,0 +1,12 @@
+#include "common/testing/suite.hpp"
+
+namespace {
+
+// Tiles have 32 queries and keys.
+const bool registered = ladder::testing::register_attention_backward_suite(
+    "attention_backward_scalar",
+    {.bf16 = true,
+     .fp16 = true,
+     .lengths = {{0, 5}, {5, 0}, {1, 65}, {17, 1}, {32, 32}, {33, 65}, {65, 33}}});
+
+}  // namespace

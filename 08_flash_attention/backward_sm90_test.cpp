@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "common/core/device_problem.hpp"
+#include "common/reference/attention.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::AttentionCase;
+using ladder::Precision;
+
+constexpr const char* kName = "attention_backward_sm90";
+
+// Many blocks add to a row of dq, whoever comes first: not repeatable.
+const bool registered = ladder::testing::register_attention_backward_suite(
+    kName, {.fp32 = false, .bf16 = true, .fp16 = true, .repeatable = false, .D_sizes = {64, 128}});
+
+void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& forward) {
+  const auto problem = ladder::reference::make_attention_grad_problem(forward);
+  const AttentionCase& c = forward.attention_case;
+  EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run_backward(i, problem),
+                                        ladder::arithmetic_of(i, c.precision)))
+      << name_of(c);
+}
+
+// The suite's cases fill hardly more than one tile of 128 keys and one of 64 queries.
+TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  if (ladder::testing::device_is_missing(implementation)) return;
+  for (const std::int64_t D : {64, 128}) {
+    for (const bool causal : {false, true}) {
+      for (const auto& [T_q, T_k] : {std::pair{256, 256}, {300, 270}, {130, 333}, {400, 100}}) {
+        AttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 4, .H_kv = 2, .D = D};
+        c.causal = causal;
+        c.precision = Precision::kBf16;
+        expect_right(implementation, make_problem(c));
+      }
+    }
+  }
+}
+
+// Their tiles begin anew with each sequence, wherever it begins.
+TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  if (ladder::testing::device_is_missing(implementation)) return;
+  for (const bool causal : {false, true}) {
+    AttentionCase c{.H_q = 2, .H_kv = 1, .D = 128};
+    c.lengths = {{100, 150}, {0, 50}, {30, 5}, {370, 395}, {64, 128}, {1, 0}};
+    for (const AttentionCase::Lengths& each : c.lengths) {
+      if (&each == &c.lengths.front()) c.T_q = c.T_k = 0;
+      c.T_q += each.queries;
+      c.T_k += each.keys;
+    }
+    c.causal = causal;
+    c.precision = Precision::kBf16;
+    expect_right(implementation, make_problem(c));
+  }
+}
+
+// The copies bring whole tiles: behind the last query of a batch, those of the next. They count nothing, not even 0 times NaN.
+TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
+  const auto implementation = ladder::find_implementation(kName);
+  if (ladder::testing::device_is_missing(implementation)) return;
+  for (const std::int64_t D : {64, 128}) {
+    AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
+    c.precision = Precision::kBf16;
+    auto problem = ladder::reference::make_attention_grad_problem(make_problem(c));
+    const auto wanted = ladder::run_backward(implementation, problem);
+    for (ladder::Tensor<float>* tensor : {&problem.forward.q, &problem.d_o})
+      std::fill(tensor->data.begin() + static_cast<std::ptrdiff_t>(tensor->data.size() / 2),
+                tensor->data.end(), std::numeric_limits<float>::quiet_NaN());
+    const auto gradients = ladder::run_backward(implementation, problem);
+    // dk and dv of a block are sums in a fixed order.
+    EXPECT_TRUE(std::equal(gradients.dk.begin(), gradients.dk.begin() + gradients.dk.size() / 2,
+                           wanted.dk.begin()));
+    EXPECT_TRUE(std::equal(gradients.dv.begin(), gradients.dv.begin() + gradients.dv.size() / 2,
+                           wanted.dv.begin()));
+  }
+}
+
+TEST(attention_backward_sm90, RefusesOtherD) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {32, 96, 256}) {
+    ladder::AttentionGradBf16Args args;
+    args.forward.H_q = args.forward.H_kv = 1;
+    args.forward.D = D;
+    EXPECT_THROW(implementation.attention_backward_bf16(args), std::invalid_argument) << D;
+  }
+}
+
+// Bulk copies want addresses that are multiples of 16 bytes.
+TEST(attention_backward_sm90, RefusesWhatCannotBeCopied) {
+  const auto implementation = ladder::find_implementation(kName);
+  alignas(16) static ladder::bfloat16 elements[8];
+  alignas(16) static float lse[1];
+  ladder::AttentionGradBf16Args args;
+  ladder::AttentionBf16Args& a = args.forward;
+  a.B = a.T_q = a.T_k = a.H_q = a.H_kv = 1;
+  a.D = 64;
+  a.q = a.k = a.v = args.d_o = elements;
+  a.o = args.dq = args.dk = args.dv = elements;
+  a.lse = lse;
+  a.k = elements + 1;
+  EXPECT_THROW(implementation.attention_backward_bf16(args), std::invalid_argument);
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xrays_of;
+
+constexpr const char* kOneKernel = "attention_backward";
+constexpr const char* kTwoKernels = "attention_backward_two_kernels";
+constexpr const char* kScalar = "attention_backward_scalar";
+
+std::vector<Kernel> kernels_of(const std::string& name, std::int64_t T, std::int64_t D) {
+  return xrays_of(name, {.op = "attention_backward",
+                         .shape = {.B = 1, .T = T, .H = 2, .K = D, .V = D},
+                         .precision = ladder::Precision::kBf16});
+}
+
+std::uint64_t sum_of(const std::vector<Kernel>& kernels, Counter counter) {
+  std::uint64_t sum = 0;
+  for (const Kernel& kernel : kernels)
+    sum += kernel[counter];
+  return sum;
+}
+
+// 128 keys are two tiles.
+TEST(AttentionBackward, AddsToDqOncePerTileOfKeys) {
+  EXPECT_EQ(sum_of(kernels_of(kOneKernel, 128, 128), kAtomics), 2u * 128 * 2 * 128);
+}
+
+TEST(AttentionBackward, NeedsNoAtomicsWithAKernelForDq) {
+  EXPECT_EQ(sum_of(kernels_of(kTwoKernels, 128, 128), kAtomics), 0u);
+  EXPECT_EQ(sum_of(kernels_of(kScalar, 64, 64), kAtomics), 0u);
+}
+
+TEST(AttentionBackward, TakesFiveProductsInOneKernelAndSevenInTwo) {
+  const std::uint64_t product = 128 * 128 * 2 * 128;
+  EXPECT_EQ(sum_of(kernels_of(kOneKernel, 128, 128), kTensorMultiplyAdds), 5 * product);
+  EXPECT_EQ(sum_of(kernels_of(kTwoKernels, 128, 128), kTensorMultiplyAdds), 7 * product);
+}
+
+// All widths' tiles: rows of 64 to 512 bytes.
+TEST(AttentionBackward, ConflictsInNoBank) {
+  for (const char* name : {kOneKernel, kTwoKernels}) {
+    for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+      for (const Kernel& kernel : kernels_of(name, 64, D)) {
+        for (const Access& access : kernel.accesses)
+          EXPECT_EQ(access.bank_conflicts, 0u) << name << " D=" << D << " " << access.code;
+      }
+    }
+  }
+}
+
+// No buffer has a place for each score.
+TEST(AttentionBackward, NeedsMemoryThatGrowsWithT) {
+  for (const char* name : {kOneKernel, kTwoKernels, kScalar}) {
+    const std::vector<Kernel> kernels = kernels_of(name, 256, 32);
+    for (const Kernel& kernel : kernels) {
+      for (const Buffer& buffer : kernel.buffers)
+        EXPECT_LT(buffer.elements, 2u * 256 * 256 / 2) << name << " " << buffer.name;
+    }
+    EXPECT_EQ(sum_of(kernels, kGlobalStoreBytesAsked),
+              2 * sum_of(kernels_of(name, 128, 32), kGlobalStoreBytesAsked))
+        << name;
+  }
+}
+
+TEST(AttentionBackward, StoresEachGradientOnce) {
+  for (const char* name : {kOneKernel, kTwoKernels}) {
+    int gradients = 0;
+    for (const Kernel& kernel : kernels_of(name, 64, 64)) {
+      for (const Buffer& buffer : kernel.buffers) {
+        if (buffer.name != "dq" && buffer.name != "dk" && buffer.name != "dv") continue;
+        ++gradients;
+        EXPECT_EQ(buffer.stores().accesses_per_element.most, 1u) << name << " " << buffer.name;
+      }
+    }
+    EXPECT_EQ(gradients, 3) << name;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,294 @@
+// Tiles of 16-bit elements in shared memory and products of them, as the gradients' kernels need them.
+#pragma once
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/cuda/storage.hpp"
+#include "common/cuda/tensor_core.hpp"
+
+namespace chapter08::gradients {
+
+using ladder::BasicAttentionArgs;
+using ladder::BasicAttentionGradArgs;
+
+constexpr int kWarpSize = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr float kLog2e = 1.44269504f;
+
+// ---- Tiles ----
+
+// Rows of kColumns elements. A piece of 16 bytes moves within its row, by an exclusive or with the row's number, so that the
+// same piece of any eight neighbouring rows lies in all 32 banks: what one access of a warp to a matrix of 8 x 8 wants.
+template <typename Element, int kColumns>
+struct Tile {
+  static constexpr int kPiece = 16 / sizeof(Element);
+  static constexpr int kPieces = kColumns / kPiece;  // of a row
+  // Pieces that change places: those of 128 bytes. Where rows are no multiple of that, an odd row begins in bank 16, and half
+  // as many do.
+  static constexpr int kTurned = kPieces % 8 == 0 ? 8 : 4;
+  static_assert(kPieces % kTurned == 0);
+  Element* x;
+
+  static __device__ int place(int row, int column) {
+    const unsigned r = row;
+    const unsigned turn = kTurned == 8 ? r % 8 : r / 2 % 4;
+    return row * kColumns + static_cast<int>(static_cast<unsigned>(column) ^ turn * kPiece);
+  }
+  // From the place of (row, column) to that of (row + rows, column + columns): `rows` is a multiple of 8, and `columns` one
+  // of 8 that has no bit in common with `column`. With constants it is one instruction, or none.
+  static __device__ int move(int place, int rows, int columns) {
+    constexpr int kGroup = kTurned * kPiece;
+    return (place ^ columns % kGroup) + columns / kGroup * kGroup + rows * kColumns;
+  }
+};
+
+// Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros. Threads
+// take steps of a multiple of eight rows, so that a piece's place in its row does not change.
+template <int kThreads, int kRows, int kColumns, typename Element>
+__device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std::int64_t stride,
+                      int rows) {
+  using Tile = Tile<Element, kColumns>;
+  constexpr int kStep = kThreads / (8 * Tile::kPieces) * 8;
+  static_assert(kStep > 0 && kRows % kStep == 0);
+  const int row = threadIdx.x / Tile::kPieces, column = threadIdx.x % Tile::kPieces * Tile::kPiece;
+  if constexpr (kStep * Tile::kPieces < kThreads) {
+    if (row >= kStep) return;
+  }
+  const Element* source = from + row * stride + column;
+  Element* const to = to_smem.x + Tile::place(row, column);
+#pragma unroll
+  for (int n = 0; n < kRows; n += kStep) {
+    __pipeline_memcpy_async(to + n * kColumns, source, 16, row + n < rows ? 0 : 16);
+    source += kStep * stride;
+  }
+}
+
+// ---- Operands ----
+
+// What lane loads 16 bytes from where, for 16 x 16 elements from (row, column) on: matrices of 8 x 8 in the order upper left,
+// lower left, upper right, lower right, or upper left, upper right, lower left, lower right.
+//
+//   first factor A[m][k]    rows are m: load_matrices, columns first    rows are k: load_matrices_transposed, rows first
+//   second factor B[k][n]   rows are n: load_matrices, rows first       rows are k: load_matrices_transposed, columns first
+template <typename Tile>
+__device__ int columns_first(int row, int column, int lane) {
+  return Tile::place(row + lane % 16, column + lane / 16 * 8);
+}
+template <typename Tile>
+__device__ int rows_first(int row, int column, int lane) {
+  return Tile::place(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
+}
+// Where a lane has its first two elements of a sum.
+template <typename Tile>
+__device__ int sums_place(int row, int column, int lane) {
+  return Tile::place(row + lane / 4, column + lane % 4 * 2);
+}
+
+// ---- Products ----
+
+// Two 16 x 8 sums side by side take the products of a with b's halves.
+template <typename Element>
+__device__ void multiply(float (&left)[4], float (&right)[4], const std::uint32_t (&a)[4],
+                         const std::uint32_t (&b)[4]) {
+  ladder::cuda::mma<Element>(left, a, {b[0], b[1]});
+  ladder::cuda::mma<Element>(right, a, {b[2], b[3]});
+}
+
+template <int kM, int kN>
+__device__ void clear(float (&sum)[kM][kN][4]) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        sum[m][n][x] = 0.0f;
+    }
+  }
+}
+
+// sum[m][n] = rows of `a` times rows of `b`, over all kColumns columns. a_place is columns_first(), b_place rows_first().
+template <typename Element, int kColumns, int kM, int kN>
+__device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a_smem, int a_place,
+                              Tile<Element, kColumns> b_smem, int b_place) {
+  using Tile = Tile<Element, kColumns>;
+  clear(sum);
+#pragma unroll
+  for (int k = 0; k < kColumns; k += 16) {
+    std::uint32_t a[kM][4];
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+      ladder::cuda::load_matrices(a[m], a_smem.x + Tile::move(a_place, m * 16, k));
+#pragma unroll
+    for (int n = 0; n < kN; n += 2) {
+      std::uint32_t b[4];
+      ladder::cuda::load_matrices(b, b_smem.x + Tile::move(b_place, n * 8, k));
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+        multiply<Element>(sum[m][n], sum[m][n + 1], a[m], b);
+    }
+  }
+}
+
+// sum[m][n] += a[m] times 16 rows of `b`, of which every kStep-th 16 columns. b_place is columns_first().
+template <int kStep, typename Element, int kColumns, int kM, int kN>
+__device__ void multiply_add(float (&sum)[kM][kN][4], const std::uint32_t (&a)[kM][4],
+                             Tile<Element, kColumns> b_smem, int b_place) {
+#pragma unroll
+  for (int n = 0; n < kN; n += 2) {
+    std::uint32_t b[4];
+    ladder::cuda::load_matrices_transposed(
+        b, b_smem.x + Tile<Element, kColumns>::move(b_place, 0, n * 8 * kStep));
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+      multiply<Element>(sum[m][n], sum[m][n + 1], a[m], b);
+  }
+}
+
+// Two sums side by side as a first factor.
+template <typename Element>
+__device__ void pack(std::uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
+  a[0] = ladder::cuda::pack<Element>(left[0], left[1]);
+  a[1] = ladder::cuda::pack<Element>(left[2], left[3]);
+  a[2] = ladder::cuda::pack<Element>(right[0], right[1]);
+  a[3] = ladder::cuda::pack<Element>(right[2], right[3]);
+}
+
+// The 16 x 16 elements of a first factor, to sums_place().
+template <typename Element, int kColumns>
+__device__ void put(Tile<Element, kColumns> tile_smem, int place, const std::uint32_t (&a)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    *reinterpret_cast<std::uint32_t*>(
+        tile_smem.x + Tile<Element, kColumns>::move(place, i % 2 * 8, i / 2 * 8)) = a[i];
+  }
+}
+
+// Sums, times `factor`, to an array whose rows are `stride` elements apart: rows from `rows` on do not exist; of the columns
+// every kStep-th 16.
+template <int kStep, typename Element, int kM, int kN>
+__device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, std::int64_t stride,
+                      int rows, int lane) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = m * 16 + i * 8 + lane / 4;
+      if (row >= rows) continue;
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        const int column = n / 2 * 16 * kStep + n % 2 * 8 + lane % 4 * 2;
+        *reinterpret_cast<std::uint32_t*>(to + row * stride + column) =
+            ladder::cuda::pack<Element>(factor * sum[m][n][2 * i], factor * sum[m][n][2 * i + 1]);
+      }
+    }
+  }
+}
+
+// ---- Who does what ----
+
+// A block keeps a tile of keys and streams tiles of queries past it. Warps are partners when they share their keys: of the scores
+// each computes those of some of the queries, of the gradients every second 16 channels.
+template <int kD>
+struct Shape {
+  static constexpr int D = kD;
+  // A warp has 32 keys (16 where D is 256) by 32 or 64 queries of scores and as many registers of sums as there can be. Two
+  // blocks of 64 keys are quicker than one of 128: while one waits, the other computes.
+  static constexpr int kQueries = D <= 64 ? 128 : 64;
+  static constexpr int kKeys = D <= 64 ? 128 : 64;
+  static constexpr int kWarps = D == 96 || D == 128 ? 4 : 8;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kBlocks = D == 96 || D == 128 ? 2 : 1;  // at once on a multiprocessor
+  static constexpr int kPartners = 2;
+  static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
+  static constexpr int kWarpQueries = kQueries / kPartners;
+  static constexpr int kWarpChannels = D / kPartners;
+};
+
+// ---- What is known of each query beforehand ----
+
+template <int kQueries>
+struct QueryRows {
+  float lse[kQueries];    // base 2; infinity where no key is seen, so that all of the row's p are 0
+  float delta[kQueries];  // d_o . o
+};
+
+// Tiles of queries are numbered over all sequences, the last tile of a sequence may be ragged: so before sequence n lie at most
+// first_query / kQueries whole ones and n ragged ones. Each has a number per query head.
+inline __device__ std::int64_t first_tile_of(const Sequence& sequence, int n, int kQueries) {
+  return sequence.first_query / kQueries + n;
+}
+template <typename Element>
+std::int64_t query_tiles(const BasicAttentionArgs<Element>& args, int kQueries) {
+  return (args.B * args.T_q / kQueries + sequence_count(args)) * args.H_q;
+}
+
+constexpr int kRowThreads = 256;
+// Eight lanes a row.
+constexpr int kRowLanes = 8;
+
+// Blocks: tile of kQueries, query head, sequence. Rows of a tile that do not exist get zeros.
+template <typename Element>
+__global__ void __launch_bounds__(kRowThreads)
+    describe_queries(const BasicAttentionGradArgs<Element> args, const int kQueries,
+                     float* to) {  // (tiles, H_q) QueryRows
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const int first = blockIdx.x * kQueries, D = forward.D, H_q = forward.H_q;
+  const int rows = sequence.queries - first, head = blockIdx.y;
+  if (rows <= 0) return;
+  to += ((first_tile_of(sequence, blockIdx.z, kQueries) + blockIdx.x) * H_q + head) * 2 * kQueries;
+  const int lane = threadIdx.x % kRowLanes;
+  for (int row = threadIdx.x / kRowLanes; row < kQueries; row += kRowThreads / kRowLanes) {
+    float lse = 0.0f, delta = 0.0f;
+    if (row < rows) {
+      const std::int64_t at = ((sequence.first_query + first + row) * H_q + head) * D;
+      for (int column = lane * 8; column < D; column += kRowLanes * 8) {
+        union Eight {
+          uint4 all;
+          Element x[8];
+        };
+        const Eight d_o{*reinterpret_cast<const uint4*>(args.d_o + at + column)};
+        const Eight o{*reinterpret_cast<const uint4*>(forward.o + at + column)};
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          delta += ladder::cuda::load(&d_o.x[i]) * ladder::cuda::load(&o.x[i]);
+      }
+      lse = forward.lse[sequence.first_lse + head * forward.T_q + first + row];
+      lse = lse == -INFINITY ? INFINITY : lse * kLog2e;
+    }
+#pragma unroll
+    for (int step = 1; step < kRowLanes; step *= 2)
+      delta += __shfl_xor_sync(kAllLanes, delta, step);
+    if (lane == 0) {
+      to[row] = lse;
+      to[kQueries + row] = delta;
+    }
+  }
+}
+
+// Rows are read and written 16 bytes at a time.
+template <typename Element>
+void require_alignment(const BasicAttentionGradArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  if (forward.T_q > 0) {
+    ladder::require_pointer("q", forward.q, 16);
+    ladder::require_pointer("o", forward.o, 16);
+    ladder::require_pointer("d_o", args.d_o, 16);
+    ladder::require_pointer("dq", args.dq, 16);
+  }
+  if (forward.T_k > 0) {
+    ladder::require_pointer("k", forward.k, 16);
+    ladder::require_pointer("v", forward.v, 16);
+    ladder::require_pointer("dk", args.dk, 16);
+    ladder::require_pointer("dv", args.dv, 16);
+  }
+}
+
+}  // namespace chapter08::gradients

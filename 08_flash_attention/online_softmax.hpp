@@ -1,0 +1,38 @@
+// The softmax of a row that comes in pieces: three numbers stand for all scores seen so far.
+//
+// For scores s_c with values v_c:      m = max s_c      l = sum exp(s_c - m)      sum = sum exp(s_c - m) v_c
+//
+// Then sum / l is the softmax-weighted mean of the values, and m + log(l) the log-sum-exp of the scores. With D values per key,
+// as in attention, there are D sums beside one m and one l.
+// Source: Milakov, Gimelshein, "Online normalizer calculation for softmax" (2018).
+#pragma once
+
+#include <limits>
+
+namespace chapter08::online_softmax {
+
+// Scores may be -inf (a masked key), not +inf.
+template <typename Number>
+struct Row {
+  Number m = -std::numeric_limits<Number>::infinity();  // of no key
+  Number l = 0;
+  Number sum = 0;
+
+  Number mean() const;         // 0 of no key, or of masked ones only
+  Number log_sum_exp() const;  // then -inf
+};
+
+template <typename Number>
+struct Key {
+  Number score, value;
+};
+
+// The row with one more key. Nothing is computed anew but for m: what was summed with the old m as base is scaled to the new one.
+template <typename Number>
+Row<Number> with_key(const Row<Number>& row, const Key<Number>& key);
+
+// The row of all keys of two rows: the same rule, for parts of any size.
+template <typename Number>
+Row<Number> merged(const Row<Number>& a, const Row<Number>& b);
+
+}  // namespace chapter08::online_softmax

@@ -1,0 +1,8 @@
+#include "common/testing/suite.hpp"
+
+namespace {
+
+const bool registered = ladder::testing::register_attention_suite("attention_scalar_tiles",
+                                                                  {.bf16 = true, .fp16 = true});
+
+}  // namespace

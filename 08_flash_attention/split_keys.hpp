@@ -1,0 +1,28 @@
+// Flash decoding: into how many splits the keys are cut.
+#pragma once
+
+#include <cstdint>
+
+#include "common/core/attention.hpp"
+
+namespace chapter08::split_keys {
+
+// Where blocks can run at once.
+struct Places {
+  int multiprocessors = 1;
+  int blocks_each = 1;
+
+  // Where one block for each multiprocessor does not keep memory busy: its warps are few, or several tiles of queries read the
+  // same keys, and most reads find them in L2.
+  Places as_one_round() const { return {multiprocessors * blocks_each, 1}; }
+};
+
+// Into how many splits, 1 or more, the keys of each batch are cut, so that `tiles` tiles of queries, which see up to `keys` keys of
+// D channels each, are done soonest. See README for the rule and what it was fitted to.
+std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, Places places);
+
+// The launcher that is registered, with a number of splits that a test chooses. 0: as planned.
+template <typename Element>
+void attention_in_splits(const ladder::BasicAttentionArgs<Element>& args, std::int64_t splits);
+
+}  // namespace chapter08::split_keys

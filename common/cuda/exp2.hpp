@@ -1,0 +1,21 @@
+// 2^x as fast as the hardware has it, for exponents of softmax.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+namespace ladder::cuda {
+
+// Relative error 2^-22; results below 2^-126 are 0. exp2f keeps those, at three instructions more.
+inline __device__ float exp2_flushed(float x) {
+#ifdef __CUDACC__
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return x < -126.0f ? 0.0f : std::exp2(x);
+#endif
+}
+
+}  // namespace ladder::cuda
