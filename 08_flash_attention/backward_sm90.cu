@@ -5,12 +5,10 @@
 // Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <type_traits>
 
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/attention.hpp"
