@@ -44,7 +44,7 @@ constexpr int kUnit = 8;  // elements of 16 bytes
 constexpr int kEndThreads = 256;  // of a block of the kernels before and after
 constexpr float kLog2e = 1.4426950408889634f;
 
-// ---- Which tile ----------------------------------------------------------------------------------------------------------------
+// ---- Which tile -------------------------------------------------------------------------------------------------------------
 //
 // All sequences' rows in tiles of kRows. A packed sequence begins with a tile of its own: tile cu_seqlens[n] / kRows + n is the
 // first of sequence n, which leaves room enough for those before it. Some tiles lie behind the end of their sequence.
@@ -79,7 +79,7 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   return {n, (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows};
 }
 
-// ---- Before: what the steps need of each query -------------------------------------------------------------------------------------
+// ---- Before: what the steps need of each query ------------------------------------------------------------------------------
 //
 // A block per query tile and head, which is a slot: tile * H_q + head. It has 64 pairs (lse, delta) in `stats`, and a tile of sums of
 // dq, in the order in which the warpgroups hold them.
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kEndThreads)
   }
 }
 
-// ---- After: dq in 16 bits ----------------------------------------------------------------------------------------------------------
+// ---- After: dq in 16 bits ---------------------------------------------------------------------------------------------------
 
 template <typename Element, int kD>
 __global__ void __launch_bounds__(kEndThreads)
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kEndThreads)
   }
 }
 
-// ---- A block's work ----------------------------------------------------------------------------------------------------------------
+// ---- A block's work ---------------------------------------------------------------------------------------------------------
 
 // Shared memory: tiles in panels of 64 columns.
 template <typename Element, int kD>
@@ -291,7 +291,7 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
   }
 }
 
-// ---- The products of a step --------------------------------------------------------------------------------------------------------
+// ---- The products of a step -------------------------------------------------------------------------------------------------
 //
 // Each warpgroup has 64 of the keys. It takes S and dP transposed, keys by queries: then P^T and dS^T, packed, are the A of
 // dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq = dS k, a sum over both warpgroups' keys, wants dS in
@@ -344,7 +344,7 @@ __device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
                        dq[4 * b + 3]);
 }
 
-// ---- What the two warpgroups do ------------------------------------------------------------------------------------------------------
+// ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
 
 enum Named { kBothGroups = 1, kOwnGroup = 2 };  // and kOwnGroup + 1
 
@@ -557,7 +557,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-// ---- The launcher --------------------------------------------------------------------------------------------------------------------
+// ---- The launcher -----------------------------------------------------------------------------------------------------------
 
 template <typename Element, int kD>
 void launch(const BasicAttentionGradArgs<Element>& args) {
