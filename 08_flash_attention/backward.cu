@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const Visible visible(sequence);
   const int queries = sequence.queries, keys = sequence.keys;
   // Keys behind a batch's length have gradients too: zeros.
   const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
@@ -157,13 +158,13 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
               ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
       }
     }
-    if (first_key + kKeys > sequence.keys_seen(first_query)) {
+    if (first_key + kKeys > visible.keys(first_query)) {
 #pragma unroll
       for (int n = 0; n < kScores; ++n) {
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
           const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
-          const int seen = sequence.keys_seen(query);
+          const int seen = visible.keys(query);
 #pragma unroll
           for (int m = 0; m < kM; ++m) {
             if (first_key + key_row + m * 16 + lane / 4 + x / 2 * 8 >= seen) p[m][n][x] = 0.0f;

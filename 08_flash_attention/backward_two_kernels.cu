@@ -48,6 +48,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const Visible visible(sequence);
   const int queries = sequence.queries, keys = sequence.keys;
   // Keys behind a batch's length have gradients too: zeros.
   const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
@@ -136,13 +137,13 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
               ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
       }
     }
-    if (first_key + kKeys > sequence.keys_seen(first_query)) {
+    if (first_key + kKeys > visible.keys(first_query)) {
 #pragma unroll
       for (int n = 0; n < kScores; ++n) {
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
           const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
-          const int seen = sequence.keys_seen(query);
+          const int seen = visible.keys(query);
 #pragma unroll
           for (int m = 0; m < kM; ++m) {
             if (first_key + key_row + m * 16 + lane / 4 + x / 2 * 8 >= seen) p[m][n][x] = 0.0f;
@@ -252,6 +253,7 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
   auto& memory = *reinterpret_cast<QueryMemory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const Visible visible(sequence);
   const int queries = sequence.queries;
   const int first_query = blockIdx.x * kQueries, head = blockIdx.y;
   if (first_query >= queries) return;
@@ -265,7 +267,7 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
   const float scale = forward.scale * kLog2e;
 
   const int last_query = min(first_query + kQueries, queries) - 1;
-  const int keys = sequence.keys_seen(last_query);  // by any query of the tile
+  const int keys = max(visible.keys(last_query), 0);  // by any query of the tile
   const int tiles = (keys + kKeys - 1) / kKeys;
 
   using Rows = Tile<Element, D>;
@@ -316,10 +318,10 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
       for (int x = 0; x < 4; ++x)
         p[0][n][x] = ladder::cuda::exp2_flushed(p[0][n][x] * scale - lse[x / 2]);
     }
-    if ((i + 1) * kKeys > sequence.keys_seen(first_query + query_row)) {
+    if ((i + 1) * kKeys > visible.keys(first_query + query_row)) {
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        const int seen = sequence.keys_seen(first_query + query_row + lane / 4 + x / 2 * 8);
+        const int seen = visible.keys(first_query + query_row + lane / 4 + x / 2 * 8);
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) {
           if (i * kKeys + n * 8 + lane % 4 * 2 + x % 2 >= seen) p[0][n][x] = 0.0f;

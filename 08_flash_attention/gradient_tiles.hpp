@@ -56,12 +56,11 @@ __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std:
   if constexpr (kStep * Tile::kUnits < kThreads) {
     if (row >= kStep) return;
   }
-  const Element* source = from + row * stride + column;
+  const Element* const source = from + row * stride + column;
   Element* const to = to_smem.x + Tile::place(row, column);
 #pragma unroll
   for (int n = 0; n < kRows; n += kStep) {
-    __pipeline_memcpy_async(to + n * kColumns, source, 16, row + n < rows ? 0 : 16);
-    source += kStep * stride;
+    __pipeline_memcpy_async(to + n * kColumns, source + n * stride, 16, row + n < rows ? 0 : 16);
   }
 }
 
@@ -205,6 +204,18 @@ struct Shape {
   static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
   static constexpr int kWarpQueries = kQueries / kPartners;
   static constexpr int kWarpChannels = D / kPartners;
+};
+
+// Sequence::keys_seen() in 32 bits, for less than nothing negative: what the tensor cores leave of the registers is little.
+struct Visible {
+  int of_first, step, most;  // query 0 sees of_first keys, each next one `step` more
+
+  explicit __device__ Visible(const Sequence& sequence)
+      : of_first(static_cast<int>(sequence.causal ? 1 + sequence.keys - sequence.queries
+                                                  : sequence.keys)),
+        step(sequence.causal ? 1 : 0),
+        most(static_cast<int>(sequence.keys)) {}
+  __device__ int keys(int query) const { return min(of_first + step * query, most); }
 };
 
 // ---- What is known of each query beforehand ----
