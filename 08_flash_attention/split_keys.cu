@@ -15,6 +15,7 @@
 
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/split_keys.hpp"
+#include "08_flash_attention/swizzle.hpp"
 #include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -50,14 +51,6 @@ struct Cut {
   static constexpr int kStages = kBytes / (kWarps * 4 * kTile);
   static constexpr int kMergeThreads = kParts * D / 4;
 };
-
-// Where a row's 16-byte unit lies in a tile: permuted, so that the units above each other that ldmatrix reads lie in different
-// banks.
-template <int D>
-__device__ int place(int row, int unit) {
-  const int turned = D % 64 == 0 ? unit ^ row % 8 : unit ^ row / 2 % 4;
-  return row * D + turned * kUnit;
-}
 
 // Of a row's keys so far, or of some of them, in four columns: the largest score (base 2), the sum of the weights
 // exp2(score - m), and the sum of the values with these weights.
@@ -153,8 +146,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
         const std::int64_t from = (t + row) * stride + unit * kUnit;
         const int zeros = t + row < end ? 0 : 16;  // not NaN, which 0 times would remain
-        __pipeline_memcpy_async(tile + place<D>(row, unit), k + from, 16, zeros);
-        __pipeline_memcpy_async(tile + C::kTile + place<D>(row, unit), v + from, 16, zeros);
+        Element* const to = tile + Swizzled<D>::place(row, unit * kUnit);
+        __pipeline_memcpy_async(to, k + from, 16, zeros);
+        __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
@@ -202,8 +196,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
       for (int j = 0; j < kScores; j += 2) {
         std::uint32_t r[4];
+        const unsigned row = j * 8 + lane / 16 * 8 + lane % 8;
         ladder::cuda::load_matrices(
-            r, k_smem + place<D>(j * 8 + lane / 16 * 8 + lane % 8, 2 * block + lane / 8 % 2));
+            r, k_smem + Swizzled<D>::place(row, block * 16 + lane / 8 % 2 * kUnit));
         ladder::cuda::mma<Element>(scores[j], q_reg[block], {r[0], r[1]});
         ladder::cuda::mma<Element>(scores[j + 1], q_reg[block], {r[2], r[3]});
       }
@@ -255,8 +250,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
         std::uint32_t r[4];
+        const unsigned row = j * 8 + lane % 16;
         ladder::cuda::load_matrices_transposed(
-            r, v_smem + place<D>(j * 8 + lane / 8 % 2 * 8 + lane % 8, 2 * block + lane / 16));
+            r, v_smem + Swizzled<D>::place(row, block * 16 + lane / 16 * kUnit));
         ladder::cuda::mma<Element>(acc[2 * block], p, {r[0], r[1]});
         ladder::cuda::mma<Element>(acc[2 * block + 1], p, {r[2], r[3]});
       }
