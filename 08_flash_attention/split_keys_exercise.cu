@@ -32,10 +32,11 @@ using ladder::BasicAttentionArgs;
 namespace {
 
 constexpr int kWarpSize = 32;
-constexpr int kRows = 16;                   // of a tile of queries, as tensor cores take them
-constexpr int kUnit = 8;                    // elements of a 16-byte copy
-constexpr int kParts = 8;                   // threads of `merge_splits` that share a column
-constexpr std::int64_t kMaxRows = 1 << 20;  // so that a grid's blocks can be counted
+constexpr int kRows = 16;  // of a tile of queries, as tensor cores take them
+constexpr int kUnit = 8;   // elements of a 16-byte copy
+constexpr int kParts = 8;  // threads of `merge_splits` that share a column
+// So that a grid's blocks can be counted.
+constexpr std::int64_t kMaxRows = 1 << 18, kMaxHeads = 65535;
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
@@ -326,6 +327,9 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   ladder::require(count <= kMaxRows, "T_q * H_q / H_kv is " + std::to_string(count) +
                                          "; attention_split_keys allows up to " +
                                          std::to_string(kMaxRows));
+  ladder::require(args.B <= kMaxHeads && args.H_kv <= kMaxHeads,
+                  "B is " + std::to_string(args.B) + " and H_kv " + std::to_string(args.H_kv) +
+                      "; attention_split_keys allows up to " + std::to_string(kMaxHeads));
   const std::int64_t tiles = (count + kRows - 1) / kRows;
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
   using C = Cut<D>;
