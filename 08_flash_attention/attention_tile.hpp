@@ -27,7 +27,7 @@ template <int kD>
 struct Cut {
   static constexpr int kWarps = 4, kThreads = kWarps * kWarpSize;
   static constexpr int kRowBlocks =
-      kD <= 128 ? 2 : 1;  // every unit of K and V that is loaded is used so often
+      kD <= 128 ? 2 : 1;  // how often a loaded block of K or V is used
   static constexpr int kQueries = kWarps * kRowBlocks * kBlock;
   static constexpr int kKeys = kD == 64 ? 128 : 64;
   static constexpr int kBlocks = kD == 32 ? 3 : 2;  // of threads, per multiprocessor
@@ -75,15 +75,13 @@ __device__ void mask(float (&scores)[kRowBlocks][kKeys][4], const Visible& visib
 }
 
 // The softmax of a warp's rows, tile of keys after tile. Weights are powers of 2: exp(scale s) is 2^(scale log2(e) s).
-// The largest score is subtracted before anything is scaled, so that its weight is exactly 1 however large it is: one fmaf would do
-// both, but it has the product of score and scale rounded only on one side.
 template <int kRowBlocks>
 struct OnlineSoftmax {
-  float scale;                   // of a score
-  float largest[kRowBlocks][2];  // score so far, the same in all four lanes of a row
+  float scale;                   // times log2(e)
+  float largest[kRowBlocks][2];  // scaled score so far, the same in all four lanes of a row
   float sum[kRowBlocks][2];      // of this lane's weights; relative to the largest, as o is
 
-  explicit __device__ OnlineSoftmax(float scale_) : scale(scale_) {
+  explicit __device__ OnlineSoftmax(float natural_scale) : scale(natural_scale * kLog2e) {
 #pragma unroll
     for (int b = 0; b < kRowBlocks; ++b) {
 #pragma unroll
@@ -96,7 +94,6 @@ struct OnlineSoftmax {
   template <int kKeys, int kChannels>
   __device__ void update(float (&scores)[kRowBlocks][kKeys][4],
                          float (&o)[kRowBlocks][kChannels][4]) {
-    const float to_base_2 = scale * kLog2e;
     float offset[kRowBlocks][2], shrink[kRowBlocks][2];
     bool grown = false;
 #pragma unroll
@@ -109,10 +106,10 @@ struct OnlineSoftmax {
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
         most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
         most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
-        most = fmaxf(largest[b][i], most);
+        most = fmaxf(largest[b][i], most * scale);
         offset[b][i] =
             most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
-        shrink[b][i] = ladder::cuda::exp2_flushed((largest[b][i] - offset[b][i]) * to_base_2);
+        shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
         grown = grown || shrink[b][i] != 1.0f;
         largest[b][i] = most;
       }
@@ -136,7 +133,7 @@ struct OnlineSoftmax {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           float& weight = scores[b][n][i];
-          weight = ladder::cuda::exp2_flushed((weight - offset[b][i / 2]) * to_base_2);
+          weight = ladder::cuda::exp2_flushed(fmaf(weight, scale, -offset[b][i / 2]));
           sum[b][i / 2] += weight;
         }
       }
@@ -150,10 +147,10 @@ struct OnlineSoftmax {
   }
   // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
   __device__ float lse(int b, int i, float total) const {
-    return largest[b][i] * scale + logf(total);
+    return largest[b][i] * kLn2 + logf(total);
   }
 
-  static constexpr float kLog2e = 1.44269504f;
+  static constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;
 };
 
 // The weights of the 16 keys from 8 n on, as the left factor of a product.
@@ -173,6 +170,7 @@ __device__ void send(Element* o, int stride, float* lse, int rows, Element* tile
                      const Sums<kRowBlocks, kD>& sums, const OnlineSoftmax<kRowBlocks>& softmax) {
   constexpr int kUnits = kD / 8;
   const int lane = threadIdx.x % kWarpSize;
+  __syncwarp();  // the warp has read its queries
 #pragma unroll
   for (int b = 0; b < kRowBlocks; ++b) {
 #pragma unroll

@@ -5,12 +5,10 @@
 // Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <type_traits>
 
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/attention.hpp"
@@ -46,7 +44,7 @@ constexpr int kUnit = 8;  // elements of 16 bytes
 constexpr int kEndThreads = 256;  // of a block of the kernels before and after
 constexpr float kLog2e = 1.4426950408889634f;
 
-// ---- Which tile ----------------------------------------------------------------------------------------------------------------
+// ---- Which tile -------------------------------------------------------------------------------------------------------------
 //
 // All sequences' rows in tiles of kRows. A packed sequence begins with a tile of its own: tile cu_seqlens[n] / kRows + n is the
 // first of sequence n, which leaves room enough for those before it. Some tiles lie behind the end of their sequence.
@@ -81,7 +79,7 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   return {n, (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows};
 }
 
-// ---- Before: what the steps need of each query -------------------------------------------------------------------------------------
+// ---- Before: what the steps need of each query ------------------------------------------------------------------------------
 //
 // A block per query tile and head, which is a slot: tile * H_q + head. It has 64 pairs (lse, delta) in `stats`, and a tile of sums of
 // dq, in the order in which the warpgroups hold them.
@@ -130,7 +128,7 @@ __global__ void __launch_bounds__(kEndThreads)
   }
 }
 
-// ---- After: dq in 16 bits ----------------------------------------------------------------------------------------------------------
+// ---- After: dq in 16 bits ---------------------------------------------------------------------------------------------------
 
 template <typename Element, int kD>
 __global__ void __launch_bounds__(kEndThreads)
@@ -169,7 +167,7 @@ __global__ void __launch_bounds__(kEndThreads)
   }
 }
 
-// ---- A block's work ----------------------------------------------------------------------------------------------------------------
+// ---- A block's work ---------------------------------------------------------------------------------------------------------
 
 // Shared memory: tiles in panels of 64 columns.
 template <typename Element, int kD>
@@ -190,8 +188,8 @@ struct Shared {
 // The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of the group.
 struct Work {
   Sequence s;
-  std::int64_t first_key = 0;   // of the sequence's
-  std::int64_t first_slot = 0;  // of the sequence's first query tile and head 0
+  std::int64_t first_key = 0;  // of the sequence's
+  int first_slot = 0;          // of the sequence's first query tile and head 0
   int kv_head = 0;
   int first_head = 0, H_q = 0;
   int first_tile = 0, tiles = 0;
@@ -204,7 +202,8 @@ __device__ Work find_work(const BasicAttentionArgs<Element>& args, std::int64_t 
   const Tile tile = find_tile<kKeys>(args.T_k, args.cu_seqlens_k, sequences, blockIdx.x);
   w.s = sequence_of(args, tile.sequence);
   w.first_key = tile.first_row;
-  w.first_slot = first_tile<kQueries>(args.T_q, args.cu_seqlens_q, tile.sequence) * args.H_q;
+  w.first_slot =
+      static_cast<int>(first_tile<kQueries>(args.T_q, args.cu_seqlens_q, tile.sequence) * args.H_q);
   w.kv_head = static_cast<int>(blockIdx.y);
   w.H_q = static_cast<int>(args.H_q);
   const int group = static_cast<int>(args.H_q / args.H_kv);
@@ -228,9 +227,7 @@ struct Step {
     tile = w.first_tile;
     ++head;
   }
-  __device__ std::int64_t slot(const Work& w) const {
-    return w.first_slot + std::int64_t{tile} * w.H_q + head;
-  }
+  __device__ int slot(const Work& w) const { return w.first_slot + tile * w.H_q + head; }
 };
 
 // Rows from `first` on become 0: what the copy found there is no part of the sequence, and 0 times it must be 0, were it NaN.
@@ -273,7 +270,7 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
       hopper::arrive_expecting(q_here, sizeof(smem.q[0]) + sizeof(smem.stats[0]));
       for (int p = 0; p < kPanels; ++p)
         hopper::copy_panel(smem.q[stage][p], &q_map, q_here, p * hopper::kPanel, step.head, row);
-      hopper::copy_bytes(smem.stats[stage], stats + step.slot(w) * (kQueries / 2),
+      hopper::copy_bytes(smem.stats[stage], stats + std::int64_t{step.slot(w)} * (kQueries / 2),
                          sizeof(smem.stats[0]), q_here);
       hopper::arrive_expecting(d_o_here, sizeof(smem.d_o[0]));
       for (int p = 0; p < kPanels; ++p)
@@ -294,7 +291,7 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
   }
 }
 
-// ---- The products of a step --------------------------------------------------------------------------------------------------------
+// ---- The products of a step -------------------------------------------------------------------------------------------------
 //
 // Each warpgroup has 64 of the keys. It takes S and dP transposed, keys by queries: then P^T and dS^T, packed, are the A of
 // dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq = dS k, a sum over both warpgroups' keys, wants dS in
@@ -347,25 +344,26 @@ __device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
                        dq[4 * b + 3]);
 }
 
-// ---- What the two warpgroups do ------------------------------------------------------------------------------------------------------
+// ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
 
 enum Named { kBothGroups = 1, kOwnGroup = 2 };  // and kOwnGroup + 1
 
+// What a product left, rounded, as the A of the next.
 template <typename Element>
-__device__ float2 unpack(std::uint32_t packed) {
-  if constexpr (std::is_same_v<Element, ladder::bfloat16>) {
-    return {__uint_as_float(packed << 16), __uint_as_float(packed & 0xffff0000u)};
-  } else {
-    return __half22float2(*reinterpret_cast<const __half2*>(&packed));
-  }
+__device__ void pack_rows(std::uint32_t (&to)[kQueries / 16][4],
+                          const float (&from)[kQueries / 2]) {
+#pragma unroll
+  for (int j = 0; j < kQueries / 4; ++j)
+    to[j / 4][j % 4] = ladder::cuda::pack<Element>(from[2 * j], from[2 * j + 1]);
 }
 
-// The steps. The tensor cores work off in order what a warpgroup issues; so there is always something issued:
+// The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
 //
-//     tensor cores   dk(i - 1)  S(i)  dP(i)          dq(i - 1)  dv(i)        dk(i)  S(i + 1) ...
-//     warps                     wait  P(i) = exp..   wait       dS(i) = ..   dq(i - 1) to memory
+//     tensor cores   dk(i - 1)  S(i)  dP(i)                                dv(i)  dq(i - 1)  dk(i)  S(i + 1) ...
+//     warps                     wait  P(i) = exp2(..)  dS(i) = P (dP - ..)        wait       dq(i - 1) to memory
 //
-// dq comes a step late: by then the other warpgroup's half of dS is there, and nobody has waited for it.
+// What is left of the gap behind dP, the other warpgroup's products fill. They are not tied to each other: dq comes a step late, and
+// by then the other's half of dS is there.
 template <typename Element, int kD>
 __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, float* dq_sums,
                      int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
@@ -398,7 +396,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
   dq_sums += group * (kQueries * kD / 2) + tid * 4;
 
   Step step(w);
-  float* to = nullptr;  // of the step before
+  int slot = 0;  // of the step before
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
     const int stage = i % kStages, parity = i / kStages % 2;
     const std::uint64_t q = hopper::advance(q_begin, stage * static_cast<int>(sizeof(smem.q[0])));
@@ -409,7 +407,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
 
     hopper::wait(&smem.q_here[stage], parity);
     multiply_rows<Element, kD>(p, k_rows, q);
-    hopper::wait_products<1>();  // dv and dk of the step before
+    hopper::wait_products<1>();  // dk of the step before
     hopper::pin(dv);
     hopper::pin(dk);
     if (i > 0 && lane == 0) hopper::arrive(&smem.free[(i - 1) % kStages]);
@@ -431,45 +429,40 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
 #pragma unroll
     for (int b = 0; b < kQueries / 8; ++b) {
       const float4 x = stats[4 * b];
-      float* const from = p + 4 * b;
-      std::uint32_t* const to16 = p16[b / 2] + b % 2 * 2;
-      to16[0] = ladder::cuda::pack<Element>(hopper::exp2_fast(from[0] * log2_scale - x.x),
-                                            hopper::exp2_fast(from[1] * log2_scale - x.y));
-      to16[1] = ladder::cuda::pack<Element>(hopper::exp2_fast(from[2] * log2_scale - x.x),
-                                            hopper::exp2_fast(from[3] * log2_scale - x.y));
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        p[4 * b + j] = hopper::exp2_fast(p[4 * b + j] * log2_scale - (j % 2 == 0 ? x.x : x.y));
     }
-    // In the first step ds holds anything; dq is not used.
-    if (i > 0) hopper::wait(&smem.ds_here[(i - 1) % 2], (i - 1) / 2 % 2);
-    multiply_ds<Element, kD>(
-        dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),
-        k_columns);
-    add_weighted_rows<Element, kD>(dv, p16, d_o);
-
-    hopper::wait_products<2>();  // dP
+    hopper::wait_products<0>();  // dP
     hopper::pin(ds);
 #pragma unroll
     for (int b = 0; b < kQueries / 8; ++b) {
       const float4 x = stats[4 * b];
-      const float* const from = ds + 4 * b;
-      const std::uint32_t* const weights = p16[b / 2] + b % 2 * 2;  // rounded: registers are short
-      std::uint32_t* const to16 = ds16[b / 2] + b % 2 * 2;
-      const float2 upper = unpack<Element>(weights[0]), lower = unpack<Element>(weights[1]);
-      to16[0] = ladder::cuda::pack<Element>(upper.x * (from[0] - x.z), upper.y * (from[1] - x.w));
-      to16[1] = ladder::cuda::pack<Element>(lower.x * (from[2] - x.z), lower.y * (from[3] - x.w));
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        ds[4 * b + j] = p[4 * b + j] * (ds[4 * b + j] - (j % 2 == 0 ? x.z : x.w));
     }
+    pack_rows<Element>(p16, p);
+    pack_rows<Element>(ds16, ds);
+    add_weighted_rows<Element, kD>(dv, p16, d_o);
+    // The dS of the step before is whole, and nobody reads the one before that any more.
+    if (i > 0) hopper::wait(&smem.ds_here[(i - 1) % 2], (i - 1) / 2 % 2);
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s)
       hopper::store_matrices(&smem.ds[i % 2][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit],
                              ds16[s]);
     hopper::fence_shared();
+    // In the first step that dS is anything, and dq is not used.
+    multiply_ds<Element, kD>(
+        dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),
+        k_columns);
     add_weighted_rows<Element, kD>(dk, ds16, q);
-    // Whoever arrives has also read the other ds, which the next step writes.
-    hopper::wait_products<2>();  // dq
+    hopper::wait_products<1>();  // dq
     hopper::pin(dq);
     __syncwarp();
     if (lane == 0) hopper::arrive(&smem.ds_here[i % 2]);
-    if (i > 0) add_to_memory<kD>(to, dq);
-    to = dq_sums + step.slot(w) * (kQueries * kD);
+    if (i > 0) add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
+    slot = step.slot(w);
   }
 
   const int last = w.steps - 1;
@@ -481,7 +474,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
   hopper::pin(dv);
   hopper::pin(dk);
   hopper::pin(dq);
-  add_to_memory<kD>(to, dq);
+  add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
 }
 
 // The warpgroup's rows of dk or dv: through shared memory, so that whole rows are stored.
@@ -564,7 +557,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-// ---- The launcher --------------------------------------------------------------------------------------------------------------------
+// ---- The launcher -----------------------------------------------------------------------------------------------------------
 
 template <typename Element, int kD>
 void launch(const BasicAttentionGradArgs<Element>& args) {

@@ -52,8 +52,7 @@ struct Cut {
 };
 
 constexpr int kStages = 2;  // of a ring of tiles; four were no faster
-constexpr int kWorks =
-    2;  // so that the next one's copies begin before the last one's outputs are written
+constexpr int kWorks = 2;   // the next one's copies begin before the last one's outputs are written
 
 // One head of one tile of queries, as the producer hands it to the consumers.
 struct Work {

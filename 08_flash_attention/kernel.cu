@@ -29,16 +29,15 @@ namespace {
 template <int kD, int kRows, typename Element>
 __device__ void fetch(Element* tile, const Element* x, int stride, int rows) {
   constexpr int kColumns =
-      kD % 64 == 0 ? 64 : 32;  // what lanes next to each other move; the thread goes on from there
+      kD % 64 == 0 ? 64 : 32;  // of a row, that neighbouring lanes move at once
   constexpr int kStep = Cut<kD>::kThreads / (kColumns / 8);
   const int first = threadIdx.x / (kColumns / 8), first_column = threadIdx.x % (kColumns / 8) * 8;
   Element* const to = tile + Layout<kD>::place(first, first_column);
   const auto copy = [&](int i, int row) {
     const Element* const from = x + static_cast<std::int64_t>(row) * stride + first_column;
 #pragma unroll
-    for (int column = 0; column < kD; column += kColumns) {
+    for (int column = 0; column < kD; column += kColumns)
       __pipeline_memcpy_async(to + i * kD + column, from + column, 16);
-    }
   };
   if (rows >= kRows) {
 #pragma unroll
@@ -51,7 +50,7 @@ __device__ void fetch(Element* tile, const Element* x, int stride, int rows) {
   }
 }
 
-// The tiles of kKeys keys that a block of queries looks at: the first of them sees least, the last most.
+// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;

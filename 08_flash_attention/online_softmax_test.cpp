@@ -118,8 +118,8 @@ TYPED_TEST(OnlineSoftmax, AnySplitGivesTheWholeRow) {
   std::mt19937 random(2);
   for (const std::size_t count : {1, 2, 3, 17, 64}) {
     for (const double spread : {0.0, 1.0, 10.0, 1e4})
-      expect_any_split_gives_the_whole_row(random_keys<TypeParam>(count, spread, random),
-                                           kLimit<TypeParam>);
+      ASSERT_NO_FATAL_FAILURE(expect_any_split_gives_the_whole_row(
+          random_keys<TypeParam>(count, spread, random), kLimit<TypeParam>));
   }
 }
 
@@ -128,11 +128,11 @@ TYPED_TEST(OnlineSoftmax, MaskedKeysCountForNothing) {
   Keys<TypeParam> keys = random_keys<TypeParam>(20, 1.0, random);
   for (std::size_t i = 0; i < keys.size(); i += 2)
     keys[i].score = kMasked<TypeParam>;
-  expect_any_split_gives_the_whole_row(keys, kLimit<TypeParam>);
+  ASSERT_NO_FATAL_FAILURE(expect_any_split_gives_the_whole_row(keys, kLimit<TypeParam>));
   for (Key<TypeParam>& key : keys)
     key.score = kMasked<TypeParam>;
-  expect_any_split_gives_the_whole_row(keys, 0.0);
-  expect_any_split_gives_the_whole_row(Keys<TypeParam>{}, 0.0);
+  ASSERT_NO_FATAL_FAILURE(expect_any_split_gives_the_whole_row(keys, 0.0));
+  ASSERT_NO_FATAL_FAILURE(expect_any_split_gives_the_whole_row(Keys<TypeParam>{}, 0.0));
 }
 
 // Weights are 1 or 0 here, so nothing is rounded: that any split gives the same is no matter of tolerance.
@@ -143,7 +143,7 @@ TYPED_TEST(OnlineSoftmax, IsExactWhereNothingIsRounded) {
     const TypeParam scores[] = {TypeParam{3}, kFarBelow, kMasked<TypeParam>};
     keys.push_back({scores[i % 3], static_cast<TypeParam>(i - 7)});
   }
-  expect_any_split_gives_the_whole_row(keys, 0.0);
+  ASSERT_NO_FATAL_FAILURE(expect_any_split_gives_the_whole_row(keys, 0.0));
 }
 
 TYPED_TEST(OnlineSoftmax, APartWithoutKeysChangesNothing) {

@@ -192,13 +192,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t k_offset = s.first_key * stride_k + h_kv * kD;
 
   // The tiles of keys: first those that all queries see, then those that need the mask.
-  int keys = static_cast<int>(s.keys), seen_by_all = keys;
-  if (s.causal) {
-    keys = static_cast<int>(s.keys_seen(first + queries - 1));
-    seen_by_all = static_cast<int>(s.keys_seen(first));
-  }
+  const int keys = static_cast<int>(s.keys_seen(first + queries - 1));
   const int tiles = (keys + C::kKeys - 1) / C::kKeys;
-  const int whole_tiles = seen_by_all / C::kKeys;
+  const int whole_tiles = static_cast<int>(s.keys_seen(first)) / C::kKeys;
 
   const auto fetch_k = [&](int tile) {
     fetch<kD, C::kKeys>(kv_smem, args.k + k_offset + tile * (C::kKeys * stride_k), stride_k,

@@ -15,6 +15,7 @@
 
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/split_keys.hpp"
+#include "08_flash_attention/swizzle.hpp"
 #include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -31,10 +32,11 @@ using ladder::BasicAttentionArgs;
 namespace {
 
 constexpr int kWarpSize = 32;
-constexpr int kRows = 16;                   // of a tile of queries, as tensor cores take them
-constexpr int kUnit = 8;                    // elements of a 16-byte copy
-constexpr int kParts = 8;                   // threads of `merge_splits` that share a column
-constexpr std::int64_t kMaxRows = 1 << 20;  // so that a grid's blocks can be counted
+constexpr int kRows = 16;  // of a tile of queries, as tensor cores take them
+constexpr int kUnit = 8;   // elements of a 16-byte copy
+constexpr int kParts = 8;  // threads of `merge_splits` that share a column
+// So that a grid's blocks can be counted.
+constexpr std::int64_t kMaxRows = 1 << 18, kMaxHeads = 65535;
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
@@ -50,14 +52,6 @@ struct Cut {
   static constexpr int kStages = kBytes / (kWarps * 4 * kTile);
   static constexpr int kMergeThreads = kParts * D / 4;
 };
-
-// Where a row's 16-byte unit lies in a tile: permuted, so that the units above each other that ldmatrix reads lie in different
-// banks.
-template <int D>
-__device__ int place(int row, int unit) {
-  const int turned = D % 64 == 0 ? unit ^ row % 8 : unit ^ row / 2 % 4;
-  return row * D + turned * kUnit;
-}
 
 // Of a row's keys so far, or of some of them, in four columns: the largest score (base 2), the sum of the weights
 // exp2(score - m), and the sum of the values with these weights.
@@ -146,8 +140,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
         const std::int64_t from = (t + row) * stride + unit * kUnit;
         const int zeros = t + row < end ? 0 : 16;  // not NaN, which 0 times would remain
-        __pipeline_memcpy_async(tile + place<D>(row, unit), k + from, 16, zeros);
-        __pipeline_memcpy_async(tile + C::kTile + place<D>(row, unit), v + from, 16, zeros);
+        Element* const to = tile + Swizzled<D>::place(row, unit * kUnit);
+        __pipeline_memcpy_async(to, k + from, 16, zeros);
+        __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
@@ -195,8 +190,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
       for (int j = 0; j < kScores; j += 2) {
         std::uint32_t r[4];
+        const unsigned row = j * 8 + lane / 16 * 8 + lane % 8;
         ladder::cuda::load_matrices(
-            r, k_smem + place<D>(j * 8 + lane / 16 * 8 + lane % 8, 2 * block + lane / 8 % 2));
+            r, k_smem + Swizzled<D>::place(row, block * 16 + lane / 8 % 2 * kUnit));
         ladder::cuda::mma<Element>(scores[j], q_reg[block], {r[0], r[1]});
         ladder::cuda::mma<Element>(scores[j + 1], q_reg[block], {r[2], r[3]});
       }
@@ -248,8 +244,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
         std::uint32_t r[4];
+        const unsigned row = j * 8 + lane % 16;
         ladder::cuda::load_matrices_transposed(
-            r, v_smem + place<D>(j * 8 + lane / 8 % 2 * 8 + lane % 8, 2 * block + lane / 16));
+            r, v_smem + Swizzled<D>::place(row, block * 16 + lane / 16 * kUnit));
         ladder::cuda::mma<Element>(acc[2 * block], p, {r[0], r[1]});
         ladder::cuda::mma<Element>(acc[2 * block + 1], p, {r[2], r[3]});
       }
@@ -330,6 +327,9 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   ladder::require(count <= kMaxRows, "T_q * H_q / H_kv is " + std::to_string(count) +
                                          "; attention_split_keys allows up to " +
                                          std::to_string(kMaxRows));
+  ladder::require(args.B <= kMaxHeads && args.H_kv <= kMaxHeads,
+                  "B is " + std::to_string(args.B) + " and H_kv " + std::to_string(args.H_kv) +
+                      "; attention_split_keys allows up to " + std::to_string(kMaxHeads));
   const std::int64_t tiles = (count + kRows - 1) / kRows;
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
   using C = Cut<D>;

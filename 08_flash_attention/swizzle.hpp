@@ -13,12 +13,10 @@ struct Swizzled {
   static_assert(kD % 32 == 0);
   static constexpr unsigned kColumns = kD & -kD;  // in groups of so many, a power of two
 
-  // Of an element of the tile.
+  // Of an element of the tile. Two rows of 32 or 96 end where a group of 8 units ends, so they can change places alike.
   static __host__ __device__ constexpr unsigned place(unsigned row, unsigned column) {
-    const unsigned moved =
-        kD % 64 == 0 ? row % 8
-                     : row / 2 % 4;  // two rows of 32 or 96 end where a group of 8 units ends
-    return row * kD + (column / 8 ^ moved) * 8 + column % 8;
+    const unsigned change = kD % 64 == 0 ? row % 8 : row / 2 % 4;
+    return row * kD + (column / 8 ^ change) * 8 + column % 8;
   }
 
   // place(row, column + d) from place(row, column), for column 0 or 8 and d a multiple of 16: with a known d, one instruction

@@ -49,6 +49,9 @@ function(add_kernel_tests target objects back_end)
   if(NOT back_end STREQUAL "cpu")
     target_link_libraries(${target} PRIVATE ladder_device_${back_end})
   endif()
+  if(back_end STREQUAL "cuda")  # for what a test shares with a kernel; the host's compiler does not know where it is
+    target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  endif()
 endfunction()
 
 # Tests of what kernels do to memory: the kernels must be of the xray back end.

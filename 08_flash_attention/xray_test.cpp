@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// Blocks of 128 queries; tiles of 128 keys where D = 64, of 64 where D = 128.
+Kernel attend(std::int64_t T, std::int64_t D, bool causal = false) {
+  return xray_of("attention_pipelined", {.op = "attention",
+                                         .shape = {.B = 1, .T = T, .H = 1, .K = D, .V = D},
+                                         .precision = ladder::Precision::kBf16,
+                                         .causal = causal});
+}
+
+// What it stores grows with T, not with its square, and there is nothing else that it could have kept them in.
+TEST(AttentionPipelined, KeepsNoScoresInMemory) {
+  for (const std::uint64_t T : {128, 256}) {
+    const Kernel kernel = attend(T, 64);
+    const std::uint64_t tensor = T * 64 * 2, blocks = T / 128;
+    EXPECT_EQ(kernel.buffers.size(), 5u) << "q, k, v, o and lse";
+    EXPECT_EQ(kernel[kGlobalLoadBytesMoved], tensor + blocks * 2 * tensor);
+    EXPECT_EQ(kernel[kGlobalStoreBytesMoved], tensor + T * sizeof(float));
+    EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+  }
+}
+
+TEST(AttentionPipelined, ReadsKeysAndValuesOncePerBlockOfQueries) {
+  const Kernel kernel = attend(256, 64);
+  EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 1u);
+  for (const char* name : {"k", "v"}) {
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.least, 2u);
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 2u);
+  }
+}
+
+TEST(AttentionPipelined, MovesTilesAsynchronously) {
+  EXPECT_EQ(attend(128, 64)[kAsyncCopies], 3u * 128 * 64 / 8) << "8 elements each";
+}
+
+// Two products of 128 queries and 64 keys for every tile: four of the 4 x 2 x 64 keys, and of those six where the mask is causal.
+TEST(AttentionPipelined, ComputesOnTensorCoresAndNothingBehindTheDiagonal) {
+  constexpr std::uint64_t kTile = 2 * 128 * 64 * 128;
+  EXPECT_EQ(attend(256, 128)[kTensorMultiplyAdds], 8 * kTile);
+  EXPECT_EQ(attend(256, 128, true)[kTensorMultiplyAdds], 6 * kTile);
+}
+
+TEST(AttentionPipelined, ConflictsInNoBank) {
+  for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+    const Kernel kernel = attend(64, D);
+    EXPECT_GT(kernel[kSharedMatrixLoadRequests], 0u);
+    for (const Access& access : kernel.accesses)
+      EXPECT_EQ(access.bank_conflicts, 0u) << "D = " << D << ": " << access.code;
+  }
+}
+
+// One before V's copies begin and K is read, one before K's begin and V is read.
+TEST(AttentionPipelined, TakesTwoBarriersPerTile) {
+  EXPECT_EQ(attend(256, 128)[kBarriers], 2u * 2 * 4);
+}
+
+}  // namespace
