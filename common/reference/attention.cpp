@@ -15,6 +15,9 @@ using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::
 using Vector = Eigen::VectorXd;
 using Mask = AttentionFaults::Mask;
 
+// Queries that are computed together: as products of matrices, which are several times as fast.
+constexpr std::int64_t kBlock = 64;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Head h of `count` rows of a (rows, H, D) array.
@@ -77,22 +80,34 @@ struct Head {
     s.head(keys) = scale * (k.topRows(keys) * q.row(l).transpose());
     return s;
   }
+
+  // Of `count` queries from `first` on; there must be n keys.
+  Matrix scores(std::int64_t first, std::int64_t count, std::int64_t n) const {
+    return scale * (q.middleRows(first, count) * k.topRows(n).transpose());
+  }
 };
 
 // Eigen's own vectorised exp clamps its argument.
-Vector exact_exp(const Vector& x) {
-  return x.unaryExpr([](double value) { return std::exp(value); });
+template <typename Array>
+auto exact_exp(const Array& x) {
+  return x.unaryExpr([](double value) { return std::exp(value); }).matrix().eval();
 }
 
-struct Row {
-  Vector o;
-  double lse, largest;
+// Of some successive queries.
+struct Rows {
+  Matrix o;
+  Vector lse, largest;
+
+  Rows(std::int64_t count, std::int64_t D)
+      : o(Matrix::Zero(count, D)),
+        lse(Vector::Constant(count, -kInfinity)),
+        largest(Vector::Constant(count, -kInfinity)) {}
 };
 
-// Runs compute_row(head, l) -> Row for every query.
-template <typename ComputeRow>
+// Runs compute_rows(head, first, rows) for all queries, kBlock of them at a time.
+template <typename ComputeRows>
 AttentionResult for_every_query(const AttentionProblem& problem, const AttentionFaults& faults,
-                                const ComputeRow& compute_row) {
+                                const ComputeRows& compute_rows) {
   const AttentionCase& c = problem.attention_case;
   AttentionResult result;
   result.o.resize(problem.q.data.size());
@@ -102,11 +117,15 @@ AttentionResult for_every_query(const AttentionProblem& problem, const Attention
   for (std::int64_t n = 0; n < c.sequences(); ++n) {
     for (std::int64_t h = 0; h < c.H_q; ++h) {
       const Head head(problem, faults, n, h);
-      for (std::int64_t l = 0; l < head.sequence.queries; ++l) {
-        const Row row = compute_row(head, l);
-        std::copy_n(row.o.data(), c.D, result.o.begin() + head.query_row(l) * c.D);
-        result.lse[head.lse_index(l)] = row.lse;
-        result.largest[head.lse_index(l)] = row.largest;
+      for (std::int64_t first = 0; first < head.sequence.queries; first += kBlock) {
+        Rows rows(std::min(kBlock, head.sequence.queries - first), c.D);
+        compute_rows(head, first, rows);
+        for (std::int64_t r = 0; r < rows.o.rows(); ++r) {
+          const std::int64_t l = first + r;
+          std::copy_n(rows.o.row(r).data(), c.D, result.o.begin() + head.query_row(l) * c.D);
+          result.lse[head.lse_index(l)] = rows.lse[r];
+          result.largest[head.lse_index(l)] = rows.largest[r];
+        }
       }
     }
   }
@@ -120,19 +139,28 @@ std::int64_t tiled(std::int64_t count, std::int64_t tile) {
 }  // namespace
 
 AttentionResult attention_closed_sum(const AttentionProblem& problem) {
-  return for_every_query(problem, {}, [](const Head& head, std::int64_t l) -> Row {
-    const std::int64_t n = head.keys_seen(l);
-    if (n == 0) return {Vector::Zero(head.q.cols()), -kInfinity, -kInfinity};
-    const Vector s = head.scores(l, n);
-    const double largest = s.maxCoeff();
-    const Vector p = exact_exp(s.array() - largest);
-    return {head.v.topRows(n).transpose() * p / p.sum(), largest + std::log(p.sum()), largest};
+  return for_every_query(problem, {}, [](const Head& head, std::int64_t first, Rows& rows) {
+    const std::int64_t count = rows.o.rows(), n = head.keys_seen(first + count - 1);
+    if (n == 0) return;
+    Matrix p = head.scores(first, count, n);
+    Vector sum = Vector::Ones(count);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t seen = head.keys_seen(first + r);
+      p.row(r).tail(n - seen).setZero();
+      if (seen == 0) continue;
+      auto weights = p.row(r).head(seen);
+      rows.largest[r] = weights.maxCoeff();
+      weights = exact_exp(weights.array() - rows.largest[r]);
+      sum[r] = weights.sum();
+      rows.lse[r] = rows.largest[r] + std::log(sum[r]);
+    }
+    rows.o = (p * head.v.topRows(n)).array().colwise() / sum.array();
   });
 }
 
 AttentionResult attention_recurrence(const AttentionProblem& problem,
                                      const AttentionFaults& faults) {
-  return for_every_query(problem, faults, [&](const Head& head, std::int64_t l) -> Row {
+  const auto compute_row = [&](const Head& head, std::int64_t l, std::int64_t r, Rows& rows) {
     const AttentionProblem::Sequence& sequence = head.sequence;
     const std::int64_t tile = faults.key_tile;
     std::int64_t seen = head.keys_seen(l), visited = seen;
@@ -161,8 +189,14 @@ AttentionResult attention_recurrence(const AttentionProblem& problem,
       o +=
           head.v.middleRows(std::min(first, seen), counted_in_o).transpose() * p.head(counted_in_o);
     }
-    if (visited == 0) return {o, -kInfinity, -kInfinity};
-    return {o / sum, largest + std::log(sum), largest};
+    if (visited == 0) return;
+    rows.o.row(r) = o / sum;
+    rows.lse[r] = largest + std::log(sum);
+    rows.largest[r] = largest;
+  };
+  return for_every_query(problem, faults, [&](const Head& head, std::int64_t first, Rows& rows) {
+    for (std::int64_t r = 0; r < rows.o.rows(); ++r)
+      compute_row(head, first + r, r, rows);
   });
 }
 
@@ -196,18 +230,28 @@ BasicAttentionGradients<double> sum_gradients(const AttentionGradProblem& proble
         const Matrix d_o =
             term(rows_of(problem.d_o.pointer(), s.first_query, s.queries, c.H_q, c.D, h));
         Matrix dk = Matrix::Zero(s.keys, c.D), dv = dk;
-        for (std::int64_t l = 0; l < s.queries; ++l) {
-          const std::int64_t seen = head.keys_seen(l), row = head.query_row(l);
-          const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * c.D, 1, c.D));
-          const double delta = faults.delta_forgotten ? 0.0 : d_o.row(l).dot(o.row(0));
-          const double lse =
-              exact.lse[head.lse_index(l)] * (faults.lse_in_base_2 ? std::log(2.0) : 1.0);
-          const Vector p = exact_exp(head.scores(l, seen).array() - lse);
-          const Vector dp = v.topRows(seen) * d_o.row(l).transpose();
-          const Vector ds = p.array() * (dp.array() + (absolute ? delta : -delta));
-          add_to(result.dq, row, head.scale * (k.topRows(seen).transpose() * ds));
-          dk.topRows(seen) += head.scale * ds * q.row(l);
-          dv.topRows(seen) += p * d_o.row(l);
+        for (std::int64_t first = 0; first < s.queries; first += kBlock) {
+          const std::int64_t count = std::min(kBlock, s.queries - first);
+          const std::int64_t n = head.keys_seen(first + count - 1);
+          const auto d_o_rows = d_o.middleRows(first, count);
+          Matrix p = head.scores(first, count, n);
+          Matrix ds = d_o_rows * v.topRows(n).transpose();
+          for (std::int64_t r = 0; r < count; ++r) {
+            const std::int64_t l = first + r, seen = head.keys_seen(l), row = head.query_row(l);
+            const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * c.D, 1, c.D));
+            const double delta = faults.delta_forgotten ? 0.0 : d_o.row(l).dot(o.row(0));
+            const double lse =
+                exact.lse[head.lse_index(l)] * (faults.lse_in_base_2 ? std::log(2.0) : 1.0);
+            p.row(r).tail(n - seen).setZero();
+            p.row(r).head(seen) = exact_exp(p.row(r).head(seen).array() - lse);
+            ds.row(r).array() += absolute ? delta : -delta;
+          }
+          ds.array() *= p.array();
+          const Matrix dq = head.scale * (ds * k.topRows(n));
+          for (std::int64_t r = 0; r < count; ++r)
+            add_to(result.dq, head.query_row(first + r), dq.row(r));
+          dk.topRows(n) += head.scale * (ds.transpose() * q.middleRows(first, count));
+          dv.topRows(n) += p.transpose() * d_o_rows;
         }
         for (std::int64_t key = 0; key < s.keys; ++key) {
           add_to(result.dk, head.key_row(key), dk.row(key));

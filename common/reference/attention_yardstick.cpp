@@ -29,6 +29,29 @@ void add(float* to, float factor, const float* from, std::int64_t D) {
     to[j] += factor * from[j];
 }
 
+// The rows of one head's keys or values, one channel after the other. The products of a row with all of them are then summed side by
+// side, each in its order.
+struct Columns {
+  std::int64_t rows, D;
+  std::vector<float> data;  // (D, rows)
+
+  Columns(const float* from, std::int64_t rows_, std::int64_t stride, std::int64_t D_)
+      : rows(rows_), D(D_), data(rows_ * D_) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t j = 0; j < D; ++j)
+        data[j * rows + r] = from[r * stride + j];
+    }
+  }
+
+  // With the first n rows.
+  std::vector<float> dots(const float* x, std::int64_t n) const {
+    std::vector<float> sums(n, 0.0f);
+    for (std::int64_t j = 0; j < D; ++j)
+      add(sums.data(), x[j], data.data() + j * rows, n);
+    return sums;
+  }
+};
+
 // The problem as a plain loop sees it.
 struct Loop {
   const AttentionProblem& problem;
@@ -46,15 +69,18 @@ struct Loop {
   std::int64_t key(const AttentionProblem::Sequence& s, std::int64_t c, std::int64_t h) const {
     return ((s.first_key + c) * a.H_kv + h / (a.H_q / a.H_kv)) * a.D;
   }
+  Columns columns(const float* x, const AttentionProblem::Sequence& s, std::int64_t h) const {
+    return {x + key(s, 0, h), s.keys, a.H_kv * a.D, a.D};
+  }
   float operand(float x) const { return rounded(x, operands); }
 
   // Of the keys that query l sees. The largest is off by two units in the last place: sums of other orders end there, and where
   // keys compete for a query, it is this difference that shows.
-  std::vector<float> scores(const AttentionProblem::Sequence& s, std::int64_t l,
-                            std::int64_t h) const {
-    std::vector<float> scores(problem.keys_seen(s, l));
-    for (std::size_t c = 0; c < scores.size(); ++c)
-      scores[c] = a.scale * dot(a.q + query(s, l, h), a.k + key(s, c, h), a.D);
+  std::vector<float> scores(const AttentionProblem::Sequence& s, std::int64_t l, std::int64_t h,
+                            const Columns& k) const {
+    std::vector<float> scores = k.dots(a.q + query(s, l, h), problem.keys_seen(s, l));
+    for (float& score : scores)
+      score *= a.scale;
     const auto largest = std::max_element(scores.begin(), scores.end());
     for (int i = 0; i < 2 && largest != scores.end(); ++i)
       *largest = std::nextafter(*largest, kInfinity);
@@ -79,8 +105,9 @@ AttentionOutputs attention_plain(const AttentionProblem& problem, Arithmetic ari
   for (std::int64_t n = 0; n < problem.attention_case.sequences(); ++n) {
     for (std::int64_t h = 0; h < a.H_q; ++h) {
       const AttentionProblem::Sequence s = problem.sequence(n);
+      const Columns k = loop.columns(a.k, s, h);
       for (std::int64_t l = 0; l < s.queries; ++l) {
-        const std::vector<float> scores = loop.scores(s, l, h);
+        const std::vector<float> scores = loop.scores(s, l, h, k);
         float* o = out.o.data() + loop.query(s, l, h);
         float largest = -kInfinity, sum = 0;
         for (const float score : scores)
@@ -114,17 +141,19 @@ AttentionGradients attention_gradients_plain(const AttentionGradProblem& problem
     for (std::int64_t h_kv = 0; h_kv < a.H_kv; ++h_kv) {
       const AttentionProblem::Sequence s = forward.sequence(n);
       const std::int64_t group = a.H_q / a.H_kv;
+      const Columns k = loop.columns(a.k, s, h_kv * group), v = loop.columns(a.v, s, h_kv * group);
       for (std::int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h) {
         for (std::int64_t l = 0; l < s.queries; ++l) {
           const std::int64_t query = loop.query(s, l, h);
           const float* d_o = problem.d_o.pointer() + query;
           const float delta = dot(d_o, problem.o.pointer() + query, a.D);
           const float lse = problem.lse.data[forward.lse_index(s.first_query + l, h)];
-          const std::vector<float> scores = loop.scores(s, l, h);
+          const std::vector<float> scores = loop.scores(s, l, h, k);
+          const std::vector<float> dp = v.dots(d_o, scores.size());
           for (std::size_t c = 0; c < scores.size(); ++c) {
             const std::int64_t key = loop.key(s, c, h);
             const float p = exp_off(scores[c], lse, 3);
-            const float ds = loop.operand(p * (dot(d_o, a.v + key, a.D) - delta));
+            const float ds = loop.operand(p * (dp[c] - delta));
             add(out.dv.data() + key, loop.operand(p), d_o, a.D);
             add(out.dk.data() + key, ds * a.scale, a.q + query, a.D);
             add(out.dq.data() + query, ds * a.scale, a.k + key, a.D);
