@@ -403,7 +403,6 @@ namespace {
 const ladder::Registration registration{{.name = "attention_backward_two_kernels",
                                          .chapter = "08_flash_attention",
                                          .device = ladder::DeviceKind::kCuda,
-                                         .rung = false,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                          .attention_backward_bf16 = attention_backward<bfloat16>,
                                          .attention_backward_fp16 = attention_backward<float16>}};

@@ -2,9 +2,9 @@
 
 namespace {
 
-// Tiles have 64 or 128 queries and keys. The X-ray tests look at bf16.
+// Tiles have 64 or 128 queries and keys.
 const bool registered = ladder::testing::register_attention_backward_suite(
     "attention_backward_two_kernels",
-    {.fp32 = false, .fp16 = true, .lengths = {{17, 63}, {65, 70}}});
+    {.fp32 = false, .bf16 = true, .fp16 = true, .lengths = {{17, 63}, {65, 70}}});
 
 }  // namespace

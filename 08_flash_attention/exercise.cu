@@ -2,7 +2,7 @@
 // Change: K's next tile is on its way while this tile's softmax and its product with V are computed, V's during the scores.
 // Why:    the copies of swizzled.cu were waited for, tile by tile; here they are over before anyone asks for them.
 // Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  one more barrier's worth of order: which tile may be overwritten when. No more memory.
+// Costs:  order: each barrier now says that one tile is here and that another may be overwritten. No more memory.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -130,6 +130,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
       }
     }
 
+    // TODO(08.2): here the mask, for tiles that need one.
     __pipeline_wait_prior(0);
     __syncthreads();  // V is here, and nobody reads this K any more
     if (tile + 1 < tiles.count) fetch_keys(k_smem, args.k, tile + 1);

@@ -1,7 +1,7 @@
 // 08 flash attention, the summit: Hopper's warpgroup products, fed by bulk copies.
 // Change: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
 //         and take softmax, so that one's exponentials run while another's products do.
-// Why:    products of a warp (mma.sync) stay at half of what the tensor cores can do; and they wait where their warp waits.
+// Why:    a product of a warp (mma.sync) waits where its warp waits, and what the warp does besides is added to it.
 // Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
 // Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
 #include <cuda_runtime.h>

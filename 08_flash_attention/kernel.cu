@@ -2,7 +2,7 @@
 // Change: K's next tile is on its way while this tile's softmax and its product with V are computed, V's during the scores.
 // Why:    the copies of swizzled.cu were waited for, tile by tile; here they are over before anyone asks for them.
 // Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  one more barrier's worth of order: which tile may be overwritten when. No more memory.
+// Costs:  order: each barrier now says that one tile is here and that another may be overwritten. No more memory.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -45,7 +45,7 @@ void expect_right(const Implementation& implementation, const AttentionProblem& 
                                         ladder::arithmetic_of(implementation, precision)));
 }
 
-// Among them splits that are no whole stages, and more splits than keys.
+// Among them splits that are no whole round of the warps, and more splits than stages.
 TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
   if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
   for (const std::int64_t D : {64, 96}) {

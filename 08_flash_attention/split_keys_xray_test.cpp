@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <vector>
 
 #include "08_flash_attention/split_keys.hpp"
@@ -58,6 +59,17 @@ TEST(SplitKeys, TakesOneBarrierPerBlock) {
   EXPECT_EQ(kernels[0][kBarriers], heads * splits);
   EXPECT_EQ(kernels[1][kBarriers], heads * rows);
   EXPECT_EQ(kernels[1].buffer("o").stores().accesses_per_element.most, 1u);
+}
+
+// 08.3, for a learner: merging touches no memory, so nothing is loaded that is not loaded without it.
+TEST(SplitKeys, KeepsItsBudget) {
+  constexpr std::uint64_t kAllowed = 408;
+  std::uint64_t used = 0;
+  for (const Kernel& kernel : kernels_of(64, 3))
+    used += kernel[kGlobalLoadRequests];
+  std::printf("budget: %llu of %llu global loads used, in three splits\n",
+              static_cast<unsigned long long>(used), static_cast<unsigned long long>(kAllowed));
+  EXPECT_LE(used, kAllowed);
 }
 
 }  // namespace

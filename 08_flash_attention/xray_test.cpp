@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -40,7 +42,7 @@ TEST(AttentionPipelined, MovesTilesAsynchronously) {
   EXPECT_EQ(attend(128, 64)[kAsyncCopies], 3u * 128 * 64 / 8) << "8 elements each";
 }
 
-// Two products of 128 queries and 64 keys for every tile: four of the 4 x 2 x 64 keys, and of those six where the mask is causal.
+// Two blocks of 128 queries, four tiles of 64 keys: eight pairs, six of them where the mask is causal. Two products each.
 TEST(AttentionPipelined, ComputesOnTensorCoresAndNothingBehindTheDiagonal) {
   constexpr std::uint64_t kTile = 2 * 128 * 64 * 128;
   EXPECT_EQ(attend(256, 128)[kTensorMultiplyAdds], 8 * kTile);
@@ -59,6 +61,15 @@ TEST(AttentionPipelined, ConflictsInNoBank) {
 // One before V's copies begin and K is read, one before K's begin and V is read.
 TEST(AttentionPipelined, TakesTwoBarriersPerTile) {
   EXPECT_EQ(attend(256, 128)[kBarriers], 2u * 2 * 4);
+}
+
+// 08.2, for a learner: q once, and for each of two blocks of queries only the tiles of 64 keys up to the diagonal.
+TEST(AttentionPipelined, KeepsItsBudget) {
+  constexpr std::uint64_t kUnits = 128 / 8, kAllowed = (256 + 2 * (2 + 4) * 64) * kUnits;
+  const std::uint64_t used = attend(256, 128, true)[kAsyncCopies];
+  std::printf("budget: %llu of %llu asynchronous copies used, causal, T = 256\n",
+              static_cast<unsigned long long>(used), static_cast<unsigned long long>(kAllowed));
+  EXPECT_LE(used, kAllowed);
 }
 
 }  // namespace
