@@ -15,6 +15,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
@@ -431,7 +432,8 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
       const float4 x = stats[4 * b];
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        p[4 * b + j] = hopper::exp2_fast(p[4 * b + j] * log2_scale - (j % 2 == 0 ? x.x : x.y));
+        p[4 * b + j] =
+            ladder::cuda::exp2_flushed(p[4 * b + j] * log2_scale - (j % 2 == 0 ? x.x : x.y));
     }
     hopper::wait_products<0>();  // dP
     hopper::pin(ds);

@@ -16,6 +16,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
@@ -242,7 +243,7 @@ struct Softmax {
       // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
       const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
       // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
-      keep[r] = hopper::exp2_fast(__fmul_rn(m[r], factor) - offset);
+      keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
       m[r] = top;
       float sum = 0.0f;
 #pragma unroll
@@ -250,7 +251,7 @@ struct Softmax {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           float& x = s[i + 2 * r + e];
-          x = hopper::exp2_fast(x * factor - offset);
+          x = ladder::cuda::exp2_flushed(x * factor - offset);
           sum += x;
         }
       }

@@ -289,15 +289,6 @@ LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "
 #undef LADDER_NAMES_16
 // clang-format on
 
-// ---- Small arithmetic ----------------------------------------------------------------------------------------------------------
-
-// 2^x in one instruction, to about 2 units in the last place; results below 2^-126 are 0. exp2f takes three, for those.
-inline __device__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 // ---- On the host ---------------------------------------------------------------------------------------------------------------
 
 // The current device has what this file uses, or std::invalid_argument says that `who` cannot run.
