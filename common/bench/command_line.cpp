@@ -39,7 +39,7 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
   Shape base = parse_shape(default_shape_);
-  if (grows_quadratically(result.op)) base.T = std::min(base.T, kMostDefaultSteps);
+  if (grows_quadratically(result)) base.T = std::min(base.T, kMostDefaultSteps);
   result.shape = shape_ ? parse_shape(*shape_, base) : base;
   result.precision = parse_precision(precision_);
   result.rungs_only = !all_;

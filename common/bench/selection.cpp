@@ -156,8 +156,8 @@ std::string operators() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool grows_quadratically(const std::string& op) {
-  return op == "attention" || op == "attention_backward";
+bool grows_quadratically(const Selection& selection) {
+  return is_attention(operator_of(selection));
 }
 
 std::vector<Implementation> chosen(const Selection& selection) {

@@ -32,7 +32,7 @@ Precision parse_precision(const std::string& text);
 std::string operators();
 
 // Whether the operator's work grows with the square of T.
-bool grows_quadratically(const std::string& op);
+bool grows_quadratically(const Selection& selection);
 
 // By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);
