@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
@@ -18,8 +19,6 @@
 
 namespace chapter08 {
 
-constexpr int kWarpSize = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kBlock = 16;  // rows of a block of a product
 
 // o takes kRowBlocks * kD / 2 registers of a lane, the scores kRowBlocks * kKeys / 2; there are 64 Ki of them, 255 for a lane.
@@ -43,17 +42,6 @@ struct KeyTiles {
   int count = 0;  // that some query of the block sees
   int whole = 0;  // of them, from the first on: every query sees every key
 };
-
-// Row r of a block of queries sees so many keys, or none where that is negative.
-struct Visible {
-  int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
-  __device__ int keys(int row) const { return min(of_first + step * row, most); }
-};
-
-inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
-  const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
-  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
-}
 
 // The scores of a warp, whose first row is `first_row`, with the keys from `first_key` on: no weight for what is not to be seen.
 template <int kRowBlocks, int kKeys>
@@ -81,7 +69,8 @@ struct OnlineSoftmax {
   float largest[kRowBlocks][2];  // scaled score so far, the same in all four lanes of a row
   float sum[kRowBlocks][2];      // of this lane's weights; relative to the largest, as o is
 
-  explicit __device__ OnlineSoftmax(float natural_scale) : scale(natural_scale * kLog2e) {
+  explicit __device__ OnlineSoftmax(float natural_scale)
+      : scale(natural_scale * ladder::cuda::kLog2e) {
 #pragma unroll
     for (int b = 0; b < kRowBlocks; ++b) {
 #pragma unroll
@@ -104,9 +93,7 @@ struct OnlineSoftmax {
 #pragma unroll
         for (int n = 1; n < kKeys; ++n)
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
-        most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
-        most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
-        most = fmaxf(largest[b][i], most * scale);
+        most = fmaxf(largest[b][i], quad_max(most) * scale);
         offset[b][i] =
             most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
         shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
@@ -142,26 +129,13 @@ struct OnlineSoftmax {
 
   // Of all four lanes of a row.
   __device__ float total(int b, int i) const {
-    const float pair = sum[b][i] + __shfl_xor_sync(kAllLanes, sum[b][i], 1);
-    return pair + __shfl_xor_sync(kAllLanes, pair, 2);
+    return quad_sum(sum[b][i]);
   }
   // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
   __device__ float lse(int b, int i, float total) const {
-    return largest[b][i] * kLn2 + logf(total);
+    return largest[b][i] * ladder::cuda::kLn2 + logf(total);
   }
-
-  static constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;
 };
-
-// The weights of the 16 keys from 8 n on, as the left factor of a product.
-template <typename Element, int kKeys>
-__device__ void as_factor(std::uint32_t (&p)[4], const float (&weights)[kKeys][4], int n) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float* const w = weights[n + i / 2] + i % 2 * 2;
-    p[i] = ladder::cuda::pack<Element>(w[0], w[1]);
-  }
-}
 
 // What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of `tile`, its rows of the queries'
 // tile, so that lanes next to each other store units next to each other; no other warp looks at them.

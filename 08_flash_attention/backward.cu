@@ -33,15 +33,6 @@ struct OneKernelShape : Shape<D> {
   static constexpr int kDqChannels = D / kChannelWarps;
 };
 
-template <typename Element, int D>
-struct Memory {
-  using S = Shape<D>;
-  Element k[S::kKeys * D], v[S::kKeys * D];
-  Element q[2][S::kQueries * D], d_o[2][S::kQueries * D];
-  Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
-  QueryRows<S::kQueries> rows[2];
-};
-
 // dQ grows here in fp32, each tile in the order of the registers it comes from: neighbouring threads add to neighbouring float4.
 template <int kQueries>
 struct Work {
@@ -63,7 +54,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const Visible visible(sequence);
+  const Visible visible = visible_from(sequence, 0);
   const int queries = sequence.queries, keys = sequence.keys;
   // Keys behind a batch's length have gradients too: zeros.
   const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
@@ -179,7 +170,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        pack<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
+        pack_factor<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
         put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
@@ -206,7 +197,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        pack<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
+        pack_factor<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
         put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }

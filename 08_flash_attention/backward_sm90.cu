@@ -43,7 +43,6 @@ constexpr int kQueryPanel = kQueries * kRowBytes, kKeyPanel = kKeys * kRowBytes;
 constexpr int kUnit = 8;  // elements of 16 bytes
 
 constexpr int kEndThreads = 256;  // of a block of the kernels before and after
-constexpr float kLog2e = 1.4426950408889634f;
 
 // ---- Which tile -------------------------------------------------------------------------------------------------------------
 //
@@ -124,7 +123,7 @@ __global__ void __launch_bounds__(kEndThreads)
     // A query that sees no key, or is not there, weighs every key with exp2(.. - inf) = 0.
     const bool sees_keys = tile.first_row + row < s.queries && lse[pass] != -INFINITY;
     float* const pair = stats + (std::int64_t{slot} * kQueries + row) / 2 * 4 + row % 2;
-    pair[0] = sees_keys ? lse[pass] * kLog2e : INFINITY;
+    pair[0] = sees_keys ? lse[pass] * ladder::cuda::kLog2e : INFINITY;
     pair[2] = sees_keys ? delta : 0.0f;
   }
 }
@@ -370,7 +369,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
                      int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
   const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
   const int lane = tid % 32, pair = lane % 4;
-  const float log2_scale = scale * kLog2e;
+  const float log2_scale = scale * ladder::cuda::kLog2e;
   const int keys = static_cast<int>(min(w.s.keys - w.first_key, std::int64_t{kKeys}));
   const int group_row = tid / 32 * 16 + group * kGroupKeys;       // the warp's first key
   const int key = group_row + lane / 4;                           // this thread's, and key + 8

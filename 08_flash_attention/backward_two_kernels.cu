@@ -24,15 +24,6 @@ using ladder::bfloat16;
 using ladder::float16;
 using ladder::cuda::Scratch;
 
-template <typename Element, int D>
-struct Memory {
-  using S = Shape<D>;
-  Element k[S::kKeys * D], v[S::kKeys * D];
-  Element q[2][S::kQueries * D], d_o[2][S::kQueries * D];
-  Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
-  QueryRows<S::kQueries> rows[2];
-};
-
 // ---- First kernel: a tile of keys stays, queries pass ----
 
 // Blocks: tile of keys, key head, sequence.
@@ -48,7 +39,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const Visible visible(sequence);
+  const Visible visible = visible_from(sequence, 0);
   const int queries = sequence.queries, keys = sequence.keys;
   // Keys behind a batch's length have gradients too: zeros.
   const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
@@ -158,7 +149,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        pack<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
+        pack_factor<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
         put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
@@ -185,7 +176,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        pack<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
+        pack_factor<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
         put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
       }
     }
@@ -253,7 +244,7 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
   auto& memory = *reinterpret_cast<QueryMemory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const Visible visible(sequence);
+  const Visible visible = visible_from(sequence, 0);
   const int queries = sequence.queries;
   const int first_query = blockIdx.x * kQueries, head = blockIdx.y;
   if (first_query >= queries) return;
@@ -340,7 +331,7 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
 #pragma unroll
     for (int s = 0; s < kKeys / 16; ++s) {
       std::uint32_t factor[1][4];
-      pack<Element>(factor[0], ds[0][2 * s], ds[0][2 * s + 1]);
+      pack_factor<Element>(factor[0], ds[0][2 * s], ds[0][2 * s + 1]);
       multiply_add<1>(dq, factor, k_smem, Rows::move(channel_place, s * 16, 0));
     }
   }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
@@ -30,10 +31,8 @@ using hopper::kPanel;
 using hopper::kWarpgroup;
 using hopper::Order;
 
-constexpr int kWarpSize = 32;
 constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
 constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
-constexpr float kLog2E = 1.4426950408889634f;
 
 // ---- The cut ---------------------------------------------------------------------------------------------------------------
 
@@ -203,25 +202,15 @@ __device__ void produce(const BasicAttentionArgs<Element>& args, const Plan& pla
 
 // ---- The consumers -----------------------------------------------------------------------------------------------------------
 
-__device__ float quad_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-
-__device__ float quad_sum(float x) {
-  x += __shfl_xor_sync(0xffffffffu, x, 1);
-  return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 // In a quad of lanes, t is the lane: it gives word t of each of four blocks, and gets the four words of block t.
 __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   const bool high = t & 2, odd = t & 1;
-  const std::uint32_t a = __shfl_xor_sync(0xffffffffu, high ? w[0] : w[2], 2);
-  const std::uint32_t b = __shfl_xor_sync(0xffffffffu, high ? w[1] : w[3], 2);
+  const std::uint32_t a = __shfl_xor_sync(kAllLanes, high ? w[0] : w[2], 2);
+  const std::uint32_t b = __shfl_xor_sync(kAllLanes, high ? w[1] : w[3], 2);
   (high ? w[0] : w[2]) = a;
   (high ? w[1] : w[3]) = b;
-  const std::uint32_t c = __shfl_xor_sync(0xffffffffu, odd ? w[0] : w[1], 1);
-  const std::uint32_t d = __shfl_xor_sync(0xffffffffu, odd ? w[2] : w[3], 1);
+  const std::uint32_t c = __shfl_xor_sync(kAllLanes, odd ? w[0] : w[1], 1);
+  const std::uint32_t d = __shfl_xor_sync(kAllLanes, odd ? w[2] : w[3], 1);
   (odd ? w[0] : w[1]) = c;
   (odd ? w[2] : w[3]) = d;
 }
@@ -269,7 +258,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
   const int first_row = warpgroup * kWarpgroupQueries + thread / kWarpSize * 16 + lane / 4;
-  const float factor = args.scale * kLog2E;
+  const float factor = args.scale * ladder::cuda::kLog2e;
   const auto arrive = [&](Barrier* barrier) {  // all four warps do
     if (lane == 0) hopper::arrive(barrier);
   };

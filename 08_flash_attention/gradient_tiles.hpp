@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/swizzle.hpp"
 #include "common/core/errors.hpp"
+#include "common/cuda/exp2.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
@@ -17,10 +19,7 @@ namespace chapter08::gradients {
 
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
-
-constexpr int kWarpSize = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr float kLog2e = 1.44269504f;
+using ladder::cuda::kLog2e;
 
 // ---- Tiles ----
 
@@ -146,15 +145,6 @@ __device__ void multiply_add(float (&sum)[kM][kN][4], const std::uint32_t (&a)[k
   }
 }
 
-// Two sums side by side as a first factor.
-template <typename Element>
-__device__ void pack(std::uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
-  a[0] = ladder::cuda::pack<Element>(left[0], left[1]);
-  a[1] = ladder::cuda::pack<Element>(left[2], left[3]);
-  a[2] = ladder::cuda::pack<Element>(right[0], right[1]);
-  a[3] = ladder::cuda::pack<Element>(right[2], right[3]);
-}
-
 // The 16 x 16 elements of a first factor, to sums_place().
 template <typename Element, int kColumns>
 __device__ void put(Tile<Element, kColumns> tile_smem, int place, const std::uint32_t (&a)[4]) {
@@ -206,24 +196,22 @@ struct Shape {
   static constexpr int kWarpChannels = D / kPartners;
 };
 
-// Sequence::keys_seen() in 32 bits, for less than nothing negative: what the tensor cores leave of the registers is little.
-struct Visible {
-  int of_first, step, most;  // query 0 sees of_first keys, each next one `step` more
-
-  explicit __device__ Visible(const Sequence& sequence)
-      : of_first(static_cast<int>(sequence.causal ? 1 + sequence.keys - sequence.queries
-                                                  : sequence.keys)),
-        step(sequence.causal ? 1 : 0),
-        most(static_cast<int>(sequence.keys)) {}
-  __device__ int keys(int query) const { return min(of_first + step * query, most); }
-};
-
 // ---- What is known of each query beforehand ----
 
 template <int kQueries>
 struct QueryRows {
   float lse[kQueries];    // base 2; infinity where no key is seen, so that all of the row's p are 0
   float delta[kQueries];  // d_o . o
+};
+
+// Shared memory of a block: its keys; queries in use and on their way.
+template <typename Element, int D>
+struct Memory {
+  using S = Shape<D>;
+  Element k[S::kKeys * D], v[S::kKeys * D];
+  Element q[2][S::kQueries * D], d_o[2][S::kQueries * D];
+  Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
+  QueryRows<S::kQueries> rows[2];
 };
 
 // Tiles of queries are numbered over all sequences, the last tile of a sequence may be ragged: so before sequence n lie at most

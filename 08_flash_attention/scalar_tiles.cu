@@ -16,6 +16,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter08::scalar_tiles {
@@ -94,7 +95,8 @@ struct OnlineSoftmax {
   float largest[kRows];  // scaled score so far, the same in all lanes of a row
   float sum[kRows];      // of this lane's weights; relative to the largest, as o is
 
-  explicit __device__ OnlineSoftmax(float natural_scale) : scale(natural_scale * kLog2e) {
+  explicit __device__ OnlineSoftmax(float natural_scale)
+      : scale(natural_scale * ladder::cuda::kLog2e) {
 #pragma unroll
     for (int i = 0; i < kRows; ++i)
       largest[i] = -INFINITY, sum[i] = 0.0f;
@@ -142,10 +144,8 @@ struct OnlineSoftmax {
   }
   // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
   __device__ float lse(int i, float total) const {
-    return largest[i] * kLn2 + logf(total);
+    return largest[i] * ladder::cuda::kLn2 + logf(total);
   }
-
-  static constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;
 };
 
 // What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of `tile`, its rows of the queries'

@@ -1,6 +1,8 @@
 // Where the queries and keys of one batch, or of one packed sequence, lie; and which keys a query sees.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
 #include "common/core/attention.hpp"
@@ -48,6 +50,18 @@ __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::in
     s.first_lse = n * args.H_q * args.T_q;
   }
   return s;
+}
+
+// Sequence::keys_seen() in 32 bits, for a kernel's innermost loops: row r of the queries from `first` on sees keys(r) keys, or none
+// where that is negative.
+struct Visible {
+  int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
+  __device__ int keys(int row) const { return min(of_first + step * row, most); }
+};
+
+inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
+  const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
+  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
 }
 
 }  // namespace chapter08

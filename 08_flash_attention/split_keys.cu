@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 
+#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/split_keys.hpp"
 #include "08_flash_attention/swizzle.hpp"
@@ -20,6 +21,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
@@ -31,13 +33,11 @@ using ladder::BasicAttentionArgs;
 
 namespace {
 
-constexpr int kWarpSize = 32;
 constexpr int kRows = 16;  // of a tile of queries, as tensor cores take them
 constexpr int kUnit = 8;   // elements of a 16-byte copy
 constexpr int kParts = 8;  // threads of `merge_splits` that share a column
 // So that a grid's blocks can be counted.
 constexpr std::int64_t kMaxRows = 1 << 18, kMaxHeads = 65535;
-constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // A block's warps have keys of their own, each kStages stages of kKeys keys and values, all but one of them on their way: 64 KB
@@ -98,7 +98,7 @@ __device__ void finish(const BasicAttentionArgs<Element>& args, const Rows& rows
   if (column == 0) {
     const std::int64_t head = h * rows.group + row % rows.group;
     args.lse[(b * args.H_q + head) * args.T_q + row / rows.group] =
-        p.l > 0.0f ? p.m * kLn2 + logf(p.l) : kNothing;
+        p.l > 0.0f ? p.m * ladder::cuda::kLn2 + logf(p.l) : kNothing;
   }
 }
 
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
     }
   }
 
-  const float to_base_2 = args.scale * kLog2E;
+  const float to_base_2 = args.scale * ladder::cuda::kLog2e;
   float m[2] = {kNothing, kNothing}, l[2] = {};  // l: of the lane's own columns
   float acc[2 * kBlocks][4] = {};
   int now = 0, next = C::kStages - 1;
@@ -220,10 +220,8 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
       for (int j = 0; j < kScores; ++j)
         largest = fmaxf(largest, fmaxf(scores[j][2 * i], scores[j][2 * i + 1]));
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
       const float before = m[i];
-      m[i] = fmaxf(before, largest * to_base_2);
+      m[i] = fmaxf(before, quad_max(largest) * to_base_2);
       const float origin = m[i] == kNothing ? 0.0f : m[i];  // no key yet: -inf - -inf is NaN
       const float keep = exp2f(before - origin);
       l[i] *= keep;
@@ -243,11 +241,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
     for (int j = 0; j < kScores; j += 2) {
       std::uint32_t p[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float* const pair = &scores[j + i / 2][i % 2 * 2];
-        p[i] = ladder::cuda::pack<Element>(pair[0], pair[1]);
-      }
+      pack_factor<Element>(p, scores[j], scores[j + 1]);
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
         std::uint32_t r[4];
@@ -268,8 +262,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = lane / 4 + 8 * i;
-    l[i] += __shfl_xor_sync(0xffffffffu, l[i], 1);
-    l[i] += __shfl_xor_sync(0xffffffffu, l[i], 2);
+    l[i] = quad_sum(l[i]);
     if (lane % 4 == 0) statistics_smem[warp][row] = make_float2(m[i], l[i]);
 #pragma unroll
     for (int c = 0; c < 2 * kBlocks; ++c)

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
       std::uint32_t p[C::kRowBlocks][4];
 #pragma unroll
       for (int b = 0; b < C::kRowBlocks; ++b)
-        as_factor<Element>(p[b], scores[b], n / 8);
+        pack_factor<Element>(p[b], scores[b][n / 8], scores[b][n / 8 + 1]);
 #pragma unroll
       for (int d = 0; d < kD; d += kBlock) {
         std::uint32_t v[4];
