@@ -410,7 +410,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
     hopper::wait_products<1>();  // dk of the step before
     hopper::pin(dv);
     hopper::pin(dk);
-    if (i > 0 && lane == 0) hopper::arrive(&smem.free[(i - 1) % kStages]);
+    if (i > 0) hopper::arrive(&smem.free[(i - 1) % kStages]);  // every lane has read its stats
     hopper::wait(&smem.d_o_here[stage], parity);
     multiply_rows<Element, kD>(ds, v_rows, d_o);
 
@@ -541,7 +541,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int s = 0; s < kStages; ++s) {
       hopper::init(&smem.q_here[s], 1);
       hopper::init(&smem.d_o_here[s], 1);
-      hopper::init(&smem.free[s], kConsumerThreads / 32);
+      hopper::init(&smem.free[s], kConsumerThreads);
     }
     for (hopper::Barrier& barrier : smem.ds_here)
       hopper::init(&barrier, kConsumerThreads / 32);

@@ -428,8 +428,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         args.lse[work.sequence.first_lse + work.h * args.T_q + l] =
             sum == 0.0f ? -INFINITY : softmax.m[r] * args.scale + logf(sum);
     }
-    __syncwarp();
-    arrive(&smem.work_read[place_of<kWorks>(works)]);
+    hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read it
   }
   if (warpgroup == 0) take_turn();  // the last one passed: a barrier is not left half full
 }
@@ -447,7 +446,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     constexpr int kAll = C::kConsumers * kWarpgroupWarps;
     for (int work = 0; work < kWorks; ++work) {
       hopper::init(&smem.work_here[work], 1);
-      hopper::init(&smem.work_read[work], kAll);
+      hopper::init(&smem.work_read[work], kAll * kWarpSize);
     }
     hopper::init(&smem.q_here, 1);
     hopper::init(&smem.q_read, kAll);

@@ -127,8 +127,9 @@ TEST(Timing, MedianIgnoresAnOutlier) {
 TEST(Timing, DividesBySeveralCalls) {
   int count = 0;
   const auto call = [&] { ++count; };
-  const Timing timing = measure(device(DeviceKind::kCpu), {call, call},
-                                {.enough_spread = -1, .least_samples = 3, .most_samples = 4});
+  const Timing timing =
+      measure(device(DeviceKind::kCpu), {call, call},
+              {.warm_up_seconds = 0, .enough_spread = -1, .least_samples = 3, .most_samples = 4});
   EXPECT_EQ(timing.samples, 4);
   EXPECT_EQ(count, 2 * (4 + 1));
 }
