@@ -118,6 +118,7 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
 
 const ladder::Registration registration{{.name = "wkv_shared_mem",
                                          .chapter = "06_shared_mem",
+                                         .step = 1,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .wkv = wkv<float, float>,

@@ -128,6 +128,7 @@ template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
 
 const ladder::Registration registration{{.name = "wkv_fused_recurrent",
                                          .chapter = "06_shared_mem",
+                                         .step = 2,
                                          .device = ladder::DeviceKind::kCuda,
                                          .wkv = wkv<float, float>,
                                          .wkv_bf16 = wkv<ladder::bfloat16, ladder::bfloat16>,

@@ -244,6 +244,7 @@ void packed_linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration packed_registration{{.name = "packed_causal_product",
                                                 .chapter = "06_shared_mem",
+                                                .step = 2,
                                                 .device = ladder::DeviceKind::kCuda,
                                                 .linear_attention = packed_linear_attention}};
 

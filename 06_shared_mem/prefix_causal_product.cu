@@ -207,6 +207,7 @@ void prefix_linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration prefix_registration{{.name = "prefix_causal_product",
                                                 .chapter = "06_shared_mem",
+                                                .step = 1,
                                                 .device = ladder::DeviceKind::kCuda,
                                                 .linear_attention = prefix_linear_attention}};
 

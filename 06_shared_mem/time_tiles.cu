@@ -556,6 +556,7 @@ template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
 
 const ladder::Registration registration{{.name = "wkv_time_tiles",
                                          .chapter = "06_shared_mem",
+                                         .step = 3,
                                          .device = ladder::DeviceKind::kCuda,
                                          .wkv = wkv<float, float>,
                                          .wkv_bf16 = wkv<bfloat16, bfloat16>,

@@ -20,6 +20,7 @@ void wkv_recurrent(const ladder::BasicWkvArgs<Element, LogW>& args) {
 const ladder::Registration wkv_recurrent_registration{
     {.name = "wkv_recurrent",
      .chapter = "06_shared_mem",
+     .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .wkv = wkv_recurrent<float, float>,

@@ -140,6 +140,7 @@ void linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration registration{{.name = "linear_attention_chunk_states",
                                          .chapter = "07_chunkwise",
+                                         .step = 2,
                                          .device = ladder::DeviceKind::kCuda,
                                          .linear_attention = linear_attention}};
 

@@ -88,6 +88,7 @@ void linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration registration{{.name = "linear_attention_chunk_walk",
                                          .chapter = "07_chunkwise",
+                                         .step = 1,
                                          .device = ladder::DeviceKind::kCuda,
                                          .linear_attention = linear_attention}};
 

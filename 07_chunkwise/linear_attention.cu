@@ -404,6 +404,7 @@ namespace {
 
 const ladder::Registration registration{{.name = "linear_attention_chunkwise",
                                          .chapter = "07_chunkwise",
+                                         .step = 3,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

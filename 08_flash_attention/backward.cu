@@ -349,6 +349,7 @@ namespace {
 
 const ladder::Registration registration{{.name = "attention_backward",
                                          .chapter = "08_flash_attention",
+                                         .step = 3,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

@@ -212,6 +212,7 @@ namespace {
 
 const ladder::Registration registration{{.name = "attention_backward_scalar",
                                          .chapter = "08_flash_attention",
+                                         .step = 1,
                                          .device = ladder::DeviceKind::kCuda,
                                          .attention_backward = attention_backward<float>,
                                          .attention_backward_bf16 = attention_backward<bfloat16>,

@@ -645,6 +645,7 @@ namespace {
 const ladder::Registration registration{
     {.name = "attention_backward_sm90",
      .chapter = "08_flash_attention",
+     .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

@@ -393,6 +393,7 @@ namespace {
 
 const ladder::Registration registration{{.name = "attention_backward_two_kernels",
                                          .chapter = "08_flash_attention",
+                                         .step = 2,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                          .attention_backward_bf16 = attention_backward<bfloat16>,

@@ -552,6 +552,7 @@ namespace {
 
 const ladder::Registration registration{{.name = "attention_sm90",
                                          .chapter = "08_flash_attention",
+                                         .step = 6,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

@@ -60,6 +60,12 @@ const Registration gradient_registration{{.name = "test_gradients",
                                             }
                                           }}};
 
+// Registered last step first.
+const Registration second_registration{
+    {.name = "test_second", .chapter = "96_steps", .step = 2, .wkv = [](const WkvArgs&) {}}};
+const Registration first_registration{
+    {.name = "test_first", .chapter = "96_steps", .step = 1, .wkv = [](const WkvArgs&) {}}};
+
 const Shape kTiny{.B = 1, .T = 1, .H = 1, .K = 4, .V = 4};
 
 Climb climb_tiny(std::vector<std::string> chapters) {
@@ -127,9 +133,8 @@ TEST(Timing, MedianIgnoresAnOutlier) {
 TEST(Timing, DividesBySeveralCalls) {
   int count = 0;
   const auto call = [&] { ++count; };
-  const Timing timing =
-      measure(device(DeviceKind::kCpu), {call, call},
-              {.warm_up_seconds = 0, .enough_spread = -1, .least_samples = 3, .most_samples = 4});
+  const Timing timing = measure(device(DeviceKind::kCpu), {call, call},
+                                {.enough_spread = -1, .least_samples = 3, .most_samples = 4});
   EXPECT_EQ(timing.samples, 4);
   EXPECT_EQ(count, 2 * (4 + 1));
 }
@@ -141,6 +146,14 @@ TEST(Climb, TimesARightResult) {
   EXPECT_GT(result.rows[0].timing.seconds, 0.0);
   EXPECT_GT(result.rows[0].bound_seconds, 0.0);
   EXPECT_TRUE(result.all_right());
+}
+
+TEST(Climb, FollowsTheStepsOfAChapter) {
+  const Climb result = climb({.op = "wkv", .shape = kTiny, .chapters = {"96"}, .rungs_only = false},
+                             [](const std::string&) {});
+  ASSERT_EQ(result.rows.size(), 2u);
+  EXPECT_EQ(result.rows[0].implementation, "test_first");
+  EXPECT_EQ(result.rows[1].implementation, "test_second");
 }
 
 TEST(Climb, NeverTimesAWrongResult) {

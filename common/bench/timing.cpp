@@ -45,12 +45,9 @@ Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
     for (const auto& call : calls)
       call();
   };
-  auto begin = std::chrono::steady_clock::now();
-  do {
-    all_calls();
-    device.synchronize();
-  } while (seconds_since(begin) < limits.warm_up_seconds);
-  begin = std::chrono::steady_clock::now();
+  all_calls();
+  device.synchronize();
+  const auto begin = std::chrono::steady_clock::now();
   std::vector<double> samples;
   Timing timing;
   while (static_cast<int>(samples.size()) < limits.most_samples) {

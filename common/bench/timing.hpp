@@ -15,8 +15,7 @@ struct Timing {
 };
 
 struct TimingLimits {
-  double warm_up_seconds = 0.05;  // or one sample's calls: an idle GPU takes a while to its clocks
-  double enough_spread = 0.01;    // stop early when the spread is below this
+  double enough_spread = 0.01;  // stop early when the spread is below this
   int least_samples = 5;
   int most_samples = 100;
   double most_seconds = 3.0;  // of measuring, once there are 3 samples

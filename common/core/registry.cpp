@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <tuple>
 #include <utility>
 
 #include "common/core/errors.hpp"
@@ -19,8 +20,9 @@ std::vector<Implementation>& registered() {
 
 std::vector<Implementation> implementations() {
   std::vector<Implementation> sorted = registered();
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.chapter < b.chapter; });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.chapter, a.step) < std::tie(b.chapter, b.step);
+  });
   return sorted;
 }
 

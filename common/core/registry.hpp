@@ -27,6 +27,7 @@ enum class Arithmetic {
 struct Implementation {
   std::string name = {};     // "wkv_atomic": unique, the idea in a word
   std::string chapter = {};  // "03_cuda_baseline"
+  int step = 0;              // its place in the chapter, for those with the same operator
   DeviceKind device = DeviceKind::kCpu;
   // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
   bool rung = false;
@@ -117,7 +118,7 @@ const std::function<void(const BasicAttentionGradArgs<Element>&)>& attention_bac
                               i.attention_backward_fp16);
 }
 
-// All registered implementations, by chapter and then in order of registration.
+// All registered implementations, by chapter and step, and then in order of registration.
 std::vector<Implementation> implementations();
 
 // The one with that name; std::invalid_argument lists the names there are.
