@@ -27,6 +27,9 @@ set(LADDER_CPU_KERNEL_FLAGS -O3)
 if(LADDER_NATIVE)
   list(APPEND LADDER_CPU_KERNEL_FLAGS -march=native)
 endif()
+# Tests and the ladder's own programs are compiled more often than anybody waits for them to run.
+set(LADDER_TEST_FLAGS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+
 if(LADDER_ASAN)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
