@@ -187,7 +187,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{{.name = "attention_pipelined",
                                          .chapter = "08_flash_attention",
-                                         .step = 5,
+                                         .step = 4,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

@@ -254,7 +254,7 @@ template <typename C, typename Element>
 __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Element>& smem) {
   constexpr int kD = C::kD, kKeys = C::kKeys;
   // From lane 0, so that the compiler knows that it is the same for all.
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
+  const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
   const int first_row = warpgroup * kWarpgroupQueries + thread / kWarpSize * 16 + lane / 4;
@@ -552,7 +552,7 @@ namespace {
 
 const ladder::Registration registration{{.name = "attention_sm90",
                                          .chapter = "08_flash_attention",
-                                         .step = 6,
+                                         .step = 5,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

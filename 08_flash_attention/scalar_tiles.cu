@@ -323,7 +323,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{{.name = "attention_scalar_tiles",
                                          .chapter = "08_flash_attention",
-                                         .step = 2,
+                                         .step = 1,
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .attention = attention<float>,

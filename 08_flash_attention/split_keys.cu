@@ -431,7 +431,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{{.name = "attention_split_keys",
                                          .chapter = "08_flash_attention",
-                                         .step = 7,
+                                         .step = 6,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                          .attention_bf16 = attention<ladder::bfloat16>,

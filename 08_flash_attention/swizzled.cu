@@ -181,7 +181,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{{.name = "attention_swizzled",
                                          .chapter = "08_flash_attention",
-                                         .step = 4,
+                                         .step = 3,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                          .attention_bf16 = attention<ladder::bfloat16>}};

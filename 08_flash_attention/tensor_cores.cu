@@ -182,7 +182,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{{.name = "attention_tensor_cores",
                                          .chapter = "08_flash_attention",
-                                         .step = 3,
+                                         .step = 2,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                          .attention_bf16 = attention<ladder::bfloat16>}};

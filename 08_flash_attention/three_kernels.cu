@@ -164,7 +164,6 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{{.name = "attention_three_kernels",
                                          .chapter = "08_flash_attention",
-                                         .step = 1,
                                          .device = ladder::DeviceKind::kCuda,
                                          .attention = attention<float>,
                                          .attention_bf16 = attention<ladder::bfloat16>,

@@ -9,8 +9,7 @@ namespace ladder::cuda {
 
 // For log_w <= 0, -inf included. Relative error about (2 + 2 |log_w|) 2^-23; what is smaller than 2^-126 becomes 0.
 inline __device__ float decay_factor(float log_w) {
-  constexpr float kLog2E = 1.44269504f;
-  return exp2_flushed(log_w * kLog2E);
+  return exp2_flushed(log_w * kLog2e);
 }
 
 }  // namespace ladder::cuda

@@ -1,4 +1,4 @@
-// 2^x as fast as the hardware has it, for exponents of softmax.
+// 2^x as fast as the hardware has it, and the way from powers of e to powers of 2 and back.
 #pragma once
 
 #include <cuda_runtime.h>
