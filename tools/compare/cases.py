@@ -1,0 +1,111 @@
+"""What is compared: cases, the implementations of ours and the peers of each. Knows neither PyTorch nor a GPU."""
+import dataclasses
+import fnmatch
+
+RECURRENCES = ("wkv", "gla")
+
+# Ours, the first of these that is there leads the table. A library that does not have one is no error: best_* is newer than
+# the chapters.
+OURS = {
+    "wkv": ("best_wkv", "wkv_chunkwise", "wkv_time_tiles"),
+    "wkv decode": ("best_wkv", "wkv_time_tiles"),
+    "wkv_backward": ("wkv_chunkwise_backward",),
+    "gla": ("best_gla", "wkv_chunkwise"),
+    "linear_attention": ("best_linear_attention", "linear_attention_chunkwise", "linear_attention_shared_mem"),
+    "attention": ("attention_sm90", "attention_pipelined"),
+    "attention decode": ("attention_split_keys",),
+    "attention_backward": ("attention_backward_sm90", "attention_backward"),
+}
+
+CUDNN = ("cudnn_bthd", "cudnn_bhtd")  # cuDNN in two layouts: ours, and the one it is usually given
+SDPA = (*CUDNN, "flash_attention_2")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    group: str  # wkv, gla, linear_attention, attention
+    operator: str
+    precision: str  # as the library calls it: fp32, bf16, bf16_fp32_decay
+    sizes: dict
+    ours: tuple
+    peers: tuple
+    causal: bool = False
+    states: bool = False  # the state comes in and goes out
+    whole_call: bool = False  # what a caller waits is timed, too
+
+    @property
+    def backward(self):
+        return self.operator.endswith("_backward")
+
+    def operations(self):
+        """Of attention only: what TFLOP/s count. 0 where time is all there is to say."""
+        if self.group != "attention" or self.sizes["T_q"] == 1:
+            return 0
+        s = self.sizes
+        products = 4.0 * s["B"] * s["H_q"] * s["T_q"] * s["T_k"] * s["D"]
+        return products * (0.5 if self.causal else 1) * (2.5 if self.backward else 1)
+
+
+def _recurrence(operator, precision, B, T, H, K, peers, states=False, whole_call=False):
+    backward = operator.endswith("_backward")
+    group = operator.split("_")[0]
+    name = f"{operator}_{precision}_B{B}_T{T}_H{H}_K{K}"
+    if states:
+        name = f"{group}_decode_{precision}_B{B}"
+    return Case(name, group, operator, precision, {"B": B, "T": T, "H": H, "K": K, "V": K},
+                OURS[f"{group} decode" if states else operator], peers, states=states, whole_call=whole_call)
+
+
+def _attention(operator, B, T_q, T_k, H_q, H_kv, D, causal):
+    decode = T_q == 1
+    name = f"{operator}_T{T_k}_D{D}{'_causal' if causal else ''}"
+    if decode:
+        name = f"attention_decode_B{B}_H{H_q}_{H_kv}_T{T_k}_D{D}"
+    return Case(name, "attention", operator, "bf16",
+                {"B": B, "T_q": T_q, "T_k": T_k, "H_q": H_q, "H_kv": H_kv, "D": D},
+                OURS["attention decode" if decode else operator], SDPA, causal=causal)
+
+
+def all_cases():
+    fla = ("fla_chunk", "fla_fused_recurrent")
+    cases = []
+    for precision in ("bf16", "fp32"):
+        for B, T, H, K in ((8, 4096, 32, 64), (1, 4096, 32, 64), (1, 16384, 32, 64), (8, 4096, 16, 128),
+                           (32, 1024, 32, 64)):
+            cases.append(_recurrence("wkv", precision, B, T, H, K, (*fla, *(("rwkv_cuda",) if K == 64 else ()))))
+        cases.append(_recurrence("wkv", precision, 1, 54, 32, 64, (*fla, "rwkv_cuda"), whole_call=True))
+        for B in (1, 8, 64):
+            cases.append(_recurrence("wkv", precision, B, 1, 32, 64, ("fla_fused_recurrent",), states=True,
+                                     whole_call=True))
+    cases.append(_recurrence("wkv", "bf16_fp32_decay", 8, 4096, 32, 64, ("fla_chunk", "rwkv_cuda")))
+    for precision, B in (("bf16", 8), ("bf16", 1), ("fp32", 8), ("fp32", 1)):
+        cases.append(_recurrence("wkv_backward", precision, B, 4096, 32, 64, ("fla_chunk",)))
+    for H, K in ((32, 64), (16, 128), (4, 256)):
+        cases.append(_recurrence("gla", "bf16", 8, 4096, H, K, fla))
+    for precision in ("bf16", "fp32"):
+        peers = ("fla_chunk", "fla_fused_chunk", *(("fast_transformers",) if precision == "fp32" else ()))
+        cases.append(Case(f"linear_attention_{precision}_B8_T4096_H32_K64", "linear_attention", "linear_attention",
+                          precision, {"B": 8, "T": 4096, "H": 32, "K": 64, "V": 64}, OURS["linear_attention"], peers,
+                          causal=True))
+    for operator in ("attention", "attention_backward"):
+        for D in (128, 64):
+            for causal in (False, True):
+                cases.append(_attention(operator, 4, 4096, 4096, 2048 // D, 2048 // D, D, causal))
+    cases.append(_attention("attention", 1, 16384, 16384, 16, 16, 128, True))
+    for T in (512, 1024):
+        for D in (128, 64):
+            for causal in (False, True):
+                cases.append(_attention("attention", 16384 // T, T, T, 2048 // D, 2048 // D, D, causal))
+    cases.append(_attention("attention", 1, 1, 32768, 32, 8, 128, False))
+    cases.append(_attention("attention", 8, 1, 32768, 32, 32, 128, False))
+    return cases
+
+
+def chosen(only):
+    """The cases whose name fits one of the patterns; all without patterns. ValueError for a pattern that fits none."""
+    cases = all_cases()
+    for pattern in only:
+        if not fnmatch.filter([case.name for case in cases], pattern):
+            raise ValueError(f"--only {pattern} fits no case; allowed: patterns that fit one of --list")
+    return [case for case in cases if not only or any(fnmatch.fnmatch(case.name, pattern) for pattern in only)]

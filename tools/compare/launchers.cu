@@ -1,0 +1,247 @@
+#include "tools/compare/launchers.h"
+
+#include <cuda_runtime.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace {
+
+using ladder::bfloat16;
+using ladder::float16;
+using ladder::Implementation;
+using ladder::Recurrence;
+
+// Null, or what `work` threw.
+template <typename Work>
+const char* sentence_of(const Work& work) {
+  thread_local std::string sentence;
+  try {
+    work();
+    return nullptr;
+  } catch (const std::exception& error) {
+    sentence = error.what();
+    return sentence.c_str();
+  }
+}
+
+template <typename Launcher, typename Args>
+void launch(const Launcher& launcher, const Args& args, const Implementation& implementation,
+            const std::string& op, const std::string& precision) {
+  ladder::require(launcher != nullptr, implementation.name + " has no " + op + " for " + precision);
+  launcher(args);
+}
+
+const Implementation& checked(const void* implementation) {
+  ladder::require(implementation != nullptr,
+                  "implementation is a null pointer; allowed: what ladder_find returned");
+  return *static_cast<const Implementation*>(implementation);
+}
+
+template <typename Element, typename LogW>
+void run_wkv(const Implementation& implementation, const std::string& op,
+             const std::string& precision, const LadderWkv& c) {
+  ladder::BasicWkvArgs<Element, LogW> args;
+  args.B = c.B;
+  args.T = c.T;
+  args.H = c.H;
+  args.K = c.K;
+  args.V = c.V;
+  args.q = static_cast<const Element*>(c.q);
+  args.k = static_cast<const Element*>(c.k);
+  args.v = static_cast<const Element*>(c.v);
+  args.log_w = static_cast<const LogW*>(c.log_w);
+  args.u = static_cast<const Element*>(c.u);
+  args.initial_state = c.initial_state;
+  args.o = static_cast<Element*>(c.o);
+  args.final_state = c.final_state;
+  args.log_w_stride_B = c.T * c.H * c.K;
+  args.log_w_stride_T = c.H * c.K;
+  args.scale = c.scale;
+  const bool backward = op == "wkv_backward" || op == "gla_backward";
+  ladder::require(backward || op == "wkv" || op == "gla",
+                  "op is '" + op + "'; allowed: wkv, gla, wkv_backward, gla_backward");
+  const Recurrence recurrence = op[0] == 'g' ? Recurrence::kGla : Recurrence::kWkv;
+  if (!backward) {
+    launch(ladder::wkv_launcher<Element, LogW>(implementation, recurrence), args, implementation,
+           op, precision);
+    return;
+  }
+  ladder::BasicWkvGradArgs<Element, LogW> gradients;
+  gradients.forward = args;
+  gradients.d_o = static_cast<const Element*>(c.d_o);
+  gradients.d_final_state = c.d_final_state;
+  gradients.dq = static_cast<Element*>(c.dq);
+  gradients.dk = static_cast<Element*>(c.dk);
+  gradients.dv = static_cast<Element*>(c.dv);
+  gradients.d_log_w = static_cast<LogW*>(c.d_log_w);
+  gradients.du = c.du;
+  gradients.d_initial_state = c.d_initial_state;
+  launch(ladder::wkv_backward_launcher<Element, LogW>(implementation, recurrence), gradients,
+         implementation, op, precision);
+}
+
+template <typename Element>
+void run_linear_attention(const Implementation& implementation, const std::string& precision,
+                          const LadderLinearAttention& c) {
+  ladder::BasicLinearAttentionArgs<Element> args;
+  args.B = c.B;
+  args.T_q = c.T_q;
+  args.T_k = c.T_k;
+  args.H = c.H;
+  args.K = c.K;
+  args.V = c.V;
+  args.q = static_cast<const Element*>(c.q);
+  args.k = static_cast<const Element*>(c.k);
+  args.v = static_cast<const Element*>(c.v);
+  args.o = static_cast<Element*>(c.o);
+  args.causal = c.causal != 0;
+  args.feature_map =
+      c.elu_plus_one != 0 ? ladder::FeatureMap::kEluPlusOne : ladder::FeatureMap::kIdentity;
+  args.normalize = c.normalize != 0;
+  args.eps = c.eps;
+  launch(ladder::linear_attention_launcher<Element>(implementation), args, implementation,
+         "linear_attention", precision);
+}
+
+template <typename Element>
+void run_attention(const Implementation& implementation, const std::string& op,
+                   const std::string& precision, const LadderAttention& c) {
+  ladder::BasicAttentionArgs<Element> args;
+  args.B = c.B;
+  args.T_q = c.T_q;
+  args.T_k = c.T_k;
+  args.H_q = c.H_q;
+  args.H_kv = c.H_kv;
+  args.D = c.D;
+  args.q = static_cast<const Element*>(c.q);
+  args.k = static_cast<const Element*>(c.k);
+  args.v = static_cast<const Element*>(c.v);
+  args.o = static_cast<Element*>(c.o);
+  args.lse = c.lse;
+  args.causal = c.causal != 0;
+  args.scale = c.scale;
+  if (op == "attention") {
+    launch(ladder::attention_launcher<Element>(implementation), args, implementation, op,
+           precision);
+    return;
+  }
+  ladder::require(op == "attention_backward",
+                  "op is '" + op + "'; allowed: attention, attention_backward");
+  ladder::BasicAttentionGradArgs<Element> gradients;
+  gradients.forward = args;
+  gradients.d_o = static_cast<const Element*>(c.d_o);
+  gradients.dq = static_cast<Element*>(c.dq);
+  gradients.dk = static_cast<Element*>(c.dk);
+  gradients.dv = static_cast<Element*>(c.dv);
+  launch(ladder::attention_backward_launcher<Element>(implementation), gradients, implementation,
+         op, precision);
+}
+
+[[noreturn]] void refuse_precision(const std::string& precision, const char* allowed) {
+  throw std::invalid_argument("precision is '" + precision + "'; allowed: " + allowed);
+}
+
+// What every implementation is found by, made once: a call must not pay for a search.
+const std::map<std::string, Implementation>& all() {
+  static const std::map<std::string, Implementation> by_name = [] {
+    std::map<std::string, Implementation> result;
+    for (const Implementation& implementation : ladder::implementations()) {
+      if (implementation.device == ladder::DeviceKind::kCuda)
+        result.emplace(implementation.name, implementation);
+    }
+    return result;
+  }();
+  return by_name;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* ladder_implementations() {
+  static const std::string names = [] {
+    std::string lines;
+    for (const auto& [name, implementation] : all())
+      lines += name + "\n";
+    return lines;
+  }();
+  return names.c_str();
+}
+
+const void* ladder_find(const char* name) {
+  const auto found = all().find(name);
+  return found == all().end() ? nullptr : &found->second;
+}
+
+const char* ladder_wkv(const void* implementation, const char* op, const char* precision,
+                       const LadderWkv* args) {
+  return sentence_of([&] {
+    const std::string p = precision;
+    if (p == "fp32") return run_wkv<float, float>(checked(implementation), op, p, *args);
+    if (p == "bf16") return run_wkv<bfloat16, bfloat16>(checked(implementation), op, p, *args);
+    if (p == "bf16_fp32_decay")
+      return run_wkv<bfloat16, float>(checked(implementation), op, p, *args);
+    refuse_precision(p, "fp32, bf16, bf16_fp32_decay");
+  });
+}
+
+const char* ladder_linear_attention(const void* implementation, const char* precision,
+                                    const LadderLinearAttention* args) {
+  return sentence_of([&] {
+    const std::string p = precision;
+    if (p == "fp32") return run_linear_attention<float>(checked(implementation), p, *args);
+    if (p == "bf16") return run_linear_attention<bfloat16>(checked(implementation), p, *args);
+    refuse_precision(p, "fp32, bf16");
+  });
+}
+
+const char* ladder_attention(const void* implementation, const char* op, const char* precision,
+                             const LadderAttention* args) {
+  return sentence_of([&] {
+    const std::string p = precision;
+    if (p == "fp32") return run_attention<float>(checked(implementation), op, p, *args);
+    if (p == "bf16") return run_attention<bfloat16>(checked(implementation), op, p, *args);
+    if (p == "fp16") return run_attention<float16>(checked(implementation), op, p, *args);
+    refuse_precision(p, "fp32, bf16, fp16");
+  });
+}
+
+const char* ladder_record_begin() {
+  return sentence_of([] {
+    CUDA_CHECK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal));
+  });
+}
+
+const char* ladder_record_end(void** graph) {
+  return sentence_of([&] {
+    cudaGraph_t recorded = nullptr;
+    const cudaError_t status = cudaStreamEndCapture(cudaStreamPerThread, &recorded);
+    cudaGetLastError();  // what cannot be recorded leaves an error behind
+    CUDA_CHECK(status);
+    cudaGraphExec_t replay = nullptr;
+    const cudaError_t made = cudaGraphInstantiate(&replay, recorded);
+    cudaGraphDestroy(recorded);
+    CUDA_CHECK(made);
+    *graph = replay;
+  });
+}
+
+const char* ladder_graph_launch(void* graph, void* stream) {
+  return sentence_of([&] {
+    CUDA_CHECK(
+        cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), static_cast<cudaStream_t>(stream)));
+  });
+}
+
+const char* ladder_graph_destroy(void* graph) {
+  return sentence_of(
+      [&] { CUDA_CHECK(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph))); });
+}
+
+}  // extern "C"

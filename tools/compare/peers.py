@@ -1,0 +1,303 @@
+"""The public kernels: as Python packages, or as source trees in .peers/NAME of the repository's root, which git ignores.
+
+A peer that is not there is said to be "not installed", with where it was looked for. Nothing here fetches or keeps anything.
+"""
+import contextlib
+import importlib
+import importlib.metadata
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import types
+
+
+class NotThere(Exception):
+    """Why a peer cannot be compared with."""
+
+
+# source -> folder in .peers, Python package, the name tables print
+SOURCES = {
+    "fla": ("flash-linear-attention", "fla", "FLA"),
+    "rwkv_cuda": ("RWKV-CUDA", None, "RWKV-CUDA"),
+    "fast_transformers": ("fast-transformers", "fast_transformers", "fast-transformers"),
+}
+
+
+class Sources:
+    """Where the peers lie, and which versions they are."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+
+    def tree(self, source):
+        """The folder in .peers, or None."""
+        path = self.folder / SOURCES[source][0]
+        return path if path.is_dir() else None
+
+    def version(self, source):
+        """The commit of the tree or the version of the package; NotThere."""
+        folder, package, _ = SOURCES[source]
+        tree = self.tree(source)
+        if tree is not None:
+            return commit_of(tree)
+        if package is not None and importlib.util.find_spec(package) is not None:
+            return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
+        raise NotThere(f"not installed: .peers/{folder} is not there" + (f", nor a Python package {package}" if package else ""))
+
+
+def commit_of(tree):
+    """From a file COMMIT, else from git; "unknown" if neither says."""
+    note = tree / "COMMIT"
+    if note.is_file():
+        return note.read_text().strip()
+    if (tree / ".git").exists():
+        said = subprocess.run(["git", "-C", str(tree), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            return said.stdout.strip()
+    return "unknown"
+
+
+class Peers:
+    """Loads what is asked for, once."""
+
+    def __init__(self, folder):
+        self.sources = Sources(folder)
+        self._loaded = {}
+
+    def _load(self, key, make):
+        if key not in self._loaded:
+            try:
+                self._loaded[key] = make()
+            except NotThere as reason:
+                self._loaded[key] = reason
+            except Exception as error:  # whatever a peer's import or build may raise
+                self._loaded[key] = NotThere(f"cannot be loaded: {type(error).__name__}: {str(error).splitlines()[0]}")
+        if isinstance(self._loaded[key], NotThere):
+            raise self._loaded[key]
+        return self._loaded[key]
+
+    def label(self, peer, case):
+        """What the tables call it."""
+        import_name = {"cudnn_bthd": "cuDNN, (B, T, H, D)", "cudnn_bhtd": "cuDNN, (B, H, T, D)",
+                       "flash_attention_2": "FlashAttention-2 in PyTorch", "rwkv_cuda": "RWKV-CUDA wkv6 v1a",
+                       "fast_transformers": "fast-transformers causal_product"}
+        return import_name.get(peer) or f"FLA {self._function_name(peer, case)}"
+
+    @staticmethod
+    def _function_name(peer, case):
+        kind = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}[case.group]
+        return f"{peer.removeprefix('fla_')}_{kind}"
+
+    def _fla(self, case):
+        """One module of FLA's operators. The package's __init__ would import every operator and model it has."""
+        def package():
+            self.sources.version("fla")
+            tree = self.sources.tree("fla")
+            if tree is not None:
+                sys.path.insert(0, str(tree))
+            operators = types.ModuleType("fla.ops")
+            operators.__path__ = [str(pathlib.Path(importlib.util.find_spec("fla").origin).parent / "ops")]
+            sys.modules["fla.ops"] = operators
+
+        self._load("fla", package)
+        kind = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}[case.group]
+        return self._load(f"fla.ops.{kind}", lambda: importlib.import_module(f"fla.ops.{kind}"))
+
+    def forget_tuning(self):
+        """So that each case is tuned for itself: Triton's keys do not hold all of a shape."""
+        from triton.runtime.autotuner import Autotuner
+
+        for name, module in list(sys.modules.items()):
+            if not name.startswith("fla."):
+                continue
+            for value in list(vars(module).values()):
+                for _ in range(3):  # under heuristics and backends
+                    if isinstance(value, Autotuner):
+                        value.cache.clear()
+                        break
+                    value = getattr(value, "fn", None)
+
+    def _rwkv_cuda(self, element):
+        def build():
+            self.sources.version("rwkv_cuda")
+            tree = self.sources.tree("rwkv_cuda") / "wkv6" / "cuda"
+            made = self.sources.folder / "build" / f"wkv6_{element}"
+            made.mkdir(parents=True, exist_ok=True)
+            files = []
+            for name in ("wkv6_op.cpp", "wkv6_cuda_v1a.cu"):
+                text = (tree / name).read_text()
+                if element == "fp32":  # the kernels are templates over the element; only this line fixes it
+                    text = text.replace("typedef at::BFloat16 bf16;", "typedef float bf16;")
+                text = text.replace("TORCH_LIBRARY(wkv6, m)", f"TORCH_LIBRARY(wkv6_{element}, m)")
+                if not (made / name).is_file() or (made / name).read_text() != text:
+                    (made / name).write_text(text)
+                files.append(str(made / name))
+            # run.py's flags, and the stream that a graph can be recorded from.
+            return _extension(f"wkv6_{element}", files, made,
+                              ["--use_fast_math", "-O3", "-Xptxas", "-O3", "--extra-device-vectorization", "-D_N_=64",
+                               "-D_T_=4096"])
+
+        return self._load(f"wkv6_{element}", build)
+
+    def _fast_transformers(self):
+        def build():
+            self.sources.version("fast_transformers")
+            tree = self.sources.tree("fast_transformers")
+            if tree is None:
+                return importlib.import_module("fast_transformers.causal_product.causal_product_cuda")
+            made = self.sources.folder / "build" / "causal_product"
+            made.mkdir(parents=True, exist_ok=True)
+            return _extension("causal_product_cuda",
+                              [str(tree / "fast_transformers" / "causal_product" / "causal_product_cuda.cu")], made, ["-O3"])
+
+        return self._load("causal_product", build)
+
+    def load(self, peer, case):
+        """Imports or builds what the peer needs; NotThere."""
+        if peer.startswith("fla_"):
+            return getattr(self._fla(case), self._function_name(peer, case))
+        if peer == "rwkv_cuda":
+            return self._rwkv_cuda("fp32" if case.precision == "fp32" else "bf16")
+        if peer == "fast_transformers":
+            return self._fast_transformers()
+        return None
+
+    def call(self, peer, case, data):
+        """A function without arguments that runs the peer on these inputs and returns {name: tensor}, in our layout."""
+        loaded = self.load(peer, case)
+        if peer.startswith("fla_"):
+            return _fla_call(loaded, case, data)
+        if peer == "rwkv_cuda":
+            return _rwkv_cuda_call(loaded, case, data)
+        if peer == "fast_transformers":
+            return _fast_transformers_call(loaded, data)
+        return _sdpa_call(peer, case, data)
+
+    @staticmethod
+    def records_as_ours(peer):
+        """Whether it launches into the thread's default stream and not into PyTorch's."""
+        return peer in ("rwkv_cuda", "fast_transformers")
+
+
+def _extension(name, files, folder, flags):
+    from torch.utils.cpp_extension import load
+
+    return load(name=name, sources=files, build_directory=str(folder), with_cuda=True,
+                extra_cuda_cflags=[*flags, "--default-stream=per-thread"])
+
+
+def _fla_call(function, case, d):
+    import torch
+
+    if case.group == "linear_attention":
+        def call():
+            with torch.no_grad():
+                return {"o": function(d["q"], d["k"], d["v"], scale=1.0, normalize=False)[0]}
+
+        return call
+    bonus = ("u",) if case.group == "wkv" else ()
+    names = ("q", "k", "v", "log_w", *bonus)
+    if case.backward:
+        leaves = [d[name].detach().requires_grad_() for name in names]
+
+        def call():
+            o = function(*leaves, scale=d["scale"])[0]
+            gradients = torch.autograd.grad(o, leaves, d["d_o"])
+            return {"o": o.detach(), **{f"d{'_' if name == 'log_w' else ''}{name}": g for name, g in zip(names, gradients)}}
+
+        return call
+    inputs = [d[name] for name in names]
+
+    def call():
+        with torch.no_grad():
+            o, state = function(*inputs, scale=d["scale"], initial_state=d.get("initial_state"),
+                                output_final_state=case.states)
+        return {"o": o, "final_state": state} if case.states else {"o": o}
+
+    return call
+
+
+def _rwkv_cuda_call(module, case, d):
+    import torch
+
+    s = case.sizes
+    C = s["H"] * s["K"]
+    r, k, v = (d[name].view(s["B"], s["T"], C) for name in ("q", "k", "v"))
+    w = d["log_w"].float().view(s["B"], s["T"], C)  # it takes the log decay in fp32 always
+    o = torch.empty_like(v)
+    outputs = {"o": o.view(s["B"], s["T"], s["H"], s["V"])}
+
+    def call():
+        module.forward(s["B"], s["T"], C, s["H"], r, k, v, w, d["u"], o)
+        return outputs
+
+    return call
+
+
+def _fast_transformers_call(module, d):
+    import torch
+
+    q, k, v = (d[name].transpose(1, 2).contiguous() for name in ("q", "k", "v"))
+    o = torch.empty_like(v)
+    outputs = {"o": o.transpose(1, 2)}
+
+    def call():
+        module.causal_dot_product(q, k, v, o)
+        return outputs
+
+    return call
+
+
+def _sdpa_call(peer, case, d):
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.functional import scaled_dot_product_attention
+
+    backend = SDPBackend.FLASH_ATTENTION if peer == "flash_attention_2" else SDPBackend.CUDNN_ATTENTION
+
+    def in_layout(name):  # (B, H, T, D) to PyTorch, in memory as the peer's name says
+        tensor = d[name].transpose(1, 2)
+        return tensor.contiguous() if peer == "cudnn_bhtd" else tensor
+
+    q, k, v = (in_layout(name).detach().requires_grad_(case.backward) for name in ("q", "k", "v"))
+    options = {"is_causal": case.causal, "enable_gqa": case.sizes["H_q"] != case.sizes["H_kv"]}
+    if not case.backward:
+        def call():
+            with torch.no_grad(), sdpa_kernel(backend):
+                return {"o": scaled_dot_product_attention(q, k, v, **options).transpose(1, 2)}
+
+        return call
+    with sdpa_kernel(backend):
+        o = scaled_dot_product_attention(q, k, v, **options)
+    d_o = in_layout("d_o")
+
+    def call():
+        gradients = torch.autograd.grad(o, (q, k, v), d_o, retain_graph=True)
+        return {name: g.transpose(1, 2) for name, g in zip(("dq", "dk", "dv"), gradients)}
+
+    return call
+
+
+@contextlib.contextmanager
+def short_tuning(only_compile):
+    """Triton's autotuner with 20 ms for each candidate, or, to fill its cache, with one call of each."""
+    import triton
+    from triton.runtime.autotuner import Autotuner
+
+    def one_call(call, quantiles=None, **_):
+        call()
+        return [1.0] * len(quantiles or (1,))
+
+    def short(call, quantiles=None, **_):
+        return triton.testing.do_bench(call, warmup=5, rep=20, quantiles=quantiles)
+
+    before = Autotuner.__dict__.get("do_bench")
+    Autotuner.do_bench = property(lambda self: one_call if only_compile else short)
+    try:
+        yield
+    finally:
+        if before is None:
+            del Autotuner.do_bench
+        else:
+            Autotuner.do_bench = before

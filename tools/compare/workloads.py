@@ -1,0 +1,198 @@
+"""Inputs of a case, the truth in float64 for a sample of them, and the calls of our implementations."""
+import torch
+
+import ours
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "bf16_fp32_decay": torch.bfloat16}
+SAMPLED_BATCHES = 8
+
+
+def make_inputs(case, seed, device):
+    """One copy of a case's inputs. As the ladder draws them: uniform in -1 to 1, log_w = -exp(-4 to -1); attention: normal."""
+    generator = torch.Generator(device=device).manual_seed(seed)
+    dtype = DTYPES[case.precision]
+    s = case.sizes
+
+    def uniform(*shape, low=-1.0, high=1.0):
+        return torch.rand(shape, generator=generator, device=device) * (high - low) + low
+
+    def normal(*shape):
+        return torch.randn(shape, generator=generator, device=device).to(dtype)
+
+    if case.group == "attention":
+        data = {"q": normal(s["B"], s["T_q"], s["H_q"], s["D"]), "k": normal(s["B"], s["T_k"], s["H_kv"], s["D"]),
+                "v": normal(s["B"], s["T_k"], s["H_kv"], s["D"]), "scale": s["D"] ** -0.5}
+        if case.backward:
+            data["d_o"] = normal(s["B"], s["T_q"], s["H_q"], s["D"])
+        return data
+    keys, values = (s["B"], s["T"], s["H"], s["K"]), (s["B"], s["T"], s["H"], s["V"])
+    data = {"q": uniform(*keys).to(dtype), "k": uniform(*keys).to(dtype), "v": uniform(*values).to(dtype)}
+    if case.group == "linear_attention":
+        return data
+    data["log_w"] = -torch.exp(uniform(*keys, low=-4.0, high=-1.0))
+    if case.precision == "bf16":
+        data["log_w"] = data["log_w"].to(dtype)
+    data["scale"] = 1.0
+    if case.group == "wkv":
+        data["u"] = uniform(s["H"], s["K"]).to(dtype)
+    if case.states:
+        data["initial_state"] = uniform(s["B"], s["H"], s["K"], s["V"])
+    if case.backward:
+        data["d_o"] = uniform(*values).to(dtype)
+    return data
+
+
+def bytes_of(data):
+    return sum(value.numel() * value.element_size() for value in data.values() if isinstance(value, torch.Tensor))
+
+
+# ---- the truth ----
+
+def sample(case, name, tensor):
+    """The part of a whole tensor (B, T, H, ...), or (H, K), or (B, H, K, V) that the truth is computed for."""
+    if case.group == "attention":
+        s = case.sizes
+        heads = [(0, 0), (s["B"] - 1, s["H_q"] - 1)]
+        group = s["H_q"] // s["H_kv"] if name in ("k", "v", "dk", "dv") else 1
+        return torch.stack([tensor[b, :, h // group] for b, h in heads])
+    heads = [case.sizes["H"] - 1] if case.backward else [0, case.sizes["H"] - 1]
+    if name in ("u", "du"):
+        return tensor[heads]
+    if name in ("initial_state", "final_state"):
+        return tensor[:SAMPLED_BATCHES, heads]
+    return tensor[:SAMPLED_BATCHES, :, heads]
+
+
+def recurrence(q, k, v, log_w, u, state, scale):
+    """o and the last state; u is None for GLA. (B, T, H, .) in, in the inputs' own precision."""
+    w = torch.exp(log_w)
+    S = torch.zeros((q.shape[0], q.shape[2], q.shape[3], v.shape[3]), dtype=q.dtype, device=q.device) if state is None else state
+    rows = []
+    for t in range(q.shape[1]):
+        kv = k[:, t, :, :, None] * v[:, t, :, None, :]
+        if u is None:
+            S = w[:, t, :, :, None] * S + kv
+            rows.append(scale * (q[:, t, :, None, :] @ S).squeeze(-2))
+        else:
+            rows.append(scale * (q[:, t, :, None, :] @ (S + u[..., None] * kv)).squeeze(-2))
+            S = w[:, t, :, :, None] * S + kv
+    return torch.stack(rows, dim=1), S
+
+
+def softmax_attention(q, k, v, scale, causal):
+    """(heads, T, D) each."""
+    scores = scale * q @ k.transpose(-1, -2)
+    if causal:
+        T_q, T_k = scores.shape[-2:]
+        hidden = torch.ones((T_q, T_k), dtype=torch.bool, device=q.device).triu(1 + T_k - T_q)
+        scores = scores.masked_fill(hidden, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+def truth(case, data):
+    """{name: float64 tensor} for the sample."""
+    x = {name: sample(case, name, value).double() for name, value in data.items() if isinstance(value, torch.Tensor)}
+    leaves = [name for name in ("q", "k", "v", "log_w", "u") if name in x]
+    if case.backward:
+        for name in leaves:
+            x[name].requires_grad_()
+    with torch.set_grad_enabled(case.backward):
+        state = None
+        if case.group == "attention":
+            o = softmax_attention(x["q"], x["k"], x["v"], data["scale"], case.causal)
+        elif case.group == "linear_attention":
+            q, k, v = (x[name].transpose(1, 2) for name in ("q", "k", "v"))
+            o = ((q @ k.transpose(-1, -2)).tril() @ v).transpose(1, 2)
+        else:
+            o, state = recurrence(x["q"], x["k"], x["v"], x["log_w"], x.get("u"), x.get("initial_state"), data["scale"])
+    result = {"o": o.detach()}
+    if case.states:
+        result["final_state"] = state
+    if case.backward:
+        gradients = torch.autograd.grad(o, [x[name] for name in leaves], x["d_o"])
+        result.update({f"d{'_' if name == 'log_w' else ''}{name}": g for name, g in zip(leaves, gradients)})
+    return result
+
+
+def errors(case, outputs, right):
+    """The whole sample's relative error of each output, |x - truth| / |truth|. NaN stays NaN."""
+    result = {}
+    for name, tensor in outputs.items():
+        if name in right:
+            difference = sample(case, name, tensor).double() - right[name]
+            result[name] = float(difference.norm() / right[name].norm())
+    return result
+
+
+# ---- ours ----
+
+def our_names(case, library):
+    return [name for name in case.ours if name in library.names]
+
+
+def our_call(library, implementation, case, data):
+    """A function that runs the implementation and returns {name: tensor}. WKV's backward runs the forward pass, too: the peers'
+    gradients need one. Attention's does not: both sides keep o and lse of a forward pass that is not timed."""
+    s = case.sizes
+    device, dtype = data["q"].device, data["q"].dtype
+    torch.cuda.synchronize()  # the launchers' stream waits for nothing of PyTorch's
+
+    def empty(*shape, like=dtype):
+        return torch.empty(shape, dtype=like, device=device)
+
+    if case.group == "attention":
+        o, lse = empty(*data["q"].shape), empty(s["B"], s["H_q"], s["T_q"], like=torch.float32)
+        values = {**s, **data, "o": o, "lse": lse, "causal": case.causal}
+        if not case.backward:
+            run, outputs = library.call(implementation, case.operator, case.precision, values), {"o": o}
+        else:
+            outputs = {"dq": empty(*data["q"].shape), "dk": empty(*data["k"].shape), "dv": empty(*data["v"].shape)}
+            first = {name: value for name, value in values.items() if name != "d_o"}
+            forward = implementation.replace("_backward", "") if implementation.endswith("sm90") else "attention_pipelined"
+            library.call(forward, "attention", case.precision, first)()
+            run = library.call(implementation, case.operator, case.precision, {**values, **outputs})
+    elif case.group == "linear_attention":
+        o = empty(*data["v"].shape)
+        values = {"B": s["B"], "T_q": s["T"], "T_k": s["T"], "H": s["H"], "K": s["K"], "V": s["V"], **data, "o": o,
+                  "causal": 1, "elu_plus_one": 0, "normalize": 0, "eps": 1e-6}
+        run, outputs = library.call(implementation, case.operator, case.precision, values), {"o": o}
+    else:
+        o = empty(*data["v"].shape)
+        outputs = {"o": o}
+        values = {**s, **{name: value for name, value in data.items() if name != "d_o"}}
+        if case.states:
+            outputs["final_state"] = empty(s["B"], s["H"], s["K"], s["V"], like=torch.float32)
+        forward = case.operator.removesuffix("_backward")
+        run = library.call(forward_implementation(library, implementation, case), forward, case.precision,
+                           {**values, **outputs})
+        if case.backward:
+            gradients = {"dq": empty(*data["q"].shape), "dk": empty(*data["k"].shape), "dv": empty(*data["v"].shape),
+                         "d_log_w": torch.empty_like(data["log_w"])}
+            if case.group == "wkv":
+                gradients["du"] = empty(s["H"], s["K"], like=torch.float32)
+            outputs = {**outputs, **gradients}
+            runs = (run, library.call(implementation, case.operator, case.precision,
+                                      {**values, "d_o": data["d_o"], **gradients}))
+
+            def run():
+                for each in runs:
+                    each()
+
+    def call():
+        run()
+        return outputs
+
+    return call
+
+
+def forward_implementation(library, implementation, case):
+    if not case.backward:
+        return implementation
+    forward = f"best_{case.group}"
+    return forward if forward in library.names else "wkv_chunkwise"
+
+
+def our_label(library, implementation, case):
+    if case.backward and case.group != "attention":
+        return f"{forward_implementation(library, implementation, case)} and {implementation}"
+    return implementation
