@@ -18,6 +18,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import traceback
 
 import cases as case_list
 import sampling
@@ -198,7 +199,7 @@ def measure_all(options):
         else:
             raise SystemExit(f"compare.py: {options.out} was measured under other conditions; choose another file")
     done = {case["name"] for case in document["cases"]}
-    longest = 0.0
+    longest, failed = 0.0, []
     left = [case for case in options.cases if case.name not in done]
     for i, case in enumerate(left):
         begin = time.monotonic()
@@ -209,15 +210,20 @@ def measure_all(options):
         if any(peer.startswith("fla_") for peer in case.peers):
             with contextlib.suppress(ImportError):
                 peers.forget_tuning()
-        result = run_case(case, library, peers, settings, stream)
-        torch.cuda.synchronize()
+        try:
+            result = run_case(case, library, peers, settings, stream)
+            torch.cuda.synchronize()
+        except Exception:  # one case's trouble is not the others'
+            traceback.print_exc()
+            failed.append(case.name)
+            continue
         torch.cuda.empty_cache()
         result["seconds"] = round(time.monotonic() - begin, 1)
         longest = max(longest, result["seconds"])
         document["cases"].append(result)
         write(options.out, document)
-    print(f"{len(left)} cases in {time.monotonic() - started:.0f} s")
-    return 0
+    print(f"{len(left)} cases in {time.monotonic() - started:.0f} s" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    return 1 if failed else 0
 
 
 def compilations(cases):
