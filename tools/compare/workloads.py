@@ -65,17 +65,13 @@ def sample(case, name, tensor):
 
 def recurrence(q, k, v, log_w, u, state, scale):
     """o and the last state; u is None for GLA. (B, T, H, .) in, in the inputs' own precision."""
-    w = torch.exp(log_w)
     S = torch.zeros((q.shape[0], q.shape[2], q.shape[3], v.shape[3]), dtype=q.dtype, device=q.device) if state is None else state
     rows = []
-    for t in range(q.shape[1]):
-        kv = k[:, t, :, :, None] * v[:, t, :, None, :]
-        if u is None:
-            S = w[:, t, :, :, None] * S + kv
-            rows.append(scale * (q[:, t, :, None, :] @ S).squeeze(-2))
-        else:
-            rows.append(scale * (q[:, t, :, None, :] @ (S + u[..., None] * kv)).squeeze(-2))
-            S = w[:, t, :, :, None] * S + kv
+    for q_t, k_t, v_t, w_t in zip(*(x.unbind(1) for x in (q, k, v, torch.exp(log_w)))):
+        kv = k_t[..., None] * v_t[..., None, :]
+        read = S + u[..., None] * kv if u is not None else None
+        S = w_t[..., None] * S + kv
+        rows.append(scale * (q_t[..., None, :] @ (S if u is None else read)).squeeze(-2))
     return torch.stack(rows, dim=1), S
 
 
