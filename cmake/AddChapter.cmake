@@ -39,8 +39,6 @@ function(add_kernel_objects target back_end)
   elseif(back_end STREQUAL "cpu")
     target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
-  else()
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)  # also for tools/compare's shared library
   endif()
 endfunction()
 
