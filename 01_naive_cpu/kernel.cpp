@@ -33,7 +33,7 @@ void wkv(const ladder::WkvArgs& args) {
         const float* k = args.k + row * K;  // (K)
         const float* v = args.v + row * V;  // (V)
         const float* u = args.u + h * K;    // (K)
-        // RWKV-5 has one decay per head: its strides over batch and time are zero.
+        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
         const float* log_w =
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 

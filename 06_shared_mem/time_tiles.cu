@@ -25,6 +25,7 @@ namespace chapter06::time_tiles {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
+using ladder::Recurrence;
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -72,7 +73,8 @@ struct alignas(16) Raw {
 // A tile as the steps want it. In a unit that begins at step t:
 template <typename Tile>
 struct alignas(16) Ready {
-  float q[Tile::kTile][Tile::kK];  // q_a * w_t * ... * w_{a-1}: reads the state before the unit
+  // q_a * w_t * ... * w_{a-1}, in GLA up to w_a: reads the state before the unit
+  float q[Tile::kTile][Tile::kK];
   float k[Tile::kTile]
          [Tile::kK];  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
   float w[Tile::kUnits][Tile::kK];  // w_t * ... * w_{t+3}
@@ -174,7 +176,7 @@ struct SumShare {
 
 // The 1 says that one block on a multiprocessor is enough: left to itself, the compiler saves registers for more blocks, and has
 // fewer loads under way.
-template <typename Tile, bool kAligned, typename Element, typename LogW>
+template <Recurrence kRecurrence, typename Tile, bool kAligned, typename Element, typename LogW>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     wkv_time_tiles(const BasicWkvArgs<Element, LogW> args) {
   extern __shared__ float4 smem[];
@@ -200,12 +202,14 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   const int my_v_step = tid / Tile::kVLanes, my_v = tid % Tile::kVLanes * kVec;
   constexpr int kVStepsAtOnce = Tile::kThreads / Tile::kVLanes;
 
-  float u_reg[Tile::kUnitVecs][kVec];
+  [[maybe_unused]] float u_reg[Tile::kUnitVecs][kVec];
+  if constexpr (kRecurrence == Recurrence::kWkv) {
 #pragma unroll
-  for (int x = 0; x < Tile::kUnitVecs; ++x) {
-    for (int i = 0; i < kVec; ++i) {
-      const int ik = (my_vec + x * Tile::kUnitLanes) * kVec + i;
-      u_reg[x][i] = ik < K && T > 0 ? ladder::cuda::load(args.u + h * K + ik) : 0.0f;
+    for (int x = 0; x < Tile::kUnitVecs; ++x) {
+      for (int i = 0; i < kVec; ++i) {
+        const int ik = (my_vec + x * Tile::kUnitLanes) * kVec + i;
+        u_reg[x][i] = ik < K && T > 0 ? ladder::cuda::load(args.u + h * K + ik) : 0.0f;
+      }
     }
   }
 
@@ -261,15 +265,25 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
           copy<kVec>(log_w_reg, &raw_smem.log_w[s][ik]);
 #pragma unroll
           for (int i = 0; i < kVec; ++i) {
-            score[a * kUnit + a] += q_reg[i] * u_reg[x][i] * k_left[a][i];
-            const float w = expf(log_w_reg[i]);
+            if constexpr (kRecurrence == Recurrence::kWkv) {
+              score[a * kUnit + a] += q_reg[i] * u_reg[x][i] * k_left[a][i];
+              const float w = expf(log_w_reg[i]);
 #pragma unroll
-            for (int before = 0; before < a; ++before) {
-              score[a * kUnit + before] += q_reg[i] * k_left[before][i];
-              k_left[before][i] *= w;
+              for (int before = 0; before < a; ++before) {
+                score[a * kUnit + before] += q_reg[i] * k_left[before][i];
+                k_left[before][i] *= w;
+              }
+              q_reg[i] *= decay[i];
+              decay[i] *= w;
+            } else {  // read after the update: this step's decay reaches what q reads, and its own k v is read too
+              const float w = expf(log_w_reg[i]);
+              for (int before = 0; before < a; ++before)
+                k_left[before][i] *= w;
+              for (int before = 0; before <= a; ++before)
+                score[a * kUnit + before] += q_reg[i] * k_left[before][i];
+              decay[i] *= w;
+              q_reg[i] *= decay[i];
             }
-            q_reg[i] *= decay[i];
-            decay[i] *= w;
           }
           copy<kVec>(&ready.q[s][ik], q_reg);
         }
@@ -404,7 +418,7 @@ constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
 // On a multiprocessor: as many as leave a thread the registers for all its loads at once.
 constexpr int kStepBlocks = 4;
 
-template <bool kAligned, typename Element, typename LogW>
+template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     wkv_single_step(const BasicWkvArgs<Element, LogW> args) {
   __shared__ float sum_smem[kStepThreads / kWarpSize][kStepColumns];
@@ -419,7 +433,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
   const Element* q = args.q + token * K;
   const Element* k = args.k + token * K;
   const LogW* log_w = args.log_w + b * args.log_w_stride_B + h * K;
-  const Element* u = args.u + h * K;
+  [[maybe_unused]] const Element* u = args.u + h * K;
 
   alignas(sizeof(float4)) float v_reg[kVec] = {}, sums[kVec] = {};
   load<kVec, kAligned>(v_reg, args.v + token * V + first_iv + my_iv, columns);
@@ -428,7 +442,8 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     // Every load before the first use: what counts is how many are under way.
     alignas(sizeof(float4)) float state[kStepRows][kVec] = {};
     alignas(sizeof(float4)) float q_reg[kStepRows] = {}, k_reg[kStepRows] = {};
-    alignas(sizeof(float4)) float log_w_reg[kStepRows] = {}, u_reg[kStepRows] = {};
+    alignas(sizeof(float4)) float log_w_reg[kStepRows] = {};
+    [[maybe_unused]] alignas(sizeof(float4)) float u_reg[kStepRows] = {};
     const auto row = [&](int r) {
       return first_ik + (r / kVec * kStepRowLanes + row_lane) * kVec + r % kVec;
     };
@@ -445,15 +460,18 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
       load<kVec, kAligned>(q_reg + r, q + row(r), K - row(r));
       load<kVec, kAligned>(k_reg + r, k + row(r), K - row(r));
       load<kVec, kAligned>(log_w_reg + r, log_w + row(r), K - row(r));
-      load<kVec, kAligned>(u_reg + r, u + row(r), K - row(r));
+      if constexpr (kRecurrence == Recurrence::kWkv)
+        load<kVec, kAligned>(u_reg + r, u + row(r), K - row(r));
     }
 #pragma unroll
     for (int r = 0; r < kStepRows; ++r) {
       const float w = expf(log_w_reg[r]), quk = q_reg[r] * u_reg[r] * k_reg[r];
 #pragma unroll
       for (int c = 0; c < kVec; ++c) {
-        sums[c] += q_reg[r] * state[r][c] + quk * v_reg[c];
+        if constexpr (kRecurrence == Recurrence::kWkv)
+          sums[c] += q_reg[r] * state[r][c] + quk * v_reg[c];
         state[r][c] = w * state[r][c] + k_reg[r] * v_reg[c];
+        if constexpr (kRecurrence == Recurrence::kGla) sums[c] += q_reg[r] * state[r][c];
       }
       if (args.final_state != nullptr && row(r) < K) {
         store<kVec, kAligned>(
@@ -479,9 +497,9 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
 
 // ---- Launches ----
 
-template <typename Tile, bool kAligned, typename Element, typename LogW>
+template <Recurrence kRecurrence, typename Tile, bool kAligned, typename Element, typename LogW>
 void launch(const BasicWkvArgs<Element, LogW>& args) {
-  const auto kernel = wkv_time_tiles<Tile, kAligned, Element, LogW>;
+  const auto kernel = wkv_time_tiles<kRecurrence, Tile, kAligned, Element, LogW>;
   constexpr int kSharedBytes = 2 * sizeof(Ready<Tile>) + sizeof(Raw<Element, LogW, Tile>);
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + Tile::kV - 1) / Tile::kV));
@@ -491,40 +509,40 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <bool kAligned, typename Element, typename LogW>
+template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void launch_single_step(const BasicWkvArgs<Element, LogW>& args) {
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + kStepColumns - 1) / kStepColumns));
-  wkv_single_step<kAligned><<<grid, kStepThreads>>>(args);
+  wkv_single_step<kRecurrence, kAligned><<<grid, kStepThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
 // The tilings were chosen by measurement. Few: a head is cut into blocks of 16 columns, so that a few heads reach every
 // multiprocessor. Many: a block takes 64 columns. Crowd: a thread takes more elements, so that fewer lanes ask shared memory for
 // the same words; that needs several blocks on a multiprocessor to hide what a step waits for.
-template <bool kAligned, typename Element, typename LogW>
+template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void choose(const BasicWkvArgs<Element, LogW>& args) {
-  if (args.T == 1) return launch_single_step<kAligned>(args);
+  if (args.T == 1) return launch_single_step<kRecurrence, kAligned>(args);
   const int multiprocessors = ladder::cuda::multiprocessor_count();
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
   if (args.K <= 32) {
-    if (share <= 0.5) return launch<Tiling<4, 1, 8, 4, 32, 8>, kAligned>(args);
-    return launch<Tiling<4, 4, 8, 2, 32, 8>, kAligned>(args);
+    if (share <= 0.5) return launch<kRecurrence, Tiling<4, 1, 8, 4, 32, 8>, kAligned>(args);
+    return launch<kRecurrence, Tiling<4, 4, 8, 2, 32, 8>, kAligned>(args);
   }
   if (args.K <= 64) {
-    if (share <= 0.5) return launch<Tiling<4, 2, 16, 4, 32, 16>, kAligned>(args);
-    if (share <= 2) return launch<Tiling<8, 4, 8, 4, 32, 8>, kAligned>(args);
-    return launch<Tiling<16, 4, 4, 2, 16, 4>, kAligned>(args);
+    if (share <= 0.5) return launch<kRecurrence, Tiling<4, 2, 16, 4, 32, 16>, kAligned>(args);
+    if (share <= 2) return launch<kRecurrence, Tiling<8, 4, 8, 4, 32, 8>, kAligned>(args);
+    return launch<kRecurrence, Tiling<16, 4, 4, 2, 16, 4>, kAligned>(args);
   }
   if (args.K <= 128) {
-    if (share <= 0.25) return launch<Tiling<4, 2, 32, 8, 32, 16>, kAligned>(args);
-    if (share <= 1) return launch<Tiling<8, 4, 16, 8, 16, 8>, kAligned>(args);
-    return launch<Tiling<16, 4, 8, 4, 16, 8>, kAligned>(args);
+    if (share <= 0.25) return launch<kRecurrence, Tiling<4, 2, 32, 8, 32, 16>, kAligned>(args);
+    if (share <= 1) return launch<kRecurrence, Tiling<8, 4, 16, 8, 16, 8>, kAligned>(args);
+    return launch<kRecurrence, Tiling<16, 4, 8, 4, 16, 8>, kAligned>(args);
   }
-  if (share <= 0.25) return launch<Tiling<16, 2, 16, 4, 16, 8>, kAligned>(args);
-  if (share <= 1) return launch<Tiling<8, 4, 32, 8, 16, 8>, kAligned>(args);
-  launch<Tiling<16, 4, 16, 8, 16, 8>, kAligned>(args);
+  if (share <= 0.25) return launch<kRecurrence, Tiling<16, 2, 16, 4, 16, 8>, kAligned>(args);
+  if (share <= 1) return launch<kRecurrence, Tiling<8, 4, 32, 8, 16, 8>, kAligned>(args);
+  launch<kRecurrence, Tiling<16, 4, 16, 8, 16, 8>, kAligned>(args);
 }
 
 // Whether all rows consist of whole words of four elements.
@@ -538,16 +556,26 @@ bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
          !off(args.final_state);
 }
 
-template <typename Element, typename LogW>
-void wkv(const BasicWkvArgs<Element, LogW>& args) {
-  ladder::validate(args);
+template <Recurrence kRecurrence, typename Element, typename LogW>
+void run(const BasicWkvArgs<Element, LogW>& args) {
+  kRecurrence == Recurrence::kWkv ? ladder::validate(args) : ladder::validate_gla(args);
   ladder::require(args.K <= kMostRows,
                   "K is " + std::to_string(args.K) + "; chapter 06 allows up to 256");
   ladder::require(args.B <= INT32_MAX / args.H && args.T <= INT32_MAX - 64 && args.V <= 65535 * 16,
                   "B * H, T or V is too large; allowed: B * H and T about 2^31, V up to 1048560");
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
-  if (is_aligned(args)) return choose<true>(args);
-  choose<false>(args);
+  if (is_aligned(args)) return choose<kRecurrence, true>(args);
+  choose<kRecurrence, false>(args);
+}
+
+template <typename Element, typename LogW>
+void wkv(const BasicWkvArgs<Element, LogW>& args) {
+  run<Recurrence::kWkv>(args);
+}
+
+template <typename Element, typename LogW>
+void gla(const BasicWkvArgs<Element, LogW>& args) {
+  run<Recurrence::kGla>(args);
 }
 
 template void wkv(const BasicWkvArgs<float>&);
@@ -560,6 +588,9 @@ const ladder::Registration registration{{.name = "wkv_time_tiles",
                                          .device = ladder::DeviceKind::kCuda,
                                          .wkv = wkv<float, float>,
                                          .wkv_bf16 = wkv<bfloat16, bfloat16>,
-                                         .wkv_bf16_fp32_decay = wkv<bfloat16, float>}};
+                                         .wkv_bf16_fp32_decay = wkv<bfloat16, float>,
+                                         .gla = gla<float, float>,
+                                         .gla_bf16 = gla<bfloat16, bfloat16>,
+                                         .gla_bf16_fp32_decay = gla<bfloat16, float>}};
 
 }  // namespace chapter06::time_tiles

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::find_implementation;
+using ladder::Implementation;
+using ladder::Precision;
+using ladder::Recurrence;
+using ladder::WkvCase;
+using ladder::WkvProblem;
+using ladder::testing::device_is_missing;
+using ladder::testing::is_right;
+
+// What differs from WKV is inside of a unit of four steps, and in the single step; the rest has WKV's suite.
+const bool registered = ladder::testing::register_gla_suite(
+    "wkv_time_tiles",
+    {.bf16 = true, .lengths = {0, 1, 4, 6, 65}, .K_sizes = {36, 64, 256}, .V_sizes = {20, 64}});
+
+TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  for (const std::int64_t heads : {1, 70, 270}) {
+    for (const std::int64_t K : {5, 64, 127, 129}) {
+      WkvCase c{.recurrence = Recurrence::kGla, .B = 1, .T = heads == 1 ? 35 : 6, .H = heads};
+      c.K = K;
+      c.V = K == 64 ? 64 : 20;
+      c.initial_state = c.final_state = true;
+      const WkvProblem problem = make_problem(c);
+      EXPECT_TRUE(is_right(problem, run(implementation, problem))) << name_of(c);
+    }
+  }
+}
+
+// A decay to nothing at any of the four steps must not reach the others.
+TEST(wkv_time_tiles_gla, SurvivesTotalDecayAtEachStepOfAUnit) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  if (device_is_missing(implementation)) return;
+  for (std::int64_t forgets = 0; forgets < 8; ++forgets) {
+    WkvCase c{.recurrence = Recurrence::kGla, .B = 1, .T = 11, .H = 2, .K = 64, .V = 36};
+    c.initial_state = c.final_state = true;
+    WkvProblem problem = make_problem(c);
+    const std::int64_t step = c.H * c.K;
+    std::fill_n(problem.log_w.data.begin() + forgets * step, step, -INFINITY);
+    EXPECT_TRUE(is_right(problem, run(implementation, problem))) << "at step " << forgets;
+  }
+}
+
+}  // namespace

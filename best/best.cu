@@ -1,0 +1,100 @@
+// The fastest kernel for a shape, found by name: no chapter is included here.
+#include "best/best.hpp"
+
+#include <functional>
+
+#include "best/rules.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/multiprocessors.hpp"
+
+namespace ladder {
+namespace {
+
+using best::LinearAttentionKernel;
+using best::RecurrenceKernel;
+
+template <Recurrence kRecurrence, typename Element, typename LogW>
+void run(const BasicWkvArgs<Element, LogW>& args) {
+  const auto launcher = [](const char* name) {
+    return wkv_launcher<Element, LogW>(find_implementation(name), kRecurrence);
+  };
+  static const auto recurrent =
+      launcher(kRecurrence == Recurrence::kGla ? "wkv_time_tiles" : "wkv_recurrent");
+  static const auto chunkwise = launcher("wkv_chunkwise");
+  const auto kernel = best::choose(best::shape_of(args, kRecurrence), cuda::multiprocessor_count());
+  kernel == RecurrenceKernel::kRecurrent ? recurrent(args) : chunkwise(args);
+}
+
+}  // namespace
+
+template <typename Element, typename LogW>
+void best_wkv(const BasicWkvArgs<Element, LogW>& args) {
+  validate(args, PackedSequences::kAllowed);
+  run<Recurrence::kWkv>(args);
+}
+
+template <typename Element, typename LogW>
+void best_gla(const BasicWkvArgs<Element, LogW>& args) {
+  validate_gla(args, PackedSequences::kAllowed);
+  run<Recurrence::kGla>(args);
+}
+
+template <typename Element>
+void best_linear_attention(const BasicLinearAttentionArgs<Element>& args) {
+  validate(args);
+  const auto launcher = [](const char* name) {
+    return linear_attention_launcher<Element>(find_implementation(name));
+  };
+  static const auto recurrent = launcher("linear_attention_shared_mem");
+  static const auto chunkwise = launcher("linear_attention_chunkwise");
+  static const auto strips = launcher("causal_dot_product");
+  switch (best::choose(best::shape_of(args), cuda::multiprocessor_count())) {
+    case LinearAttentionKernel::kRecurrent: return recurrent(args);
+    case LinearAttentionKernel::kChunkwise: return chunkwise(args);
+    case LinearAttentionKernel::kStrips: return strips(args);
+  }
+}
+
+template void best_wkv(const WkvArgs&);
+template void best_wkv(const WkvBf16Args&);
+template void best_wkv(const WkvBf16Fp32DecayArgs&);
+template void best_gla(const WkvArgs&);
+template void best_gla(const WkvBf16Args&);
+template void best_gla(const WkvBf16Fp32DecayArgs&);
+template void best_linear_attention(const LinearAttentionArgs&);
+template void best_linear_attention(const LinearAttentionBf16Args&);
+
+namespace {
+
+// Sorted behind the chapters.
+constexpr const char* kRoom = "best";
+
+const Registration wkv_registration{{.name = "best_wkv",
+                                     .chapter = kRoom,
+                                     .device = DeviceKind::kCuda,
+                                     .rung = true,
+                                     .bf16_arithmetic = Arithmetic::kBf16Operands,
+                                     .wkv = best_wkv<float, float>,
+                                     .wkv_bf16 = best_wkv<bfloat16, bfloat16>,
+                                     .wkv_bf16_fp32_decay = best_wkv<bfloat16, float>}};
+
+const Registration gla_registration{{.name = "best_gla",
+                                     .chapter = kRoom,
+                                     .device = DeviceKind::kCuda,
+                                     .rung = true,
+                                     .bf16_arithmetic = Arithmetic::kBf16Operands,
+                                     .gla = best_gla<float, float>,
+                                     .gla_bf16 = best_gla<bfloat16, bfloat16>,
+                                     .gla_bf16_fp32_decay = best_gla<bfloat16, float>}};
+
+const Registration linear_attention_registration{
+    {.name = "best_linear_attention",
+     .chapter = kRoom,
+     .device = DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = Arithmetic::kBf16Operands,
+     .linear_attention = best_linear_attention<float>,
+     .linear_attention_bf16 = best_linear_attention<bfloat16>}};
+
+}  // namespace
+}  // namespace ladder

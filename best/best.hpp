@@ -1,0 +1,25 @@
+// The fastest kernel that the chapters have, for every shape and precision. Which one that is: rules.hpp.
+//
+// Arguments, shapes and errors are those of common/core/wkv.hpp and common/core/linear_attention.hpp. All pointers are the
+// device's. Work is queued on the calling thread's default stream. Bad arguments, and shapes that no chapter's kernel takes, throw
+// std::invalid_argument with a sentence before anything is launched. Gradients have one kernel only and are not here.
+#pragma once
+
+#include "common/core/linear_attention.hpp"
+#include "common/core/wkv.hpp"
+
+namespace ladder {
+
+// Element, LogW: float, float; bfloat16, bfloat16; or bfloat16, float.
+template <typename Element, typename LogW>
+void best_wkv(const BasicWkvArgs<Element, LogW>& args);
+
+// args.u is null. K up to 256.
+template <typename Element, typename LogW>
+void best_gla(const BasicWkvArgs<Element, LogW>& args);
+
+// Element: float or bfloat16.
+template <typename Element>
+void best_linear_attention(const BasicLinearAttentionArgs<Element>& args);
+
+}  // namespace ladder

@@ -1,0 +1,3 @@
+#include "best/rules.hpp"
+
+#include <gtest/gtest.h>

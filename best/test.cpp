@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/core/device_problem.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::find_implementation;
+using ladder::Implementation;
+using ladder::LinearAttentionCase;
+using ladder::LinearAttentionProblem;
+using ladder::make_problem;
+using ladder::Precision;
+using ladder::Recurrence;
+using ladder::WkvCase;
+using ladder::WkvProblem;
+using ladder::testing::device_is_missing;
+using ladder::testing::is_right;
+
+// Few cases: the kernels have their own suites. Lengths and widths reach both kernels of each rule.
+const ladder::testing::WkvSupport kSupport{.bf16 = true,
+                                           .packed = true,
+                                           .lengths = {0, 1, 17, 130},
+                                           .K_sizes = {36, 64},
+                                           .V_sizes = {20, 64}};
+const bool wkv = ladder::testing::register_wkv_suite("best_wkv", kSupport);
+const bool gla = ladder::testing::register_gla_suite("best_gla", kSupport);
+const bool linear_attention = ladder::testing::register_linear_attention_suite(
+    "best_linear_attention",
+    {.bf16 = true, .lengths = {0, 1, 17, 130}, .K_sizes = {37, 64}, .V_sizes = {20, 64}});
+
+// The kernels round differently, so that their results tell which one ran.
+void expect_runs(const std::string& best, const std::string& expected, const std::string& other,
+                 const WkvCase& c) {
+  const WkvProblem problem = make_problem(c);
+  const std::vector<float> o = run(find_implementation(best), problem).o;
+  EXPECT_EQ(o, run(find_implementation(expected), problem).o) << name_of(c);
+  EXPECT_NE(o, run(find_implementation(other), problem).o) << name_of(c);
+}
+
+TEST(best_wkv, RunsTheChosenKernel) {
+  if (device_is_missing(find_implementation("best_wkv"))) return;
+  const WkvCase decode{.B = 2, .T = 1, .H = 3, .K = 64, .V = 64, .initial_state = true};
+  expect_runs("best_wkv", "wkv_recurrent", "wkv_chunkwise", decode);
+  WkvCase longer{.B = 1, .T = 200, .H = 2, .K = 64, .V = 64};
+  longer.precision = Precision::kBf16;
+  expect_runs("best_wkv", "wkv_chunkwise", "wkv_recurrent", longer);
+  longer.precision = Precision::kBf16Fp32Decay;
+  expect_runs("best_wkv", "wkv_chunkwise", "wkv_recurrent", longer);
+}
+
+TEST(best_gla, RunsTheChosenKernel) {
+  if (device_is_missing(find_implementation("best_gla"))) return;
+  WkvCase c{.recurrence = Recurrence::kGla, .B = 2, .T = 1, .H = 3, .K = 64, .V = 64};
+  c.initial_state = true;
+  expect_runs("best_gla", "wkv_time_tiles", "wkv_chunkwise", c);
+  c.T = 200;
+  c.precision = Precision::kBf16;
+  expect_runs("best_gla", "wkv_chunkwise", "wkv_time_tiles", c);
+}
+
+// Chapter 07 takes up to 256 key rows; WKV has a kernel for more, GLA has none.
+TEST(best_wkv, TakesMoreThan256KeyRows) {
+  const Implementation implementation = find_implementation("best_wkv");
+  if (device_is_missing(implementation)) return;
+  for (const Precision precision :
+       {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+    const WkvProblem problem = make_problem({.B = 1,
+                                             .T = 70,
+                                             .H = 1,
+                                             .K = 257,
+                                             .V = 9,
+                                             .initial_state = true,
+                                             .final_state = true,
+                                             .precision = precision});
+    EXPECT_TRUE(is_right(problem, run(implementation, problem)));
+  }
+}
+
+void expect_K_is_refused(const std::string& name, const WkvCase& c) {
+  try {
+    run(find_implementation(name), make_problem(c));
+    ADD_FAILURE() << name << " accepted K = " << c.K;
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();
+  }
+}
+
+TEST(best_gla, RefusesMoreThan256KeyRows) {
+  if (device_is_missing(find_implementation("best_gla"))) return;
+  for (const std::int64_t T : {1, 70})
+    expect_K_is_refused("best_gla", {.recurrence = Recurrence::kGla, .T = T, .K = 257, .V = 4});
+}
+
+TEST(best_wkv, RefusesMoreThan256KeyRowsOfPackedSequences) {
+  if (device_is_missing(find_implementation("best_wkv"))) return;
+  expect_K_is_refused("best_wkv", ladder::packed({.K = 257, .V = 4}, {3, 0, 5}));
+}
+
+// Sums of more than 256 key rows have a kernel where the form is the plainest.
+TEST(best_linear_attention, TakesMoreThan256KeyRowsOfACausalProduct) {
+  const Implementation implementation = find_implementation("best_linear_attention");
+  if (device_is_missing(implementation)) return;
+  LinearAttentionCase c{.B = 1, .T_q = 20, .T_k = 20, .H = 2, .K = 260, .V = 8};
+  c.feature_map = ladder::FeatureMap::kIdentity;
+  c.normalize = false;
+  const LinearAttentionProblem problem = make_problem(c);
+  EXPECT_TRUE(is_right(problem, run(implementation, problem)));
+  c.normalize = true;
+  try {
+    run(implementation, make_problem(c));
+    ADD_FAILURE() << "K = 260 was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("K is 260"), std::string::npos) << error.what();
+  }
+}
+
+TEST(best_linear_attention, RunsTheChosenKernel) {
+  const Implementation best = find_implementation("best_linear_attention");
+  if (device_is_missing(best)) return;
+  const auto expect = [&](const char* expected, const char* other, const LinearAttentionCase& c) {
+    const LinearAttentionProblem problem = make_problem(c);
+    const std::vector<float> o = run(best, problem);
+    EXPECT_EQ(o, run(find_implementation(expected), problem)) << name_of(c);
+    EXPECT_NE(o, run(find_implementation(other), problem)) << name_of(c);
+  };
+  expect("linear_attention_shared_mem", "linear_attention_chunkwise",
+         {.B = 1, .T_q = 17, .T_k = 17, .H = 1, .K = 64, .V = 64});
+  expect("linear_attention_chunkwise", "linear_attention_shared_mem",
+         {.B = 1, .T_q = 300, .T_k = 300, .H = 8, .K = 64, .V = 64});
+}
+
+}  // namespace
