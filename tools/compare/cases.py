@@ -10,7 +10,7 @@ OURS = {
     "wkv": ("best_wkv", "wkv_chunkwise", "wkv_time_tiles"),
     "wkv decode": ("best_wkv", "wkv_time_tiles"),
     "wkv_backward": ("wkv_chunkwise_backward",),
-    "gla": ("best_gla", "wkv_chunkwise"),
+    "gla": ("best_gla", "wkv_chunkwise", "wkv_time_tiles"),
     "linear_attention": ("best_linear_attention", "linear_attention_chunkwise", "linear_attention_shared_mem"),
     "attention": ("attention_sm90", "attention_pipelined"),
     "attention decode": ("attention_split_keys",),
