@@ -126,3 +126,10 @@ def render(document):
         if cases:
             parts += [f"## {title}", group_table(cases)]
     return "\n\n".join(parts) + "\n"
+
+
+def page(files, root):
+    """What docs/results/h200_compare.md holds."""
+    names = ", ".join(f"`{path.relative_to(root / 'docs' / 'results')}`" for path in files)
+    return ("# Our kernels beside the public ones, on one stopwatch\n\nWritten by `tools/compare/compare.py --page` from "
+            f"{names}. How it is measured: [tools/compare](../../tools/compare/README.md).\n\n" + render(read(files)))

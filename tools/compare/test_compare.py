@@ -38,7 +38,7 @@ class Arguments(unittest.TestCase):
         self.assertIn("--minutes is -1.0; allowed: more than 0", self.refused("--list", "--minutes", "-1"))
         self.assertIn("--jobs is 0; allowed: 1 or more", self.refused("--warm", "--jobs", "0"))
         self.assertIn("--only softmax* fits no case; allowed:", self.refused("--list", "--only", "softmax*"))
-        self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table", self.refused())
+        self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table, --page", self.refused())
 
     def test_only_chooses_cases_by_pattern(self):
         options = compare.parse(["--list", "--only", "gla_*", "--only", "attention_T512*"])
@@ -231,6 +231,17 @@ class Tables(unittest.TestCase):
             other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
             with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
                 tables.read([other])
+
+
+class Recorded(unittest.TestCase):
+    """docs/results/h200_compare.md is what the JSON beside it says."""
+    files = sorted((compare.ROOT / "docs" / "results").glob("h200_compare*.json"))
+
+    @unittest.skipUnless(files, "nothing is recorded yet")
+    def test_the_page_is_generated(self):
+        page = (compare.ROOT / "docs" / "results" / "h200_compare.md").read_text()
+        self.assertEqual(page, tables.page(self.files, compare.ROOT),
+                         "tools/compare/compare.py --page writes it anew")
 
 
 @unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
