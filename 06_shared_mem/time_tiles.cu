@@ -19,6 +19,7 @@
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter06::time_tiles {
@@ -485,8 +486,7 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
   constexpr int kSharedBytes = 2 * sizeof(Ready<Tile>) + sizeof(Raw<Element, LogW, Tile>);
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + Tile::kV - 1) / Tile::kV));
-  CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  ladder::cuda::allow_shared_memory("wkv_time_tiles", kernel, kSharedBytes);
   kernel<<<grid, Tile::kThreads, kSharedBytes>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }

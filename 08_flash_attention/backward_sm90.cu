@@ -18,6 +18,7 @@
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
@@ -571,6 +572,9 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
     CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, nullptr));
     return;
   }
+  constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
+  ladder::cuda::allow_shared_memory("attention_backward_sm90", gradients<Element, kD>,
+                                    kSharedBytes);
   const std::int64_t query_tiles =
       count_tiles<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
   const std::int64_t slots = query_tiles * forward.H_q;
@@ -583,11 +587,8 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
       <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
-    constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
     const std::int64_t key_tiles = count_tiles<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
     const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
-    CUDA_CHECK(cudaFuncSetAttribute(gradients<Element, kD>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
     gradients<Element, kD><<<key_grid, kThreads, kSharedBytes>>>(
         hopper::describe_tensor(forward.q, query_rows, forward.H_q, kD, kQueries),
         hopper::describe_tensor(forward.k, key_rows, forward.H_kv, kD, kKeys),

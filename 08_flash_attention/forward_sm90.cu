@@ -21,6 +21,7 @@
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tensor_core.hpp"
 
 namespace chapter08::sm90 {
@@ -507,6 +508,10 @@ Plan plan_for(const BasicAttentionArgs<Element>& args) {
 template <typename C, typename Element>
 void launch(const BasicAttentionArgs<Element>& args) {
   Plan plan = plan_for<C>(args);
+  constexpr int kBytes = sizeof(Shared<C, Element>);
+  static_assert(kBytes <= 227 * 1024);
+  const auto kernel = attend<C, Element>;
+  ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
   const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
   const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
   // Without keys nobody reads these two; a tensor has at least one row.
@@ -518,11 +523,6 @@ void launch(const BasicAttentionArgs<Element>& args) {
   const ladder::cuda::Scratch<int> next(1);
   plan.next = next.pointer();
   CUDA_CHECK(cudaMemsetAsync(plan.next, 0, sizeof(int), nullptr));
-
-  constexpr int kBytes = sizeof(Shared<C, Element>);
-  static_assert(kBytes <= 227 * 1024);
-  const auto kernel = attend<C, Element>;
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   const int blocks = std::min(plan.items, ladder::cuda::multiprocessor_count());
   kernel<<<static_cast<unsigned>(blocks), C::kThreads, kBytes>>>(args, plan, q_map, k_map, v_map);
   CUDA_CHECK(cudaGetLastError());

@@ -291,15 +291,16 @@ LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "
 
 // ---- On the host ---------------------------------------------------------------------------------------------------------------
 
-// The current device has what this file uses, or std::invalid_argument says that `who` cannot run.
+// The current device has what this file uses, or NotOnThisDevice says that `who` cannot run.
 inline void require_hopper(const char* who) {
   int device = 0, major = 0, minor = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  require(major == 9 && minor == 0,
-          std::string(who) + " needs a GPU of compute capability 9.0 (Hopper); this is " +
-              std::to_string(major) + "." + std::to_string(minor));
+  if (major == 9 && minor == 0) return;
+  throw NotOnThisDevice(std::string(who) +
+                        " needs a GPU of compute capability 9.0 (Hopper); this is " +
+                        std::to_string(major) + "." + std::to_string(minor));
 }
 
 // Describes x (rows, H, D) of 16-bit elements to copy_panel: a box is `box_rows` rows (1 to 256) of kPanel columns of one head.
