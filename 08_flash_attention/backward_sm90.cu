@@ -356,6 +356,7 @@ __device__ void pack_rows(std::uint32_t (&to)[kQueries / 16][4],
 #pragma unroll
   for (int j = 0; j < kQueries / 4; ++j)
     to[j / 4][j % 4] = ladder::cuda::pack<Element>(from[2 * j], from[2 * j + 1]);
+  hopper::pin(to);
 }
 
 // The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:

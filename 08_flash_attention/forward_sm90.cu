@@ -328,11 +328,13 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         for (int j = 0; j < 4; ++j)
           p[i][j] = ladder::cuda::pack<Element>(s[8 * i + 2 * j], s[8 * i + 2 * j + 1]);
       }
+      hopper::pin(p);
     };
     const auto rescale = [&] {
 #pragma unroll
       for (int i = 0; i < kD / 2; ++i)
         o[i] *= keep[i % 4 / 2];
+      hopper::pin(o);
     };
 
     hopper::wait(&smem.q_here, parity_of<1>(works));
@@ -345,6 +347,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       multiply_q_k();
       pass_turn();
       hopper::wait_products<0>();
+      hopper::pin(s);
       arrive(&smem.k_read[k_stage()]);
       if (work.tiles == 1) arrive(&smem.q_read);
       ++count;
@@ -380,11 +383,14 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         multiply_p_v();
         pass_turn();
         hopper::wait_products<1>();  // the scores are here
+        hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
         if (tile == 0) arrive(&smem.q_read);
         if constexpr (masked.value) mask(tile);
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
+        hopper::pin(o);
+        hopper::pin(s);  // what is packed next goes to registers that the product read
         arrive(&smem.v_read[v_stage()]);
         ++count;
         pack_scores();
@@ -400,6 +406,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       hopper::fence_operands();
       multiply_p_v();
       hopper::wait_products<0>();
+      hopper::pin(o);
       arrive(&smem.v_read[v_stage()]);
     }
 

@@ -168,12 +168,22 @@ __device__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// The compiler does not know that registers change until the wait; this keeps it from using them before.
+// The compiler does not know that a product's registers are in use until the wait. `pin` keeps what it does with them where it is
+// written: behind the wait, the use of D; in front of fence_operands, what makes D and A. No instruction comes of it.
 template <int kCount>
 __device__ void pin(float (&d)[kCount]) {
 #pragma unroll
-  for (float& x : d)
-    asm volatile("" : "+f"(x) : : "memory");
+  for (int i = 0; i < kCount; ++i)
+    asm volatile("" : "+f"(d[i]) : : "memory");
+}
+template <int kCount>
+__device__ void pin(std::uint32_t (&a)[kCount][4]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      asm volatile("" : "+r"(a[i][j]) : : "memory");
+  }
 }
 
 enum class Order {
