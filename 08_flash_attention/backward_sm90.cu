@@ -62,7 +62,8 @@ std::int64_t count_tiles(std::int64_t T, const std::int64_t* cu_seqlens, std::in
 
 template <int kRows>
 __device__ std::int64_t first_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t n) {
-  return cu_seqlens != nullptr ? cu_seqlens[n] / kRows + n : (T + kRows - 1) / kRows * n;
+  return cu_seqlens != nullptr ? first_row_of(cu_seqlens, n, T) / kRows + n
+                               : (T + kRows - 1) / kRows * n;
 }
 
 template <int kRows>
@@ -74,10 +75,12 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   } else {
     for (std::int64_t end = sequences; end - n > 1;) {
       const std::int64_t middle = (n + end) / 2;
-      (cu_seqlens[middle] / kRows + middle <= tile ? n : end) = middle;
+      (first_tile<kRows>(T, cu_seqlens, middle) <= tile ? n : end) = middle;
     }
   }
-  return {n, (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows};
+  const std::int64_t first_row = (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows;
+  return {n,
+          first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and this is nobody's
 }
 
 // ---- Before: what the steps need of each query ------------------------------------------------------------------------------
@@ -562,6 +565,12 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- The launcher -----------------------------------------------------------------------------------------------------------
 
+void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
+  ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
+                                     "; allowed in chapter 08 on Hopper: up to " +
+                                     std::to_string(most));
+}
+
 template <typename Element, int kD>
 void launch(const BasicAttentionGradArgs<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
@@ -579,6 +588,7 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const std::int64_t query_tiles =
       count_tiles<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
   const std::int64_t slots = query_tiles * forward.H_q;
+  require_at_most("H_q times the tiles of 64 queries", slots, std::numeric_limits<int>::max());
   const ladder::cuda::Scratch<float> stats(slots * kQueries * 2);
   const ladder::cuda::Scratch<float> dq_sums(slots * kQueries * kD);
   CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
@@ -601,12 +611,6 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   finish<Element, kD>
       <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, dq_sums.pointer());
   CUDA_CHECK(cudaGetLastError());
-}
-
-void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
-  ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
-                                     "; allowed in chapter 08 on Hopper: up to " +
-                                     std::to_string(most));
 }
 
 template <typename Element>
@@ -634,7 +638,7 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
     ladder::require_pointer("dv", args.dv, kAlign);
   }
   hopper::require_hopper("attention_backward_sm90");
-  if (sequence_count(forward) == 0) return;
+  if (sequence_count(forward) == 0) return clear_gradients(args);
   if (forward.D == 64) {
     launch<Element, 64>(args);
   } else {

@@ -378,8 +378,10 @@ template <typename Element>
 void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   require_usual_D(args.forward, "chapter 08");
-  if (args.forward.B == 0 || sequence_count(args.forward) == 0) return;
+  require_grid(args.forward);
+  if (args.forward.B == 0) return;
   require_alignment(args);
+  if (sequence_count(args.forward) == 0) return clear_gradients(args);
   switch (args.forward.D) {
     case 32: return launch<Element, 32>(args);
     case 64: return launch<Element, 64>(args);

@@ -106,7 +106,7 @@ namespace {
 // sequence has whole tiles, or two: never too few, and nobody has to sum up how many tiles the sequences before have.
 template <int kQueries, typename Element>
 __device__ int first_slot(const BasicAttentionArgs<Element>& args, int n) {
-  return static_cast<int>(args.cu_seqlens_q[n]) / kQueries + n;
+  return static_cast<int>(first_row_of(args.cu_seqlens_q, n, args.T_q)) / kQueries + n;
 }
 
 // Writes item `item` to `work`; false if there is nothing to do.
@@ -135,7 +135,8 @@ __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& p
   }
   work.sequence = sequence_of(args, n);
   work.l0 = tile * C::kQueries;
-  if (work.l0 >= work.sequence.queries) return false;
+  // Negative: cu_seqlens decreases, and this tile is nobody's.
+  if (work.l0 < 0 || work.l0 >= work.sequence.queries) return false;
   const std::int64_t last = min(work.l0 + C::kQueries, work.sequence.queries) - 1;
   work.tiles = static_cast<int>(work.sequence.keys_seen(last) + C::kKeys - 1) / C::kKeys;
   return true;

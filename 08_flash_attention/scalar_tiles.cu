@@ -299,13 +299,9 @@ void launch(const BasicAttentionArgs<Element>& args) {
 
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
-  constexpr std::int64_t kMost = 65535;
   ladder::validate(args);
   ladder::require_usual_D(args, "chapter 08");
-  ladder::require(args.H_q <= kMost && sequence_count(args) <= kMost,
-                  "H_q, B or sequences is too large; chapter 08's scalar tiles allow up to 65535");
-  ladder::require(args.T_q <= INT32_MAX - 1024 && args.T_k <= INT32_MAX - 1024,
-                  "T_q or T_k is too large; chapter 08's scalar tiles allow up to 2^31 - 1025");
+  require_grid(args);
   if (args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kVec * sizeof(Element));
   if (args.T_k > 0) {
