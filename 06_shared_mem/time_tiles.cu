@@ -19,6 +19,7 @@
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter06::time_tiles {
@@ -520,8 +521,7 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
   constexpr int kSharedBytes = 2 * sizeof(Ready<Tile>) + sizeof(Raw<Element, LogW, Tile>);
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + Tile::kV - 1) / Tile::kV));
-  CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  ladder::cuda::allow_shared_memory("wkv_time_tiles", kernel, kSharedBytes);
   const TileArgs<Element, LogW> tile_args{args.B,
                                           args.T,
                                           args.H,
