@@ -168,7 +168,9 @@ void hand_the_gradient_through(const Implementation& implementation, Recurrence 
   launch(args);
   cuda().synchronize();
   EXPECT_EQ(contents<float>(d_initial, states), B > 0 ? state : Floats());
-  EXPECT_EQ(contents<float>(du, kH * kK), Floats(kH * kK, wkv ? 0.0f : NAN_));
+  if (wkv) {
+    EXPECT_EQ(contents<float>(du, kH * kK), Floats(kH * kK, 0.0f));
+  }
 }
 
 TEST(chunkwise_backward, HandsTheGradientThroughWithoutTensors) {
