@@ -17,6 +17,7 @@
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07::backward {
@@ -1083,6 +1084,13 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
   const std::int64_t tiles_K = (K + kSide - 1) / kSide, tiles_V = (V + kSide - 1) / kSide;
   const bool per_head = has_decay_per_head(forward);
 
+  constexpr int kWalkBytes = kStages * sizeof(WalkStage<Element, LogW>);
+  constexpr int kGradientBytes = sizeof(ChunkTiles<kRests, Element, LogW>);
+  const auto walk = walk_chunks<kGla, kAligned, kRests, Element, LogW>;
+  const auto gradients = chunk_gradients<kGla, kAligned, kRests, Element, LogW>;
+  ladder::cuda::allow_shared_memory("wkv_chunkwise_backward", walk, kWalkBytes);
+  ladder::cuda::allow_shared_memory("wkv_chunkwise_backward", gradients, kGradientBytes);
+
   const std::int64_t state_count = B * H * chunks * tiles_K * tiles_V * kTileSize;
   const std::int64_t part_count = B * chunks * H * K;
   const Scratch<Element> states((1 + kRests) * state_count);
@@ -1095,20 +1103,13 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
                            du_parts.pointer(),        d_log_w_parts.pointer()};
 
   if (B > 0) {
-    constexpr int kBytes = kStages * sizeof(WalkStage<Element, LogW>);
-    const auto walk = walk_chunks<kGla, kAligned, kRests, Element, LogW>;
-    CUDA_CHECK(cudaFuncSetAttribute(walk, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     const dim3 grid(static_cast<unsigned>(B * H), static_cast<unsigned>(tiles_K * tiles_V), 2);
-    walk<<<grid, kWalkThreads, kBytes>>>(args, work);
+    walk<<<grid, kWalkThreads, kWalkBytes>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (B > 0 && T > 0) {
-    constexpr int kBytes = sizeof(ChunkTiles<kRests, Element, LogW>);
-    const auto gradients = chunk_gradients<kGla, kAligned, kRests, Element, LogW>;
-    CUDA_CHECK(
-        cudaFuncSetAttribute(gradients, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     const dim3 grid(static_cast<unsigned>(B * H * chunks), static_cast<unsigned>(tiles_K));
-    gradients<<<grid, kThreads, kBytes>>>(args, work);
+    gradients<<<grid, kThreads, kGradientBytes>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
     if (tiles_K > 1) launch_sum<1>(args.dv, work.dv_parts, B * T * H * V, tiles_K);
   }

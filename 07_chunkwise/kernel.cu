@@ -21,6 +21,7 @@
 #include "common/cuda/decay.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07 {
@@ -695,8 +696,7 @@ template <Task kTask, typename Tile>
 int blocks_at_once(int shared_bytes) {
   const auto kernel = chunk_walk<kTask, Tile>;
   int blocks = 0;
-  CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  ladder::cuda::allow_shared_memory("wkv_chunkwise", kernel, shared_bytes);
   CUDA_CHECK(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Tile::kThreads, shared_bytes));
   return blocks * ladder::cuda::multiprocessor_count();

@@ -18,6 +18,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter07::linear_attention {
@@ -342,7 +343,7 @@ void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan
   constexpr int kBytes = (C::kStages * Stage::kSize + 2 * Stage::Columns::kSize) * sizeof(Element) +
                          C::kTokens * sizeof(float);
   const auto kernel = walk<C, kPass, kPlain, Element>;
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  ladder::cuda::allow_shared_memory("linear_attention_chunkwise", kernel, kBytes);
   const dim3 grid(static_cast<unsigned>(plan.column_tiles * plan.segments),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
   kernel<<<grid, (kWarps + !kPlain) * kWarpSize, kBytes>>>(args, plan, states);
