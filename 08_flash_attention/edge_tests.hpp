@@ -539,6 +539,18 @@ inline void clears_gradients_without_sequences(const Implementation& i, const Su
 
 // ---- Registration ----
 
+// Calls body(implementation); or skips the test, because there is no device, or not the one that it needs.
+template <typename Body>
+void where_it_can_run(const std::string& name, const Body& body) {
+  const Implementation implementation = ladder::find_implementation(name);
+  if (ladder::testing::device_is_missing(implementation)) return;
+  try {
+    body(implementation);
+  } catch (const ladder::NotOnThisDevice& why) {
+    ladder::testing::skip(why.what());
+  }
+}
+
 // One schedule is enough: the suites ask for the others.
 class EdgeTest : public ::testing::Test {
  public:
@@ -547,15 +559,11 @@ class EdgeTest : public ::testing::Test {
       : implementation_(std::move(implementation)), body_(std::move(body)) {}
 
   void TestBody() override {
-    const Implementation implementation = ladder::find_implementation(implementation_);
-    if (ladder::testing::device_is_missing(implementation)) return;
-    ladder::Device& device = ladder::device(implementation.device);
-    device.use_schedule(device.schedules().front());
-    try {
+    where_it_can_run(implementation_, [&](const Implementation& implementation) {
+      ladder::Device& device = ladder::device(implementation.device);
+      device.use_schedule(device.schedules().front());
       body_(implementation);
-    } catch (const ladder::NotOnThisDevice& why) {
-      ladder::testing::skip(why.what());
-    }
+    });
   }
 
  private:

@@ -264,8 +264,8 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
   const auto arrive = [&](Barrier* barrier) {  // all four warps do
     if (lane == 0) hopper::arrive(barrier);
   };
-  // Names of barriers: the warpgroups' turns at the tensor cores, and a warpgroup among itself.
-  constexpr int kTurns = 1, kOwn = 1 + C::kConsumers;
+  // Names of barriers: the warpgroups' turns at the tensor cores, and all of them together.
+  constexpr int kTurns = 1, kTogether = 1 + C::kConsumers;
   const auto take_turn = [&] { hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
     hopper::arrive_named(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
@@ -356,19 +356,20 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       softmax.step(s, keep, factor);
       pack_scores();
 
-      // Values behind the last key are multiplied with 0, but a NaN would stay one: they become 0.
+      // Values behind the last key are multiplied with 0, but a NaN would stay one: they become 0. The warpgroups share the rows.
       const int rows = static_cast<int>(work.sequence.keys) - (work.tiles - 1) * kKeys;
       if (rows < kKeys) {
         wait_for_v();
         auto& v = smem.v[v_stage()];
 #pragma unroll 1
-        for (int i = thread; i < C::kPanels * (kKeys - rows) * 8; i += kWarpgroup) {
+        for (int i = warpgroup * kWarpgroup + thread; i < C::kPanels * (kKeys - rows) * 8;
+             i += C::kConsumers * kWarpgroup) {
           const int unit = i % 8, row = rows + i / 8 % (kKeys - rows),
                     panel = i / 8 / (kKeys - rows);
           *reinterpret_cast<uint4*>(&v.at[panel][row][unit * 8]) = make_uint4(0, 0, 0, 0);
         }
         hopper::fence_shared();
-        hopper::sync_named(kOwn + warpgroup, kWarpgroup);
+        hopper::sync_named(kTogether, C::kConsumers * kWarpgroup);
       }
 
       // Two groups of products at once: this tile's scores, and the outputs of the tile before. While the tensor cores go on with

@@ -3,17 +3,18 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/clamped.hpp"
 
 namespace chapter08 {
 
 using ladder::BasicAttentionArgs;
+using ladder::cuda::clamped;
 
 // Rows are counted over all batches: row r of q begins at q + r * H_q * D.
 struct Sequence {
@@ -36,18 +37,14 @@ std::int64_t sequence_count(const BasicAttentionArgs<Element>& args) {
   return args.cu_seqlens_q != nullptr ? args.sequences : args.B;
 }
 
-// `length` as it may be used: from `least` to `most`. Lengths lie on the device, where only kernels see them.
-inline __device__ std::int64_t clamped(std::int64_t length, std::int64_t least, std::int64_t most) {
-  return min(max(length, least), most);
-}
-
 // The first row of packed sequence n, of the T of all. Sequences that lie one behind the other stay so.
 inline __device__ std::int64_t first_row_of(const std::int64_t* cu_seqlens, std::int64_t n,
                                             std::int64_t T) {
   return clamped(cu_seqlens[n], 0, T);
 }
 
-// Batch or packed sequence n. Where lengths are not what they should be, it is shorter, but it lies inside the arrays. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
+// Batch or packed sequence n. Where lengths, which only kernels see, are not what they should be, it is another one, but inside the
+// arrays. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
 template <typename Element>
 __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::int64_t n) {
   Sequence s;
