@@ -31,7 +31,11 @@ struct Steps {
 
 inline __device__ Steps steps_of(const ladder::LinearAttentionArgs& args, std::int64_t b) {
   std::int64_t keys = args.T_k;
-  if (args.key_lengths != nullptr && args.key_lengths[b] < keys) keys = args.key_lengths[b];
+  // The launcher cannot read the lengths: a bad one must not lead into the next batch.
+  if (args.key_lengths != nullptr) {
+    const std::int64_t length = args.key_lengths[b];
+    keys = length < 0 ? 0 : length < keys ? length : keys;
+  }
   if (!args.causal) return {keys, keys, keys + args.T_q};
   return {keys < args.T_q ? keys : args.T_q, 0, args.T_q};
 }

@@ -7,8 +7,8 @@
 
 namespace {
 
-const bool registered =
-    ladder::testing::register_linear_attention_suite("packed_causal_product", {});
+const bool registered = ladder::testing::register_linear_attention_suite(
+    "packed_causal_product", {.multiple = 4, .most_K = 256, .most_B = 65535, .most_H = 65535});
 
 // The suite's cases have few heads and get narrow blocks; these have heads enough for wide ones on a GPU of up to 132
 // multiprocessors.

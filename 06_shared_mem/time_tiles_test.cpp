@@ -25,7 +25,13 @@ using ladder::testing::is_right;
 
 namespace {
 
-const bool registered = ladder::testing::register_wkv_suite("wkv_time_tiles", {.bf16 = true});
+const bool registered =
+    ladder::testing::register_wkv_suite("wkv_time_tiles", {.bf16 = true,
+                                                           .nan_tile = 4,  // masked scores
+                                                           .most_K = 256,
+                                                           .most_V = 65535 * 16,
+                                                           .most_T = INT32_MAX - 64,
+                                                           .most_batch_heads = INT32_MAX});
 
 // Every width of rows has its own tilings, and so have few, many and very many heads.
 TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {

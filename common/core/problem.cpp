@@ -210,8 +210,9 @@ std::string name_of(const LinearAttentionCase& c) {
   name << "B" << c.B << "_Tq" << c.T_q << "_Tk" << c.T_k << "_H" << c.H << "_K" << c.K << "_V"
        << c.V << (c.causal ? "_causal" : "_full")
        << (c.feature_map == FeatureMap::kEluPlusOne ? "_elu" : "")
-       << (c.normalize ? "_normalized" : "") << (c.key_lengths ? "_key_lengths" : "")
-       << magnitude_word(c.magnitude) << precision_word(c.precision);
+       << (c.normalize ? "_normalized" : "") << (c.eps != LinearAttentionCase{}.eps ? "_eps" : "")
+       << (c.key_lengths ? "_key_lengths" : "") << magnitude_word(c.magnitude)
+       << precision_word(c.precision);
   return name.str();
 }
 

@@ -125,6 +125,7 @@ struct LinearAttentionCase {
   bool causal = true;
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
   bool normalize = true;
+  float eps = 1e-6f;
   bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
   float magnitude = 1.0f;
   Precision precision = Precision::kFp32;  // or kBf16
@@ -152,6 +153,7 @@ struct LinearAttentionProblem {
     args.causal = c.causal;
     args.feature_map = c.feature_map;
     args.normalize = c.normalize;
+    args.eps = c.eps;
     return args;
   }
   // Arguments that point at these host arrays; the output is for the caller to set.

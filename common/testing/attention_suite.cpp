@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "common/core/device_problem.hpp"
@@ -10,9 +13,7 @@
 namespace ladder::testing {
 namespace {
 
-struct Heads {
-  std::int64_t H_q, H_kv;
-};
+using Heads = std::pair<std::int64_t, std::int64_t>;  // H_q, H_kv
 
 std::vector<Heads> heads(const AttentionSupport& support) {
   if (support.grouped) return {{2, 2}, {2, 1}, {4, 2}};
@@ -56,6 +57,135 @@ AttentionCase few_heads(const AttentionSupport& support, std::int64_t T_q, std::
   return c;
 }
 
+// Two key heads, and where that is supported two query heads for each.
+AttentionCase grouped_heads(const AttentionSupport& support, std::int64_t T_q, std::int64_t T_k) {
+  AttentionCase c = few_heads(support, T_q, T_k);
+  c.H_q = support.grouped ? 4 : 2;
+  c.H_kv = 2;
+  return c;
+}
+
+Design<AttentionCase> attention_design(const AttentionSupport& support) {
+  using Case = AttentionCase;
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  Design<Case> design;
+  std::vector<Pair> lengths;
+  for (const Case::Lengths& each : support.lengths)
+    lengths.push_back({std::min(each.queries, support.most_queries), each.keys});
+  design.factor(
+      "T_qxT_k", lengths, [](Case& c, const Pair& length) { std::tie(c.T_q, c.T_k) = length; },
+      [](const Case& c) {
+        return Pair{c.T_q, c.T_k};
+      });
+  design.factor("D", support.D_sizes, &Case::D);
+  design.factor(
+      "H_qxH_kv", heads(support),
+      [](Case& c, const Heads& each) { std::tie(c.H_q, c.H_kv) = each; },
+      [](const Case& c) {
+        return Heads{c.H_q, c.H_kv};
+      });
+  design.factor("causal", masks(support), &Case::causal);
+  design.factor("scale", std::vector<float>{0.0f, 0.5f}, &Case::scale);
+  design.factor("precision", precisions(support), &Case::precision);
+  return design;
+}
+
+bool takes_long(const AttentionCase& c) {
+  return c.T_q > 64 || c.T_k > 64;
+}
+
+// Where something that is no number stands: in the query, key and value of one head, in the second sequence or batch.
+constexpr std::int64_t kSpoiltSequence = 1, kSpoiltHead = 1;
+
+// Key head 1 of the second sequence, its row `key`, and with it the first query head of its group, row `query`.
+void spoil(AttentionProblem& problem, std::int64_t query, std::int64_t key, float value) {
+  const AttentionCase& c = problem.attention_case;
+  const AttentionProblem::Sequence s = problem.sequence(kSpoiltSequence);
+  const std::int64_t q_row = (s.first_query + query) * c.H_q + kSpoiltHead * (c.H_q / c.H_kv);
+  const std::int64_t k_row = (s.first_key + key) * c.H_kv + kSpoiltHead;
+  std::fill_n(problem.q.data.begin() + q_row * c.D, c.D, value);
+  std::fill_n(problem.k.data.begin() + k_row * c.D, c.D, value);
+  std::fill_n(problem.v.data.begin() + k_row * c.D, c.D, value);
+}
+
+// What a key that is no number reaches of query `row` (of B * T_q) and query head h.
+Reach reach_of_query(const AttentionProblem& problem, std::int64_t row, std::int64_t h,
+                     std::int64_t query, std::int64_t key, std::int64_t tile) {
+  const AttentionCase& c = problem.attention_case;
+  const AttentionProblem::Sequence s = problem.sequence(kSpoiltSequence);
+  const std::int64_t l = row - s.first_query, group = c.H_q / c.H_kv;
+  if (h / group != kSpoiltHead || l < 0 || l >= s.queries) return Reach::kMustNot;
+  const std::int64_t seen = problem.keys_seen(s, l);
+  if (seen > key) return Reach::kMust;
+  if (l == query && h == kSpoiltHead * group) return Reach::kMay;
+  return seen > key / tile * tile ? Reach::kMay : Reach::kMustNot;
+}
+
+// One key and one query: in the causal form the queries before see neither.
+void expect_isolation(const Implementation& i, const AttentionSupport& support,
+                      const AttentionCase& c) {
+  const AttentionProblem clean = make_problem(c);
+  const AttentionOutputs before = run(i, clean);
+  const AttentionProblem::Sequence s = clean.sequence(kSpoiltSequence);
+  const std::int64_t key = s.keys - 3, query = s.queries - 2;
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    SCOPED_TRACE(value);
+    AttentionProblem spoilt = clean;
+    spoil(spoilt, query, key, value);
+    const AttentionOutputs after = run(i, spoilt);
+    const auto reach = [&](std::int64_t row, std::int64_t h) {
+      return reach_of_query(clean, row, h, query, key, support.nan_tile);
+    };
+    expect_reach("o", before.o, after.o, support.repeatable, [&](std::int64_t element) {
+      return reach(element / c.D / c.H_q, element / c.D % c.H_q);
+    });
+    for (std::int64_t row = 0; row < c.B * c.T_q; ++row) {
+      for (std::int64_t h = 0; h < c.H_q; ++h) {
+        if (reach(row, h) != Reach::kMustNot) continue;
+        const std::int64_t at = clean.lse_index(row, h);
+        ASSERT_EQ(before.lse[at], after.lse[at]) << "lse of query " << row << ", head " << h;
+      }
+    }
+  }
+}
+
+// Gradients of the sequence and the key head may be reached, no others.
+void expect_isolated_gradients(const Implementation& i, const AttentionSupport& support,
+                               const AttentionCase& c) {
+  const AttentionGradProblem clean = reference::make_attention_grad_problem(make_problem(c));
+  const AttentionGradients before = run_backward(i, clean);
+  const AttentionProblem::Sequence s = clean.forward.sequence(kSpoiltSequence);
+  const std::int64_t group = c.H_q / c.H_kv;
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    SCOPED_TRACE(value);
+    AttentionGradProblem spoilt = clean;
+    spoil(spoilt.forward, s.queries - 2, s.keys - 3, value);
+    const std::int64_t row =
+        (s.first_query + s.queries - 2) * c.H_q + kSpoiltHead * (c.H_q / c.H_kv);
+    std::fill_n(spoilt.d_o.data.begin() + row * c.D, c.D, value);
+    const AttentionGradients after = run_backward(i, spoilt);
+    const auto of_rows = [&](std::int64_t first, std::int64_t count, std::int64_t H,
+                             std::int64_t heads_each) {
+      return [=, D = c.D](std::int64_t element) {
+        const std::int64_t row_of = element / D / H, h = element / D % H;
+        const bool mine =
+            row_of >= first && row_of < first + count && h / heads_each == kSpoiltHead;
+        return mine ? Reach::kMay : Reach::kMustNot;
+      };
+    };
+    expect_reach("dq", before.dq, after.dq, support.repeatable,
+                 of_rows(s.first_query, s.queries, c.H_q, group));
+    expect_reach("dk", before.dk, after.dk, support.repeatable_dk,
+                 of_rows(s.first_key, s.keys, c.H_kv, 1));
+    expect_reach("dv", before.dv, after.dv, support.repeatable_dv,
+                 of_rows(s.first_key, s.keys, c.H_kv, 1));
+    EXPECT_FALSE(
+        std::all_of(after.dv.begin(), after.dv.end(), [](float x) { return std::isfinite(x); }));
+  }
+}
+
 void expect_right(const Implementation& i, const AttentionProblem& problem) {
   const AttentionCase& c = problem.attention_case;
   EXPECT_TRUE(is_right(problem, run(i, problem), arithmetic_of(i, c.precision))) << name_of(c);
@@ -90,9 +220,22 @@ AttentionProblem with_key_lengths(AttentionCase c) {
 // What the forward pass and the gradients have in common.
 void register_common_tests(const std::string& implementation, const AttentionSupport& support,
                            const std::string& prefix, ExpectRight expect) {
-  for (const AttentionCase& c : attention_cases(support)) {
-    add(implementation, prefix + "MatchesReference/" + name_of(c),
-        [=](const Implementation& i) { expect(i, make_problem(c)); });
+  const std::vector<AttentionCase> cases = attention_cases(support);
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    // Drawn cases are many, and long ones take long: they need not run under every schedule.
+    const bool one_schedule = wanted_draw() || takes_long(cases[n]);
+    add(
+        implementation, prefix + "MatchesReference/" + name_of(cases[n]),
+        [=, c = cases[n]](const Implementation& i) { expect(i, make_problem(c)); },
+        one_schedule ? std::optional(n) : std::nullopt);
+  }
+  if (!wanted_draw()) {
+    add(
+        implementation, prefix + "CasesHoldEveryPair",
+        [=, design = attention_design(support)](const Implementation&) {
+          EXPECT_EQ(design.missing_pairs(cases), std::vector<std::string>{});
+        },
+        0);
   }
   // `change` the case for each mask the implementation has, and expect it right.
   const auto add_for_masks = [&](const std::string& test, const AttentionCase& c,
@@ -127,25 +270,68 @@ void register_common_tests(const std::string& implementation, const AttentionSup
     add_for_masks("SurvivesHugeScores/" + name_of(c), c, as_drawn);
   }
   if (support.packed) {
-    std::vector<AttentionCase::Lengths> lengths = {{0, 5}, {5, 0},   {17, 17}, {1, 66},
-                                                   {0, 0}, {65, 20}, {20, 65}};
+    std::vector<AttentionCase::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
+                                                   {0, 0}, {130, 20}, {20, 135}};
     for (AttentionCase::Lengths& each : lengths)
       each.queries = std::min(each.queries, support.most_queries);
-    add_for_masks("TakesPackedSequences", packed(few_heads(support, 1, 1), lengths), as_drawn);
+    add_for_masks("TakesPackedSequences", packed(grouped_heads(support, 1, 1), lengths), as_drawn);
   }
-  if (support.key_lengths)
-    add_for_masks("TakesKeyLengths", few_heads(support, 20, 70), with_key_lengths);
+  if (support.key_lengths) {
+    add_for_masks("TakesKeyLengths", grouped_heads(support, 20, 135), with_key_lengths);
+  }
+  const std::vector<Precision> stored_as = precisions(support);
+  const bool backward = expect == expect_right_gradients;
+  for (std::size_t n = 0; n < stored_as.size(); ++n) {
+    AttentionCase c = grouped_heads(support, 17, 20);
+    c.precision = stored_as[n];
+    std::vector<std::string> arrays = {"q", "k", "v", "o", "lse"};
+    if (backward) arrays.insert(arrays.end(), {"d_o", "dq", "dk", "dv"});
+    add(
+        implementation, prefix + "TakesOrRefusesAnyAlignment" + test_word(c.precision),
+        [=](const Implementation& i) {
+          expect_right_or_refused_when_shifted(arrays, [&] { expect(i, make_problem(c)); });
+          if (n != 0) return;
+          if (support.key_lengths) {
+            expect_right_or_refused_when_shifted({"key_lengths"},
+                                                 [&] { expect(i, with_key_lengths(c)); });
+          }
+          if (support.packed) {
+            expect_right_or_refused_when_shifted({"cu_seqlens_q", "cu_seqlens_k"}, [&] {
+              expect(i, make_problem(packed(
+                            c, {{3, 5}, {std::min<std::int64_t>(20, support.most_queries), 20}})));
+            });
+          }
+        },
+        n);
+  }
+  AttentionCase isolated = grouped_heads(support, 20, 150);
+  isolated.B = 2;
+  const auto expect_isolated = backward ? expect_isolated_gradients : expect_isolation;
+  for (const bool causal : masks(support)) {
+    AttentionCase c = isolated;
+    c.causal = causal;
+    add(
+        implementation, prefix + "KeepsNanToItself" + (causal ? "Causal" : ""),
+        [=](const Implementation& i) { expect_isolated(i, support, c); }, causal);
+  }
+  if (support.packed) {
+    AttentionCase c =
+        packed(isolated, {{3, 20}, {std::min<std::int64_t>(20, support.most_queries), 40}, {9, 5}});
+    add(
+        implementation, prefix + "KeepsNanToItselfInPackedSequences",
+        [=](const Implementation& i) { expect_isolated(i, support, c); }, 2);
+  }
   add(implementation, prefix + "MatchesReferenceOnLongSequences", [=](const Implementation& i) {
-    if (device(i.device).back_end() != "cuda" && !is_set("LADDER_ALL_CASES")) return;
-    const std::vector<Precision> all = precisions(support);
+    if (device(i.device).back_end() != "cuda")
+      return skip("sequences of 1000 take the emulator minutes; on a GPU they are tested");
     std::size_t turn = 0;
     for (const bool causal : masks(support)) {
       for (const std::int64_t D : support.D_sizes) {
         for (const std::int64_t T_q : {1, 999}) {
-          AttentionCase c = few_heads(support, T_q, 1000);
+          AttentionCase c = grouped_heads(support, T_q, 1000);
           c.D = D;
           c.causal = causal;
-          c.precision = all[turn++ % all.size()];
+          c.precision = stored_as[turn++ % stored_as.size()];
           expect(i, make_problem(c));
         }
       }
@@ -190,6 +376,11 @@ std::vector<BadInput<BasicAttentionArgs<Element>>> bad_attention_inputs(
     a.sequences = 1;
   };
   if (has_usual_D_only(support)) bad.push_back({"D", [](Args& a) { a.D = 65; }});
+  const auto beyond = [&](const char* argument, std::int64_t most, const auto& set) {
+    if (most != 0) bad.push_back({argument, [=](Args& a) { set(a, most + 1); }});
+  };
+  beyond("B", support.most_B, [](Args& a, std::int64_t size) { a.B = size; });
+  beyond("H_q", support.most_H_q, [](Args& a, std::int64_t size) { a.H_q = a.H_kv = size; });
   if (!support.causal) bad.push_back({"causal", [](Args& a) { a.causal = true; }});
   if (!support.grouped) bad.push_back({"H_kv", [](Args& a) { a.H_kv = 1; }});
   if (support.most_queries < AttentionSupport{}.most_queries)
@@ -248,27 +439,13 @@ std::vector<BadInput<BasicAttentionGradArgs<Element>>> bad_gradient_inputs(
 }  // namespace
 
 std::vector<AttentionCase> attention_cases(const AttentionSupport& support) {
-  CaseList<AttentionCase> cases;
-  cases.add(ragged_case(support));
-  const std::vector<Heads> head_counts = heads(support);
-  const std::vector<Precision> stored_as = precisions(support);
-  const auto rows = rows_of({support.lengths.size(), support.D_sizes.size(), head_counts.size(),
-                             masks(support).size(), stored_as.size()});
-  for (const auto& row : rows) {
-    AttentionCase c;
-    c.T_q = std::min(support.lengths[row[0]].queries, support.most_queries);
-    c.T_k = support.lengths[row[0]].keys;
-    c.D = support.D_sizes[row[1]];
-    c.H_q = head_counts[row[2]].H_q;
-    c.H_kv = head_counts[row[2]].H_kv;
-    // No case may take the emulator more than about a second.
-    if (c.T_q < 64 && c.T_k < 64 && c.H_q <= 2 && c.D <= 64) c.B = 2;
-    if (c.T_q > 64 || c.T_k > 64) c.H_q /= c.H_kv, c.H_kv = 1;
-    c.causal = row[3] == 1;
-    c.precision = stored_as[row[4]];
-    cases.add(c);
-  }
-  return cases.take();
+  return attention_design(support).cases(
+      ragged_case(support),
+      [](AttentionCase& c) {
+        // No case may take the emulator more than about a second.
+        c.B = c.T_q < 64 && c.T_k < 64 && c.H_q <= 2 && c.D <= 64 ? 2 : 1;
+      },
+      wanted_draw());
 }
 
 bool register_attention_suite(const std::string& implementation, const AttentionSupport& support) {
@@ -285,7 +462,7 @@ bool register_attention_suite(const std::string& implementation, const Attention
   });
   if (support.repeatable) {
     add(implementation, "IsRepeatable", [=](const Implementation& i) {
-      const AttentionProblem problem = make_problem(few_heads(support, 65, 130));
+      const AttentionProblem problem = make_problem(grouped_heads(support, 65, 130));
       EXPECT_EQ(run(i, problem), run(i, problem));
     });
   }
@@ -307,13 +484,20 @@ bool register_attention_backward_suite(const std::string& implementation,
         EXPECT_TRUE(all_nan(*written)) << "something was written";
     });
   });
-  if (support.repeatable) {
-    add(implementation, "BackwardIsRepeatable", [=](const Implementation& i) {
-      const AttentionGradProblem problem =
-          reference::make_attention_grad_problem(make_problem(few_heads(support, 65, 130)));
-      EXPECT_TRUE(run_backward(i, problem) == run_backward(i, problem));
-    });
-  }
+  add(implementation, "BackwardIsRepeatable", [=](const Implementation& i) {
+    const AttentionGradProblem problem =
+        reference::make_attention_grad_problem(make_problem(grouped_heads(support, 65, 130)));
+    const AttentionGradients once = run_backward(i, problem), again = run_backward(i, problem);
+    if (support.repeatable) {
+      EXPECT_EQ(once.dq, again.dq);
+    }
+    if (support.repeatable_dk) {
+      EXPECT_EQ(once.dk, again.dk);
+    }
+    if (support.repeatable_dv) {
+      EXPECT_EQ(once.dv, again.dv);
+    }
+  });
   return true;
 }
 

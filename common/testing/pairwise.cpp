@@ -1,11 +1,18 @@
 #include "common/testing/pairwise.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <random>
 #include <set>
+#include <system_error>
 #include <tuple>
+
+#include "common/core/errors.hpp"
 
 namespace ladder::testing {
 
-std::vector<std::vector<std::size_t>> pairwise_rows(const std::vector<std::size_t>& level_counts) {
+std::vector<Row> pairwise_rows(const std::vector<std::size_t>& level_counts,
+                               const std::vector<LevelPair>& excluded) {
   using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
   const std::size_t factors = level_counts.size();
   const auto pair_of = [](std::size_t f, std::size_t a, std::size_t g, std::size_t b) {
@@ -20,10 +27,15 @@ std::vector<std::vector<std::size_t>> pairwise_rows(const std::vector<std::size_
       }
     }
   }
-  std::vector<std::vector<std::size_t>> rows;
+  std::set<Pair> forbidden;
+  for (const LevelPair& p : excluded)
+    forbidden.insert(pair_of(p.factor, p.level, p.other_factor, p.other_level));
+  for (const Pair& pair : forbidden)
+    open.erase(pair);
+  std::vector<Row> rows;
   while (!open.empty()) {
     const auto [first, first_level, second, second_level] = *open.begin();
-    std::vector<std::size_t> row(factors, 0);
+    Row row(factors, 0);
     std::vector<bool> chosen(factors, false);
     row[first] = first_level;
     row[second] = second_level;
@@ -31,18 +43,25 @@ std::vector<std::vector<std::size_t>> pairwise_rows(const std::vector<std::size_
     for (std::size_t f = 0; f < factors; ++f) {
       if (chosen[f]) continue;
       std::size_t most = 0;
+      bool found = false;
       for (std::size_t step = 0; step < level_counts[f]; ++step) {
         // Ties rotate with the row, so that values without open pairs still take turns.
         const std::size_t level = (rows.size() + step) % level_counts[f];
         std::size_t covered = 0;
+        bool allowed = true;
         for (std::size_t g = 0; g < factors; ++g) {
-          if (chosen[g]) covered += open.count(pair_of(f, level, g, row[g]));
+          if (!chosen[g]) continue;
+          covered += open.count(pair_of(f, level, g, row[g]));
+          allowed = allowed && forbidden.count(pair_of(f, level, g, row[g])) == 0;
         }
-        if (step == 0 || covered > most) {
+        if (allowed && (!found || covered > most)) {
+          found = true;
           most = covered;
           row[f] = level;
         }
       }
+      require(found, "pairwise: excluded pairs leave factor " + std::to_string(f) +
+                         " no level; allowed: at least one beside any two that may meet");
       chosen[f] = true;
     }
     for (std::size_t f = 0; f < factors; ++f) {
@@ -54,19 +73,61 @@ std::vector<std::vector<std::size_t>> pairwise_rows(const std::vector<std::size_
   return rows;
 }
 
-std::vector<std::vector<std::size_t>> all_rows(const std::vector<std::size_t>& level_counts) {
-  std::vector<std::vector<std::size_t>> rows = {{}};
-  for (std::size_t levels : level_counts) {
-    std::vector<std::vector<std::size_t>> longer;
-    for (const auto& row : rows) {
-      for (std::size_t level = 0; level < levels; ++level) {
-        longer.push_back(row);
-        longer.back().push_back(level);
-      }
-    }
-    rows = std::move(longer);
+namespace {
+
+bool holds_any(const Row& row, const std::vector<LevelPair>& pairs) {
+  return std::any_of(pairs.begin(), pairs.end(), [&](const LevelPair& p) {
+    return row[p.factor] == p.level && row[p.other_factor] == p.other_level;
+  });
+}
+
+// How many combinations there are, as far as they can be counted in reasonable time.
+std::size_t count_of(const std::vector<std::size_t>& level_counts,
+                     const std::vector<LevelPair>& excluded, std::size_t enough) {
+  Row row(level_counts.size(), 0);
+  std::size_t count = 0;
+  while (count < enough) {
+    if (!holds_any(row, excluded)) ++count;
+    std::size_t f = 0;
+    while (f < row.size() && ++row[f] == level_counts[f])
+      row[f++] = 0;
+    if (f == row.size()) break;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<Row> drawn_rows(const std::vector<std::size_t>& level_counts, const Draw& draw,
+                            const std::vector<LevelPair>& excluded) {
+  const std::size_t count = count_of(level_counts, excluded, draw.count);
+  // The engine's numbers are the same everywhere; those of the standard distributions are not.
+  std::mt19937_64 engine(draw.seed);
+  std::vector<Row> rows;
+  std::set<Row> seen;
+  while (rows.size() < count) {
+    Row row;
+    for (const std::size_t levels : level_counts)
+      row.push_back(static_cast<std::size_t>(engine() % levels));
+    if (!holds_any(row, excluded) && seen.insert(row).second) rows.push_back(row);
   }
   return rows;
+}
+
+Draw parse_draw(const std::string& text) {
+  constexpr std::size_t kMost = 1'000'000;
+  Draw draw{};
+  const char *first = text.data(), *end = first + text.size();
+  const auto count = std::from_chars(first, end, draw.count);
+  bool good = count.ec == std::errc() && count.ptr != end && *count.ptr == ':';
+  if (good) {
+    const auto seed = std::from_chars(count.ptr + 1, end, draw.seed);
+    good = seed.ec == std::errc() && seed.ptr == end;
+  }
+  require(good && draw.count >= 1 && draw.count <= kMost,
+          "LADDER_CASES is \"" + text + "\"; allowed: N:SEED, two whole numbers such as 200:1, N " +
+              "from 1 to " + std::to_string(kMost) + ", SEED below 2^64");
+  return draw;
 }
 
 }  // namespace ladder::testing

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -18,9 +20,29 @@ namespace {
 
 // Long sequences get fewer heads, so that no case takes the emulator more than about a second.
 std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
-  return T < 100 ? std::pair<std::int64_t, std::int64_t>{2, 3}
-                 : std::pair<std::int64_t, std::int64_t>{1, 2};
+  if (T < 100) return {2, 3};
+  return {1, T < 1000 ? 2 : 1};
 }
+
+// Case number `index` of a list, where it need not run under every schedule: drawn cases are many, and long ones take long.
+std::optional<std::size_t> turn_of(std::int64_t T, std::size_t index) {
+  return wanted_draw() || T >= 100 ? std::optional(index) : std::nullopt;
+}
+
+// A test of its own says which pairs of levels a suite's cases do not have.
+template <typename Case>
+void add_coverage_test(const std::string& implementation, const std::string& prefix,
+                       const Design<Case>& design, const std::vector<Case>& cases) {
+  if (wanted_draw()) return;  // a draw promises no pairs
+  add(
+      implementation, prefix + "CasesHoldEveryPair",
+      [=](const Implementation&) {
+        EXPECT_EQ(design.missing_pairs(cases), std::vector<std::string>{});
+      },
+      0);
+}
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Which operator of two a suite is about. Its tests' names start with what tells it from WKV.
 struct WkvOperator {
@@ -63,6 +85,24 @@ std::vector<BadInput<BasicWkvArgs<Element, LogW>>> bad_wkv_inputs(const WkvSuppo
                      a.log_w_stride_B = a.log_w_stride_T = 0;
                    }});
     bad.push_back({"V", [](Args& a) { a.V = 32; }});
+  }
+  // One more than the most; a decay per head, whose strides do not depend on sizes.
+  const auto beyond = [&](const char* argument, std::int64_t Args::*size, std::int64_t most) {
+    if (most == 0) return;
+    bad.push_back({argument, [=](Args& a) {
+                     a.*size = most + 1;
+                     a.log_w_stride_B = a.log_w_stride_T = 0;
+                   }});
+  };
+  beyond("K", &Args::K, support.most_K);
+  beyond("V", &Args::V, support.most_V);
+  beyond("T", &Args::T, support.most_T);
+  if (support.most_batch_heads != 0) {
+    bad.push_back({"H", [=](Args& a) {
+                     a.B = 1;
+                     a.H = support.most_batch_heads + 1;
+                     a.log_w_stride_B = a.log_w_stride_T = 0;
+                   }});
   }
   if (support.states) {
     bad.push_back({"initial_state", [](Args& a) {
@@ -235,16 +275,78 @@ void expect_right_gradients(const Implementation& implementation, const WkvCase&
       << name_of(c);
 }
 
+Design<WkvCase> wkv_design(const WkvSupport& support) {
+  Design<WkvCase> design;
+  design.factor("T", support.lengths, &WkvCase::T);
+  design.factor("K", support.K_sizes, &WkvCase::K);
+  if (!support.square_heads_only) design.factor("V", support.V_sizes, &WkvCase::V);
+  design.factor("decay",
+                std::vector<Decay>{Decay::kMild, Decay::kNone, Decay::kStrong, Decay::kTotal,
+                                   Decay::kStrongToken},
+                &WkvCase::decay);
+  const std::vector<bool> both = {false, true};
+  design.factor("decay_per_head", both, &WkvCase::decay_per_head);
+  design.factor(
+      "states", support.states ? both : std::vector<bool>{false},
+      [](WkvCase& c, bool states) { c.initial_state = c.final_state = states; },
+      [](const WkvCase& c) { return c.initial_state && c.final_state; });
+  design.factor("reverse", support.reverse ? both : std::vector<bool>{false}, &WkvCase::reverse);
+  design.factor("scale", std::vector<float>{1.0f, 0.125f}, &WkvCase::scale);
+  design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &WkvCase::magnitude);
+  design.factor("precision", precisions(support), &WkvCase::precision);
+  design.exclude("decay", Decay::kStrongToken, "decay_per_head", true,
+                 "a decay per head is the same for all tokens");
+  return design;
+}
+
 using ExpectRight = void (*)(const Implementation&, const WkvCase&);
+
+// The arrays of a case that has all that is supported.
+std::vector<std::string> arrays_of(const WkvSupport& support, const WkvOperator& op,
+                                   bool backward) {
+  std::vector<std::string> arrays = {"q", "k", "v", "log_w"};
+  if (op.recurrence == Recurrence::kWkv) arrays.push_back("u");
+  if (support.states) arrays.push_back("initial_state");
+  if (!backward) {
+    arrays.push_back("o");
+    if (support.states) arrays.push_back("final_state");
+    return arrays;
+  }
+  for (const char* array : {"d_o", "dq", "dk", "dv", "d_log_w"})
+    arrays.push_back(array);
+  if (op.recurrence == Recurrence::kWkv) arrays.push_back("du");
+  if (support.states) {
+    arrays.push_back("d_final_state");
+    arrays.push_back("d_initial_state");
+  }
+  return arrays;
+}
+
+// Rows of whole 16-byte words, where a kernel may read words.
+WkvCase aligned_case(const WkvSupport& support, Recurrence recurrence) {
+  const auto preferred = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
+    return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.back();
+  };
+  WkvCase c = ragged_case(support, recurrence);
+  c.B = 1;
+  c.H = 2;
+  c.K = preferred(support.K_sizes, 64);
+  c.V = support.square_heads_only ? c.K : preferred(support.V_sizes, 64);
+  c.initial_state = c.final_state = support.states;
+  return c;
+}
 
 // What the forward pass and the gradients have in common.
 void register_common_tests(const std::string& implementation, const WkvSupport& support,
                            const WkvOperator& op, ExpectRight expect) {
   const std::string prefix = op.prefix;
-  for (const WkvCase& c : wkv_cases(support, op.recurrence)) {
-    add(implementation, prefix + "MatchesReference/" + name_of(c),
-        [=](const Implementation& i) { expect(i, c); });
+  const std::vector<WkvCase> cases = wkv_cases(support, op.recurrence);
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    add(
+        implementation, prefix + "MatchesReference/" + name_of(cases[n]),
+        [=, c = cases[n]](const Implementation& i) { expect(i, c); }, turn_of(cases[n].T, n));
   }
+  add_coverage_test(implementation, prefix, wkv_design(support), cases);
   const WkvCase ragged = ragged_case(support, op.recurrence);
   add(implementation, prefix + "TakesAnEmptyBatch", [=](const Implementation& i) {
     WkvCase c = ragged;
@@ -262,16 +364,138 @@ void register_common_tests(const std::string& implementation, const WkvSupport& 
       expect(i, c);
     }
   });
+  const bool backward = expect == expect_right_gradients;
+  const std::vector<Precision> stored_as = precisions(support);
+  for (std::size_t n = 0; n < stored_as.size(); ++n) {
+    WkvCase c = aligned_case(support, op.recurrence);
+    c.precision = stored_as[n];
+    add(
+        implementation, prefix + "TakesOrRefusesAnyAlignment" + test_word(c.precision),
+        [=](const Implementation& i) {
+          for (const std::int64_t T : {1, 17}) {
+            WkvCase each = c;
+            each.T = T;
+            expect_right_or_refused_when_shifted(arrays_of(support, op, backward),
+                                                 [&] { expect(i, each); });
+          }
+        },
+        n);
+  }
   if (!support.packed) return;
   for (const bool reverse : {false, true}) {
     if (reverse && !support.reverse) continue;
     add(implementation, prefix + "TakesPackedSequences" + (reverse ? "InReverse" : ""),
         [=](const Implementation& i) {
-          WkvCase c = packed(ragged, {0, 5, 0, 17, 1, 66, 0});
+          WkvCase c = packed(ragged, {0, 5, 0, 17, 1, 150, 0});
+          c.H = 2;
           c.initial_state = c.final_state = support.states;
           c.reverse = reverse;
           expect(i, c);
         });
+  }
+}
+
+// Where a case's number that is none stands: the row of q, k and v of one step, in one head of the second sequence.
+struct Place {
+  std::int64_t sequence, step, h;
+};
+
+// What the place reaches of a (B, T, H, width) array: its own sequence and head, from the first step of its tile on.
+Reach reach_of_token(const WkvProblem& problem, const Place& at, std::int64_t tile,
+                     std::int64_t must_from, std::int64_t element, std::int64_t width) {
+  const WkvCase& c = problem.wkv_case;
+  const std::int64_t row = element / width, h = row % c.H, token = row / c.H;
+  const WkvProblem::Sequence s = problem.sequence(at.sequence);
+  if (h != at.h || token < s.first || token >= s.first + s.length) return Reach::kMustNot;
+  const std::int64_t step = token - s.first;
+  if (step >= must_from) return Reach::kMust;
+  return step >= at.step / tile * tile ? Reach::kMay : Reach::kMustNot;
+}
+
+void spoil(WkvProblem& problem, const Place& at, float value) {
+  const WkvCase& c = problem.wkv_case;
+  const std::int64_t row = (problem.sequence(at.sequence).first + at.step) * c.H + at.h;
+  std::fill_n(problem.q.data.begin() + row * c.K, c.K, value);
+  std::fill_n(problem.k.data.begin() + row * c.K, c.K, value);
+  std::fill_n(problem.v.data.begin() + row * c.V, c.V, value);
+}
+
+// A case whose second sequence is long enough for several tiles.
+WkvCase isolation_case(const WkvSupport& support, Recurrence recurrence, bool packed_sequences) {
+  const auto preferred = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
+    return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.front();
+  };
+  WkvCase c = ragged_case(support, recurrence);
+  c.H = 2;
+  c.T = 80;
+  c.K = preferred(support.K_sizes, 32);
+  c.V = support.square_heads_only ? c.K : preferred(support.V_sizes, 32);
+  c.initial_state = c.final_state = support.states;
+  return packed_sequences ? packed(c, {20, 80, 15}) : c;
+}
+
+constexpr Place kSpoilt{1, 75, 1};
+
+void expect_isolation(const Implementation& i, const WkvSupport& support, const WkvCase& c) {
+  const WkvProblem clean = make_problem(c);
+  const WkvOutputs before = run(i, clean);
+  const std::int64_t state = c.K * c.V, at_state = kSpoilt.sequence * c.H + kSpoilt.h;
+  const auto expect_outputs = [&](const WkvProblem& problem, std::int64_t must_from) {
+    const WkvOutputs after = run(i, problem);
+    expect_reach("o", before.o, after.o, support.repeatable, [&](std::int64_t element) {
+      return reach_of_token(clean, kSpoilt, support.nan_tile, must_from, element, c.V);
+    });
+    expect_reach("final_state", before.final_state, after.final_state, support.repeatable,
+                 [&](std::int64_t element) {
+                   return element / state == at_state ? Reach::kMust : Reach::kMustNot;
+                 });
+  };
+  for (const float value : {kNan, INFINITY}) {
+    SCOPED_TRACE(value);
+    WkvProblem spoilt = clean;
+    spoil(spoilt, kSpoilt, value);
+    expect_outputs(spoilt, kSpoilt.step);
+  }
+  SCOPED_TRACE("log_w");
+  WkvProblem spoilt = clean;
+  const std::int64_t row =
+      (clean.sequence(kSpoilt.sequence).first + kSpoilt.step) * c.H + kSpoilt.h;
+  std::fill_n(spoilt.log_w.data.begin() + row * c.K, c.K, kNan);
+  // WKV reads the state before it decays.
+  expect_outputs(spoilt, kSpoilt.step + (c.recurrence == Recurrence::kWkv ? 1 : 0));
+}
+
+// A gradient may be reached from every step of its sequence and head.
+void expect_isolated_gradients(const Implementation& i, const WkvSupport& support,
+                               const WkvCase& c) {
+  const WkvGradProblem clean = make_grad_problem(c);
+  const WkvGradients before = run_backward(i, clean);
+  const std::int64_t state = c.K * c.V, at_state = kSpoilt.sequence * c.H + kSpoilt.h;
+  for (const float value : {kNan, INFINITY}) {
+    SCOPED_TRACE(value);
+    WkvGradProblem spoilt = clean;
+    spoil(spoilt.forward, kSpoilt, value);
+    const std::int64_t row =
+        (clean.forward.sequence(kSpoilt.sequence).first + kSpoilt.step) * c.H + kSpoilt.h;
+    std::fill_n(spoilt.d_o.data.begin() + row * c.V, c.V, value);
+    const WkvGradients after = run_backward(i, spoilt);
+    const auto expect_token = [&](const char* name, const std::vector<float>& was,
+                                  const std::vector<float>& is, std::int64_t width) {
+      expect_reach(name, was, is, support.repeatable, [&](std::int64_t element) {
+        return reach_of_token(clean.forward, kSpoilt, c.T, c.T, element, width);
+      });
+    };
+    expect_token("dq", before.dq, after.dq, c.K);
+    expect_token("dk", before.dk, after.dk, c.K);
+    expect_token("dv", before.dv, after.dv, c.V);
+    expect_token("d_log_w", before.d_log_w, after.d_log_w, c.K);
+    expect_reach("du", before.du, after.du, support.repeatable, [&](std::int64_t element) {
+      return element / c.K == kSpoilt.h ? Reach::kMust : Reach::kMustNot;
+    });
+    expect_reach("d_initial_state", before.d_initial_state, after.d_initial_state,
+                 support.repeatable, [&](std::int64_t element) {
+                   return element / state == at_state ? Reach::kMust : Reach::kMustNot;
+                 });
   }
 }
 
@@ -291,6 +515,35 @@ bool register_forward_suite(const std::string& implementation, const WkvSupport&
       EXPECT_TRUE(all_nan(on_device.download().o)) << "something was written";
     });
   });
+  // Nothing to read but the state, which is handed on.
+  add(
+      implementation, prefix + "TakesNoStepsAndNullTensors",
+      [=](const Implementation& i) {
+        WkvCase c = ragged;
+        c.T = 0;
+        c.initial_state = c.final_state = support.states;
+        with_types(c.precision, [&]<typename Element, typename LogW>() {
+          const WkvProblem problem = make_problem(c);
+          const BasicWkvOnDevice<Element, LogW> on_device(device(i.device), problem);
+          BasicWkvArgs<Element, LogW> args = on_device.args();
+          args.q = args.k = args.v = args.u = nullptr;
+          args.log_w = nullptr;
+          args.o = nullptr;
+          wkv_launcher<Element, LogW>(i, op.recurrence)(args);
+          device(i.device).synchronize();
+          EXPECT_EQ(on_device.download().final_state, problem.initial_state.data);
+        });
+      },
+      0);
+  for (const bool packed_sequences : {false, true}) {
+    if (packed_sequences && !support.packed) continue;
+    add(
+        implementation, prefix + "KeepsNanToItself" + (packed_sequences ? "InPackedSequences" : ""),
+        [=](const Implementation& i) {
+          expect_isolation(i, support, isolation_case(support, op.recurrence, packed_sequences));
+        },
+        packed_sequences);
+  }
   if (support.repeatable) {
     add(implementation, prefix + "IsRepeatable", [=](const Implementation& i) {
       WkvCase c = ragged;
@@ -332,6 +585,34 @@ bool register_backward_suite(const std::string& implementation, const WkvSupport
       }
     });
   });
+  add(
+      implementation, prefix + "TakesNoStepsAndNullTensors",
+      [=](const Implementation& i) {
+        WkvCase c = ragged;
+        c.T = 0;
+        c.initial_state = c.final_state = support.states;
+        with_types(c.precision, [&]<typename Element, typename LogW>() {
+          const WkvGradProblem problem = make_grad_problem(c);
+          const BasicWkvGradOnDevice<Element, LogW> on_device(device(i.device), problem);
+          BasicWkvGradArgs<Element, LogW> args = on_device.args();
+          args.forward.q = args.forward.k = args.forward.v = args.d_o = nullptr;
+          args.forward.log_w = nullptr;
+          args.dq = args.dk = args.dv = nullptr;
+          args.d_log_w = nullptr;
+          wkv_backward_launcher<Element, LogW>(i, op.recurrence)(args);
+          device(i.device).synchronize();
+          const WkvGradients gradients = on_device.download();
+          EXPECT_EQ(gradients.d_initial_state, problem.d_final_state.data);
+          EXPECT_EQ(gradients.du, std::vector<float>(problem.forward.u.data.size(), 0.0f));
+        });
+      },
+      0);
+  add(
+      implementation, prefix + "KeepsNanToItself",
+      [=](const Implementation& i) {
+        expect_isolated_gradients(i, support, isolation_case(support, op.recurrence, false));
+      },
+      1);
   if (support.repeatable) {
     add(implementation, prefix + "IsRepeatable", [=](const Implementation& i) {
       WkvCase c = few_heads;
@@ -374,6 +655,87 @@ std::vector<Precision> precisions(const LinearAttentionSupport& support) {
   return result;
 }
 
+Design<LinearAttentionCase> linear_attention_design(const LinearAttentionSupport& support) {
+  using Case = LinearAttentionCase;
+  const bool plain = support.causal_dot_product_only;
+  Design<Case> design;
+  design.factor("T_q", support.lengths, &Case::T_q);
+  if (!plain) design.factor("T_k", support.lengths, &Case::T_k);
+  design.factor("K", support.K_sizes, &Case::K);
+  design.factor("V", support.V_sizes, &Case::V);
+  design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &Case::magnitude);
+  design.factor("precision", precisions(support), &Case::precision);
+  if (plain) return design;
+  const std::vector<bool> both = {false, true};
+  const float usual_eps = Case{}.eps, large_eps = 8.0f;  // as large as a normaliser of few keys
+  const std::vector<FeatureMap> maps = {FeatureMap::kIdentity, FeatureMap::kEluPlusOne};
+  design.factor("causal", std::vector<bool>{true, false}, &Case::causal);
+  design.factor("normalize", both, &Case::normalize);
+  design.factor("feature_map", maps, &Case::feature_map);
+  design.factor("eps", std::vector<float>{usual_eps, large_eps}, &Case::eps);
+  design.factor("key_lengths", both, &Case::key_lengths);
+  design.exclude("normalize", true, "feature_map", FeatureMap::kIdentity,
+                 "a normaliser of terms of both signs may be 0");
+  design.exclude("normalize", false, "eps", large_eps, "eps belongs to the normaliser");
+  design.exclude("feature_map", FeatureMap::kIdentity, "eps", large_eps,
+                 "without elu + 1 there is no normaliser here");
+  return design;
+}
+
+// Few heads, rows of whole 16-byte words.
+LinearAttentionCase isolation_case(const LinearAttentionSupport& support) {
+  const auto preferred = [](const std::vector<std::int64_t>& sizes) {
+    return std::count(sizes.begin(), sizes.end(), 64) > 0 ? 64 : sizes.back();
+  };
+  LinearAttentionCase c = ragged_case(support);
+  c.H = 2;
+  c.T_q = c.T_k = 80;
+  c.K = preferred(support.K_sizes);
+  c.V = preferred(support.V_sizes);
+  return c;
+}
+
+void expect_right(const Implementation& i, const LinearAttentionProblem& problem) {
+  const LinearAttentionCase& c = problem.attention_case;
+  EXPECT_TRUE(is_right(problem, run(i, problem), arithmetic_of(i, c.precision))) << name_of(c);
+}
+
+// One batch per length; what lies behind is not a number.
+LinearAttentionProblem with_key_lengths(LinearAttentionCase c,
+                                        const std::vector<std::int64_t>& lengths) {
+  c.B = static_cast<std::int64_t>(lengths.size());
+  c.key_lengths = true;
+  LinearAttentionProblem problem = make_problem(c);
+  problem.key_lengths.data = lengths;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    const std::int64_t first = b * c.T_k + lengths[b], behind = c.T_k - lengths[b];
+    std::fill_n(problem.k.data.begin() + first * c.H * c.K, behind * c.H * c.K, kNan);
+    std::fill_n(problem.v.data.begin() + first * c.H * c.V, behind * c.H * c.V, kNan);
+  }
+  return problem;
+}
+
+// Key 75 of one batch and head reaches its query and the later ones, and those before it in its tile; in the full form all.
+void expect_isolation(const Implementation& i, const LinearAttentionSupport& support,
+                      const LinearAttentionCase& c) {
+  constexpr std::int64_t b = 1, t = 75, h = 1;
+  const LinearAttentionProblem clean = make_problem(c);
+  const std::vector<float> before = run(i, clean);
+  for (const float value : {kNan, INFINITY}) {
+    SCOPED_TRACE(value);
+    LinearAttentionProblem spoilt = clean;
+    const std::int64_t row = (b * c.T_k + t) * c.H + h;
+    std::fill_n(spoilt.k.data.begin() + row * c.K, c.K, value);
+    std::fill_n(spoilt.v.data.begin() + row * c.V, c.V, value);
+    expect_reach("o", before, run(i, spoilt), support.repeatable, [&](std::int64_t element) {
+      const std::int64_t token = element / c.V / c.H, query = token % c.T_q;
+      if (token / c.T_q != b || element / c.V % c.H != h) return Reach::kMustNot;
+      if (!c.causal || query >= t) return Reach::kMust;
+      return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
+    });
+  }
+}
+
 template <typename Element>
 std::vector<BadInput<BasicLinearAttentionArgs<Element>>> bad_linear_attention_inputs(
     const LinearAttentionSupport& support, DeviceKind where) {
@@ -386,6 +748,18 @@ std::vector<BadInput<BasicLinearAttentionArgs<Element>>> bad_linear_attention_in
       {"v", [](Args& a) { a.v = nullptr; }}, {"o", [](Args& a) { a.o = nullptr; }},
       {"k", [](Args& a) { misalign(a.k); }}, {"eps", [](Args& a) { a.eps = -1.0f; }},
   };
+  const auto beyond = [&](const char* argument, std::int64_t Args::*size, std::int64_t most) {
+    if (most != 0) bad.push_back({argument, [=](Args& a) { a.*size = most + 1; }});
+  };
+  const std::int64_t step = support.multiple;
+  beyond("K", &Args::K, support.most_K == 0 ? 0 : support.most_K + step - 1);
+  beyond("V", &Args::V, support.most_V == 0 ? 0 : support.most_V + step - 1);
+  if (step > 1) {
+    bad.push_back({"K", [=](Args& a) { a.K = step + 1; }});
+    bad.push_back({"V", [=](Args& a) { a.V = step + 1; }});
+  }
+  beyond("B", &Args::B, support.most_B);
+  beyond("H", &Args::H, support.most_H);
   static const std::int64_t too_long[] = {1000, 1000};
   if (support.causal_dot_product_only) {
     bad.push_back({"causal", [](Args& a) { a.causal = false; }});
@@ -404,33 +778,13 @@ std::vector<BadInput<BasicLinearAttentionArgs<Element>>> bad_linear_attention_in
 }  // namespace
 
 std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence) {
-  CaseList<WkvCase> cases;
-  cases.add(ragged_case(support, recurrence));
-  const std::vector<Decay> decays = {Decay::kMild, Decay::kNone, Decay::kStrong, Decay::kTotal,
-                                     Decay::kStrongToken};
-  const std::vector<float> magnitudes = {1.0f, 1e8f, 1e-8f};
-  const std::vector<Precision> stored_as = precisions(support);
-  const auto rows = rows_of({support.lengths.size(), support.K_sizes.size(),
-                             support.square_heads_only ? 1 : support.V_sizes.size(), decays.size(),
-                             2, support.states ? 2u : 1u, support.reverse ? 2u : 1u, 2,
-                             magnitudes.size(), stored_as.size()});
-  for (const auto& row : rows) {
-    WkvCase c;
-    c.recurrence = recurrence;
-    c.T = support.lengths[row[0]];
-    std::tie(c.B, c.H) = batch_and_heads(c.T);
-    c.K = support.K_sizes[row[1]];
-    c.V = support.square_heads_only ? c.K : support.V_sizes[row[2]];
-    c.decay = decays[row[3]];
-    c.decay_per_head = row[4] == 1;
-    c.initial_state = c.final_state = row[5] == 1;
-    c.reverse = row[6] == 1;
-    c.scale = row[7] == 1 ? 0.125f : 1.0f;
-    c.magnitude = magnitudes[row[8]];
-    c.precision = stored_as[row[9]];
-    cases.add(c);
-  }
-  return cases.take();
+  return wkv_design(support).cases(
+      ragged_case(support, recurrence),
+      [&](WkvCase& c) {
+        std::tie(c.B, c.H) = batch_and_heads(c.T);
+        if (support.square_heads_only) c.V = c.K;
+      },
+      wanted_draw());
 }
 
 bool register_wkv_suite(const std::string& implementation, const WkvSupport& support) {
@@ -450,41 +804,25 @@ bool register_gla_backward_suite(const std::string& implementation, const WkvSup
 }
 
 std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSupport& support) {
-  const bool plain = support.causal_dot_product_only;
-  CaseList<LinearAttentionCase> cases;
-  cases.add(ragged_case(support));
-  const std::vector<float> magnitudes = {1.0f, 1e8f, 1e-8f};
-  const std::vector<Precision> stored_as = precisions(support);
-  const std::size_t options = plain ? 1 : 2;
-  const auto rows = rows_of({support.lengths.size(), plain ? 1 : support.lengths.size(),
-                             support.K_sizes.size(), support.V_sizes.size(), options, options,
-                             options, options, magnitudes.size(), stored_as.size()});
-  for (const auto& row : rows) {
-    LinearAttentionCase c;
-    c.T_q = support.lengths[row[0]];
-    c.T_k = plain ? c.T_q : support.lengths[row[1]];
-    std::tie(c.B, c.H) = batch_and_heads(std::max(c.T_q, c.T_k));
-    c.K = support.K_sizes[row[2]];
-    c.V = support.V_sizes[row[3]];
-    c.causal = row[4] == 0;
-    c.normalize = row[5] == 1;
-    c.feature_map = row[6] == 1 || c.normalize ? FeatureMap::kEluPlusOne : FeatureMap::kIdentity;
-    c.key_lengths = row[7] == 1;
-    c.magnitude = magnitudes[row[8]];
-    c.precision = stored_as[row[9]];
-    cases.add(c);
-  }
-  return cases.take();
+  return linear_attention_design(support).cases(
+      ragged_case(support),
+      [&](LinearAttentionCase& c) {
+        if (support.causal_dot_product_only) c.T_k = c.T_q;
+        std::tie(c.B, c.H) = batch_and_heads(std::max(c.T_q, c.T_k));
+      },
+      wanted_draw());
 }
 
 bool register_linear_attention_suite(const std::string& implementation,
                                      const LinearAttentionSupport& support) {
-  for (const LinearAttentionCase& c : linear_attention_cases(support)) {
-    add(implementation, "MatchesReference/" + name_of(c), [c](const Implementation& i) {
-      const LinearAttentionProblem problem = make_problem(c);
-      EXPECT_TRUE(is_right(problem, run(i, problem), arithmetic_of(i, c.precision)));
-    });
+  const std::vector<LinearAttentionCase> cases = linear_attention_cases(support);
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    add(
+        implementation, "MatchesReference/" + name_of(cases[n]),
+        [c = cases[n]](const Implementation& i) { expect_right(i, make_problem(c)); },
+        turn_of(std::max(cases[n].T_q, cases[n].T_k), n));
   }
+  add_coverage_test(implementation, "", linear_attention_design(support), cases);
   add(implementation, "RefusesBadInput", [support](const Implementation& i) {
     LinearAttentionCase c = ragged_case(support);
     c.key_lengths = !support.causal_dot_product_only;
@@ -495,6 +833,44 @@ bool register_linear_attention_suite(const std::string& implementation,
       EXPECT_TRUE(all_nan(on_device.download())) << "something was written";
     });
   });
+  add(
+      implementation, "TakesNoStepsAndNullTensors",
+      [support](const Implementation& i) {
+        LinearAttentionCase c = ragged_case(support);
+        c.T_q = c.T_k = 0;
+        with_element(c.precision, [&]<typename Element>() {
+          BasicLinearAttentionArgs<Element> args = make_problem(c).template sizes<Element>();
+          EXPECT_NO_THROW(linear_attention_launcher<Element>(i)(args));
+          device(i.device).synchronize();
+        });
+      },
+      0);
+  const std::vector<Precision> stored_as = precisions(support);
+  for (std::size_t n = 0; n < stored_as.size(); ++n) {
+    add(
+        implementation, std::string("TakesOrRefusesAnyAlignment") + test_word(stored_as[n]),
+        [=](const Implementation& i) {
+          LinearAttentionCase c = isolation_case(support);
+          c.T_q = c.T_k = 17;
+          c.precision = stored_as[n];
+          c.key_lengths = !support.causal_dot_product_only;
+          std::vector<std::string> arrays = {"q", "k", "v", "o"};
+          if (c.key_lengths) arrays.push_back("key_lengths");
+          expect_right_or_refused_when_shifted(arrays, [&] { expect_right(i, make_problem(c)); });
+        },
+        n);
+  }
+  for (const bool causal : {true, false}) {
+    if (!causal && support.causal_dot_product_only) continue;
+    add(
+        implementation, std::string("KeepsNanToItself") + (causal ? "" : "InTheFullForm"),
+        [=](const Implementation& i) {
+          LinearAttentionCase c = isolation_case(support);
+          c.causal = causal;
+          expect_isolation(i, support, c);
+        },
+        causal);
+  }
   if (support.repeatable) {
     add(implementation, "IsRepeatable", [support](const Implementation& i) {
       LinearAttentionCase c = ragged_case(support);
@@ -503,6 +879,37 @@ bool register_linear_attention_suite(const std::string& implementation,
       EXPECT_EQ(run(i, problem), run(i, problem));
     });
   }
+  if (support.causal_dot_product_only) return true;
+  add(implementation, "TakesKeyLengths", [support](const Implementation& i) {
+    for (const bool causal : {true, false}) {
+      LinearAttentionCase c = ragged_case(support);
+      c.H = 2;
+      c.T_q = c.T_k = 70;
+      c.causal = causal;
+      expect_right(i, with_key_lengths(c, {0, 1, 64, 70}));
+    }
+  });
+  // A launcher cannot read lengths that lie on a GPU; the kernel must not follow a bad one into the next batch.
+  add(
+      implementation, "TakesBadKeyLengthsForTheNearestGoodOnes",
+      [support](const Implementation& i) {
+        for (const bool causal : {true, false}) {
+          LinearAttentionCase c = ragged_case(support);
+          c.H = 2;
+          c.T_q = c.T_k = 40;
+          c.causal = causal;
+          const LinearAttentionProblem good = with_key_lengths(c, {0, 40, 0, 40});
+          LinearAttentionProblem bad = good;
+          bad.key_lengths.data = {-3, 41, std::numeric_limits<std::int64_t>::min(),
+                                  std::numeric_limits<std::int64_t>::max()};
+          if (i.device == DeviceKind::kCpu) {
+            EXPECT_THROW(run(i, bad), std::invalid_argument);
+          } else {
+            EXPECT_TRUE(is_right(good, run(i, bad), arithmetic_of(i, c.precision)));
+          }
+        }
+      },
+      1);
   return true;
 }
 

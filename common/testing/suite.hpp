@@ -21,12 +21,18 @@ struct WkvSupport {
   bool fp32 = true;        // stored in fp32
   bool bf16 = false;       // stored in bf16, with log_w in bf16 and in fp32
   bool packed = false;     // packed sequences
-  std::vector<std::int64_t> lengths = {0, 1, 15, 16, 17, 63, 64, 65, 130, 1000};
+  // A number that is none (NaN, infinity) reaches the outputs of its own sequence and head, from its step on. Where steps are
+  // taken in tiles, masked terms of the tile are multiplied by 0 and carry it back to the tile's first step: so many steps.
+  std::int64_t nan_tile = 1;
+  // What is refused beyond. 0: no limit that a test can reach.
+  std::int64_t most_K = 0, most_V = 0, most_T = 0, most_batch_heads = 0;  // B * H
+  std::vector<std::int64_t> lengths = {0, 1, 15, 16, 17, 18, 20, 63, 64, 65, 66, 130, 200, 1000};
   std::vector<std::int64_t> K_sizes = {4, 32, 64, 100, 128, 256};
   std::vector<std::int64_t> V_sizes = {4, 32, 64, 100, 128, 256};
 };
 
-// The cases for CI, pairwise; with LADDER_ALL_CASES=1 in the environment every combination.
+// Pairwise. With LADDER_CASES=N:SEED in the environment N cases drawn from all combinations instead: the same ones on every
+// machine and, with the same filter, by the same names.
 std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence = Recurrence::kWkv);
 
 // Each registers with GoogleTest and returns true. Results are judged by the arithmetic the implementation is registered with.
@@ -41,6 +47,9 @@ struct LinearAttentionSupport {
   bool repeatable = true;
   bool fp32 = true;
   bool bf16 = false;
+  std::int64_t nan_tile = 1;                                    // as WkvSupport's
+  std::int64_t multiple = 1;                                    // K and V must be multiples of it
+  std::int64_t most_K = 0, most_V = 0, most_B = 0, most_H = 0;  // 0: no limit that a test can reach
   std::vector<std::int64_t> lengths = {0, 1, 15, 16, 17, 63, 64, 65, 130, 1000};
   std::vector<std::int64_t> K_sizes = {4, 32, 64, 100, 128, 256};
   std::vector<std::int64_t> V_sizes = {4, 32, 64, 100, 128, 256};
@@ -60,7 +69,11 @@ struct AttentionSupport {
   bool grouped = true;  // fewer key heads than query heads
   bool packed = true;   // packed sequences
   bool key_lengths = true;
-  bool repeatable = true;
+  bool repeatable = true;  // o, lse and dq
+  bool repeatable_dk = true, repeatable_dv = true;
+  std::int64_t nan_tile = 1;  // keys; as WkvSupport's, for the causal form
+  std::int64_t most_B = 0,
+               most_H_q = 0;  // what is refused beyond. 0: no limit that a test can reach
   std::int64_t most_queries =
       1000;  // T_q, or the queries of a packed sequence; more are refused where this is less
   std::vector<std::int64_t> D_sizes = {32, 64, 96, 128, 256};
@@ -72,7 +85,7 @@ struct AttentionSupport {
 
 std::vector<AttentionCase> attention_cases(const AttentionSupport& support);
 
-// On a GPU, and with LADDER_ALL_CASES=1, long sequences besides.
+// On a GPU long sequences besides.
 bool register_attention_suite(const std::string& implementation, const AttentionSupport& support);
 bool register_attention_backward_suite(const std::string& implementation,
                                        const AttentionSupport& support);

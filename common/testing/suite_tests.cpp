@@ -4,11 +4,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <utility>
 
 #include "common/core/device.hpp"
+#include "common/core/device_problem.hpp"
 #include "common/core/errors.hpp"
-#include "common/testing/pairwise.hpp"
 
 namespace ladder::testing {
 
@@ -21,14 +22,16 @@ namespace {
 
 class SuiteTest : public ::testing::Test {
  public:
-  SuiteTest(std::string implementation, Body body)
-      : implementation_(std::move(implementation)), body_(std::move(body)) {}
+  SuiteTest(std::string implementation, Body body, std::optional<std::size_t> turn)
+      : implementation_(std::move(implementation)), body_(std::move(body)), turn_(turn) {}
 
   void TestBody() override {
     const Implementation implementation = find_implementation(implementation_);
     if (device_is_missing(implementation)) return;
     Device& where = device(implementation.device);
-    for (const std::string& schedule : where.schedules()) {
+    std::vector<std::string> schedules = where.schedules();
+    if (turn_) schedules = {schedules[*turn_ % schedules.size()]};
+    for (const std::string& schedule : schedules) {
       SCOPED_TRACE("schedule: " + schedule);
       where.use_schedule(schedule);
       try {
@@ -36,25 +39,78 @@ class SuiteTest : public ::testing::Test {
       } catch (const NotOnThisDevice& why) {
         return skip(why.what());
       }
-      if (HasFailure()) return;
+      if (HasFailure() || IsSkipped()) return;
     }
   }
 
  private:
   std::string implementation_;
   Body body_;
+  std::optional<std::size_t> turn_;
 };
 
 }  // namespace
 
-void add(const std::string& implementation, const std::string& test, Body body) {
+void add(const std::string& implementation, const std::string& test, Body body,
+         std::optional<std::size_t> turn) {
   ::testing::RegisterTest(
       implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-      [=]() -> ::testing::Test* { return new SuiteTest(implementation, body); });
+      [=]() -> ::testing::Test* { return new SuiteTest(implementation, body, turn); });
 }
 
-std::vector<std::vector<std::size_t>> rows_of(const std::vector<std::size_t>& level_counts) {
-  return is_set("LADDER_ALL_CASES") ? all_rows(level_counts) : pairwise_rows(level_counts);
+const char* test_word(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return "InFp32";
+    case Precision::kBf16: return "InBf16";
+    case Precision::kBf16Fp32Decay: return "InBf16WithFp32Decay";
+    case Precision::kFp16: return "InFp16";
+  }
+  return "";
+}
+
+std::optional<Draw> wanted_draw() {
+  const char* value = std::getenv("LADDER_CASES");
+  if (value == nullptr) return std::nullopt;
+  try {
+    return parse_draw(value);
+  } catch (const std::invalid_argument& error) {
+    // Before main, where suites are registered, nobody would catch it.
+    std::cerr << error.what() << std::endl;
+    std::_Exit(2);
+  }
+}
+
+void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
+                                          const std::function<void()>& work) {
+  for (const std::string& array : arrays) {
+    SCOPED_TRACE(array + " is one element off");
+    const ShiftedArray shifted(array);
+    try {
+      work();
+    } catch (const std::invalid_argument& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(array), std::string::npos) << message;
+      EXPECT_NE(message.find("allow"), std::string::npos)
+          << message << ": does not say what is allowed";
+    }
+    EXPECT_TRUE(shifted.used()) << "there is no such array";
+  }
+}
+
+void expect_reach(const char* array, const std::vector<float>& clean,
+                  const std::vector<float>& spoilt, bool repeatable,
+                  const std::function<Reach(std::int64_t)>& reach) {
+  ASSERT_EQ(clean.size(), spoilt.size()) << array;
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    const Reach expected = reach(static_cast<std::int64_t>(i));
+    const bool untouched = repeatable ? clean[i] == spoilt[i] : std::isfinite(spoilt[i]);
+    const bool right = expected == Reach::kMay ||
+                       (expected == Reach::kMust ? !std::isfinite(spoilt[i]) : untouched);
+    ASSERT_TRUE(right) << array << ": element " << i << " of " << clean.size() << " is "
+                       << spoilt[i] << ", " << clean[i] << " without it; "
+                       << (expected == Reach::kMust ? "it must not be finite"
+                                                    : "it must not be reached");
+  }
 }
 
 bool all_nan(const std::vector<float>& values) {

@@ -14,6 +14,7 @@
 #include "common/testing/compare.hpp"
 #include "common/testing/pairwise.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/suite_tests.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -415,7 +416,86 @@ TEST(Pairwise, CoversEveryPair) {
       EXPECT_EQ(pairs.size(), levels[f] * levels[g]) << f << " with " << g;
     }
   }
-  EXPECT_EQ(all_rows({2, 3, 4}).size(), 24u);
+}
+
+TEST(Pairwise, LeavesOutWhatIsExcluded) {
+  const std::vector<std::size_t> levels = {5, 2, 3};
+  const std::vector<LevelPair> excluded = {{0, 4, 1, 1}, {1, 1, 2, 2}};
+  for (const auto& rows :
+       {pairwise_rows(levels, excluded), drawn_rows(levels, {100, 1}, excluded)}) {
+    std::set<std::pair<std::size_t, std::size_t>> first, second;
+    for (const Row& row : rows) {
+      first.insert({row[0], row[1]});
+      second.insert({row[1], row[2]});
+    }
+    EXPECT_EQ(first.size(), 5u * 2u - 1);
+    EXPECT_EQ(first.count({4, 1}), 0u);
+    EXPECT_EQ(second.size(), 2u * 3u - 1);
+    EXPECT_EQ(second.count({1, 2}), 0u);
+  }
+  EXPECT_THROW(pairwise_rows({1, 1, 2}, {{0, 0, 2, 0}, {1, 0, 2, 1}}), std::invalid_argument);
+}
+
+TEST(Draw, IsTheSameOnEveryPlatform) {
+  const std::vector<Row> expected = {{5, 0, 0, 0}, {1, 0, 1, 1}, {1, 2, 0, 0}, {3, 0, 0, 2}};
+  EXPECT_EQ(drawn_rows({10, 6, 2, 3}, {4, 7}), expected);
+}
+
+TEST(Draw, BeginsWithAShorterOneAndRepeatsNothing) {
+  const std::vector<std::size_t> levels = {4, 5, 6};
+  const auto all = drawn_rows(levels, {1000, 3});
+  EXPECT_EQ(all.size(), 120u);  // there are no more
+  EXPECT_EQ(std::set<Row>(all.begin(), all.end()).size(), 120u);
+  const auto some = drawn_rows(levels, {20, 3});
+  EXPECT_EQ(some, std::vector<Row>(all.begin(), all.begin() + 20));
+  EXPECT_NE(drawn_rows(levels, {20, 4}), some);
+}
+
+TEST(Draw, IsReadFromText) {
+  const Draw draw = parse_draw("200:18446744073709551615");
+  EXPECT_EQ(draw.count, 200u);
+  EXPECT_EQ(draw.seed, 18446744073709551615u);
+  for (const char* bad : {"", "200", "200:", ":1", "x:1", "200:x", "0:1", "-1:1", "1:-1", "1:2:3",
+                          " 1:2", "1:2 ", "1000001:1", "1:18446744073709551616"}) {
+    try {
+      parse_draw(bad);
+      ADD_FAILURE() << bad << " was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("allowed: N:SEED"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+// A suite that changes its cases after they were combined may take a pair back.
+TEST(Design, MissesPairsThatAChangeTakesBack) {
+  Design<WkvCase> design;
+  design.factor("T", std::vector<std::int64_t>{1, 17, 130}, &WkvCase::T);
+  design.factor("scale", std::vector<float>{1.0f, 0.125f}, &WkvCase::scale);
+  design.factor("reverse", std::vector<bool>{false, true}, &WkvCase::reverse);
+  const auto nothing = [](WkvCase&) {};
+  EXPECT_EQ(design.missing_pairs(design.cases({}, nothing, std::nullopt)),
+            std::vector<std::string>{});
+  const auto unscaled_where_long = [](WkvCase& c) {
+    if (c.T > 100) c.scale = 1.0f;
+  };
+  EXPECT_EQ(design.missing_pairs(design.cases({}, unscaled_where_long, std::nullopt)),
+            std::vector<std::string>{"T=130 with scale=0.125"});
+  design.exclude("T", std::int64_t{130}, "scale", 0.125f, "for this test");
+  EXPECT_EQ(design.missing_pairs(design.cases({}, unscaled_where_long, std::nullopt)),
+            std::vector<std::string>{});
+}
+
+TEST(OnDevice, PlacesAnArrayOneElementOff) {
+  const WkvProblem problem = make_problem(kCase);
+  const auto offset = [&](const char* array) {
+    const ShiftedArray shifted(array);
+    const WkvOnDevice on_device(device(DeviceKind::kCpu), problem);
+    on_device.download();  // guards and inputs are as they were
+    EXPECT_EQ(shifted.used(), std::string(array) == "v");
+    return reinterpret_cast<std::uintptr_t>(on_device.args().v) % 16;
+  };
+  EXPECT_EQ(offset("v"), (offset("no_array") + sizeof(float)) % 16);
 }
 
 TEST(Error, MatchesNoNan) {
