@@ -47,7 +47,7 @@ class Sources(InAFolder):
             "c/own.cu": "namespace c::own {\nvoid run(int args) {}\nvoid f() { run(1); }\n}\n",
             "c/either.cu": '#include "c/launchers.hpp"\nnamespace c {\nvoid f(int n) { if (n) return one::run(n); two(n); }\n'
                            'const ladder::Registration r{{.name = "either", .device = kCuda}};\n}\n',
-            "best.cpp": 'void g() { find_implementation("either"); }\n'
+            "best.cpp": 'const auto f = [](const char* name) { return find_implementation(name); };\nauto g = f("either");\n'
                         'const ladder::Registration r{make<kCuda>("best")};\n',
         })
         self.assertEqual(tree.called("c/either.cu"), ("c/one.cu", "c/two.cu"))

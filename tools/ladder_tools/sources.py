@@ -109,10 +109,9 @@ class Tree:
                 if space + name in self._functions():
                     files |= self._functions()[space + name]
                     break
-        names = self.registered()
-        for name in re.findall(r'find_implementation\(\s*"([^"]+)"', code):
-            if name in names:
-                files.add(names[name])
+        if "find_implementation" in code:
+            names = self.registered()
+            files |= {names[name] for name in re.findall(r'"(\w+)"', code) if name in names}
         return tuple(sorted(files - {path}))
 
     def reached(self, path):
