@@ -14,6 +14,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/shared_memory.hpp"
 
 namespace chapter06 {
 
@@ -206,8 +207,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 
 template <typename C, bool kPlain>
 void launch_packed(const LinearAttentionArgs& args) {
-  CUDA_CHECK(cudaFuncSetAttribute(packed_causal_product<C, kPlain>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes));
+  ladder::cuda::allow_shared_memory("packed_causal_product", packed_causal_product<C, kPlain>,
+                                    C::kSharedBytes);
   const dim3 grid(static_cast<unsigned>((args.V + C::kBlockColumns - 1) / C::kBlockColumns),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
   packed_causal_product<C, kPlain><<<grid, C::kThreads, C::kSharedBytes>>>(args);

@@ -13,6 +13,7 @@
 #include "06_shared_mem/lane_sums.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/shared_memory.hpp"
 
 namespace chapter06 {
 
@@ -173,8 +174,9 @@ template <int kRows, int kSteps, int kWarps, bool kNormalize>
 void launch_prefix(const LinearAttentionArgs& args) {
   constexpr int kSharedBytes =
       kWarps * (kPrefixColumns + (kNormalize ? 1 : 0)) * kRows * 32 * sizeof(float);
-  CUDA_CHECK(cudaFuncSetAttribute(prefix_causal_product<kRows, kSteps, kWarps, kNormalize>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  ladder::cuda::allow_shared_memory("prefix_causal_product",
+                                    prefix_causal_product<kRows, kSteps, kWarps, kNormalize>,
+                                    kSharedBytes);
   const dim3 grid(static_cast<unsigned>((args.V + kPrefixColumns - 1) / kPrefixColumns),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
   prefix_causal_product<kRows, kSteps, kWarps, kNormalize>

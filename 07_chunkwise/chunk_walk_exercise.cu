@@ -11,6 +11,7 @@
 #include "07_chunkwise/teaching_chunks.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/shared_memory.hpp"
 
 namespace chapter07::chunk_walk {
 
@@ -78,7 +79,7 @@ void linear_attention(const LinearAttentionArgs& args) {
   if (args.B == 0 || args.T_q == 0) return;
   const auto bytes = static_cast<int>(
       (2 * kChunk * row_stride(args) + (kChunk + args.K) * kWarpSize) * sizeof(float));
-  CUDA_CHECK(cudaFuncSetAttribute(walk_chunks, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  ladder::cuda::allow_shared_memory("linear_attention_chunk_walk", walk_chunks, bytes);
   const std::int64_t columns = columns_of(args);
   const dim3 grid(static_cast<unsigned>((args.V + columns - 1) / columns),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));

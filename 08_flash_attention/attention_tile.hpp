@@ -175,13 +175,8 @@ __device__ void send(Element* o, int stride, float* lse, int rows, Element* tile
 // What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
 template <typename Element>
 void require_tensor_core_tiles(const BasicAttentionArgs<Element>& args) {
-  constexpr std::int64_t kMost = 65535;
   validate(args);
-  ladder::require(
-      args.H_q <= kMost && sequence_count(args) <= kMost,
-      "H_q, B or sequences is too large; chapter 08 on tensor cores allows up to 65535");
-  ladder::require(args.T_q <= INT32_MAX - 1024 && args.T_k <= INT32_MAX - 1024,
-                  "T_q or T_k is too large; chapter 08 on tensor cores allows up to 2^31 - 1025");
+  require_grid(args);
   if (args.B == 0) return;
   if (args.T_q > 0) {
     ladder::require_pointer("q", args.q, 16);

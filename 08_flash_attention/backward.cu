@@ -16,6 +16,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/vector_atomics.hpp"
 
 namespace chapter08::backward {
@@ -304,6 +305,8 @@ template <typename Element, int D>
 void launch(const BasicAttentionGradArgs<Element>& args) {
   using S = OneKernelShape<D>;
   const BasicAttentionArgs<Element>& forward = args.forward;
+  constexpr int kBytes = sizeof(Memory<Element, D>);
+  ladder::cuda::allow_shared_memory("attention_backward", add_gradients<Element, D>, kBytes);
   const std::int64_t tiles = query_tiles(forward, S::kQueries);
   const Scratch<QueryRows<S::kQueries>> rows(tiles);
   const Scratch<float4> dq(tiles * (S::kQueries * D / 4));
@@ -318,9 +321,6 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
-    constexpr int kBytes = sizeof(Memory<Element, D>);
-    CUDA_CHECK(cudaFuncSetAttribute(add_gradients<Element, D>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     add_gradients<Element, D><<<key_grid, S::kThreads, kBytes>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
@@ -334,8 +334,10 @@ template <typename Element>
 void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   require_usual_D(args.forward, "chapter 08");
-  if (args.forward.B == 0 || sequence_count(args.forward) == 0) return;
+  require_grid(args.forward);
+  if (args.forward.B == 0) return;
   require_alignment(args);
+  if (sequence_count(args.forward) == 0) return clear_gradients(args);
   switch (args.forward.D) {
     case 32: return launch<Element, 32>(args);
     case 64: return launch<Element, 64>(args);

@@ -7,12 +7,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/attention.hpp"
+#include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter08::backward_scalar {
@@ -29,6 +32,8 @@ constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kRows = kTile / kWarps;           // of a warp
 constexpr int kMostChannels = 256 / kWarpSize;  // of a lane, which has every 32nd
 constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr std::int64_t kMostRows =
+    std::int64_t{INT32_MAX} * kWarps;  // that a grid of warps can count
 
 // ---- delta = rowsum(d_o * o) ----
 
@@ -179,15 +184,12 @@ __global__ void __launch_bounds__(kThreads)
 // ---- Launcher ----
 
 template <bool kKeysStay, typename Element>
-void launch(const BasicAttentionGradArgs<Element>& args, const float* delta) {
+void launch(const BasicAttentionGradArgs<Element>& args, const float* delta, int bytes) {
   const BasicAttentionArgs<Element>& forward = args.forward;
   const std::int64_t T = kKeysStay ? forward.T_k : forward.T_q;
   if (T == 0) return;
   const dim3 grid((T + kTile - 1) / kTile, kKeysStay ? forward.H_kv : forward.H_q,
                   sequence_count(forward));
-  const int bytes = (4 * kTile * (forward.D + 1) + 2 * kTile * kTile) * sizeof(float);
-  CUDA_CHECK(cudaFuncSetAttribute(tile_gradients<kKeysStay, Element>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   tile_gradients<kKeysStay, Element><<<grid, kThreads, bytes>>>(args, delta);
   CUDA_CHECK(cudaGetLastError());
 }
@@ -197,15 +199,24 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   const BasicAttentionArgs<Element>& forward = args.forward;
   require_usual_D(forward, "chapter 08");
-  if (sequence_count(forward) == 0) return;
+  require_grid(forward);
+  if (forward.B == 0) return;
+  if (sequence_count(forward) == 0) return clear_gradients(args);
+  const int bytes = (4 * kTile * (forward.D + 1) + 2 * kTile * kTile) * sizeof(float);
+  constexpr const char* kWho = "attention_backward_scalar";
+  ladder::cuda::allow_shared_memory(kWho, tile_gradients<true, Element>, bytes);
+  ladder::cuda::allow_shared_memory(kWho, tile_gradients<false, Element>, bytes);
   const std::int64_t rows = forward.B * forward.T_q * forward.H_q;
+  ladder::require(rows <= kMostRows, "B * T_q * H_q is " + std::to_string(rows) +
+                                         "; allowed in chapter 08's scalar backward pass: up to " +
+                                         std::to_string(kMostRows));
   const ladder::cuda::Scratch<float> delta(rows);
   if (rows > 0) {
     sum_rows<Element><<<(rows + kWarps - 1) / kWarps, kThreads>>>(args, delta.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
-  launch<true>(args, delta.pointer());
-  launch<false>(args, delta.pointer());
+  launch<true>(args, delta.pointer(), bytes);
+  launch<false>(args, delta.pointer(), bytes);
 }
 
 namespace {

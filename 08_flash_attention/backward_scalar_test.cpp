@@ -1,3 +1,4 @@
+#include "08_flash_attention/edge_tests.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
@@ -8,5 +9,9 @@ const bool registered = ladder::testing::register_attention_backward_suite(
     {.bf16 = true,
      .fp16 = true,
      .lengths = {{0, 5}, {5, 0}, {1, 65}, {17, 1}, {32, 32}, {33, 65}, {65, 33}}});
+
+const bool edges_registered = chapter08::edges::register_backward_edges(
+    "attention_backward_scalar",
+    {.precision = ladder::Precision::kFp32, .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
@@ -61,7 +62,8 @@ std::int64_t count_tiles(std::int64_t T, const std::int64_t* cu_seqlens, std::in
 
 template <int kRows>
 __device__ std::int64_t first_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t n) {
-  return cu_seqlens != nullptr ? cu_seqlens[n] / kRows + n : (T + kRows - 1) / kRows * n;
+  return cu_seqlens != nullptr ? first_row_of(cu_seqlens, n, T) / kRows + n
+                               : (T + kRows - 1) / kRows * n;
 }
 
 template <int kRows>
@@ -73,10 +75,12 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   } else {
     for (std::int64_t end = sequences; end - n > 1;) {
       const std::int64_t middle = (n + end) / 2;
-      (cu_seqlens[middle] / kRows + middle <= tile ? n : end) = middle;
+      (first_tile<kRows>(T, cu_seqlens, middle) <= tile ? n : end) = middle;
     }
   }
-  return {n, (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows};
+  const std::int64_t first_row = (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows;
+  return {n,
+          first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and this is nobody's
 }
 
 // ---- Before: what the steps need of each query ------------------------------------------------------------------------------
@@ -355,6 +359,7 @@ __device__ void pack_rows(std::uint32_t (&to)[kQueries / 16][4],
 #pragma unroll
   for (int j = 0; j < kQueries / 4; ++j)
     to[j / 4][j % 4] = ladder::cuda::pack<Element>(from[2 * j], from[2 * j + 1]);
+  hopper::pin(to);
 }
 
 // The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
@@ -560,6 +565,12 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- The launcher -----------------------------------------------------------------------------------------------------------
 
+void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
+  ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
+                                     "; allowed in chapter 08 on Hopper: up to " +
+                                     std::to_string(most));
+}
+
 template <typename Element, int kD>
 void launch(const BasicAttentionGradArgs<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
@@ -571,9 +582,13 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
     CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, nullptr));
     return;
   }
+  constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
+  ladder::cuda::allow_shared_memory("attention_backward_sm90", gradients<Element, kD>,
+                                    kSharedBytes);
   const std::int64_t query_tiles =
       count_tiles<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
   const std::int64_t slots = query_tiles * forward.H_q;
+  require_at_most("H_q times the tiles of 64 queries", slots, std::numeric_limits<int>::max());
   const ladder::cuda::Scratch<float> stats(slots * kQueries * 2);
   const ladder::cuda::Scratch<float> dq_sums(slots * kQueries * kD);
   CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
@@ -583,11 +598,8 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
       <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
-    constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
     const std::int64_t key_tiles = count_tiles<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
     const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
-    CUDA_CHECK(cudaFuncSetAttribute(gradients<Element, kD>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
     gradients<Element, kD><<<key_grid, kThreads, kSharedBytes>>>(
         hopper::describe_tensor(forward.q, query_rows, forward.H_q, kD, kQueries),
         hopper::describe_tensor(forward.k, key_rows, forward.H_kv, kD, kKeys),
@@ -599,12 +611,6 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   finish<Element, kD>
       <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, dq_sums.pointer());
   CUDA_CHECK(cudaGetLastError());
-}
-
-void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
-  ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
-                                     "; allowed in chapter 08 on Hopper: up to " +
-                                     std::to_string(most));
 }
 
 template <typename Element>
@@ -632,7 +638,7 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
     ladder::require_pointer("dv", args.dv, kAlign);
   }
   hopper::require_hopper("attention_backward_sm90");
-  if (sequence_count(forward) == 0) return;
+  if (sequence_count(forward) == 0) return clear_gradients(args);
   if (forward.D == 64) {
     launch<Element, 64>(args);
   } else {

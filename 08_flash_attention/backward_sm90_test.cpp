@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "08_flash_attention/edge_tests.hpp"
 #include "common/core/device_problem.hpp"
 #include "common/reference/attention.hpp"
 #include "common/testing/compare.hpp"
@@ -22,6 +23,9 @@ constexpr const char* kName = "attention_backward_sm90";
 // Many blocks add to a row of dq, whoever comes first: not repeatable.
 const bool registered = ladder::testing::register_attention_backward_suite(
     kName, {.fp32 = false, .bf16 = true, .fp16 = true, .repeatable = false, .D_sizes = {64, 128}});
+
+const bool edges_registered =
+    chapter08::edges::register_backward_edges(kName, {.dq_repeatable = false, .limits = {"H_q"}});
 
 void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& forward) {
   const auto problem = ladder::reference::make_attention_grad_problem(forward);

@@ -1,3 +1,4 @@
+#include "08_flash_attention/edge_tests.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
@@ -9,5 +10,9 @@ const bool registered = ladder::testing::register_attention_backward_suite(
                            .fp16 = true,
                            .repeatable = false,
                            .lengths = {{1, 65}, {64, 64}, {65, 130}}});
+
+const bool edges_registered = chapter08::edges::register_backward_edges(
+    "attention_backward",
+    {.dq_repeatable = false, .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 
 namespace chapter08::backward_two_kernels {
 
@@ -348,6 +349,11 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   using S = Shape<D>;
   using Q = QueryShape<D>;
   const BasicAttentionArgs<Element>& forward = args.forward;
+  constexpr int kKeyBytes = sizeof(Memory<Element, D>);
+  constexpr int kQueryBytes = sizeof(QueryMemory<Element, D>);
+  constexpr const char* kWho = "attention_backward_two_kernels";
+  ladder::cuda::allow_shared_memory(kWho, key_gradients<Element, D>, kKeyBytes);
+  ladder::cuda::allow_shared_memory(kWho, query_gradients<Element, D>, kQueryBytes);
   const Scratch<QueryRows<S::kQueries>> rows(query_tiles(forward, S::kQueries));
   const unsigned n = sequence_count(forward);
   const dim3 row_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
@@ -359,17 +365,11 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
-    constexpr int kBytes = sizeof(Memory<Element, D>);
-    CUDA_CHECK(cudaFuncSetAttribute(key_gradients<Element, D>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    key_gradients<Element, D><<<key_grid, S::kThreads, kBytes>>>(args, rows.pointer());
+    key_gradients<Element, D><<<key_grid, S::kThreads, kKeyBytes>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    constexpr int kBytes = sizeof(QueryMemory<Element, D>);
-    CUDA_CHECK(cudaFuncSetAttribute(query_gradients<Element, D>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    query_gradients<Element, D><<<query_grid, Q::kThreads, kBytes>>>(args, rows.pointer());
+    query_gradients<Element, D><<<query_grid, Q::kThreads, kQueryBytes>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
 }
@@ -378,8 +378,10 @@ template <typename Element>
 void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   require_usual_D(args.forward, "chapter 08");
-  if (args.forward.B == 0 || sequence_count(args.forward) == 0) return;
+  require_grid(args.forward);
+  if (args.forward.B == 0) return;
   require_alignment(args);
+  if (sequence_count(args.forward) == 0) return clear_gradients(args);
   switch (args.forward.D) {
     case 32: return launch<Element, 32>(args);
     case 64: return launch<Element, 64>(args);

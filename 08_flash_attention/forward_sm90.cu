@@ -21,6 +21,7 @@
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tensor_core.hpp"
 
 namespace chapter08::sm90 {
@@ -105,7 +106,7 @@ namespace {
 // sequence has whole tiles, or two: never too few, and nobody has to sum up how many tiles the sequences before have.
 template <int kQueries, typename Element>
 __device__ int first_slot(const BasicAttentionArgs<Element>& args, int n) {
-  return static_cast<int>(args.cu_seqlens_q[n]) / kQueries + n;
+  return static_cast<int>(first_row_of(args.cu_seqlens_q, n, args.T_q)) / kQueries + n;
 }
 
 // Writes item `item` to `work`; false if there is nothing to do.
@@ -134,7 +135,8 @@ __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& p
   }
   work.sequence = sequence_of(args, n);
   work.l0 = tile * C::kQueries;
-  if (work.l0 >= work.sequence.queries) return false;
+  // Negative: cu_seqlens decreases, and this tile is nobody's.
+  if (work.l0 < 0 || work.l0 >= work.sequence.queries) return false;
   const std::int64_t last = min(work.l0 + C::kQueries, work.sequence.queries) - 1;
   work.tiles = static_cast<int>(work.sequence.keys_seen(last) + C::kKeys - 1) / C::kKeys;
   return true;
@@ -327,11 +329,13 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         for (int j = 0; j < 4; ++j)
           p[i][j] = ladder::cuda::pack<Element>(s[8 * i + 2 * j], s[8 * i + 2 * j + 1]);
       }
+      hopper::pin(p);
     };
     const auto rescale = [&] {
 #pragma unroll
       for (int i = 0; i < kD / 2; ++i)
         o[i] *= keep[i % 4 / 2];
+      hopper::pin(o);
     };
 
     hopper::wait(&smem.q_here, parity_of<1>(works));
@@ -344,6 +348,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       multiply_q_k();
       pass_turn();
       hopper::wait_products<0>();
+      hopper::pin(s);
       arrive(&smem.k_read[k_stage()]);
       if (work.tiles == 1) arrive(&smem.q_read);
       ++count;
@@ -379,11 +384,14 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         multiply_p_v();
         pass_turn();
         hopper::wait_products<1>();  // the scores are here
+        hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
         if (tile == 0) arrive(&smem.q_read);
         if constexpr (masked.value) mask(tile);
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
+        hopper::pin(o);
+        hopper::pin(s);  // what is packed next goes to registers that the product read
         arrive(&smem.v_read[v_stage()]);
         ++count;
         pack_scores();
@@ -399,6 +407,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       hopper::fence_operands();
       multiply_p_v();
       hopper::wait_products<0>();
+      hopper::pin(o);
       arrive(&smem.v_read[v_stage()]);
     }
 
@@ -507,6 +516,10 @@ Plan plan_for(const BasicAttentionArgs<Element>& args) {
 template <typename C, typename Element>
 void launch(const BasicAttentionArgs<Element>& args) {
   Plan plan = plan_for<C>(args);
+  constexpr int kBytes = sizeof(Shared<C, Element>);
+  static_assert(kBytes <= 227 * 1024);
+  const auto kernel = attend<C, Element>;
+  ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
   const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
   const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
   // Without keys nobody reads these two; a tensor has at least one row.
@@ -518,11 +531,6 @@ void launch(const BasicAttentionArgs<Element>& args) {
   const ladder::cuda::Scratch<int> next(1);
   plan.next = next.pointer();
   CUDA_CHECK(cudaMemsetAsync(plan.next, 0, sizeof(int), nullptr));
-
-  constexpr int kBytes = sizeof(Shared<C, Element>);
-  static_assert(kBytes <= 227 * 1024);
-  const auto kernel = attend<C, Element>;
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   const int blocks = std::min(plan.items, ladder::cuda::multiprocessor_count());
   kernel<<<static_cast<unsigned>(blocks), C::kThreads, kBytes>>>(args, plan, q_map, k_map, v_map);
   CUDA_CHECK(cudaGetLastError());

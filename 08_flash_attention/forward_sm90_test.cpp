@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "08_flash_attention/edge_tests.hpp"
 #include "common/core/device_problem.hpp"
 #include "common/testing/compare.hpp"
 #include "common/testing/suite.hpp"
@@ -21,6 +22,8 @@ constexpr const char* kName = "attention_sm90";
 
 const bool registered =
     ladder::testing::register_attention_suite(kName, {.fp32 = false, .bf16 = true, .fp16 = true});
+
+const bool edges_registered = chapter08::edges::register_forward_edges(kName, {});
 
 void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& problem) {
   const AttentionCase& c = problem.attention_case;

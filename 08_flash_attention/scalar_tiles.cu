@@ -17,6 +17,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chapter08::scalar_tiles {
@@ -289,8 +290,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 template <int kD, typename Element>
 void launch(const BasicAttentionArgs<Element>& args) {
   using C = Cut<kD>;
-  CUDA_CHECK(cudaFuncSetAttribute(attend<kD, Element>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  C::kBytes));
+  ladder::cuda::allow_shared_memory("attention_scalar_tiles", attend<kD, Element>, C::kBytes);
   const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
   attend<kD, Element><<<grid, C::kThreads, C::kBytes>>>(args);
@@ -299,13 +299,9 @@ void launch(const BasicAttentionArgs<Element>& args) {
 
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
-  constexpr std::int64_t kMost = 65535;
   ladder::validate(args);
   ladder::require_usual_D(args, "chapter 08");
-  ladder::require(args.H_q <= kMost && sequence_count(args) <= kMost,
-                  "H_q, B or sequences is too large; chapter 08's scalar tiles allow up to 65535");
-  ladder::require(args.T_q <= INT32_MAX - 1024 && args.T_k <= INT32_MAX - 1024,
-                  "T_q or T_k is too large; chapter 08's scalar tiles allow up to 2^31 - 1025");
+  require_grid(args);
   if (args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kVec * sizeof(Element));
   if (args.T_k > 0) {

@@ -3,9 +3,13 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "common/core/attention.hpp"
+#include "common/core/errors.hpp"
+#include "common/cuda/check.hpp"
 
 namespace chapter08 {
 
@@ -32,21 +36,32 @@ std::int64_t sequence_count(const BasicAttentionArgs<Element>& args) {
   return args.cu_seqlens_q != nullptr ? args.sequences : args.B;
 }
 
-// Batch or packed sequence n. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
+// `length` as it may be used: from `least` to `most`. Lengths lie on the device, where only kernels see them.
+inline __device__ std::int64_t clamped(std::int64_t length, std::int64_t least, std::int64_t most) {
+  return min(max(length, least), most);
+}
+
+// The first row of packed sequence n, of the T of all. Sequences that lie one behind the other stay so.
+inline __device__ std::int64_t first_row_of(const std::int64_t* cu_seqlens, std::int64_t n,
+                                            std::int64_t T) {
+  return clamped(cu_seqlens[n], 0, T);
+}
+
+// Batch or packed sequence n. Where lengths are not what they should be, it is shorter, but it lies inside the arrays. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
 template <typename Element>
 __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::int64_t n) {
   Sequence s;
   s.causal = args.causal;
   if (args.cu_seqlens_q != nullptr) {
-    s.first_query = s.first_lse = args.cu_seqlens_q[n];
-    s.queries = args.cu_seqlens_q[n + 1] - s.first_query;
-    s.first_key = args.cu_seqlens_k[n];
-    s.keys = args.cu_seqlens_k[n + 1] - s.first_key;
+    s.first_query = s.first_lse = first_row_of(args.cu_seqlens_q, n, args.T_q);
+    s.queries = clamped(args.cu_seqlens_q[n + 1], s.first_query, args.T_q) - s.first_query;
+    s.first_key = first_row_of(args.cu_seqlens_k, n, args.T_k);
+    s.keys = clamped(args.cu_seqlens_k[n + 1], s.first_key, args.T_k) - s.first_key;
   } else {
     s.first_query = n * args.T_q;
     s.queries = args.T_q;
     s.first_key = n * args.T_k;
-    s.keys = args.key_lengths != nullptr ? args.key_lengths[n] : args.T_k;
+    s.keys = args.key_lengths != nullptr ? clamped(args.key_lengths[n], 0, args.T_k) : args.T_k;
     s.first_lse = n * args.H_q * args.T_q;
   }
   return s;
@@ -62,6 +77,36 @@ struct Visible {
 inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
   return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
+}
+
+// What a grid of tiles, heads and sequences can count, and row numbers of 32 bits.
+template <typename Element>
+void require_grid(const BasicAttentionArgs<Element>& args) {
+  constexpr std::int64_t kMost = 65535, kMostRows = INT32_MAX - 1024;
+  const auto require_at_most = [](const char* name, std::int64_t value, std::int64_t most) {
+    ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
+                                       "; allowed in chapter 08: up to " + std::to_string(most));
+  };
+  require_at_most(args.cu_seqlens_q != nullptr ? "sequences" : "B", sequence_count(args), kMost);
+  require_at_most("H_q", args.H_q, kMost);
+  require_at_most("T_q", args.T_q, kMostRows);
+  require_at_most("T_k", args.T_k, kMostRows);
+}
+
+// Without any sequence nobody adds to the gradients: they are zeros.
+template <typename Element>
+void clear_gradients(const ladder::BasicAttentionGradArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const auto clear = [&](Element* x, std::int64_t T, std::int64_t H) {
+    const std::int64_t elements = forward.B * T * H * forward.D;
+    if (elements > 0) {
+      CUDA_CHECK(
+          cudaMemsetAsync(x, 0, static_cast<std::size_t>(elements) * sizeof(Element), nullptr));
+    }
+  };
+  clear(args.dq, forward.T_q, forward.H_q);
+  clear(args.dk, forward.T_k, forward.H_kv);
+  clear(args.dv, forward.T_k, forward.H_kv);
 }
 
 }  // namespace chapter08

@@ -24,6 +24,7 @@
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
@@ -333,8 +334,7 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   const std::int64_t tiles = (count + kRows - 1) / kRows;
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
   using C = Cut<D>;
-  CUDA_CHECK(cudaFuncSetAttribute(attend<Element, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  C::kBytes));
+  ladder::cuda::allow_shared_memory("attention_split_keys", attend<Element, D>, C::kBytes);
   if (splits == 0) {
     Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "08_flash_attention/edge_tests.hpp"
 #include "08_flash_attention/split_keys.hpp"
 #include "common/core/device_problem.hpp"
 #include "common/testing/compare.hpp"
@@ -26,6 +27,9 @@ const bool registered = ladder::testing::register_attention_suite(
             .packed = false,
             .lengths = {
                 {0, 5}, {5, 0}, {1, 1}, {1, 130}, {2, 64}, {5, 17}, {8, 65}, {17, 16}, {33, 100}}});
+
+const bool edges_registered =
+    chapter08::edges::register_forward_edges(kName, {.packed = false, .limits = {"B"}});
 
 // The implementation with a number of splits instead of the plan.
 Implementation in_splits(std::int64_t splits) {

@@ -15,6 +15,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tensor_core.hpp"
 
 namespace chapter08::tensor_cores {
@@ -159,8 +160,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 template <int kD, typename Element>
 void launch(const BasicAttentionArgs<Element>& args) {
   using C = Cut<kD>;
-  CUDA_CHECK(cudaFuncSetAttribute(attend<kD, Element>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  C::kBytes));
+  ladder::cuda::allow_shared_memory("attention_tensor_cores", attend<kD, Element>, C::kBytes);
   const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
   attend<kD, Element><<<grid, C::kThreads, C::kBytes>>>(args);

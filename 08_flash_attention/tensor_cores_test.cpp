@@ -1,3 +1,4 @@
+#include "08_flash_attention/edge_tests.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
@@ -7,5 +8,8 @@ const bool registered = ladder::testing::register_attention_suite(
                                .bf16 = true,
                                .D_sizes = {64, 128},
                                .lengths = {{1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
+
+const bool edges_registered = chapter08::edges::register_forward_edges(
+    "attention_tensor_cores", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "08_flash_attention/edge_tests.hpp"
 #include "08_flash_attention/swizzle.hpp"
 #include "common/core/device_problem.hpp"
 #include "common/testing/compare.hpp"
@@ -19,6 +20,9 @@ const bool registered = ladder::testing::register_attention_suite(
      .bf16 = true,
      .fp16 = true,
      .lengths = {{0, 5}, {5, 0}, {1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
+
+const bool edges_registered = chapter08::edges::register_forward_edges(
+    "attention_pipelined", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 void expect_right(const AttentionCase& c) {
   const auto implementation = ladder::find_implementation("attention_pipelined");

@@ -39,6 +39,10 @@ function(add_kernel_objects target back_end)
   elseif(back_end STREQUAL "cpu")
     target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
+  elseif(back_end STREQUAL "asan")  # the CPU's code, with each access checked
+    target_compile_options(${target} PRIVATE -O1 -g -fno-omit-frame-pointer -fsanitize=address)
+    target_link_options(${target} PUBLIC -fsanitize=address)
+    target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
   endif()
 endfunction()
 
@@ -47,7 +51,7 @@ function(add_kernel_tests target objects back_end)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ladder_testing)
   target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
-  if(NOT back_end STREQUAL "cpu")
+  if(back_end MATCHES "^(emulated|cuda)$")
     target_link_libraries(${target} PRIVATE ladder_device_${back_end})
   endif()
   if(back_end STREQUAL "cuda")  # for what a test shares with a kernel; the host's compiler does not know where it is
@@ -80,7 +84,9 @@ function(add_exercise prefix exercise room back_end out_var)
   target_compile_options(${target}_objects PRIVATE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
   if(back_end STREQUAL "xray")
-    add_xray_tests(${target} ${target}_objects ${test}xray_test.cpp)
+    # The plain tests too: the one that failed is run again, and what the X-ray finds in it is said.
+    add_xray_tests(${target} ${target}_objects ${test}xray_test.cpp ${test}test.cpp)
+    target_link_libraries(${target} PRIVATE ladder_testing)
   else()
     add_kernel_tests(${target} ${target}_objects ${back_end} ${test}test.cpp)
   endif()
@@ -147,8 +153,8 @@ function(add_chapter folder)
     set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${objects})
     add_kernel_tests(${chapter}${suffix}_tests "${objects}" ${back_end} ${back_end_tests})
     gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST
-                         PROPERTIES ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
-
+                         PROPERTIES LABELS ${chapter} ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
+    list(APPEND programs_of_tests ${chapter}${suffix}_tests)
   endforeach()
 
   foreach(exercise IN LISTS exercises)
@@ -163,8 +169,11 @@ function(add_chapter folder)
       set_property(GLOBAL APPEND PROPERTY ladder_exercises_${back_end} ${target})
       if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
         add_exercise(my${number} ${copy} ${room} ${back_end} target)
+        # What looks more closely at a failure.
         if(back_end STREQUAL "emulated" AND LADDER_HAS_XRAY)
           add_exercise(my${number} ${copy} ${room} xray target)
+        elseif(back_end STREQUAL "cpu" AND NOT LADDER_ASAN)
+          add_exercise(my${number} ${copy} ${room} asan target)
         endif()
       endif()
     endforeach()
@@ -187,10 +196,14 @@ function(add_chapter folder)
     add_kernel_objects(${chapter}_xray xray ${kernels})
     set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_xray ${chapter}_xray)
     add_xray_tests(${chapter}_xray_tests ${chapter}_xray ${xray_tests})
-    gtest_discover_tests(${chapter}_xray_tests TEST_PREFIX ${chapter}.xray. DISCOVERY_MODE PRE_TEST)
+    gtest_discover_tests(${chapter}_xray_tests TEST_PREFIX ${chapter}.xray. DISCOVERY_MODE PRE_TEST
+                         PROPERTIES LABELS ${chapter})
+    list(APPEND programs_of_tests ${chapter}_xray_tests)
   elseif("emulated" IN_LIST back_ends)
     add_skipped_test(${chapter}.xray "the X-ray needs g++ without a sanitizer" OFF)
   endif()
+
+  add_custom_target(${chapter}_all DEPENDS ${programs_of_tests})
 endfunction()
 
 # Stands for tests that cannot be built, so that they are seen to be skipped.
@@ -198,7 +211,8 @@ function(add_skipped_test name reason needs_gpu)
   add_test(NAME ${name}
            COMMAND ${CMAKE_COMMAND} -D TEST=${name} -D "REASON=${reason}" -D NEEDS_GPU=${needs_gpu}
                    -D SKIP_LOG=${LADDER_SKIP_LOG} -P ${PROJECT_SOURCE_DIR}/cmake/SkippedTest.cmake)
-  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+  string(REGEX MATCH "^chapter[0-9][0-9]" chapter ${name})
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED" LABELS "${chapter}")
 endfunction()
 
 # ladder_emulated, ladder_cuda and ladder_xray: every chapter's implementations under one program. Also `exercises`, all stubs.

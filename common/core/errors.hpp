@@ -7,6 +7,11 @@
 
 namespace ladder {
 
+// The arguments are right, but this device cannot run them: too little shared memory, or too old. Tests skip, the ladder goes on.
+struct NotOnThisDevice : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 // Throws std::invalid_argument with `sentence` unless `condition` holds.
 inline void require(bool condition, const std::string& sentence) {
   if (!condition) throw std::invalid_argument(sentence);

@@ -168,12 +168,22 @@ __device__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// The compiler does not know that registers change until the wait; this keeps it from using them before.
+// The compiler does not know that a product's registers are in use until the wait. `pin` keeps what it does with them where it is
+// written: behind the wait, the use of D; in front of fence_operands, what makes D and A. No instruction comes of it.
 template <int kCount>
 __device__ void pin(float (&d)[kCount]) {
 #pragma unroll
-  for (float& x : d)
-    asm volatile("" : "+f"(x) : : "memory");
+  for (int i = 0; i < kCount; ++i)
+    asm volatile("" : "+f"(d[i]) : : "memory");
+}
+template <int kCount>
+__device__ void pin(std::uint32_t (&a)[kCount][4]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      asm volatile("" : "+r"(a[i][j]) : : "memory");
+  }
 }
 
 enum class Order {
@@ -291,15 +301,16 @@ LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "
 
 // ---- On the host ---------------------------------------------------------------------------------------------------------------
 
-// The current device has what this file uses, or std::invalid_argument says that `who` cannot run.
+// The current device has what this file uses, or NotOnThisDevice says that `who` cannot run.
 inline void require_hopper(const char* who) {
   int device = 0, major = 0, minor = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  require(major == 9 && minor == 0,
-          std::string(who) + " needs a GPU of compute capability 9.0 (Hopper); this is " +
-              std::to_string(major) + "." + std::to_string(minor));
+  if (major == 9 && minor == 0) return;
+  throw NotOnThisDevice(std::string(who) +
+                        " needs a GPU of compute capability 9.0 (Hopper); this is " +
+                        std::to_string(major) + "." + std::to_string(minor));
 }
 
 // Describes x (rows, H, D) of 16-bit elements to copy_panel: a box is `box_rows` rows (1 to 256) of kPanel columns of one head.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/core/device.hpp"
+#include "common/core/errors.hpp"
 #include "common/testing/pairwise.hpp"
 
 namespace ladder::testing {
@@ -30,7 +31,11 @@ class SuiteTest : public ::testing::Test {
     for (const std::string& schedule : where.schedules()) {
       SCOPED_TRACE("schedule: " + schedule);
       where.use_schedule(schedule);
-      body_(implementation);
+      try {
+        body_(implementation);
+      } catch (const NotOnThisDevice& why) {
+        return skip(why.what());
+      }
       if (HasFailure()) return;
     }
   }
@@ -63,13 +68,17 @@ bool device_is_missing(const Implementation& implementation) {
     ADD_FAILURE() << "LADDER_REQUIRE_GPU=1, but there is no GPU: " << why;
     return true;
   }
+  skip(why);
+  return true;
+}
+
+void skip(const std::string& why) {
   if (const char* log = std::getenv("LADDER_SKIP_LOG")) {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     std::ofstream(log, std::ios::app)
         << test->test_suite_name() << "." << test->name() << ": " << why << std::endl;
   }
-  [&] { GTEST_SKIP() << why; }();
-  return true;
+  GTEST_SKIP() << why;
 }
 
 }  // namespace ladder::testing

@@ -19,7 +19,11 @@ namespace ladder::testing {
 // Whether the environment has it as 1.
 bool is_set(const char* variable);
 
-// A test made at run time: finds its implementation, and runs `body` under each schedule of its device.
+// Marks the running test as skipped, also in the list that CTest prints. The caller returns.
+void skip(const std::string& why);
+
+// A test made at run time: finds its implementation, and runs `body` under each schedule of its device. Where the body throws
+// NotOnThisDevice, the test is skipped.
 using Body = std::function<void(const Implementation&)>;
 void add(const std::string& implementation, const std::string& test, Body body);
 

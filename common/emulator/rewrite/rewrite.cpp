@@ -213,6 +213,8 @@ class Rewriter {
         i = launch(i);
       } else if (text(i) == "__shared__") {
         i = shared(i);
+      } else if (text(i) == "__launch_bounds__") {
+        i = launch_bounds(i);
       }
     }
     return emit();
@@ -481,6 +483,27 @@ class Rewriter {
     edits_.try_emplace(begin, Edit{begin, ""}).first->second.text = "struct " + site + " { ";
     replace(tokens_[at].begin, tokens_[at].end, tail);
     return at;
+  }
+
+  // __launch_bounds__(THREADS, ...) in front of a kernel's body: the body begins with a check of THREADS, which the compiler knows
+  // best what it stands for there. On one line, since lines keep their numbers.
+  std::size_t launch_bounds(std::size_t i) {
+    const std::size_t open = i + 1, close = text(open) == "(" ? partner_[open] : kNone;
+    if (close == kNone) fail(i, "__launch_bounds__ without its list of bounds");
+    std::string bounds;
+    for (std::size_t at = open + 1; at < close; ++at) {
+      if (at > open + 1 && tokens_[at].begin > tokens_[at - 1].end) bounds += ' ';
+      bounds += text(at);
+    }
+    std::size_t at = close + 1;
+    for (; at < tokens_.size() && !one_of(text(at), {"{", ";"}); ++at) {
+      if (one_of(text(at), {"(", "["}) && partner_[at] != kNone) at = partner_[at];
+    }
+    if (text(at) == "{") {
+      edits_[tokens_[at].end] = {tokens_[at].end,
+                                 " ::emulator::detail::check_launch_bounds(" + bounds + ");"};
+    }
+    return close;
   }
 
   std::string_view source_;

@@ -741,7 +741,7 @@ void run(const Configuration& configuration, const Kernel& kernel) {
             " bytes of dynamic shared memory; allowed: " + std::to_string(dynamic_limit) +
             " (cudaFuncSetAttribute with cudaFuncAttributeMaxDynamicSharedMemorySize raises it up "
             "to " +
-            std::to_string(kMaxShared) +
+            std::to_string(max_shared()) +
             (kernel.address == nullptr
                  ? "; write the kernel's template arguments in the launch, or it is not found)"
                  : ")"));
@@ -755,7 +755,7 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   launch.schedule = settings().schedule;
   launch.blocks = std::uint64_t{grid.x} * grid.y * grid.z;
   launch.threads = block.x * block.y * block.z;
-  launch.shared_limit = dynamic_limit > kDefaultShared ? kMaxShared : kDefaultShared;
+  launch.shared_limit = dynamic_limit > kDefaultShared ? max_shared() : kDefaultShared;
   for (unsigned z = 0; z < block.z; ++z) {
     for (unsigned y = 0; y < block.y; ++y) {
       for (unsigned x = 0; x < block.x; ++x)
@@ -828,6 +828,15 @@ void* static_shared(const void* site, std::size_t bytes, std::size_t alignment, 
 void* dynamic_shared(std::size_t alignment, Site where) {
   return running_worker_or_die("a function with extern __shared__ memory")
       .dynamic_shared(alignment, where);
+}
+
+void check_launch_bounds(unsigned threads, unsigned /*blocks*/, unsigned /*cluster*/, Site where) {
+  const unsigned block = blockDim.x * blockDim.y * blockDim.z;
+  if (block <= threads) return;
+  running_worker_or_die("a kernel")
+      .fail("the block has " + std::to_string(block) +
+                " threads; the kernel's __launch_bounds__ allows " + std::to_string(threads),
+            where, cudaErrorLaunchOutOfResources);
 }
 
 void no_result(void* const*, unsigned) {}

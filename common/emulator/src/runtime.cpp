@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "emulator/emulator.hpp"
@@ -266,6 +268,8 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
      "an illegal memory access was encountered"},
+    {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
+     "too many resources requested for launch"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
@@ -286,6 +290,21 @@ void set_launch_error(cudaError_t error, std::string report) {
   set_error(error, std::move(report));
   // A launch that never started is no asynchronous error: only cudaGetLastError tells.
   if (error == cudaErrorLaunchFailure || error == cudaErrorIllegalAddress) state().pending = error;
+}
+
+std::size_t max_shared() {
+  const char* const wanted = std::getenv("EMULATOR_SHARED_MEMORY_KB");
+  if (wanted == nullptr) return kMaxShared;
+  const std::string text = wanted;
+  std::size_t kilobytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kilobytes);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      kilobytes < kDefaultShared / 1024 || kilobytes > kMaxShared / 1024) {
+    std::fprintf(stderr, "emulator: EMULATOR_SHARED_MEMORY_KB is \"%s\"; allowed: %zu to %zu\n",
+                 wanted, kDefaultShared / 1024, kMaxShared / 1024);
+    std::exit(2);
+  }
+  return kilobytes * 1024;
 }
 
 std::size_t max_dynamic_shared(const void* address) {
@@ -309,8 +328,8 @@ cudaError_t occupancy(int* blocks, int block_size, std::size_t dynamic_shared) {
     return set_error(cudaErrorInvalidValue, "occupancy: a block has 1 to 1024 threads");
   }
   const int threads = (block_size + 31) / 32 * 32;
-  const auto by_shared =
-      static_cast<int>(kSharedPerMultiprocessor / (dynamic_shared + kSharedReservedPerBlock));
+  const auto by_shared = static_cast<int>((max_shared() + kSharedReservedPerBlock) /
+                                          (dynamic_shared + kSharedReservedPerBlock));
   return store(
       "cudaOccupancyMaxActiveBlocksPerMultiprocessor", blocks,
       std::min({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / threads, by_shared}));
@@ -503,8 +522,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "CUDA emulator");
   properties->totalGlobalMem = total_memory();
   properties->sharedMemPerBlock = kDefaultShared;
-  properties->sharedMemPerBlockOptin = kMaxShared;
-  properties->sharedMemPerMultiprocessor = kSharedPerMultiprocessor;
+  properties->sharedMemPerBlockOptin = max_shared();
+  properties->sharedMemPerMultiprocessor = max_shared() + kSharedReservedPerBlock;
   properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
   properties->warpSize = 32;
   properties->maxThreadsPerBlock = kMaxThreads;
@@ -649,10 +668,10 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   }
   if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
-      static_cast<std::size_t>(value) > kMaxShared) {
+      static_cast<std::size_t>(value) > max_shared()) {
     return set_error(cudaErrorInvalidValue, "cudaFuncSetAttribute: value " + std::to_string(value) +
                                                 "; dynamic shared memory may be 0 to " +
-                                                std::to_string(kMaxShared) + " bytes");
+                                                std::to_string(max_shared()) + " bytes");
   }
   state().dynamic_shared[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;

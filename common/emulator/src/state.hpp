@@ -18,8 +18,8 @@ inline constexpr int kThreadsPerMultiprocessor = 2048;
 inline constexpr int kBlocksPerMultiprocessor = 32;
 inline constexpr std::size_t kDefaultShared = 48 * 1024;
 inline constexpr std::size_t kMaxShared = 227 * 1024;
-inline constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
-inline constexpr std::size_t kSharedReservedPerBlock = 1024;
+inline constexpr std::size_t kSharedReservedPerBlock =
+    1024;  // a multiprocessor has this much more than a block can ask for
 
 inline constexpr unsigned char kPoison = 0xFF;
 inline constexpr unsigned char kGuard = 0xA5;
@@ -29,6 +29,9 @@ cudaError_t set_error(cudaError_t error, std::string report = {});
 
 // Of a launch: also what the next synchronising call returns.
 void set_launch_error(cudaError_t error, std::string report);
+
+// Bytes of shared memory that a block may have if its kernel asks: kMaxShared, or what EMULATOR_SHARED_MEMORY_KB says.
+std::size_t max_shared();
 
 // Bytes of dynamic shared memory the kernel at `address` may ask for.
 std::size_t max_dynamic_shared(const void* address);

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,48 @@ TEST_F(Errors, ImpossibleLaunches) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
+template <int kX, int kY>
+struct Tile {
+  static constexpr int kThreads = kX * kY;
+};
+int bounded_line = 0;
+template <int kX, int kY>
+__global__ void __launch_bounds__(Tile<kX, kY>::kThreads, 2) bounded(int* count) {
+  bounded_line = __LINE__ - 1;
+  atomicAdd(count, 1);
+}
+
+TEST_F(Errors, MoreThreadsThanLaunchBoundsPromise) {
+  DeviceVector<int> count(std::vector<int>{0});
+  bounded<32, 4><<<3, 128>>>(count.data());
+  bounded<32, 4><<<3, dim3(2, 8, 8)>>>(count.data());
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(count.host()[0], 2 * 3 * 128);
+  for (const dim3 block : {dim3(129), dim3(2, 8, 9), dim3(1024)}) {
+    bounded<32, 4><<<3, block>>>(count.data());
+    expect_report(cudaErrorLaunchOutOfResources,
+                  {at_line(bounded_line), "kernel bounded<32, 4>",
+                   "the block has " + std::to_string(block.x * block.y * block.z) + " threads",
+                   "__launch_bounds__ allows 128"});
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  }
+  EXPECT_EQ(count.host()[0], 2 * 3 * 128) << "a refused launch has no effect";
+}
+
+// Restores what the environment had.
+class SharedMemoryLimit {
+ public:
+  explicit SharedMemoryLimit(const char* kilobytes) {
+    if (const char* before = std::getenv(kName)) before_ = before;
+    setenv(kName, kilobytes, 1);
+  }
+  ~SharedMemoryLimit() { before_.empty() ? unsetenv(kName) : setenv(kName, before_.c_str(), 1); }
+
+ private:
+  static constexpr const char* kName = "EMULATOR_SHARED_MEMORY_KB";
+  std::string before_;
+};
+
 template <int bytes>
 __global__ void shared_bytes(int* out) {
   extern __shared__ char dynamic[];
@@ -184,6 +227,41 @@ TEST_F(Errors, TooMuchSharedMemory) {
 
 __global__ void write_at(float* out, int index) {
   out[index] = 1;
+}
+
+TEST_F(Errors, SharedMemoryOfASmallerDevice) {
+  const SharedMemoryLimit limit("99");
+  constexpr auto kAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  int most = 0, both = 0, blocks = 0;
+  EXPECT_EQ(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), cudaSuccess);
+  EXPECT_EQ(cudaDeviceGetAttribute(&both, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0),
+            cudaSuccess);
+  EXPECT_EQ(most, 99 * 1024);
+  EXPECT_EQ(both, 100 * 1024);
+  cudaDeviceProp properties;
+  EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_EQ(properties.sharedMemPerBlockOptin, 99u * 1024);
+  EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, shared_bytes<3>, 128, 64 * 1024),
+            cudaSuccess);
+  EXPECT_EQ(blocks, 1);
+
+  EXPECT_EQ(cudaFuncSetAttribute(shared_bytes<3>, kAttribute, 99 * 1024 + 1),
+            cudaErrorInvalidValue);
+  expect_report(cudaErrorInvalidValue, {"0 to 101376 bytes"});
+  EXPECT_EQ(cudaFuncSetAttribute(shared_bytes<3>, kAttribute, 99 * 1024), cudaSuccess);
+  shared_bytes<3><<<1, 1, 99 * 1024 - 3>>>(nullptr);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  shared_bytes<3><<<1, 1, 99 * 1024 - 2>>>(nullptr);
+  expect_report(cudaErrorInvalidValue, {"too much shared memory", "101376 together"});
+}
+
+TEST_F(Errors, ASizeOfSharedMemoryThatNoDeviceHas) {
+  for (const char* wrong : {"", "99KB", "47", "228", "-1"}) {
+    const SharedMemoryLimit limit(wrong);
+    int most = 0;
+    EXPECT_EXIT(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+                testing::ExitedWithCode(2), "EMULATOR_SHARED_MEMORY_KB is .*; allowed: 48 to 227");
+  }
 }
 
 TEST_F(Errors, GuardZonesOfAllocations) {

@@ -80,6 +80,23 @@ TEST(Rewrite, DynamicShared) {
             "alignof(EmulatorShared_1)>();");
 }
 
+TEST(Rewrite, LaunchBounds) {
+  EXPECT_EQ(body("__global__ void __launch_bounds__(kThreads) k(A a = {}) { f(); }"),
+            "__global__ void __launch_bounds__(kThreads) k(A a = {}) "
+            "{ ::emulator::detail::check_launch_bounds(kThreads); f(); }");
+  EXPECT_EQ(body("__global__ void __launch_bounds__(C<kD, 3>::kThreads,  // why\n 2)\nk() {\n}"),
+            "__global__ void __launch_bounds__(C<kD, 3>::kThreads,  // why\n 2)\nk() "
+            "{ ::emulator::detail::check_launch_bounds(C<kD, 3>::kThreads, 2);\n}");
+  EXPECT_EQ(
+      body("__global__ __launch_bounds__((a >> 1)) void k() { __shared__ int x; }"),
+      "__global__ __launch_bounds__((a >> 1)) void k() "
+      "{ ::emulator::detail::check_launch_bounds((a >> 1)); "
+      "struct EmulatorShared_1 {  int x; }; "
+      "[[maybe_unused]] auto& x = ::emulator::detail::static_shared<EmulatorShared_1>().x; }");
+  const std::string declaration = "__global__ void __launch_bounds__(8) k(int); void f() {}";
+  EXPECT_EQ(body(declaration), declaration);
+}
+
 TEST(Rewrite, ErrorsNameFileAndLine) {
   EXPECT_EQ(error("\n\nk<<<1, 2;"), "file.cu:3: launch <<< without its >>>");
   EXPECT_EQ(error("k<<<1, 2>>>;"), "file.cu:1: launch without its argument list after >>>");
@@ -99,6 +116,8 @@ TEST(Rewrite, ErrorsNameFileAndLine) {
   EXPECT_EQ(
       error("void k() { extern __shared__ int a[3]; }"),
       "file.cu:1: extern __shared__ declares exactly one array without a bound: TYPE name[];");
+  EXPECT_EQ(error("__global__ void __launch_bounds__ k() {}"),
+            "file.cu:1: __launch_bounds__ without its list of bounds");
   EXPECT_EQ(error("\n\"abc\n"), "file.cu:2: literal without an end");
 }
 

@@ -195,8 +195,8 @@ class Recorder : public detail::Observer {
   void touch(const Request& request, std::uint64_t sectors);
 
   Kernel finish(Recording& recording) const;
-  Source source_of(std::uint32_t place,
-                   const std::map<std::uintptr_t, std::vector<Source>>& lines) const;
+  std::vector<Source> sources_of(std::uint32_t place,
+                                 const std::map<std::uintptr_t, std::vector<Source>>& lines) const;
 
   // Everything about instructions; kept from launch to launch.
   std::vector<Place> places_;

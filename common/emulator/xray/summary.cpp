@@ -32,10 +32,11 @@ Spread spread_of(const std::vector<std::uint32_t>& counts) {
 }
 
 std::string words_of(const Party& party) {
-  return fmt::format("{} at {} by thread ({}, {}, {}) of block ({}, {}, {})",
-                     party.asynchronous ? "asynchronous copy" : to_string(party.operation),
-                     party.where.text(), party.thread.x, party.thread.y, party.thread.z,
-                     party.block.x, party.block.y, party.block.z);
+  return fmt::format(
+      "{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
+      party.asynchronous ? "asynchronous copy" : to_string(party.operation), party.where.text(),
+      party.called_at.line == 0 ? "" : ", called at " + party.called_at.text() + ",",
+      party.thread.x, party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -74,9 +75,16 @@ bool is_emulator(const Source& source) {
   return source.file.find("common/emulator/include/") != std::string::npos;
 }
 
+bool is_of_kernel_file(const Source& source) {
+  const std::string_view ending = ".cu";
+  return source.file.size() > ending.size() &&
+         source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0;
+}
+
 // From the repository's root. The compiler names some lines by the rewritten copy, .../emulated/03_x/kernel.cu.cpp.
 Source relative(Source source) {
   const std::string root = EMULATOR_XRAY_ROOT "/", copies = "/emulated/", ending = ".cu.cpp";
+  source.file = std::filesystem::path(source.file).lexically_normal().string();
   const std::size_t copy = source.file.find(copies);
   if (copy != std::string::npos && source.file.size() > ending.size() &&
       source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0) {
@@ -102,18 +110,20 @@ std::string line_of(const Source& source) {
 
 }  // namespace
 
-// The innermost line that is not the emulator's own: of what was inlined at the instruction, or of a caller.
-Source Recorder::source_of(std::uint32_t place,
-                           const std::map<std::uintptr_t, std::vector<Source>>& lines) const {
+// The lines that are not the emulator's own, the innermost first: what was inlined at the instruction, then its callers.
+std::vector<Source> Recorder::sources_of(
+    std::uint32_t place, const std::map<std::uintptr_t, std::vector<Source>>& lines) const {
+  std::vector<Source> sources;
   const auto& calls = places_[place].calls_and_pc;
   for (auto pc = calls.rbegin(); pc != calls.rend(); ++pc) {
     const auto found = lines.find(*pc);
     if (found == lines.end()) continue;
     for (const Source& source : found->second) {
-      if (!is_emulator(source)) return relative(source);
+      if (!is_emulator(source)) sources.push_back(relative(source));
     }
   }
-  return {"(unknown)", 0};
+  if (sources.empty()) sources.push_back({"(unknown)", 0});
+  return sources;
 }
 
 std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
@@ -156,7 +166,7 @@ Kernel Recorder::finish(Recording& recording) const {
 
   std::map<std::uint32_t, std::size_t> access_of;
   for (const auto& [place, counts] : recording.places) {
-    const Source where = source_of(place, lines);
+    const Source where = sources_of(place, lines).front();
     const Place& instruction = places_[place];
     auto found =
         std::find_if(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& each) {
@@ -194,9 +204,16 @@ Kernel Recorder::finish(Recording& recording) const {
   }
 
   const auto party = [&](const Stamp& stamp) {
-    return Party{places_[stamp.place].operation, source_of(stamp.place, lines),
-                 index_in(stamp.block, kernel.grid), index_in(stamp.thread, kernel.block),
-                 places_[stamp.place].through == Through::kAsyncCopy};
+    const std::vector<Source> sources = sources_of(stamp.place, lines);
+    const Source& where = sources.front();
+    const auto kernel_line = std::find_if(sources.begin(), sources.end(), is_of_kernel_file);
+    return Party{
+        places_[stamp.place].operation,
+        where,
+        index_in(stamp.block, kernel.grid),
+        index_in(stamp.thread, kernel.block),
+        places_[stamp.place].through == Through::kAsyncCopy,
+        kernel_line == sources.end() || is_of_kernel_file(where) ? Source{} : *kernel_line};
   };
   for (const Finding& finding : recording.findings) {
     Error error;

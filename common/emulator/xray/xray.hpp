@@ -115,6 +115,7 @@ struct Party {
   Source where;
   uint3 block, thread;
   bool asynchronous = false;  // the shared end of an asynchronous copy
+  Source called_at{};  // the kernel file's own line, where `where` is a helper's; else line 0
 };
 
 struct Error {

@@ -15,6 +15,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
+// The rewriter writes a check into the body.
 #define __launch_bounds__(...)
 // The rewriter removes each one it sees.
 #define __shared__                                                                      \
@@ -53,6 +54,10 @@ namespace detail {
 void* static_shared(const void* site, std::size_t bytes, std::size_t alignment,
                     emulator::Site where);
 void* dynamic_shared(std::size_t alignment, emulator::Site where);
+
+// What a kernel with __launch_bounds__ begins with: fails the launch if its blocks have more threads.
+void check_launch_bounds(unsigned threads, unsigned blocks = 0, unsigned cluster = 0,
+                         emulator::Site where = emulator::Site::current());
 
 template <typename Variables>
 inline constexpr char kSite = 0;

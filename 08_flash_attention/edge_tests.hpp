@@ -1,0 +1,609 @@
+// Tests of what attention must do where its arguments end: at tiles, sequences, heads, alignments and limits; of bad lengths and of
+// NaN. register_forward_edges("attention_sm90", {...}) and register_backward_edges register them for one implementation.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/core/device_problem.hpp"
+#include "common/core/errors.hpp"
+#include "common/reference/attention.hpp"
+#include "common/testing/compare.hpp"
+#include "common/testing/suite_tests.hpp"
+
+namespace chapter08::edges {
+
+using ladder::AttentionCase;
+using ladder::AttentionGradProblem;
+using ladder::AttentionProblem;
+using ladder::Implementation;
+using ladder::Precision;
+
+// What the implementation can do.
+struct Support {
+  Precision precision = Precision::kBf16;
+  bool packed = true;
+  bool dq_repeatable = true;  // of the gradients; dk and dv always are
+  bool skips_masked_tiles =
+      true;  // causal: values that no query of a tile sees are not multiplied with 0
+  std::int64_t D = 64;
+  std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
+};
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+inline AttentionCase make_case(const Support& support, std::int64_t B, std::int64_t T_q,
+                               std::int64_t T_k, std::int64_t H_q, std::int64_t H_kv) {
+  AttentionCase c{.B = B, .T_q = T_q, .T_k = T_k, .H_q = H_q, .H_kv = H_kv, .D = support.D};
+  c.precision = support.precision;
+  return c;
+}
+
+// ---- The forward pass and the gradients in the same words ----
+
+// An array that was written. `row` and `head` of element i.
+struct Output {
+  std::string name;
+  std::vector<float> x;
+  std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t)> place;
+  bool of_keys;
+};
+using Outputs = std::vector<Output>;
+
+inline auto rows_and_heads(std::int64_t H, std::int64_t D) {
+  return [=](std::int64_t i) { return std::pair{i / (H * D), i / D % H}; };
+}
+
+struct Forward {
+  using Problem = AttentionProblem;
+  template <typename Element>
+  using OnDevice = ladder::BasicAttentionOnDevice<Element>;
+  template <typename Element>
+  static const auto& launcher(const Implementation& i) {
+    return ladder::attention_launcher<Element>(i);
+  }
+  template <typename Args>
+  static auto& sizes(Args& args) {
+    return args;
+  }
+
+  static Problem make(const AttentionProblem& forward) { return forward; }
+  static AttentionProblem& forward(Problem& problem) { return problem; }
+  static Outputs named(const Problem& p, const ladder::AttentionOutputs& outputs) {
+    const AttentionCase& c = p.attention_case;
+    // lse is (B, H_q, T_q).
+    const auto of_lse = [T_q = c.T_q, H_q = c.H_q](std::int64_t i) {
+      return std::pair{i / T_q / H_q * T_q + i % T_q, i / T_q % H_q};
+    };
+    return {{"o", outputs.o, rows_and_heads(c.H_q, c.D), false},
+            {"lse", outputs.lse, of_lse, false}};
+  }
+};
+
+struct Backward {
+  using Problem = AttentionGradProblem;
+  template <typename Element>
+  using OnDevice = ladder::BasicAttentionGradOnDevice<Element>;
+  template <typename Element>
+  static const auto& launcher(const Implementation& i) {
+    return ladder::attention_backward_launcher<Element>(i);
+  }
+  template <typename Args>
+  static auto& sizes(Args& args) {
+    return args.forward;
+  }
+
+  static Problem make(const AttentionProblem& forward) {
+    return ladder::reference::make_attention_grad_problem(forward);
+  }
+  static AttentionProblem& forward(Problem& problem) { return problem.forward; }
+  static Outputs named(const Problem& p, const ladder::AttentionGradients& outputs) {
+    const AttentionCase& c = p.forward.attention_case;
+    return {{"dq", outputs.dq, rows_and_heads(c.H_q, c.D), false},
+            {"dk", outputs.dk, rows_and_heads(c.H_kv, c.D), true},
+            {"dv", outputs.dv, rows_and_heads(c.H_kv, c.D), true}};
+  }
+};
+
+template <typename Pass>
+Outputs run(const Implementation& i, const typename Pass::Problem& problem) {
+  if constexpr (std::is_same_v<Pass, Forward>)
+    return Pass::named(problem, ladder::run(i, problem));
+  else
+    return Pass::named(problem, ladder::run_backward(i, problem));
+}
+
+template <typename Pass>
+void expect_right(const Implementation& i, const AttentionProblem& forward) {
+  const auto problem = Pass::make(forward);
+  const AttentionCase& c = forward.attention_case;
+  const auto arithmetic = ladder::arithmetic_of(i, c.precision);
+  if constexpr (std::is_same_v<Pass, Forward>) {
+    EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(i, problem), arithmetic))
+        << name_of(c);
+  } else {
+    EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run_backward(i, problem), arithmetic))
+        << name_of(c);
+  }
+}
+
+// Also where both are not numbers.
+inline bool same(float a, float b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+// Elements for which `chosen(output, row, head)` holds are the same in both.
+template <typename Chosen>
+void expect_same(const Outputs& wanted, const Outputs& outputs, const Chosen& chosen) {
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    std::int64_t looked_at = 0;
+    for (std::size_t i = 0; i < wanted[n].x.size(); ++i) {
+      const auto [row, head] = wanted[n].place(static_cast<std::int64_t>(i));
+      if (!chosen(wanted[n], row, head)) continue;
+      ++looked_at;
+      if (same(wanted[n].x[i], outputs[n].x[i])) continue;
+      ADD_FAILURE() << wanted[n].name << ", row " << row << ", head " << head << ": "
+                    << outputs[n].x[i] << " in the place of " << wanted[n].x[i];
+      break;
+    }
+    EXPECT_GT(looked_at, 0) << wanted[n].name << ": nothing was compared";
+  }
+}
+
+inline void expect_all_same(const Outputs& wanted, const Outputs& outputs) {
+  expect_same(wanted, outputs, [](const Output&, std::int64_t, std::int64_t) { return true; });
+}
+
+// ---- NaN ----
+
+// Every input's elements for which `chosen(of_keys, row, head)` holds become NaN.
+template <typename Pass, typename Chosen>
+void spoil(typename Pass::Problem& problem, const Chosen& chosen) {
+  AttentionProblem& forward = Pass::forward(problem);
+  const AttentionCase& c = forward.attention_case;
+  const auto fill = [&](std::vector<float>& x, std::int64_t H, bool of_keys) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto [row, head] = rows_and_heads(H, c.D)(static_cast<std::int64_t>(i));
+      if (chosen(of_keys, row, head)) x[i] = kNaN;
+    }
+  };
+  fill(forward.q.data, c.H_q, false);
+  fill(forward.k.data, c.H_kv, true);
+  fill(forward.v.data, c.H_kv, true);
+  if constexpr (std::is_same_v<Pass, Backward>) {
+    fill(problem.d_o.data, c.H_q, false);
+    fill(problem.o.data, c.H_q, false);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(problem.lse.data.size()); ++i) {
+      const std::int64_t row = i / c.T_q / c.H_q * c.T_q + i % c.T_q;
+      if (chosen(false, row, i / c.T_q % c.H_q))
+        problem.lse.data[static_cast<std::size_t>(i)] = kNaN;
+    }
+  }
+}
+
+// NaN in one batch is not seen in the others, NaN in one group of heads not in the others.
+template <typename Pass>
+void keeps_nan_in_its_batch_and_group(const Implementation& i, const Support& support) {
+  AttentionCase c = make_case(support, 3, 20, 70, 4, 2);
+  c.causal = true;
+  const auto problem = Pass::make(make_problem(c));
+  const Outputs wanted = run<Pass>(i, problem);
+
+  const auto in_batch = [&](bool of_keys, std::int64_t row) {
+    return row / (of_keys ? c.T_k : c.T_q) == 1;
+  };
+  auto batch = problem;
+  spoil<Pass>(batch,
+              [&](bool of_keys, std::int64_t row, std::int64_t) { return in_batch(of_keys, row); });
+  expect_same(wanted, run<Pass>(i, batch),
+              [&](const Output& output, std::int64_t row, std::int64_t) {
+                return !in_batch(output.of_keys, row);
+              });
+
+  const auto in_group = [&](bool of_keys, std::int64_t head) {
+    return of_keys ? head == 0 : head / (c.H_q / c.H_kv) == 0;
+  };
+  auto group = problem;
+  spoil<Pass>(group, [&](bool of_keys, std::int64_t, std::int64_t head) {
+    return in_group(of_keys, head);
+  });
+  expect_same(wanted, run<Pass>(i, group),
+              [&](const Output& output, std::int64_t, std::int64_t head) {
+                return !in_group(output.of_keys, head);
+              });
+}
+
+// Neither NaN in one packed sequence, nor NaN in rows behind the last one, which nobody reads or writes.
+template <typename Pass>
+void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) {
+  AttentionCase c =
+      packed(make_case(support, 1, 1, 1, 2, 1), {{20, 30}, {17, 40}, {9, 21}, {6, 13}});
+  c.causal = true;
+  AttentionProblem forward = make_problem(c);
+  const std::vector<std::int64_t> first_query = forward.cu_seqlens_q.data;
+  const std::vector<std::int64_t> first_key = forward.cu_seqlens_k.data;
+  const auto sequence_of = [&](bool of_keys, std::int64_t row) {
+    const auto& first = of_keys ? first_key : first_query;
+    return std::upper_bound(first.begin(), first.end(), row) - first.begin() - 1;
+  };
+  auto problem = Pass::make(forward);
+  AttentionProblem& sizes = Pass::forward(problem);  // the last sequence's rows are nobody's
+  sizes.attention_case.lengths.pop_back();
+  sizes.cu_seqlens_q.data.pop_back();
+  sizes.cu_seqlens_k.data.pop_back();
+  --sizes.cu_seqlens_q.shape[0];
+  --sizes.cu_seqlens_k.shape[0];
+  const Outputs wanted = run<Pass>(i, problem);
+  auto spoilt = problem;
+  spoil<Pass>(spoilt, [&](bool of_keys, std::int64_t row, std::int64_t) {
+    return sequence_of(of_keys, row) % 2 == 1;
+  });
+  const Outputs outputs = run<Pass>(i, spoilt);
+  expect_same(wanted, outputs, [&](const Output& output, std::int64_t row, std::int64_t) {
+    return sequence_of(output.of_keys, row) % 2 == 0;
+  });
+  for (const Outputs& each : {wanted, outputs}) {
+    for (const Output& output : each) {
+      for (std::size_t n = 0; n < output.x.size(); ++n) {
+        const auto [row, head] = output.place(static_cast<std::int64_t>(n));
+        if (sequence_of(output.of_keys, row) < 3) continue;
+        ASSERT_TRUE(std::isnan(output.x[n]))
+            << output.name << ", row " << row << " behind the last sequence was written";
+      }
+    }
+  }
+}
+
+// A value that is NaN: those who see its key get NaN; those before may, if they look at the same tile of keys; nobody else.
+inline void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& support) {
+  constexpr std::int64_t kKey = 290;
+  const std::int64_t far_from = support.skips_masked_tiles ? 128 : 0;
+  AttentionCase c = make_case(support, 1, 300, 300, 1, 1);
+  c.causal = true;
+  AttentionProblem problem = make_problem(c);
+  const Outputs wanted = run<Forward>(i, problem);
+  std::fill_n(problem.v.data.begin() + kKey * c.D, c.D, kNaN);
+  const Outputs outputs = run<Forward>(i, problem);
+  for (std::size_t n = 0; n < wanted[0].x.size(); ++n) {
+    const std::int64_t row = static_cast<std::int64_t>(n) / c.D;
+    const float x = outputs[0].x[n];
+    if (row >= kKey) {
+      ASSERT_TRUE(std::isnan(x)) << "row " << row;
+    } else if (row < far_from) {
+      ASSERT_EQ(x, wanted[0].x[n]) << "row " << row;
+    } else {
+      ASSERT_TRUE(std::isnan(x) || x == wanted[0].x[n]) << "row " << row;
+    }
+  }
+  expect_same({wanted[1]}, {outputs[1]},
+              [](const Output&, std::int64_t, std::int64_t) { return true; });
+}
+
+// ---- Lengths that are none ----
+
+template <typename Pass>
+void clamps_bad_lengths(const Implementation& i, const Support& support) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  AttentionCase c = make_case(support, 6, 20, 70, 2, 1);
+  c.causal = true;
+  c.key_lengths = true;
+  AttentionProblem forward = make_problem(c);
+  forward.key_lengths.data = {0, 70, 64, 0, 70, 0};
+  auto problem = Pass::make(forward);
+  const Outputs wanted = run<Pass>(i, problem);
+  Pass::forward(problem).key_lengths.data = {-1, 71, 64, -1000, kMost, kLeast};
+  expect_all_same(wanted, run<Pass>(i, problem));
+
+  if (!support.packed) return;
+  c = packed(make_case(support, 1, 1, 1, 2, 1), {{20, 30}, {17, 40}, {0, 0}, {0, 0}});
+  c.causal = true;
+  problem = Pass::make(make_problem(c));  // 0, 20, 37, 37, 37 and 0, 30, 70, 70, 70
+  AttentionProblem& lengths = Pass::forward(problem);
+  const Outputs packed_wanted = run<Pass>(i, problem);
+  lengths.cu_seqlens_q.data = {-7, 20, 38, 1 << 20, kMost};
+  lengths.cu_seqlens_k.data = {kLeast, 30, kMost, 71, 1 << 20};
+  expect_all_same(packed_wanted, run<Pass>(i, problem));
+  lengths.cu_seqlens_q.data = {0, 20, 37, 20, -1};  // decreasing: nobody has a row below
+  lengths.cu_seqlens_k.data = {0, 30, 70, 30, kLeast};
+  expect_all_same(packed_wanted, run<Pass>(i, problem));
+  // Sequences 0 and 2 have rows in common: any result, but one, and no row is touched that is not there.
+  lengths.cu_seqlens_q.data = {0, 30, 10, 25, 5};
+  lengths.cu_seqlens_k.data = {0, 60, 20, 50, 10};
+  EXPECT_NO_THROW(run<Pass>(i, problem));
+}
+
+// ---- Tiles ----
+
+template <typename Pass>
+void takes_packed_sequences_over_several_tiles(const Implementation& i, const Support& support) {
+  for (const bool causal : {false, true}) {
+    AttentionCase c = packed(make_case(support, 1, 1, 1, 1, 1),
+                             {{200, 150}, {0, 3}, {33, 5}, {5, 0}, {131, 260}, {1, 129}});
+    c.causal = causal;
+    expect_right<Pass>(i, make_problem(c));
+  }
+}
+
+// And with a scale of its own.
+template <typename Pass>
+void takes_groups_of_heads_over_several_tiles(const Implementation& i, const Support& support) {
+  for (const bool causal : {false, true}) {
+    AttentionCase c = make_case(support, 1, 140, 200, 4, 2);
+    c.causal = causal;
+    c.scale = 0.3f;
+    expect_right<Pass>(i, make_problem(c));
+  }
+}
+
+// ---- Alignment ----
+
+// The same elements `shift` bytes behind an address that is aligned to everything.
+class Shifted {
+ public:
+  Shifted(ladder::Device& device, const void* from, std::size_t bytes, std::size_t shift)
+      : device_(device),
+        base_(static_cast<unsigned char*>(device.allocate(bytes + 256))),
+        shift_(shift) {
+    std::vector<unsigned char> copy(bytes);
+    device.download(copy.data(), from, bytes);
+    device.upload(base_ + shift, copy.data(), bytes);
+  }
+  ~Shifted() { device_.release(base_); }
+  Shifted(const Shifted&) = delete;
+  Shifted& operator=(const Shifted&) = delete;
+
+  void* pointer() const { return base_ + shift_; }
+  void copy_to(void* to, std::size_t bytes) const {
+    std::vector<unsigned char> copy(bytes);
+    device_.download(copy.data(), pointer(), bytes);
+    device_.upload(to, copy.data(), bytes);
+  }
+
+ private:
+  ladder::Device& device_;
+  unsigned char* base_;
+  std::size_t shift_;
+};
+
+// Each pointer in turn at every address that its elements allow: the same result, or a refusal that names it.
+template <typename Pass>
+void takes_or_refuses_any_alignment_of_each_pointer(const Implementation& i,
+                                                    const Support& support) {
+  AttentionCase c = make_case(support, 1, 3, 9, 2, 1);
+  const auto problem = Pass::make(make_problem(c));
+  const Outputs wanted = run<Pass>(i, problem);
+  ladder::Device& device = ladder::device(i.device);
+  ladder::with_attention_element(c.precision, [&]<typename Element>() {
+    using OnDevice = typename Pass::template OnDevice<Element>;
+    using Args = typename OnDevice::Args;
+    struct Pointer {
+      const char* name;
+      std::function<void*(const Args&)> get;
+      std::function<void(Args&, void*)> set;
+      std::int64_t bytes;
+      std::size_t element;
+      bool output;
+    };
+    const std::int64_t of_queries =
+        c.T_q * c.H_q * c.D * static_cast<std::int64_t>(sizeof(Element));
+    const std::int64_t of_keys = c.T_k * c.H_kv * c.D * static_cast<std::int64_t>(sizeof(Element));
+    const std::int64_t of_lse = c.T_q * c.H_q * static_cast<std::int64_t>(sizeof(float));
+    std::vector<Pointer> pointers;
+    const auto add = [&](const char* name, auto member, std::int64_t bytes, bool output) {
+      using Type =
+          std::remove_pointer_t<std::remove_reference_t<decltype(member(std::declval<Args&>()))>>;
+      pointers.push_back({name,
+                          [=](const Args& args) {
+                            Args copy = args;
+                            return const_cast<void*>(static_cast<const void*>(member(copy)));
+                          },
+                          [=](Args& args, void* to) { member(args) = static_cast<Type*>(to); },
+                          bytes, sizeof(Type), output});
+    };
+    constexpr bool kForward = std::is_same_v<Pass, Forward>;
+    add(
+        "q", [](Args & a) -> auto& { return Pass::sizes(a).q; }, of_queries, false);
+    add(
+        "k", [](Args & a) -> auto& { return Pass::sizes(a).k; }, of_keys, false);
+    add(
+        "v", [](Args & a) -> auto& { return Pass::sizes(a).v; }, of_keys, false);
+    add(
+        "o", [](Args & a) -> auto& { return Pass::sizes(a).o; }, of_queries, kForward);
+    add(
+        "lse", [](Args & a) -> auto& { return Pass::sizes(a).lse; }, of_lse, kForward);
+    if constexpr (!kForward) {
+      add(
+          "d_o", [](Args & a) -> auto& { return a.d_o; }, of_queries, false);
+      add(
+          "dq", [](Args & a) -> auto& { return a.dq; }, of_queries, true);
+      add(
+          "dk", [](Args & a) -> auto& { return a.dk; }, of_keys, true);
+      add(
+          "dv", [](Args & a) -> auto& { return a.dv; }, of_keys, true);
+    }
+    for (const Pointer& pointer : pointers) {
+      for (std::size_t shift = pointer.element; shift < 16; shift *= 2) {
+        SCOPED_TRACE(std::string(pointer.name) + " shifted by " + std::to_string(shift) + " bytes");
+        const OnDevice on_device(device, problem);
+        Args args = on_device.args();
+        void* const original = pointer.get(args);
+        const auto bytes = static_cast<std::size_t>(pointer.bytes);
+        const Shifted shifted(device, original, bytes, shift);
+        pointer.set(args, shifted.pointer());
+        try {
+          Pass::template launcher<Element>(i)(args);
+        } catch (const ladder::NotOnThisDevice&) {
+          throw;
+        } catch (const std::invalid_argument& error) {
+          EXPECT_EQ(std::string(error.what()).find(std::string(pointer.name) + " is not aligned"),
+                    0U)
+              << error.what();
+          continue;
+        }
+        device.synchronize();
+        if (pointer.output) shifted.copy_to(original, bytes);
+        expect_all_same(wanted, Pass::named(problem, on_device.download()));
+      }
+    }
+  });
+}
+
+// ---- Limits ----
+
+// Arguments of fp32, bf16 or fp16 whose pointers point at a few elements: nobody must get as far as reading them.
+template <typename Pass>
+void refuses_more_than_its_limits(const Implementation& i, const Support& support) {
+  alignas(16) static unsigned char elements[1024] = {};
+  static const std::int64_t cu_seqlens[2] = {0, 1};
+  ladder::with_attention_element(support.precision, [&]<typename Element>() {
+    using Args = typename Pass::template OnDevice<Element>::Args;
+    for (const std::string& limit : support.limits) {
+      Args args;
+      auto& sizes = Pass::sizes(args);
+      auto* const x = reinterpret_cast<Element*>(elements);
+      sizes.B = sizes.T_q = sizes.T_k = sizes.H_q = sizes.H_kv = 1;
+      sizes.D = support.D;
+      sizes.q = sizes.k = sizes.v = sizes.o = x;
+      sizes.lse = reinterpret_cast<float*>(elements);
+      if constexpr (std::is_same_v<Pass, Backward>) args.d_o = args.dq = args.dk = args.dv = x;
+      if (limit == "sequences") {
+        sizes.cu_seqlens_q = sizes.cu_seqlens_k = cu_seqlens;
+        sizes.sequences = 65536;
+      } else if (limit == "B") {
+        sizes.B = 65536;
+      } else if (limit == "H_q") {
+        sizes.H_q = 65536;
+      } else {
+        (limit == "T_q" ? sizes.T_q : sizes.T_k) = INT32_MAX - 1023;
+      }
+      try {
+        Pass::template launcher<Element>(i)(args);
+        ADD_FAILURE() << limit << " beyond the limit was accepted";
+      } catch (const std::invalid_argument& error) {
+        const std::string sentence = error.what();
+        EXPECT_NE(sentence.find(limit), std::string::npos) << sentence;
+        EXPECT_NE(sentence.find("allow"), std::string::npos) << sentence;
+      }
+    }
+  });
+}
+
+// ---- The gradients' own ----
+
+// Whatever block comes first: under every schedule the same, and the same again.
+inline void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& support) {
+  AttentionCase c = make_case(support, 1, 140, 300, 2, 1);
+  c.causal = true;
+  const AttentionGradProblem problem = Backward::make(make_problem(c));
+  ladder::Device& device = ladder::device(i.device);
+  std::vector<std::string> schedules = device.schedules();
+  schedules.push_back(schedules.back());
+  Outputs wanted;
+  for (const std::string& schedule : schedules) {
+    device.use_schedule(schedule);
+    const Outputs outputs = run<Backward>(i, problem);
+    if (wanted.empty()) wanted = outputs;
+    const std::size_t first = support.dq_repeatable ? 0 : 1;
+    expect_all_same({wanted.begin() + static_cast<std::ptrdiff_t>(first), wanted.end()},
+                    {outputs.begin() + static_cast<std::ptrdiff_t>(first), outputs.end()});
+  }
+}
+
+// No sequence, but rows: nobody adds anything to their gradients.
+inline void clears_gradients_without_sequences(const Implementation& i, const Support& support) {
+  AttentionProblem forward =
+      make_problem(packed(make_case(support, 1, 1, 1, 2, 1), {{5, 7}, {3, 2}}));
+  AttentionGradProblem problem = Backward::make(forward);
+  problem.forward.attention_case.lengths.clear();
+  for (auto* cu_seqlens : {&problem.forward.cu_seqlens_q, &problem.forward.cu_seqlens_k}) {
+    cu_seqlens->data = {0};
+    cu_seqlens->shape[0] = 1;
+  }
+  for (const Output& output : run<Backward>(i, problem)) {
+    EXPECT_TRUE(std::all_of(output.x.begin(), output.x.end(), [](float x) { return x == 0.0f; }))
+        << output.name;
+  }
+}
+
+// ---- Registration ----
+
+// One schedule is enough: the suites ask for the others.
+class EdgeTest : public ::testing::Test {
+ public:
+  using Body = std::function<void(const Implementation&)>;
+  EdgeTest(std::string implementation, Body body)
+      : implementation_(std::move(implementation)), body_(std::move(body)) {}
+
+  void TestBody() override {
+    const Implementation implementation = ladder::find_implementation(implementation_);
+    if (ladder::testing::device_is_missing(implementation)) return;
+    ladder::Device& device = ladder::device(implementation.device);
+    device.use_schedule(device.schedules().front());
+    try {
+      body_(implementation);
+    } catch (const ladder::NotOnThisDevice& why) {
+      ladder::testing::skip(why.what());
+    }
+  }
+
+ private:
+  std::string implementation_;
+  Body body_;
+};
+
+inline void add(const std::string& implementation, const std::string& test, EdgeTest::Body body) {
+  ::testing::RegisterTest(implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__,
+                          __LINE__,
+                          [=]() -> ::testing::Test* { return new EdgeTest(implementation, body); });
+}
+
+template <typename Pass>
+void register_edges(const std::string& name, const Support& support) {
+  const auto with = [&](void (*test)(const Implementation&, const Support&)) {
+    return [=](const Implementation& i) { test(i, support); };
+  };
+  add(name, "KeepsNaNInItsBatchAndGroup", with(keeps_nan_in_its_batch_and_group<Pass>));
+  add(name, "ClampsBadLengths", with(clamps_bad_lengths<Pass>));
+  add(name, "TakesGroupsOfHeadsOverSeveralTiles",
+      with(takes_groups_of_heads_over_several_tiles<Pass>));
+  add(name, "TakesOrRefusesAnyAlignmentOfEachPointer",
+      with(takes_or_refuses_any_alignment_of_each_pointer<Pass>));
+  if (!support.limits.empty())
+    add(name, "RefusesMoreThanItsLimits", with(refuses_more_than_its_limits<Pass>));
+  if (!support.packed) return;
+  add(name, "KeepsNaNInItsSequence", with(keeps_nan_in_its_sequence<Pass>));
+  add(name, "TakesPackedSequencesOverSeveralTiles",
+      with(takes_packed_sequences_over_several_tiles<Pass>));
+}
+
+inline bool register_forward_edges(const std::string& name, const Support& support) {
+  register_edges<Forward>(name, support);
+  add(name, "HandsNaNNoFurtherThanItsTile",
+      [=](const Implementation& i) { hands_nan_no_further_than_its_tile(i, support); });
+  return true;
+}
+
+inline bool register_backward_edges(const std::string& name, const Support& support) {
+  register_edges<Backward>(name, support);
+  add(name, "IsRepeatableInDkAndDv",
+      [=](const Implementation& i) { is_repeatable_in_dk_and_dv(i, support); });
+  if (support.packed) {
+    add(name, "ClearsGradientsWithoutSequences",
+        [=](const Implementation& i) { clears_gradients_without_sequences(i, support); });
+  }
+  return true;
+}
+
+}  // namespace chapter08::edges

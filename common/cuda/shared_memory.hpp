@@ -1,0 +1,36 @@
+// Dynamic shared memory beyond 48 KB: a kernel gets it only where its launcher asks, and a device has 64 to 227 KB for a block.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/cuda/check.hpp"
+
+namespace ladder::cuda {
+
+// Bytes that a block of the current device can have at most.
+inline std::size_t most_shared_memory() {
+  int device = 0, bytes = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return static_cast<std::size_t>(bytes);
+}
+
+// Lets `kernel` be launched with `bytes` of dynamic shared memory, or throws NotOnThisDevice with a sentence that says so of `who`
+// ("attention_backward"). Launchers call it for all their kernels before they launch or write anything.
+template <typename... Parameters>
+void allow_shared_memory(const char* who, void (*kernel)(Parameters...), std::size_t bytes) {
+  const std::size_t most = most_shared_memory();
+  if (bytes > most) {
+    throw NotOnThisDevice(std::string(who) + " needs " + std::to_string((bytes + 1023) / 1024) +
+                          " KB of shared memory per block; this GPU allows " +
+                          std::to_string(most / 1024) + " KB");
+  }
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)));
+}
+
+}  // namespace ladder::cuda

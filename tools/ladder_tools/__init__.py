@@ -1,0 +1,1 @@
+"""What the scripts in tools/ share. Python 3.11, standard library only."""

@@ -1,0 +1,158 @@
+"""PTX, split into its kernels and normalised: two kernels with the same hash are the same program."""
+import hashlib
+import re
+from dataclasses import dataclass
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_LABEL = re.compile(r"^([A-Za-z_$][\w$]*)\s*:(?!:)", re.MULTILINE)  # a call's prototype too
+# .shared .align 16 .b8 NAME[64]; also several vector or state-space words before the name.
+_VARIABLE = re.compile(r"\.(?:shared|local|global|const|param)\b[^;{}(),\[=]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=,)])")
+# _GLOBAL__N__<hash>_<n>_<file>_cu_<hash>, or _INTERNAL_<hash>_...: an anonymous namespace, named for its file and its build.
+_INTERNAL = re.compile(r"(\d+)(_GLOBAL__N_|_INTERNAL_)")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    name: str  # mangled, as in the file
+    hash: str  # of the normalised text, 16 hexadecimal digits
+
+
+def short_hash(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def hash_of_hashes(hashes):
+    """Of a set of kernels: their order and their names do not count."""
+    return short_hash("\n".join(sorted(hashes)))
+
+
+def without_build_hashes(mangled):
+    """The mangled name with every anonymous namespace called the same, whatever its file and build."""
+    result, at = "", 0
+    while found := _INTERNAL.search(mangled, at):
+        digits = found.group(1)
+        # "8sm9046_GLOBAL__N_": 46 is the length, 90 belongs to the name before it. The longest suffix that fits is taken last.
+        for start in range(len(digits)):
+            length = digits[start:]
+            end = found.start(2) + int(length)
+            segment = mangled[found.start(2):end]
+            if not length.startswith("0") and len(segment) == int(length) and _is_build_name(segment):
+                result += mangled[at:found.start(1) + start] + "12_GLOBAL__N_1"
+                at = end
+                break
+        else:
+            result += mangled[at:found.end()]
+            at = found.end()
+    return result + mangled[at:]
+
+
+def _is_build_name(segment):
+    return re.fullmatch(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?", segment) is not None
+
+
+def _items(text):
+    """The module's top-level items: directives that end with a line or a semicolon, functions with their body."""
+    at, size = 0, len(text)
+    while at < size:
+        while at < size and text[at].isspace():
+            at += 1
+        if at >= size:
+            return
+        start = at
+        if re.match(r"\.(version|target|address_size|file)\b", text[at:at + 16]):
+            at = text.find("\n", at)
+            at = size if at < 0 else at
+            yield text[start:at].strip()
+            continue
+        is_function = re.compile(r"[^;{]*?\.(?:entry|func)\b").match(text, at) is not None
+        depth = 0
+        for mark in re.compile(r"[{};]").finditer(text, at):
+            at = mark.end()
+            if mark.group() == "{":
+                depth += 1
+            elif mark.group() == "}":
+                depth -= 1
+                if depth == 0 and is_function:
+                    break
+            elif depth == 0:
+                break
+        else:
+            at = size
+        yield text[start:at].strip()
+
+
+def _function_name(head):
+    """Of `.visible .entry NAME(` and of `.func (.param .b32 r) NAME(`."""
+    found = re.match(r"[^;{]*?\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([A-Za-z_$][\w$]*)", head)
+    return found.group(1)
+
+
+class _Module:
+    def __init__(self, text):
+        # Ends of lines stay where they are: labels are recognised at a line's beginning.
+        text = _COMMENT.sub("", text)
+        self.symbols = {}  # name -> whole item
+        self.entries = []
+        for item in _items(text):
+            if re.match(r"\.(version|target|address_size|file|section)\b", item):
+                continue
+            if re.match(r"[^;{]*?\.entry\b", item):
+                name = _function_name(item)
+                self.entries.append(name)
+                self.symbols[name] = item
+            elif re.match(r"[^;{]*?\.func\b", item):
+                name = _function_name(item)
+                if name not in self.symbols or "{" in item:  # a definition is worth more than a declaration
+                    self.symbols[name] = item
+            elif re.match(r"\.(?:extern|visible|weak|common|global|const|shared|local)\b", item):
+                found = re.match(r"[^=\[;]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=])", item)
+                if found is None:
+                    raise ValueError(f"PTX item not understood: {item[:120]!r}")
+                self.symbols[found.group(1)] = item
+            elif item:
+                raise ValueError(f"PTX item not understood: {item[:120]!r}")
+        self._hashes = {}
+
+    def hash(self, name, within=()):
+        if name in within:
+            return f"recursion{len(within) - within.index(name)}"
+        if name not in self._hashes:
+            self._hashes[name] = short_hash(self.normalised(name, within + (name,)))
+        return self._hashes[name]
+
+    def normalised(self, name, within):
+        body = re.sub(r"^(?:\.(?:visible|weak)\s+)+", "", self.symbols[name])  # who may name it does not count
+        lines = [line for line in (raw.strip() for raw in body.split("\n")) if not re.match(r"\.(loc|file)\b", line)]
+        labels = set(_LABEL.findall("\n".join(lines)))
+        body = " ".join(" ".join(lines).split())
+        variables = set(_VARIABLE.findall(body)) - labels
+        known = {name: "@self"}
+
+        def rename(match):
+            word = match.group()
+            if word in known:
+                return known[word]
+            before = body[match.start() - 1] if match.start() else ""
+            if before in "%.":  # a register (%tid too), or a part of an instruction
+                return word
+            if word.startswith(name + "_param_"):
+                new = "@param" + word[len(name + "_param"):]
+            elif word in labels:
+                new = f"@label{len(known)}"
+            elif word in variables:
+                new = f"@variable{len(known)}"
+            elif word in self.symbols:
+                new = f"@{self.hash(word, within)}"
+            else:
+                return word
+            known[word] = new
+            return new
+
+        return _WORD.sub(rename, body)
+
+
+def kernels(text):
+    """Every kernel (.entry) of a module, in its order."""
+    module = _Module(text)
+    return [Kernel(name, module.hash(name)) for name in module.entries]

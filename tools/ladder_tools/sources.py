@@ -1,0 +1,165 @@
+"""Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
+import hashlib
+import re
+from functools import lru_cache
+from pathlib import Path
+
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def without_comments(text):
+    """The text with every comment as one blank; strings and line numbers stay."""
+    # 64'000: a separator of digits begins no character.
+    def replace(match):
+        token = match.group()
+        return " " + "\n" * token.count("\n") if token.startswith("/") else token
+
+    return _TOKEN.sub(replace, re.sub(r"(?<=\d)'(?=\d)", "", text))
+
+
+def is_kernel_source(path):
+    """A .cu file of an implementation: no exercise, no test of the emulator, no learner's copy."""
+    return (path.endswith(".cu") and not path.endswith("exercise.cu")
+            and not path.startswith(("common/emulator/", "my/", "build")))
+
+
+def is_host_source(path):
+    """A .cpp file that may register an implementation of several kernels: no test, no exercise."""
+    return (path.endswith(".cpp") and not re.search(r"(^|[/_])(test|exercise|main)\.cpp$", path)
+            and not path.startswith(("my/", "build")))
+
+
+class Tree:
+    """The sources of one revision, in a folder. `paths`: those that belong to it, relative to the folder."""
+
+    def __init__(self, root, paths):
+        self.root = Path(root)
+        self.paths = frozenset(paths)
+        self.kernel_sources = sorted(path for path in self.paths if is_kernel_source(path))
+
+    @lru_cache(maxsize=None)
+    def text(self, path):
+        return (self.root / path).read_text(encoding="utf-8")
+
+    @lru_cache(maxsize=None)
+    def code(self, path):
+        return without_comments(self.text(path))
+
+    @lru_cache(maxsize=None)
+    def closure(self, path):
+        """The file and every file of the repository that it includes, directly or not. Conditions of #if are not looked at."""
+        found, waiting = [], [path]
+        while waiting:
+            current = waiting.pop()
+            if current in found:
+                continue
+            found.append(current)
+            for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', self.code(current), re.MULTILINE):
+                beside = _joined(current, name)
+                waiting += [next((p for p in (beside, name) if p in self.paths), current)]
+        return tuple(sorted(found))
+
+    @lru_cache(maxsize=None)
+    def closure_hash(self, path):
+        """Of what a compiler sees of the repository in this file: comments and blanks do not count."""
+        digest = hashlib.sha256()
+        for each in self.closure(path):
+            lines = (re.sub(r"\s+", " ", line).strip() for line in self.code(each).split("\n"))
+            digest.update("\n".join([each, *(line for line in lines if line), ""]).encode())
+        return digest.hexdigest()[:16]
+
+    @lru_cache(maxsize=None)
+    def registered(self):
+        """Implementation's name -> the file that registers it for a GPU."""
+        names = {}
+        for path in sorted(self.paths):
+            if not is_kernel_source(path) and not (is_host_source(path) and "kCuda" in self.code(path)):
+                continue
+            for body in re.findall(r"\bRegistration\s+\w+\s*\{(.*?)\};", self.code(path), re.DOTALL):
+                named = re.search(r'\.name\s*=\s*"([^"]+)"', body) or re.search(r'"([^"]+)"', body)
+                if named:
+                    names[named.group(1)] = path
+        return names
+
+    @lru_cache(maxsize=None)
+    def _functions(self):
+        """Qualified name of a function that a .cu file defines at namespace scope -> the files."""
+        functions = {}
+        for path in self.kernel_sources:
+            for name in _functions_of(self.code(path)):
+                functions.setdefault(name, set()).add(path)
+        return functions
+
+    @lru_cache(maxsize=None)
+    def called(self, path):
+        """The kernel sources whose launchers this file calls: by qualified name through a header, or by find_implementation."""
+        code = self.code(path)
+        spaces = {""}
+        for space in re.findall(r"^(?:inline\s+)?namespace\s+([\w:]+)\s*\{", code, re.MULTILINE):
+            parts = space.split("::")
+            spaces |= {"::".join(parts[:n]) + "::" for n in range(1, len(parts) + 1)}
+        files = set()
+        headers = "\n".join(self.code(each) for each in self.closure(path) if each.endswith(".hpp"))
+        for name in set(re.findall(r"(?<![\w.>:])((?:\w+::)*\w+)\s*(?:<[^<>;(){}]*>)?\s*[(]", code)):
+            simple = name.rsplit("::", 1)[-1]
+            if not re.search(rf"\b{simple}\s*\([^;{{}}]*\)\s*;", headers):
+                continue  # what no header declares is a function of this file
+            # As C++ looks for a name: the innermost namespace that has it.
+            for space in sorted(spaces, key=len, reverse=True):
+                if space + name in self._functions():
+                    files |= self._functions()[space + name]
+                    break
+        names = self.registered()
+        for name in re.findall(r'find_implementation\(\s*"([^"]+)"', code):
+            if name in names:
+                files.add(names[name])
+        return tuple(sorted(files - {path}))
+
+    def reached(self, path):
+        """The file and all whose kernels it may launch."""
+        found, waiting = set(), [path]
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting += self.called(current)
+        return tuple(sorted(found))
+
+    def implementation_sources(self):
+        """Every source that has kernels or registers an implementation that launches some."""
+        return sorted({*self.kernel_sources, *self.registered().values()})
+
+
+def _joined(current, name):
+    parts = []
+    for part in (Path(current).parent / name).parts:
+        if part == ".." and parts:
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _functions_of(code):
+    """Qualified names of the functions with a body at namespace scope; those in anonymous namespaces are nobody else's."""
+    spaces, names, before, depth = [], [], "", 0
+    for piece in re.split(r"([{};])", code):
+        if piece == "{":
+            space = re.search(r"\bnamespace\b\s*([\w:]*)\s*$", before)
+            if depth == len(spaces) and space:
+                spaces.append(space.group(1) or "(anonymous)")
+            elif depth == len(spaces) and "(anonymous)" not in spaces:
+                function = re.search(r"([\w~]+)\s*\(.*\)\s*(?:const)?\s*$", before, re.DOTALL)
+                elsewhere = re.search(r"\b(struct|class|enum|static|__global__|__device__)\b", before)
+                if function and "=" not in before.split("(")[0] and not elsewhere:
+                    names.append("::".join([*spaces, re.search(r"(\w+)\s*\(", before).group(1)]))
+            depth += 1
+        elif piece == "}":
+            depth -= 1
+            if depth < len(spaces):
+                spaces.pop()
+        if piece in "{};":
+            before = ""
+        else:
+            before = piece
+    return names
