@@ -9,9 +9,9 @@ class Settings:
     graph_seconds: float = 1.5e-3  # a graph of the fastest side takes at least this
     most_calls: int = 512  # in a graph
     burst_seconds: float = 6e-3  # of the fastest side
-    burst_rounds: int = 7
+    burst_rounds: int = 5
     pause_seconds: float = 0.12
-    sustained_seconds: float = 0.6  # of each side; the second half is timed
+    sustained_seconds: float = 0.5  # of each side; the second half is timed
     sustained_rounds: int = 2
     whole_calls: int = 200
 

@@ -128,8 +128,24 @@ def render(document):
     return "\n\n".join(parts) + "\n"
 
 
+def old_kernels(document, kernels_now):
+    """A sentence about the sources whose kernels are not those that were measured; empty where there are none."""
+    measured_then = document["conditions"].get("kernels", {})
+    old = sorted(source for source, ptx in measured_then.items() if kernels_now.get(source) != ptx)
+    if not old:
+        return ""
+    return f"**Old**: the kernels of {', '.join(f'`{source}`' for source in old)} have changed since (`tools/kernel_hashes`).\n\n"
+
+
+def kernels_of(root):
+    """Source -> hash of its kernels, as docs/results/kernels.json has them."""
+    path = root / "docs" / "results" / "kernels.json"
+    return json.loads(path.read_text())["files"] if path.is_file() else {}
+
+
 def page(files, root):
     """What docs/results/h200_compare.md holds."""
+    document = read(files)
     names = ", ".join(f"`{path.relative_to(root / 'docs' / 'results')}`" for path in files)
     return ("# Our kernels beside the public ones, on one stopwatch\n\nWritten by `tools/compare/compare.py --page` from "
-            f"{names}. How it is measured: [tools/compare](../../tools/compare/README.md).\n\n" + render(read(files)))
+            f"{names}. How it is measured: [tools/compare](../../tools/compare/README.md).\n\n" + old_kernels(document, kernels_of(root)) + render(document))

@@ -233,6 +233,17 @@ class Tables(unittest.TestCase):
                 tables.read([other])
 
 
+class KernelsThatHaveChanged(unittest.TestCase):
+    def test_they_are_named(self):
+        one = document()
+        self.assertEqual(tables.old_kernels(one, {"a.cu": "1"}), "")
+        one["conditions"]["kernels"] = {"a.cu": "1", "b.cu": "2", "c.cu": "3"}
+        self.assertEqual(tables.old_kernels(one, one["conditions"]["kernels"]), "")
+        said = tables.old_kernels(one, {"a.cu": "1", "b.cu": "9"})
+        self.assertIn("`b.cu`, `c.cu` have changed", said)
+        self.assertNotIn("a.cu", said)
+
+
 class Recorded(unittest.TestCase):
     """docs/results/h200_compare.md is what the JSON beside it says."""
     files = sorted((compare.ROOT / "docs" / "results").glob("h200_compare*.json"))
