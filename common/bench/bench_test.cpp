@@ -576,8 +576,12 @@ TEST(Climb, GoesOnAfterAFailure) {
 }
 
 TEST(Climb, KnowsWhetherAnythingRan) {
-  EXPECT_FALSE(climb_tiny({"93"}).any_ran());
-  EXPECT_TRUE(climb_tiny({"91", "93"}).any_ran());
+  const Climb refused = climb_tiny({"93"}), some = climb_tiny({"91", "93"});
+  EXPECT_FALSE(refused.any_ran());
+  EXPECT_FALSE(refused.passed());
+  EXPECT_TRUE(some.any_ran());
+  EXPECT_TRUE(some.passed());
+  EXPECT_FALSE(climb_tiny({"91", "92"}).passed());
 }
 
 TEST(Climb, CountsWhatItIsAt) {

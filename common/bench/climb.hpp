@@ -60,6 +60,7 @@ struct Climb {
   std::vector<Row> rows;
   bool all_right() const;
   bool any_ran() const;
+  bool passed() const { return any_ran() && all_right(); }
 };
 
 using Progress = std::function<void(const std::string&)>;

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include "common/bench/build.hpp"
@@ -39,11 +41,13 @@ int main(int argc, char** argv) {
   app.add_option("--patience", limits.patience_seconds,
                  "Seconds that one implementation may take in the emulator or on the CPU. Beyond "
                  "that, by estimate, only a part of the shape is checked, and nothing timed")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->capture_default_str();
 
   return run_program(app, argc, argv, [&] {
     const Selection selection = options.selection();
+    if (!(limits.patience_seconds > 0))
+      throw std::invalid_argument(
+          fmt::format("--patience is {}; allowed: more than 0 seconds", limits.patience_seconds));
     require_writable("--json", json_path);
     Climb result = climb(selection, show_progress, limits);
     add_recorded(result, recorded);
@@ -62,10 +66,8 @@ int main(int argc, char** argv) {
       json["conditions"] = conditions;
       write_file(json_path, json.dump(2) + "\n");
     }
-    if (!result.any_ran()) {
-      fmt::print(stderr, "Nothing ran here: the table says why.\n");
-      return kWrongResult;
-    }
-    return result.all_right() ? 0 : kWrongResult;
+    std::fflush(stdout);
+    if (!result.any_ran()) fmt::print(stderr, "Nothing ran here: the table says why.\n");
+    return result.passed() ? 0 : kWrongResult;
   });
 }

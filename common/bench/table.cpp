@@ -180,7 +180,9 @@ std::string recorded_notes(const Climb& climb) {
   for (const Row& row : climb.rows) {
     if (is_timed_here(row) || row.recorded.seconds == 0) continue;
     notes.insert(row.recorded.old ? "? recorded on " + row.recorded.device +
-                                        " with another version of the kernel: an old number.\n"
+                                        " (docs/results), an old number: the kernel has changed "
+                                        "since, or the record does "
+                                        "not say which one it was.\n"
                                   : "* recorded on " + row.recorded.device +
                                         " (docs/results), not measured here.\n");
   }
