@@ -620,6 +620,7 @@ const ladder::Registration registration{{.name = "wkv_time_tiles",
                                          .chapter = "06_shared_mem",
                                          .step = 3,
                                          .device = ladder::DeviceKind::kCuda,
+                                         .fma_share = 0.75,  // nine for four steps
                                          .wkv = wkv<float, float>,
                                          .wkv_bf16 = wkv<bfloat16, bfloat16>,
                                          .wkv_bf16_fp32_decay = wkv<bfloat16, float>,

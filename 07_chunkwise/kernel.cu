@@ -764,6 +764,8 @@ ladder::Implementation implementation(const char* name) {
           .device = ladder::DeviceKind::kCuda,
           .rung = kVersion == Version::kDispatched,
           .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+          .units = ladder::Units::kTensorCores,
+          .fma_share = 2.0 / 3,  // a product into the state and one out of it
           .wkv = run<Task::kWkv, kVersion, float, float>,
           .wkv_bf16 = run<Task::kWkv, kVersion, bfloat16, bfloat16>,
           .wkv_bf16_fp32_decay = run<Task::kWkv, kVersion, bfloat16, float>,

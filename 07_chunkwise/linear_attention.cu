@@ -405,6 +405,7 @@ const ladder::Registration registration{{.name = "linear_attention_chunkwise",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .linear_attention = linear_attention<float>,
                                          .linear_attention_bf16 = linear_attention<bfloat16>}};
 

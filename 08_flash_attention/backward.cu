@@ -355,6 +355,7 @@ const ladder::Registration registration{{.name = "attention_backward",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .attention_backward_bf16 = attention_backward<bfloat16>,
                                          .attention_backward_fp16 = attention_backward<float16>}};
 

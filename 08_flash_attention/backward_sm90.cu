@@ -655,6 +655,7 @@ const ladder::Registration registration{
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kWarpgroups,
      .attention_backward_bf16 = attention_backward<ladder::bfloat16>,
      .attention_backward_fp16 = attention_backward<ladder::float16>}};
 

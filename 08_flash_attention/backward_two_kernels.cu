@@ -398,6 +398,7 @@ const ladder::Registration registration{{.name = "attention_backward_two_kernels
                                          .step = 2,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .attention_backward_bf16 = attention_backward<bfloat16>,
                                          .attention_backward_fp16 = attention_backward<float16>}};
 

@@ -191,6 +191,7 @@ const ladder::Registration registration{{.name = "attention_pipelined",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .attention_bf16 = attention<ladder::bfloat16>,
                                          .attention_fp16 = attention<ladder::float16>}};
 

@@ -565,6 +565,7 @@ const ladder::Registration registration{{.name = "attention_sm90",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kWarpgroups,
                                          .attention_bf16 = attention<ladder::bfloat16>,
                                          .attention_fp16 = attention<ladder::float16>}};
 

@@ -427,6 +427,7 @@ const ladder::Registration registration{{.name = "attention_split_keys",
                                          .step = 6,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .attention_bf16 = attention<ladder::bfloat16>,
                                          .attention_fp16 = attention<ladder::float16>}};
 

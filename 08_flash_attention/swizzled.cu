@@ -184,6 +184,7 @@ const ladder::Registration registration{{.name = "attention_swizzled",
                                          .step = 3,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .attention_bf16 = attention<ladder::bfloat16>}};
 
 }  // namespace chapter08::swizzled

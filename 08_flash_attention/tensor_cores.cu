@@ -185,6 +185,7 @@ const ladder::Registration registration{{.name = "attention_tensor_cores",
                                          .step = 2,
                                          .device = ladder::DeviceKind::kCuda,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
                                          .attention_bf16 = attention<ladder::bfloat16>}};
 
 }  // namespace chapter08::tensor_cores

@@ -1,13 +1,26 @@
 // The ladder measures only what it has checked, and reads its input carefully.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <numeric>
+#include <sstream>
+#include <thread>
 
+#include "common/bench/build.hpp"
 #include "common/bench/climb.hpp"
 #include "common/bench/command_line.hpp"
+#include "common/bench/estimate.hpp"
 #include "common/bench/growth.hpp"
+#include "common/bench/memory.hpp"
 #include "common/bench/shape.hpp"
 #include "common/bench/timing.hpp"
 #include "common/core/device_problem.hpp"
@@ -92,23 +105,17 @@ TEST(Shape, KnowsAttentionsSizes) {
   EXPECT_FALSE(to_json(kTiny).contains("H_kv"));
 }
 
-TEST(CommandLine, LooksAtAttentionOnFewerSteps) {
-  const auto steps = [](const std::string& arguments) {
-    CLI::App app;
-    const SelectionOptions options(app, "rwkv6-1.6b");
-    app.parse(arguments);
-    return options.selection().shape.T;
-  };
-  EXPECT_EQ(steps("--operator wkv"), 1024);
-  EXPECT_EQ(steps("--operator attention"), 128);
-  EXPECT_EQ(steps("--operator attention --shape T=1000"), 1000);
-}
-
 TEST(CommandLine, TakesWhatIsLeftOutOfAShapeFromTheProgramsDefault) {
-  CLI::App app;
-  const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64");
-  app.parse("--shape K=128,V=128");
-  EXPECT_EQ(options.selection().shape, (Shape{.B = 1, .T = 16, .H = 2, .K = 128, .V = 128}));
+  const auto shape = [](const std::string& arguments) {
+    CLI::App app;
+    const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64", "attention");
+    app.parse(arguments);
+    return options.selection().shape;
+  };
+  EXPECT_EQ(shape("--shape K=128,V=128"), (Shape{.B = 1, .T = 16, .H = 2, .K = 128, .V = 128}));
+  EXPECT_EQ(shape("--operator attention"), parse_shape("attention"));
+  EXPECT_EQ(shape("--operator attention --shape T=1000").T, 1000);
+  EXPECT_EQ(shape("--operator attention --shape T=1000").K, 128);
 }
 
 TEST(Shape, RefusesWhatIsNoPositiveNumber) {
@@ -176,13 +183,12 @@ TEST(Selection, SaysWhichChaptersCompute) {
   }
 }
 
-TEST(Climb, ReportsARefusalAndAMissingDevice) {
-  const Climb result = climb_tiny({"93", "94"});
-  ASSERT_EQ(result.rows.size(), 2u);
+TEST(Climb, ReportsARefusal) {
+  const Climb result = climb_tiny({"93"});
+  ASSERT_EQ(result.rows.size(), 1u);
   EXPECT_FALSE(result.rows[0].ran);
   EXPECT_EQ(result.rows[0].message, "K is 4; allowed: 5");
-  EXPECT_FALSE(result.rows[1].ran);
-  EXPECT_NE(to_table(result).find("not run"), std::string::npos);
+  EXPECT_NE(to_table(result).find("not run: K is 4"), std::string::npos) << to_table(result);
   EXPECT_TRUE(result.all_right());
 }
 
@@ -263,21 +269,706 @@ TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
   }
 }
 
+// A folder of its own that is gone after the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = ::testing::TempDir() + "ladder_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+  void write(const std::string& name, const std::string& contents) const {
+    std::ofstream(path_ / name) << contents;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Climb climb_gla(
+    std::vector<std::string> names, const Shape& shape, double patience = 60,
+    const Progress& progress = [](const std::string&) {});
+
+Climb emulated_tiny() {
+  return climb_gla({"test_counted"}, kTiny);
+}
+
+// As it would be in the JSON of a run on a GPU.
+nlohmann::json run_on_gpu(double seconds, const char* ptx = nullptr) {
+  nlohmann::json run = to_json(emulated_tiny());
+  nlohmann::json& row = run.at("rows").at(0);
+  row["back_end"] = "cuda";
+  row["device"] = "Some GPU";
+  row["seconds"] = seconds;
+  if (ptx != nullptr) row["ptx"] = ptx;
+  return run;
+}
+
 TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "ladder_recorded";
-  std::filesystem::create_directories(folder);
-  Climb recorded = climb_tiny({"91"});
-  recorded.rows[0].back_end = "cuda";
-  recorded.rows[0].device = "Some GPU";
-  recorded.rows[0].timing.seconds = 0.125;
-  std::ofstream(folder / "run.json") << to_json(recorded).dump();
-  std::ofstream(folder / "broken.json") << "{";
-  Climb now = climb_tiny({"91"});
-  now.rows[0].back_end = "emulator";
-  add_recorded(now, folder.string());
-  EXPECT_EQ(now.rows[0].recorded_seconds, 0.125);
-  EXPECT_NE(to_table(now).find("recorded on Some GPU"), std::string::npos) << to_table(now);
-  std::filesystem::remove_all(folder);
+  const Folder folder;
+  folder.write("run.json", run_on_gpu(0.125).dump());
+  folder.write("broken.json", "{");
+  folder.write("list.json", "[]");
+  Climb now = emulated_tiny();
+  add_recorded(now, folder.path());
+  EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
+  EXPECT_FALSE(now.rows[0].recorded.old);  // there is no kernels.json that could tell
+  EXPECT_NE(to_table(now).find("* recorded on Some GPU"), std::string::npos) << to_table(now);
+  EXPECT_NE(to_table(now).find(" 125 ms*"), std::string::npos) << to_table(now);
+  EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_seconds"), 0.125);
+}
+
+constexpr const char* kKernels =
+    R"({"schema":"kernel-ladder/kernels/1","nvcc":"13.0","files":{"bench_test.cpp":"now"}})";
+
+TEST(Climb, MarksATimeWhoseKernelHasChangedAsOld) {
+  const auto recorded = [](const char* ptx) {
+    const Folder folder;
+    folder.write("kernels.json", kKernels);
+    folder.write("run.json", run_on_gpu(0.125, ptx).dump());
+    Climb now = emulated_tiny();
+    EXPECT_EQ(now.rows[0].source, "bench_test.cpp");
+    add_recorded(now, folder.path());
+    EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
+    EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_old"), now.rows[0].recorded.old);
+    const bool marked = to_table(now).find("125 ms?") != std::string::npos &&
+                        to_table(now).find("an old number") != std::string::npos;
+    EXPECT_EQ(marked, now.rows[0].recorded.old) << to_table(now);
+    return now.rows[0].recorded.old;
+  };
+  EXPECT_FALSE(recorded("now"));
+  EXPECT_TRUE(recorded("before"));
+  EXPECT_TRUE(recorded(nullptr));
+}
+
+TEST(Climb, PrefersTheRecordedTimeOfTheKernelAsItIs) {
+  const Folder folder;
+  folder.write("kernels.json", kKernels);
+  nlohmann::json young = run_on_gpu(0.5, "before"), fit = run_on_gpu(0.25, "now"), older = fit;
+  young["date"] = "2026-12-01";
+  fit["date"] = "2026-11-02";
+  older["date"] = "2026-11-01";
+  older["rows"][0]["seconds"] = 1.0;
+  folder.write("a.json", fit.dump());
+  folder.write("b.json", young.dump());
+  folder.write("c.json", older.dump());
+  Climb now = emulated_tiny();
+  add_recorded(now, folder.path());
+  EXPECT_EQ(now.rows[0].recorded.seconds, 0.25);
+}
+
+TEST(Climb, NamesTheKernelsHashOfWhatRanOnAGpu) {
+  const Folder folder;
+  folder.write("kernels.json", kKernels);
+  Climb now = emulated_tiny();
+  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
+  now.rows[0].back_end = "cuda";
+  EXPECT_EQ(to_json(now, folder.path()).at("rows").at(0).at("ptx"), "now");
+  now.rows[0].source = "another.cu";
+  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
+}
+
+Row timed_row(const char* name, const char* device, double seconds) {
+  Row row;
+  row.chapter = "99_x";
+  row.implementation = name;
+  row.device = device;
+  row.back_end = "cpu";
+  row.right = row.ran = true;
+  row.timing = {seconds, 0, 5};
+  return row;
+}
+
+// The words of the table's line that has `name` in it, from the time on: the time is two of them.
+std::vector<std::string> words_of(const Climb& climb, const std::string& name) {
+  std::istringstream table(to_table(climb));
+  for (std::string line; std::getline(table, line);) {
+    if (line.find(" " + name + " ") == std::string::npos) continue;
+    std::istringstream words(line);
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  return {};
+}
+
+TEST(Climb, NeverDividesTimesOfTwoMachinesByEachOther) {
+  Climb climb;
+  climb.rows = {timed_row("a", "one", 8), timed_row("b", "one", 4), timed_row("c", "two", 2),
+                timed_row("d", "two", 1), timed_row("e", "one", 1)};
+  // chapter, name, back end, time and its unit, +-, load, call, vs last, vs first
+  constexpr std::size_t kVsLast = 8, kVsFirst = 9;
+  const auto factors = [&](const char* name) {
+    const auto words = words_of(climb, name);
+    return words.size() > kVsFirst ? words[kVsLast] + " " + words[kVsFirst] : "";
+  };
+  EXPECT_EQ(factors("a"), "- -") << to_table(climb);
+  EXPECT_EQ(factors("b"), "2x 2x");
+  EXPECT_EQ(factors("c"), "- -");
+  EXPECT_EQ(factors("d"), "2x 2x");
+  EXPECT_EQ(factors("e"), "- -");
+}
+
+TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
+  Climb climb;
+  climb.rows = {timed_row("a", "CPU", 8), timed_row("b", "emulator", 0),
+                timed_row("c", "emulator", 0)};
+  for (std::size_t i : {1, 2}) {
+    climb.rows[i].back_end = "emulator";
+    climb.rows[i].timing = {};
+    climb.rows[i].recorded = {2.0 / i, "Some GPU", false};
+  }
+  EXPECT_EQ(words_of(climb, "b").at(8), "-") << to_table(climb);
+  EXPECT_EQ(words_of(climb, "c").at(8), "2x");
+  EXPECT_EQ(words_of(climb, "c").at(9), "2x");
+}
+
+TEST(Plot, NeverDividesTimesOfTwoMachinesByEachOther) {
+  if (std::system("python3 -c 'pass' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
+  Climb climb;
+  climb.rows = {timed_row("a", "one", 8), timed_row("b", "one", 4), timed_row("c", "two", 2),
+                timed_row("d", "two", 1)};
+  const Folder folder;
+  folder.write("run.json", to_json(climb).dump());
+  const std::string program =
+      "cd '" + source_folder() +
+      "/common/bench' && python3 -B -c \"import json, plot; run = "
+      "json.load(open('" +
+      folder.path() +
+      "/run.json')); "
+      "assert [bar.factor for bar in plot.bars(run)] == [1, 2, 1, 2], plot.bars(run)\"";
+  EXPECT_EQ(std::system(program.c_str()), 0);
+}
+
+// ---- The emulator is checked, never timed ----
+
+// Counts the calls of its launchers; claims to be an emulator.
+class PretendedEmulator : public Device {
+ public:
+  std::string name() const override { return "pretended"; }
+  std::string back_end() const override { return back_end_; }
+  void* allocate(std::size_t bytes) override { return cpu().allocate(bytes); }
+  void release(void* pointer) override { cpu().release(pointer); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    cpu().upload(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    cpu().download(to, from, bytes);
+  }
+  void synchronize() override {}
+  double time(const std::function<void()>& work) override { return cpu().time(work); }
+  Ceilings measure_ceilings() override { return {}; }
+  std::size_t cache_bytes() const override { return 0; }
+  static std::string back_end_;
+
+ private:
+  static Device& cpu() { return device(DeviceKind::kCpu); }
+};
+std::string PretendedEmulator::back_end_ = "emulator";
+const DeviceRegistration pretended{DeviceKind::kCuda,
+                                   [] { return std::make_unique<PretendedEmulator>(); }};
+
+std::atomic<int> counted_calls{0};
+std::atomic<double> seconds_per_step{0};
+
+void counted_gla(const WkvArgs& a) {
+  ++counted_calls;
+  std::this_thread::sleep_for(
+      std::chrono::duration<double>(seconds_per_step * static_cast<double>(a.B * a.T * a.H)));
+  for (std::int64_t b = 0; b < a.B; ++b) {
+    for (std::int64_t h = 0; h < a.H; ++h) {
+      std::vector<double> state(a.K * a.V);
+      for (std::int64_t t = 0; t < a.T; ++t) {
+        const std::int64_t row = (b * a.T + t) * a.H + h;
+        for (std::int64_t i = 0; i < a.V; ++i) {
+          double sum = 0;
+          for (std::int64_t j = 0; j < a.K; ++j) {
+            double& s = state[j * a.V + i];
+            s = s * std::exp(double{a.log_w[row * a.K + j]}) +
+                double{a.k[row * a.K + j]} * a.v[row * a.V + i];
+            sum += a.q[row * a.K + j] * s;
+          }
+          a.o[row * a.V + i] = static_cast<float>(a.scale * sum);
+        }
+      }
+    }
+  }
+}
+const Registration counted_registration{{.name = "test_counted",
+                                         .chapter = "97_counted",
+                                         .device = DeviceKind::kCuda,
+                                         .rung = true,
+                                         .gla = counted_gla}};
+const Registration failing_registration{
+    {.name = "test_failing",
+     .chapter = "97_counted",
+     .step = -1,
+     .device = DeviceKind::kCuda,
+     .rung = true,
+     .gla = [](const WkvArgs&) { throw std::runtime_error("the launch failed"); }}};
+const AbsentRegistration absent_registration{{.name = "test_absent",
+                                              .chapter = "97_counted",
+                                              .source = "97_counted/x_sm90.cu",
+                                              .step = 1,
+                                              .rung = true,
+                                              .needs = "a GPU nobody has",
+                                              .launchers = {"gla", "attention_bf16"}}};
+
+Climb climb_gla(std::vector<std::string> names, const Shape& shape, double patience,
+                const Progress& progress) {
+  return climb({.op = "gla", .shape = shape, .names = std::move(names)}, progress,
+               {.patience_seconds = patience});
+}
+
+TEST(Climb, NeverTimesTheEmulator) {
+  counted_calls = 0;
+  const Climb result = climb_gla({"test_counted"}, kTiny);
+  ASSERT_TRUE(result.rows.at(0).right) << result.rows[0].message;
+  EXPECT_EQ(counted_calls, 1);
+  EXPECT_EQ(result.rows[0].timing.samples, 0);
+  EXPECT_FALSE(to_json(result).at("rows").at(0).contains("seconds"));
+  const std::string table = to_table(result);
+  EXPECT_NE(table.find("It is not timed"), std::string::npos) << table;
+  EXPECT_EQ(words_of(result, "test_counted").at(3), "-") << table;
+}
+
+TEST(Climb, SaysOnceWhatTheEmulatorIs) {
+  Climb result = climb_gla({"test_counted"}, kTiny);
+  result.rows.push_back(result.rows[0]);
+  const std::string table = to_table(result);
+  EXPECT_EQ(table.find("It is not timed"), table.rfind("It is not timed"));
+}
+
+TEST(Climb, ChecksAPartOfAShapeThatWouldTakeTooLong) {
+  const Shape large{.B = 1, .T = 3000, .H = 2, .K = 4, .V = 4};
+  counted_calls = 0;
+  seconds_per_step = 1e-4;  // 0.6 s for the whole
+  const Climb result = climb_gla({"test_counted"}, large, 0.3);
+  seconds_per_step = 0;
+  const Row& row = result.rows.at(0);
+  EXPECT_TRUE(row.right) << row.message;
+  EXPECT_LE(counted_calls, 2);
+  ASSERT_TRUE(row.checked_shape);
+  EXPECT_LT(row.checked_shape->T, 200);
+  EXPECT_GT(row.estimated_seconds, 0.3);
+  EXPECT_LT(row.estimated_seconds, 20);
+  EXPECT_EQ(to_json(result).at("rows").at(0).at("checked_shape").at("T"), row.checked_shape->T);
+  EXPECT_NE(to_table(result).find("checked on B=1, T=128"), std::string::npos) << to_table(result);
+}
+
+TEST(Climb, GrowsAPartThatIsOverTooSoonToTell) {
+  counted_calls = 0;
+  const Climb result = climb_gla({"test_counted"}, {.B = 600, .T = 1, .H = 1, .K = 1, .V = 1}, 60);
+  EXPECT_TRUE(result.rows.at(0).right) << result.rows[0].message;
+  EXPECT_FALSE(result.rows[0].checked_shape);  // in the end the whole was checked
+  EXPECT_GE(counted_calls, 2);
+}
+
+TEST(Climb, GoesOnAfterAFailure) {
+  const Climb result = climb_gla({"test_failing", "test_counted"}, kTiny);
+  ASSERT_EQ(result.rows.size(), 2u);
+  EXPECT_TRUE(result.rows[0].ran);
+  EXPECT_FALSE(result.rows[0].right);
+  EXPECT_NE(to_table(result).find("FAILED: the launch failed"), std::string::npos)
+      << to_table(result);
+  EXPECT_TRUE(result.rows[1].right) << result.rows[1].message;
+  EXPECT_FALSE(result.all_right());
+}
+
+TEST(Climb, KnowsWhetherAnythingRan) {
+  const Climb refused = climb_tiny({"93"}), some = climb_tiny({"91", "93"});
+  EXPECT_FALSE(refused.any_ran());
+  EXPECT_FALSE(refused.passed());
+  EXPECT_TRUE(some.any_ran());
+  EXPECT_TRUE(some.passed());
+  EXPECT_FALSE(climb_tiny({"91", "92"}).passed());
+}
+
+TEST(Climb, CountsWhatItIsAt) {
+  std::vector<std::string> lines;
+  climb_gla({"test_failing", "test_counted"}, kTiny, 60,
+            [&](const std::string& line) { lines.push_back(line); });
+  const auto said = [&](const char* line) {
+    return std::count(lines.begin(), lines.end(), std::string(line));
+  };
+  EXPECT_EQ(said("1 of 2: checking test_failing"), 1);
+  EXPECT_EQ(said("2 of 2: checking test_counted"), 1);
+}
+
+TEST(Climb, ShowsWhatItIsBuiltWithout) {
+  const Folder folder;
+  nlohmann::json run = to_json(climb_gla({"test_counted"}, kTiny));
+  run["rows"] = {{{"implementation", "test_absent"},
+                  {"back_end", "cuda"},
+                  {"device", "Some GPU"},
+                  {"right", true},
+                  {"seconds", 0.5}}};
+  folder.write("run.json", run.dump());
+  Climb now = climb({.op = "gla", .shape = kTiny, .chapters = {"97"}}, [](const std::string&) {});
+  ASSERT_EQ(now.rows.size(), 3u);
+  EXPECT_EQ(now.rows[2].implementation, "test_absent");
+  EXPECT_EQ(now.rows[2].message, "needs a GPU nobody has");
+  add_recorded(now, folder.path());
+  EXPECT_EQ(now.rows[2].recorded.seconds, 0.5);
+  EXPECT_NE(to_table(now).find("500 ms*"), std::string::npos) << to_table(now);
+  EXPECT_NE(to_table(now).find("needs a GPU nobody has"), std::string::npos) << to_table(now);
+}
+
+TEST(Climb, ShowsAnAbsentOneAskedForByName) {
+  const Climb now = climb_gla({"test_absent"}, kTiny);
+  ASSERT_EQ(now.rows.size(), 1u);
+  EXPECT_EQ(now.rows[0].message, "needs a GPU nobody has");
+  EXPECT_FALSE(now.any_ran());
+  try {
+    find_implementation("test_absent");
+    ADD_FAILURE() << "found what is not there";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("needs a GPU nobody has"), std::string::npos);
+  }
+}
+
+TEST(Selection, ChoosesWhatIsAbsentByOperatorAndPrecision) {
+  const auto names = [](const Selection& selection) {
+    std::string all;
+    for (const AbsentImplementation& each : chosen_absent(selection))
+      all += each.name;
+    return all;
+  };
+  EXPECT_EQ(names({.op = "gla"}), "test_absent");
+  EXPECT_EQ(names({.op = "gla", .chapters = {"97"}}), "test_absent");
+  EXPECT_EQ(names({.op = "gla", .chapters = {"91"}}), "");
+  EXPECT_EQ(names({.op = "wkv"}), "");
+  EXPECT_EQ(names({.op = "attention"}), "");
+  EXPECT_EQ(names({.op = "attention", .precision = Precision::kBf16}), "test_absent");
+  EXPECT_EQ(names({.op = "attention", .precision = Precision::kFp16}), "");
+}
+
+TEST(Registry, KnowsTheFileThatRegisters) {
+  EXPECT_EQ(find_implementation("test_right").source, "bench_test.cpp");
+  const auto source = [](const char* name, const char* file) {
+    Registration({.name = name, .chapter = "98_files"}, file);
+    return find_implementation(name).source;
+  };
+  EXPECT_EQ(source("test_file_1", "/home/98_files/98_files/a.cu"), "98_files/a.cu");
+  EXPECT_EQ(source("test_file_2", "../98_files/01_lesson/kernel.cu"),
+            "98_files/01_lesson/kernel.cu");
+  EXPECT_EQ(source("test_file_3", "98_files/kernel.cu"), "98_files/kernel.cu");
+}
+
+// ---- Estimates ----
+
+TEST(Estimate, TakesAPartOfTheShapeWithItsChannels) {
+  const Shape part = part_of({.op = "attention",
+                              .shape = parse_shape("llama3-8b"),
+                              .precision = Precision::kBf16,
+                              .causal = true});
+  EXPECT_EQ(part.K, 128);
+  EXPECT_EQ(part.T, 128);
+  EXPECT_EQ(part.H % part.H_kv, 0);
+  EXPECT_EQ(part.H / part.H_kv, 4);
+  EXPECT_LT(part.H, 33);
+  const Shape decode = part_of({.op = "attention", .shape = parse_shape("llama3-8b-decode")});
+  EXPECT_EQ(decode.T_q, 1);
+  EXPECT_EQ(part_of({.op = "wkv", .shape = kTiny}), kTiny);
+}
+
+TEST(Estimate, GrowsUpToTheWhole) {
+  const Selection selection{.op = "attention", .shape = parse_shape("B=3,T=700,H=12,H_kv=3,D=64")};
+  Shape part = part_of(selection);
+  for (int i = 0; i < 20 && !(part == selection.shape); ++i) {
+    const Shape larger = larger_part(part, selection);
+    EXPECT_FALSE(larger == part);
+    EXPECT_EQ(larger.H / larger.H_kv, 4);
+    part = larger;
+  }
+  EXPECT_EQ(part, selection.shape);
+}
+
+TEST(Estimate, ScalesWithTheOperations) {
+  const Selection whole{.op = "attention", .shape = parse_shape("B=1,T=8192,H=32,D=128")};
+  Selection part = whole;
+  part.shape.T = 128;
+  part.shape.H = 2;
+  const Spent spent = scaled({.problem = 1, .launch = 1, .judge = 1}, part.shape, whole);
+  EXPECT_DOUBLE_EQ(spent.launch, 64.0 * 64 * 16);
+  EXPECT_DOUBLE_EQ(spent.problem, cost_of(whole).bytes / cost_of(part).bytes);
+  EXPECT_LT(spent.judge, spent.launch);  // only a part is judged
+}
+
+TEST(Estimate, SpeaksOfTime) {
+  EXPECT_EQ(time_text(40), "40 seconds");
+  EXPECT_EQ(time_text(180), "3 minutes");
+  EXPECT_EQ(time_text(5.9 * 3600), "5.9 hours");
+  EXPECT_EQ(time_text(12 * 86400.0), "12 days");
+}
+
+// ---- Memory ----
+
+TEST(Memory, RefusesBeforeItAllocates) {
+  const Selection selection{.op = "wkv", .shape = parse_shape("B=1000000000,T=1,H=1,K=1,V=1")};
+  const Memory needed = needed_memory(selection, true);
+  EXPECT_GT(needed.host, 5 * 4 * 1e9);
+  try {
+    require_memory(selection, needed, {.host = 8e9, .device = 0});
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    for (const char* word : {"--shape", "B=1000000000", "allowed", "8 GB"})
+      EXPECT_NE(text.find(word), std::string::npos) << text;
+  }
+  EXPECT_THROW(require_memory(selection, {.host = 1, .device = 2}, {.host = 1, .device = 1}),
+               std::invalid_argument);
+  require_memory(selection, {.host = 1, .device = 1}, {.host = 1, .device = 1});
+}
+
+TEST(Memory, CountsAStatePerHead) {
+  const Selection selection{.op = "wkv",
+                            .shape = {.B = 1, .T = 1, .H = 1, .K = 100000, .V = 100000}};
+  EXPECT_GT(needed_memory(selection, true).host, 8e10);
+}
+
+// In a process of its own.
+void allow_addresses(double bytes) {
+  const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitsAddresses = false;
+#else
+constexpr bool kLimitsAddresses = true;
+#endif
+
+TEST(Memory, KnowsTheProcesssOwnLimit) {
+  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs more addresses than any limit allows";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto work = [] {
+    allow_addresses(4e9);
+    const double available = available_host_bytes();
+    std::exit(available > 0 && available < 4e9 ? 0 : 1);
+  };
+  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(Memory, EndsInASentenceUnderALimit) {
+  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs more addresses than any limit allows";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto work = [] {
+    allow_addresses(4e9);
+    try {
+      climb({.op = "gla",
+             .shape = {.B = 64, .T = 4096, .H = 32, .K = 64, .V = 64},
+             .names = {"test_counted"}},
+            [](const std::string&) {}, {.patience_seconds = 1e30});
+    } catch (const std::invalid_argument& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      std::exit(0);
+    }
+    std::exit(1);
+  };
+  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "--shape .* of the host's memory");
+}
+
+TEST(Memory, NeedsNoMoreThanItSays) {
+  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs memory of its own";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto work = [] {
+    const Selection selection{.op = "gla",
+                              .shape = {.B = 2, .T = 1024, .H = 16, .K = 64, .V = 64},
+                              .names = {"test_counted"}};
+    const Climb result = climb(selection, [](const std::string&) {}, {.patience_seconds = 1e30});
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    const double peak = 1024.0 * used.ru_maxrss, needed = needed_memory(selection, true).host;
+    std::fprintf(stderr, "peak %g, needed %g, %s\n", peak, needed,
+                 result.rows.at(0).message.c_str());
+    std::exit(result.rows.at(0).right && peak < needed && peak > needed / 3 ? 0 : 1);
+  };
+  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "");
+}
+
+// ---- What the units do ----
+
+TEST(Bound, IsThatOfTheUnitsInUse) {
+  const Ceilings ceilings{.fma_per_second = 30,
+                          .bytes_per_second = 1,
+                          .tensor_fma_per_second = 300,
+                          .tf32_fma_per_second = 150,
+                          .warpgroup_fma_per_second = 400};
+  const auto seconds = [&](Units units, Precision precision) {
+    return seconds_of(1200, units, precision, ceilings);
+  };
+  EXPECT_EQ(seconds(Units::kCores, Precision::kFp32), 40);
+  EXPECT_EQ(seconds(Units::kCores, Precision::kBf16), 40);
+  EXPECT_EQ(seconds(Units::kTensorCores, Precision::kBf16), 4);
+  EXPECT_EQ(seconds(Units::kTensorCores, Precision::kFp16), 4);
+  EXPECT_EQ(seconds(Units::kTensorCores, Precision::kFp32), 24);  // three products of TF32
+  EXPECT_EQ(seconds(Units::kWarpgroups, Precision::kBf16), 3);
+  EXPECT_EQ(seconds_of(1200, Units::kWarpgroups, Precision::kBf16, {.fma_per_second = 30}), 0);
+}
+
+// ---- The stopwatch ----
+
+// A GPU whose clock counts: each replayed call takes a millisecond, and pauses are seen.
+class CountingGpu : public PretendedEmulator {
+ public:
+  std::string back_end() const override { return "cuda"; }
+  double time(const std::function<void()>& work) override {
+    const int before = counted;
+    const auto now = std::chrono::steady_clock::now();
+    rests.push_back(std::chrono::duration<double>(now - last).count());
+    work();
+    last = std::chrono::steady_clock::now();
+    return 1e-3 * (counted - before);
+  }
+  Recording record(const std::function<void()>& work) override { return {work, true}; }
+  int counted = 0;
+  std::vector<double> rests;  // before each timed piece of work
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+class LargeGpu : public CountingGpu {
+ public:
+  std::size_t cache_bytes() const override { return 60'000'000; }
+  std::size_t free_bytes() const override { return free; }
+  std::size_t free = std::size_t{100} << 30;
+};
+
+TEST(Layout, RotatesPastThreeTimesTheCache) {
+  const LargeGpu gpu;
+  for (const double bytes : {5e4, 1e6, 3e7, 1e8, 3e8}) {
+    for (const double once : {2e-6, 5e-5, 8e-4, 6e-3, 0.1}) {
+      const Layout layout = layout_of(once, bytes, gpu);
+      EXPECT_TRUE(layout.passes_caches);
+      // As far as that, or so many copies that none is used twice.
+      if (layout.copies < 30 + 4 / once) {
+        EXPECT_GT(layout.copies * bytes, 3.0 * gpu.cache_bytes()) << bytes << " " << once;
+      }
+      // A turn ends where a recording ends: no copy comes back early.
+      EXPECT_TRUE(layout.calls % layout.copies == 0 || layout.copies % layout.calls == 0)
+          << layout.calls << " calls, " << layout.copies << " copies";
+    }
+  }
+}
+
+TEST(Layout, HasTheSameGraphForAllThatAreQuick) {
+  const LargeGpu gpu;
+  for (const double bytes : {1e5, 1e6, 3e8}) {
+    const Layout first = layout_of(1e-6, bytes, gpu), second = layout_of(3e-6, bytes, gpu);
+    EXPECT_EQ(first.calls, second.calls);
+    EXPECT_EQ(first.copies, second.copies);
+    EXPECT_GE(first.calls, 24u);
+  }
+}
+
+TEST(Layout, SaysWhenThereIsNoMemoryForMore) {
+  LargeGpu gpu;
+  gpu.free = 20'000'000;
+  const Layout layout = layout_of(1e-5, 1e6, gpu);
+  EXPECT_FALSE(layout.passes_caches);
+  EXPECT_EQ(layout.copies, 10u);
+}
+
+Rotation rotation_of(CountingGpu& gpu, int recordings, int calls, std::vector<int>& order) {
+  Rotation rotation;
+  rotation.calls = calls;
+  rotation.seconds = 1e-3;
+  for (int r = 0; r < recordings; ++r) {
+    rotation.recordings.push_back({[&, r, calls] {
+                                     order.push_back(r);
+                                     gpu.counted += calls;
+                                   },
+                                   true});
+  }
+  return rotation;
+}
+
+TEST(Timing, RestsBeforeEachBurst) {
+  CountingGpu gpu;
+  std::vector<int> order;
+  const Rotation rotation = rotation_of(gpu, 1, 2, order);
+  const Timing timing = measure(gpu, rotation, Regime::kBurst, {.least_samples = 3});
+  EXPECT_EQ(timing.samples, 3);
+  EXPECT_DOUBLE_EQ(timing.seconds, 1e-3);
+  ASSERT_EQ(gpu.rests.size(), 3u);
+  for (const double rest : gpu.rests)
+    EXPECT_GE(rest, kPauseSeconds);
+}
+
+TEST(Timing, NeverRestsUnderASustainedLoad) {
+  CountingGpu gpu;
+  std::vector<int> order;
+  const Rotation rotation = rotation_of(gpu, 1, 2, order);
+  const auto begin = std::chrono::steady_clock::now();
+  const Timing timing = measure(gpu, rotation, Regime::kSustained, {.most_samples = 1 << 30});
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GE(seconds, kLoadSecondsBefore + kLoadSecondsTimed);
+  EXPECT_GE(kLoadSecondsBefore + kLoadSecondsTimed, 0.5);
+  EXPECT_DOUBLE_EQ(timing.seconds, 1e-3);
+  std::sort(gpu.rests.begin(), gpu.rests.end());
+  EXPECT_LT(gpu.rests.at(gpu.rests.size() / 2), kPauseSeconds / 4);
+}
+
+TEST(Timing, TakesTheRecordingsInTurn) {
+  CountingGpu gpu;
+  std::vector<int> order;
+  const Rotation rotation = rotation_of(gpu, 3, 2, order);
+  measure(gpu, rotation, Regime::kBurst, {.least_samples = 2});
+  for (std::size_t i = 0; i < order.size(); ++i)
+    EXPECT_EQ(order[i], static_cast<int>(i % 3));
+  EXPECT_GE(order.size(), 3u);
+}
+
+// ---- Where a number comes from ----
+
+TEST(Build, NamesTheCompilerThatBuiltIt) {
+#if defined(__clang__)
+  const std::string version =
+      std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__);
+  EXPECT_EQ(compiler().find("GNU"), std::string::npos);
+#else
+  const std::string version = __VERSION__;
+  EXPECT_EQ(compiler().rfind("GNU ", 0), 0u) << compiler();
+#endif
+  EXPECT_NE(compiler().find(version), std::string::npos) << compiler();
+}
+
+TEST(CommandLine, KnowsTheCompilerBetterThanItsCaller) {
+  CLI::App app;
+  const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64", "attention");
+  app.parse("--condition compiler guess --condition driver 7");
+  EXPECT_EQ(options.conditions().at("compiler"), compiler());
+  EXPECT_EQ(options.conditions().at("driver"), "7");
+  EXPECT_EQ(options.conditions().count("commit"), 1u);
+}
+
+TEST(Build, SaysWhenACommitHasBeenEdited) {
+  if (std::system("git --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no git";
+  const Folder folder;
+  EXPECT_EQ(commit_of(folder.path()), "");
+  folder.write("kernel.cu", "one");
+  std::filesystem::create_directory(folder.path() + "/docs");
+  const std::string git = "git -C '" + folder.path() + "' -c user.name=x -c user.email=x ";
+  ASSERT_EQ(std::system((git + "init -q && " + git + "add . && " + git + "commit -qm one").c_str()),
+            0);
+  const std::string commit = commit_of(folder.path());
+  EXPECT_GE(commit.size(), 4u);
+  EXPECT_EQ(commit.find("-dirty"), std::string::npos);
+  folder.write("docs/result.json", "{}");  // results are no sources
+  EXPECT_EQ(commit_of(folder.path()), commit);
+  folder.write("kernel.cu", "two");
+  EXPECT_EQ(commit_of(folder.path()), commit + "-dirty");
+  folder.write("kernel.cu", "one");
+  EXPECT_EQ(commit_of(folder.path()), commit);
+  folder.write("another.cu", "new");
+  EXPECT_EQ(commit_of(folder.path()), commit + "-dirty");
+}
+
+TEST(Progress, IsALineForEachKernelWhereNobodyLooks) {
+  EXPECT_EQ(progress_text("3 of 8: checking x", false), "3 of 8: checking x\n");
+  EXPECT_EQ(progress_text("", false), "");
+  EXPECT_EQ(progress_text("x", true), "\r\033[Kx");
 }
 
 TEST(Growth, FitsAPower) {

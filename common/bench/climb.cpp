@@ -1,69 +1,326 @@
 #include "common/bench/climb.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 #include <variant>
 
+#include "common/bench/estimate.hpp"
+#include "common/bench/memory.hpp"
 #include "common/core/device_problem.hpp"
 #include "common/reference/sample.hpp"
 
 namespace ladder::bench {
 namespace {
 
-// Rotating over more copies than this only costs memory.
-constexpr std::size_t kMostCopies = 32;
+// A part that takes less than this says little about the whole.
+constexpr double kTellingSeconds = 0.02;
+// What threads and fibers may take to start.
+constexpr double kStartSeconds = 0.1;
+// An estimate longer than this is shown.
+constexpr double kShownSeconds = 5;
 
-// A sample of short calls needs this many to drown what its beginning and end cost.
+// A sample has this many calls, so that its beginning and end are nothing beside them, or a round over all copies; and fewer where
+// they would take longer than a burst may.
 constexpr std::size_t kLeastCalls = 24;
-constexpr double kShortSeconds = 1e-4;
-
-// A sample that takes this long, in seconds, has walked through the caches often enough.
-constexpr double kMostSampleSeconds = 0.3;
+constexpr double kMostCallsSeconds = 0.02;
 
 // How far past the cache the rotated data must reach.
 constexpr double kCacheMultiple = 3.0;
+// All copies together may take this share of the memory that is free.
+constexpr double kMemoryShare = 0.5;
+// More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
+constexpr std::size_t kMostCopies = 8192;
 
-// Checks once, then times over rotating copies of the data. `launch` runs one launcher on one problem.
-template <typename OnDevice, typename Problem, typename Launch>
-void check_and_time(Row& row, Device& device, const Problem& problem, Arithmetic arithmetic,
-                    double bytes, const Launch& launch) {
-  std::vector<std::unique_ptr<OnDevice>> data;
-  data.push_back(std::make_unique<OnDevice>(device, problem));
-  const auto call = [&] { launch(data[0]->args()); };
-  double once = device.time(call);
-  if (device.back_end() == "cuda")
-    once = device.time(call);  // the first call loads the kernel, too
-  device.synchronize();
-  const reference::Verdict verdict =
-      reference::judge_sample(problem, data[0]->download(), arithmetic);
-  row.right = verdict.right;
-  row.message = verdict.message;
-  row.error = verdict.error.whole;
-  row.yardstick_error = verdict.yardstick.whole;
-  if (!verdict.right) return;
-  const double wanted =
-      std::min(kCacheMultiple * device.cache_bytes() / bytes, kMostSampleSeconds / once);
-  const std::size_t copies =
-      std::clamp<std::size_t>(static_cast<std::size_t>(wanted) + 1, 1, kMostCopies);
-  while (data.size() < copies)
-    data.push_back(std::make_unique<OnDevice>(device, problem));
-  std::vector<std::function<void()>> calls;
-  for (const auto& each : data)
-    calls.push_back([&] { launch(each->args()); });
-  const auto one_round = calls;
-  while (once < kShortSeconds && calls.size() < kLeastCalls)
-    calls.insert(calls.end(), one_round.begin(), one_round.end());
-  row.timing = measure(device, calls);
-  if (device.back_end() == "cuda") row.end_to_end = measure_end_to_end(device, calls);
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+
+Problem timed_problem(const Selection& selection, double& seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  Problem problem = problem_of(selection);
+  seconds = seconds_since(begin);
+  return problem;
+}
+
+// How often a timing calls at most, with calls that take `once`: more copies would never be used.
+double most_calls(double once) {
+  return 30 + 4.0 / once;
+}
+
+// Runs one implementation on problems: checks it, then times it.
+template <typename OnDevice, typename Problem, typename Launch>
+class Runner {
+ public:
+  Runner(Device& device, const Problem& problem, Arithmetic arithmetic, const Launch& launch)
+      : device_(device), problem_(problem), arithmetic_(arithmetic), launch_(launch) {}
+
+  // One call and its verdict.
+  void check(Row& row, Spent& spent) {
+    data_.push_back(std::make_unique<OnDevice>(device_, problem_));
+    const auto call = [&] { launch_(data_[0]->args()); };
+    spent.launch = device_.time(call);
+    if (device_.back_end() == "cuda")
+      spent.launch = device_.time(call);  // the first call loads the kernel, too
+    device_.synchronize();
+    const auto begin = std::chrono::steady_clock::now();
+    const reference::Verdict verdict =
+        reference::judge_sample(problem_, data_[0]->download(), arithmetic_);
+    spent.judge = seconds_since(begin);
+    row.right = verdict.right;
+    row.message = verdict.message;
+    row.error = verdict.error.whole;
+    row.yardstick_error = verdict.yardstick.whole;
+  }
+
+  // Seconds of another call, after `check`.
+  double called() {
+    return device_.time([&] { launch_(data_[0]->args()); });
+  }
+
+  void time(Row& row, double once, double bytes) {
+    const Layout layout = layout_of(once, bytes, device_);
+    while (data_.size() < layout.copies)
+      data_.push_back(std::make_unique<OnDevice>(device_, problem_));
+    const auto call_on = [&](std::size_t copy) { launch_(data_[copy % layout.copies]->args()); };
+    Rotation rotation;
+    rotation.calls = layout.calls;
+    rotation.seconds = once;
+    for (std::size_t first = 0; first < layout.copies; first += layout.calls) {
+      rotation.recordings.push_back(device_.record([&, first] {
+        for (std::size_t i = 0; i < layout.calls; ++i)
+          call_on(first + i);
+      }));
+    }
+    const bool gpu = device_.back_end() == "cuda";
+    row.conditions = {gpu ? Regime::kBurst : Regime::kPlain, layout.calls,
+                      rotation.recordings[0].without_host, layout.copies, layout.passes_caches};
+    row.timing = measure(device_, rotation, row.conditions.regime);
+    if (!gpu) return;
+    row.sustained = measure(device_, rotation, Regime::kSustained);
+    std::vector<std::function<void()>> calls;
+    for (std::size_t copy = 0; copy < layout.copies; ++copy)
+      calls.push_back([&, copy] { call_on(copy); });
+    row.end_to_end = measure_end_to_end(device_, calls);
+  }
+
+ private:
+  Device& device_;
+  const Problem& problem_;
+  Arithmetic arithmetic_;
+  const Launch& launch_;
+  std::vector<std::unique_ptr<OnDevice>> data_;
+};
+
+// Calls work(runner) with a Runner of that implementation on that problem.
+template <typename Work>
+void with_runner(const Implementation& implementation, Device& device, const Problem& problem,
+                 Arithmetic arithmetic, const Work& work) {
+  std::visit(
+      [&](const auto& p) {
+        with_launcher(implementation, p, [&]<typename OnDevice>(const auto& launch) {
+          Runner<OnDevice, std::decay_t<decltype(p)>, std::decay_t<decltype(launch)>> runner(
+              device, p, arithmetic, launch);
+          work(runner);
+        });
+      },
+      problem);
+}
+
+void set_bound(Row& row, const Implementation& implementation, const Climb& climb,
+               const Ceilings& ceilings) {
+  if (ceilings.bytes_per_second == 0) return;
+  const Precision precision = climb.options.precision;
+  const double operations = seconds_of(implementation.fma_share * climb.fma_count,
+                                       implementation.units, precision, ceilings);
+  const double bytes = climb.bytes / ceilings.bytes_per_second;
+  row.bound_seconds = std::max(operations, bytes);
+  row.bound_by_bytes = bytes >= operations;
+}
+
+Row row_of(const AbsentImplementation& absent) {
+  Row row;
+  row.chapter = absent.chapter;
+  row.implementation = absent.name;
+  row.source = absent.source;
+  row.message = "needs " + absent.needs;
+  return row;
+}
+
+// The problem on the asked shape is made once, when the first implementation needs it.
+class Climber {
+ public:
+  Climber(const Selection& options, const Progress& progress, const Limits& limits)
+      : options_(options), progress_(progress), limits_(limits) {
+    result_.options = options;
+    const Cost cost = cost_of(options);
+    result_.fma_count = cost.fma_count;
+    result_.bytes = cost.bytes;
+  }
+
+  Climb climb() {
+    const std::vector<AbsentImplementation> absent = chosen_absent(options_);
+    const std::vector<Implementation> rungs = chosen_beside(absent);
+    std::size_t next_absent = 0, number = 0;
+    for (const Implementation& rung : rungs) {
+      for (; next_absent < absent.size() && comes_before(absent[next_absent], rung); ++next_absent)
+        result_.rows.push_back(row_of(absent[next_absent]));
+      counter_ = fmt::format("{} of {}: ", ++number, rungs.size());
+      result_.rows.push_back(climbed(rung));
+    }
+    for (; next_absent < absent.size(); ++next_absent)
+      result_.rows.push_back(row_of(absent[next_absent]));
+    progress_("");
+    return std::move(result_);
+  }
+
+ private:
+  static bool comes_before(const AbsentImplementation& absent, const Implementation& rung) {
+    return std::tie(absent.chapter, absent.step) < std::tie(rung.chapter, rung.step);
+  }
+
+  // None, where what is absent is all that was asked for.
+  std::vector<Implementation> chosen_beside(const std::vector<AbsentImplementation>& absent) const {
+    Selection here = options_;
+    for (const AbsentImplementation& each : absent)
+      std::erase(here.names, each.name);
+    if (here.names.empty() && !options_.names.empty()) return {};
+    return chosen(here);
+  }
+
+  Row climbed(const Implementation& implementation) {
+    Row row;
+    row.chapter = implementation.chapter;
+    row.implementation = implementation.name;
+    row.source = implementation.source;
+    row.message = why_unavailable(implementation.device);
+    if (!row.message.empty()) return row;
+    Device& where = device(implementation.device);
+    row.device = where.name();
+    row.back_end = where.back_end();
+    row.units = to_string(implementation.units, options_.precision);
+    const std::string what = counter_ +
+                             (row.back_end == "emulator" ? "checking " : "checking and timing ") +
+                             implementation.name;
+    progress_(what);
+    row.ran = true;
+    const bool gpu = row.back_end == "cuda";
+    if (!gpu && only_a_part_ran(row, implementation, where)) return row;
+    make_whole(where);
+    if (row.estimated_seconds > kShownSeconds)
+      progress_(what + ", about " + time_text(row.estimated_seconds));
+    row.estimated_seconds = 0;
+    guarded(row, [&] {
+      with_runner(implementation, where, *whole_, arithmetic_of(implementation, options_.precision),
+                  [&](auto& runner) {
+                    Spent spent;
+                    runner.check(row, spent);
+                    if (!row.right || row.back_end == "emulator") return;
+                    set_bound(row, implementation, result_, ceilings_of(where));
+                    runner.time(row, spent.launch, result_.bytes);
+                  });
+    });
+    return row;
+  }
+
+  // A refusal is a row that did not run; anything else that an implementation throws is a failure of that one.
+  template <typename Work>
+  void guarded(Row& row, const Work& work) {
+    try {
+      work();
+    } catch (const std::invalid_argument& refusal) {
+      row.ran = row.right = false;
+      row.message = refusal.what();
+    } catch (const std::exception& failure) {
+      row.right = false;
+      row.timing = row.sustained = row.end_to_end = {};
+      row.message = fmt::format("FAILED: {}", failure.what());
+    }
+  }
+
+  const Ceilings& ceilings_of(Device& where) {
+    // Of this program's run, whatever it climbs.
+    static std::map<Device*, Ceilings> known;
+    if (known.count(&where) == 0) {
+      progress_("measuring the ceilings of " + where.name());
+      known[&where] = where.measure_ceilings();
+    }
+    const auto listed = [&](const auto& each) { return each.first == where.name(); };
+    if (std::none_of(result_.ceilings.begin(), result_.ceilings.end(), listed))
+      result_.ceilings.emplace_back(where.name(), known[&where]);
+    return known[&where];
+  }
+
+  void make_whole(Device& where) {
+    if (checked_room_.insert(&where).second) require_memory(options_, where);
+    if (whole_) return;
+    whole_ = problem_of(options_);
+  }
+
+  // Runs growing parts of the shape until one says how long the whole takes. True if that is the end: the row then holds the
+  // verdict on the parts.
+  bool only_a_part_ran(Row& row, const Implementation& implementation, Device& where) {
+    Shape part = part_of(options_);
+    const Shape smallest = part;
+    while (!(part == options_.shape)) {
+      Selection selection = options_;
+      selection.shape = part;
+      if (least_seconds(selection) > limits_.patience_seconds) {
+        row.ran = false;
+        row.message = fmt::format("even {} would take at least {}; allowed: a smaller --shape",
+                                  to_string(part), time_text(least_seconds(selection)));
+        return true;
+      }
+      require_memory(selection, where);
+      Spent spent;
+      guarded(row, [&] {
+        const Problem problem = timed_problem(selection, spent.problem);
+        with_runner(implementation, where, problem,
+                    arithmetic_of(implementation, options_.precision), [&](auto& runner) {
+                      runner.check(row, spent);
+                      // The first call starts threads, which a larger one would not start more often.
+                      if (row.right && spent.launch < kStartSeconds)
+                        spent.launch = std::min(spent.launch, runner.called());
+                    });
+      });
+      if (!row.right) {
+        if (row.ran) row.message += fmt::format(" (on {})", to_string(part));
+        return true;
+      }
+      if (spent.total() < kTellingSeconds) {
+        part = larger_part(part, options_);
+        continue;
+      }
+      const Spent whole = scaled(spent, part, options_);
+      const double problem = whole_ ? 0 : whole.problem;
+      // On a CPU it is called again for the samples.
+      const double samples = row.back_end == "emulator"
+                                 ? 0
+                                 : std::max(4 * whole.launch, std::min(TimingLimits().most_seconds,
+                                                                       100 * whole.launch));
+      row.estimated_seconds = problem + whole.launch + whole.judge + samples;
+      if (row.estimated_seconds <= limits_.patience_seconds) return false;
+      row.checked_shape = smallest;
+      return true;
+    }
+    return false;
+  }
+
+  const Selection& options_;
+  const Progress& progress_;
+  const Limits& limits_;
+  std::string counter_;
+  std::optional<Problem> whole_;
+  std::set<Device*> checked_room_;
+  Climb result_;
+};
 
 }  // namespace
 
@@ -72,238 +329,54 @@ bool Climb::all_right() const {
                      [](const Row& row) { return row.right || !row.ran; });
 }
 
-Climb climb(const Selection& options, const Progress& progress) {
-  const std::vector<Implementation> rungs = chosen(options);
-  Climb result;
-  result.options = options;
-  const Problem problem = problem_of(options);
-  const Cost cost = cost_of(options);
-  result.fma_count = cost.fma_count;
-  result.bytes = cost.bytes;
-
-  std::map<DeviceKind, Ceilings> ceilings;
-  for (const Implementation& implementation : rungs) {
-    Row row;
-    row.chapter = implementation.chapter;
-    row.implementation = implementation.name;
-    const std::string why = why_unavailable(implementation.device);
-    if (!why.empty()) {
-      row.message = why;
-      result.rows.push_back(row);
-      continue;
-    }
-    Device& where = device(implementation.device);
-    row.device = where.name();
-    row.back_end = where.back_end();
-    if (ceilings.count(implementation.device) == 0) {
-      progress("measuring the ceilings of " + where.name());
-      ceilings[implementation.device] = where.measure_ceilings();
-      result.ceilings.emplace_back(where.name(), ceilings[implementation.device]);
-    }
-    const Ceilings& ceiling = ceilings[implementation.device];
-    const Arithmetic arithmetic = arithmetic_of(implementation, options.precision);
-    if (ceiling.fma_per_second > 0) {
-      const double fma_per_second =
-          arithmetic == Arithmetic::kFp32 ? ceiling.fma_per_second : ceiling.tensor_fma_per_second;
-      row.bound_seconds =
-          std::max(result.fma_count / fma_per_second, result.bytes / ceiling.bytes_per_second);
-    }
-    progress("checking and timing " + implementation.name);
-    row.ran = true;
-    try {
-      std::visit(
-          [&](const auto& p) {
-            with_launcher(implementation, p, [&]<typename OnDevice>(const auto& launch) {
-              check_and_time<OnDevice>(row, where, p, arithmetic, result.bytes, launch);
-            });
-          },
-          problem);
-    } catch (const std::invalid_argument& refusal) {
-      row.ran = false;
-      row.message = refusal.what();
-    }
-    result.rows.push_back(row);
-  }
-  progress("");
-  return result;
+bool Climb::any_ran() const {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ran; });
 }
 
-nlohmann::json to_json(const Climb& climb) {
-  nlohmann::json json = {
-      {"schema", "kernel-ladder/run/1"},
-      {"operator", climb.options.op},
-      {"precision", to_string(climb.options.precision)},
-      {"shape", to_json(climb.options.shape)},
-      {"causal", climb.options.causal},
-      {"states", climb.options.states},
-      {"fma_count", climb.fma_count},
-      {"bytes", climb.bytes},
-      {"ceilings", nlohmann::json::array()},
-      {"rows", nlohmann::json::array()},
-  };
-  for (const auto& [name, ceiling] : climb.ceilings) {
-    json["ceilings"].push_back({{"device", name},
-                                {"fma_per_second", ceiling.fma_per_second},
-                                {"bytes_per_second", ceiling.bytes_per_second},
-                                {"tensor_fma_per_second", ceiling.tensor_fma_per_second}});
-  }
-  for (const Row& row : climb.rows) {
-    nlohmann::json entry = {{"chapter", row.chapter}, {"implementation", row.implementation},
-                            {"device", row.device},   {"back_end", row.back_end},
-                            {"ran", row.ran},         {"right", row.right},
-                            {"message", row.message}};
-    if (row.right) {
-      entry["error"] = row.error;
-      entry["yardstick_error"] = row.yardstick_error;
-      entry["seconds"] = row.timing.seconds;
-      entry["spread"] = row.timing.spread;
-      entry["samples"] = row.timing.samples;
-      if (row.end_to_end.samples > 0) entry["end_to_end_seconds"] = row.end_to_end.seconds;
-      entry["bound_seconds"] = row.bound_seconds;
-    }
-    if (row.recorded_seconds > 0) {
-      entry["recorded_seconds"] = row.recorded_seconds;
-      entry["recorded_device"] = row.recorded_device;
-    }
-    json["rows"].push_back(entry);
-  }
-  return json;
+double seconds_of(double fma_count, Units units, Precision precision, const Ceilings& ceilings) {
+  const bool fp32 = precision == Precision::kFp32;
+  double fma_per_second = ceilings.fma_per_second;
+  if (units == Units::kTensorCores)
+    fma_per_second = fp32 ? ceilings.tf32_fma_per_second / 3 : ceilings.tensor_fma_per_second;
+  if (units == Units::kWarpgroups) fma_per_second = ceilings.warpgroup_fma_per_second;
+  return fma_per_second > 0 ? fma_count / fma_per_second : 0;
 }
 
-void add_recorded(Climb& climb, const std::string& folder) {
-  if (!std::filesystem::is_directory(folder)) return;
-  const nlohmann::json mine = to_json(climb);
-  const auto text = [](const nlohmann::json& json, const char* key) {
-    return json.value(key, std::string());
-  };
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const auto& file : files) {
-    const nlohmann::json run = nlohmann::json::parse(std::ifstream(file), nullptr, false);
-    if (!run.is_object() || text(run, "schema") != text(mine, "schema") ||
-        text(run, "operator") != text(mine, "operator") ||
-        run.value("precision", "fp32") != text(mine, "precision") ||
-        run.value("states", false) != climb.options.states ||
-        run.value("causal", false) != climb.options.causal ||
-        run.at("shape").dump() != mine.at("shape").dump()) {
-      continue;
-    }
-    for (Row& row : climb.rows) {
-      if (row.back_end != "emulator") continue;
-      for (const auto& recorded : run.at("rows")) {
-        if (text(recorded, "implementation") == row.implementation &&
-            text(recorded, "back_end") == "cuda" && recorded.value("right", false)) {
-          row.recorded_seconds = recorded.at("seconds").get<double>();
-          row.recorded_device = text(recorded, "device");
-        }
-      }
+std::string to_string(Units units, Precision precision) {
+  if (units == Units::kWarpgroups) return "tensor cores, a warpgroup's products";
+  if (units == Units::kCores) return "fp32 multiply-adds";
+  return precision == Precision::kFp32 ? "tensor cores, three TF32 products"
+                                       : "tensor cores, a warp's products";
+}
+
+Layout layout_of(double once, double bytes, const Device& device) {
+  const bool is_host = device.free_bytes() == 0;
+  const double per_copy_host = bytes * (is_host ? 2 : 1);
+  double room = kMemoryShare * available_host_bytes() / per_copy_host;
+  if (!is_host) room = std::min(room, kMemoryShare * device.free_bytes() / bytes);
+  const double wanted = std::floor(kCacheMultiple * device.cache_bytes() / bytes) + 1;
+  const double useful = std::min(wanted, std::ceil(most_calls(once)));
+  const double possible = std::clamp(std::min<double>(room, kMostCopies), 1.0, useful);
+  Layout layout;
+  layout.copies = static_cast<std::size_t>(possible);
+  layout.passes_caches = layout.copies >= static_cast<std::size_t>(useful);
+  const std::size_t rounds = (kLeastCalls + layout.copies - 1) / layout.copies;
+  layout.calls = rounds * layout.copies;
+  const double quick = std::max(1.0, kMostCallsSeconds / once);
+  if (quick < layout.calls) {  // as many whole recordings as come to at least the copies
+    layout.calls = static_cast<std::size_t>(quick);
+    if (layout.calls < layout.copies) {
+      const std::size_t recordings = (layout.copies + layout.calls - 1) / layout.calls;
+      layout.copies = recordings * layout.calls;
+    } else {
+      layout.calls -= layout.calls % layout.copies;
     }
   }
+  return layout;
 }
 
-namespace {
-
-std::string duration(double seconds) {
-  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} us", seconds * 1e6);
-}
-
-std::string times(double factor) {
-  return factor >= 100 ? fmt::format("{:.0f}x", factor) : fmt::format("{:.3g}x", factor);
-}
-
-// In what the shape is rich of: bytes that must move, or operations.
-std::string rate_of(const Climb& climb, double seconds) {
-  constexpr double kFmaPerByte = 50;  // about what a GPU's tensor cores do in the time of a byte
-  const double operations = 2 * climb.fma_count;
-  return climb.fma_count > kFmaPerByte * climb.bytes
-             ? fmt::format("{:.3g} TF/s", 1e-12 * operations / seconds)
-             : fmt::format("{:.4g} GB/s", 1e-9 * climb.bytes / seconds);
-}
-
-// The seconds a row counts with: its own on real hardware, the recorded ones where it was emulated.
-double counted_seconds(const Row& row) {
-  return row.back_end == "emulator" ? row.recorded_seconds : row.timing.seconds;
-}
-
-}  // namespace
-
-std::string to_table(const Climb& climb) {
-  const std::string format =
-      "{:<18} {:<29} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>10} {:>9} {:>9}\n";
-  std::string table =
-      fmt::format("{}{} in {} on {}{}\n\n", climb.options.causal ? "causal " : "", climb.options.op,
-                  to_string(climb.options.precision), to_string(climb.options.shape),
-                  climb.options.states ? ", state in and out" : "");
-  table += fmt::format(fmt::runtime(format), "chapter", "implementation", "back end", "time", "+-",
-                       "call", "vs last", "vs first", "rate", "of bound", "error");
-  double first = 0, last = 0;
-  std::vector<std::string> notes;  // by chapter
-  std::set<std::string> recorded;
-  for (const Row& row : climb.rows) {
-    if (!row.right) {
-      table += fmt::format("{:<18} {:<29} {}: {}\n", row.chapter, row.implementation,
-                           row.ran ? "WRONG" : "not run", row.message);
-      continue;
-    }
-    const double seconds = counted_seconds(row);
-    const bool emulated = row.back_end == "emulator";
-    std::string time = "-", spread = "-", call = "-", vs_last = "-", vs_first = "-", rate = "-",
-                of_bound = "-";
-    if (seconds > 0) {
-      time = duration(seconds) + (emulated ? "*" : "");
-      if (!emulated) spread = fmt::format("{:.1f}%", 100 * row.timing.spread);
-      if (row.end_to_end.samples > 0) call = duration(row.end_to_end.seconds);
-      if (last > 0) vs_last = times(last / seconds);
-      if (first > 0) vs_first = times(first / seconds);
-      rate = rate_of(climb, seconds);
-      if (!emulated && row.bound_seconds > 0) {
-        of_bound = fmt::format("{:.1f}%", 100 * row.bound_seconds / seconds);
-      }
-      if (first == 0) first = seconds;
-      last = seconds;
-    }
-    if (emulated) {
-      notes.push_back(
-          fmt::format("  {} really ran here, in the emulator ({}; the emulator's clock says "
-                      "nothing about a GPU).",
-                      row.implementation, duration(row.timing.seconds)));
-      if (row.recorded_seconds > 0) {
-        recorded.insert("* recorded on " + row.recorded_device +
-                        " (docs/results), not measured here.");
-      }
-    }
-    table += fmt::format(fmt::runtime(format), row.chapter, row.implementation, row.back_end, time,
-                         spread, call, vs_last, vs_first, rate, of_bound,
-                         fmt::format("{:.1e}", row.error));
-  }
-  if (first > 0)
-    table += "\nEvery time stands behind a result that was first checked against float64.\n";
-  const auto timed_whole = [](const Row& row) { return row.end_to_end.samples > 0; };
-  if (std::any_of(climb.rows.begin(), climb.rows.end(), timed_whole))
-    table += "time: on the device; call: from the host's call until the result is there.\n";
-  for (const auto& [name, ceiling] : climb.ceilings) {
-    if (ceiling.fma_per_second == 0) continue;
-    table += fmt::format(
-        "ceiling of {}: {:.3g} TFLOP/s fp32 FMA, {}{:.4g} GB/s copy; bound of this shape without "
-        "tensor cores {}\n",
-        name, 2e-12 * ceiling.fma_per_second,
-        ceiling.tensor_fma_per_second > 0 ? fmt::format("{:.3g} TFLOP/s bf16 products of warps, ",
-                                                        2e-12 * ceiling.tensor_fma_per_second)
-                                          : "",
-        1e-9 * ceiling.bytes_per_second,
-        duration(std::max(climb.fma_count / ceiling.fma_per_second,
-                          climb.bytes / ceiling.bytes_per_second)));
-  }
-  for (const std::string& note : recorded)
-    table += note + "\n";
-  for (const std::string& note : notes)
-    table += note + "\n";
-  return table;
+Climb climb(const Selection& options, const Progress& progress, const Limits& limits) {
+  return Climber(options, progress, limits).climb();
 }
 
 }  // namespace ladder::bench

@@ -8,21 +8,23 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <stdexcept>
+
+#include "common/bench/build.hpp"
 
 namespace ladder::bench {
 
-// Of attention, whose work grows with the square of T: an emulator has to bear it.
-constexpr std::int64_t kMostDefaultSteps = 128;
-
-SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_shape)
-    : default_shape_(default_shape) {
+SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_shape,
+                                   const std::string& attention_shape)
+    : default_shape_(default_shape), attention_shape_(attention_shape) {
   app.footer("Shapes:\n" + known_shapes());
   app.add_option("chapters", selection_.chapters,
                  "Only these: numbers or folder names (01 02_openmp)");
   app.add_option("--shape", shape_,
-                 "A name, or sizes such as T=54,V=128; those left out are as in the default, " +
-                     default_shape + fmt::format(" (attention: T={} at most)", kMostDefaultSteps));
+                 fmt::format("A name, or sizes such as T=54,V=128; those left out are as in the "
+                             "default, {} (for softmax attention: {})",
+                             default_shape, attention_shape));
   app.add_option("--operator", selection_.op, "One of: " + operators())->capture_default_str();
   app.add_option("--precision", precision_,
                  "fp32, bf16, bf16_fp32_decay (log_w in fp32), or fp16 (attention only)")
@@ -38,12 +40,20 @@ SelectionOptions::SelectionOptions(CLI::App& app, const std::string& default_sha
 
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
-  Shape base = parse_shape(default_shape_);
-  if (grows_quadratically(result)) base.T = std::min(base.T, kMostDefaultSteps);
+  const Shape base = parse_shape(grows_quadratically(result) ? attention_shape_ : default_shape_);
   result.shape = shape_ ? parse_shape(*shape_, base) : base;
   result.precision = parse_precision(precision_);
   result.rungs_only = !all_;
   return result;
+}
+
+std::map<std::string, std::string> SelectionOptions::conditions() const {
+  auto conditions = conditions_;
+  const std::string commit = commit_of(source_folder());
+  if (!commit.empty()) conditions["commit"] = commit;
+  conditions.insert({"commit", "unknown"});
+  conditions["compiler"] = compiler();
+  return conditions;
 }
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work) try {
@@ -58,6 +68,9 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
   return work();
 } catch (const std::invalid_argument& error) {
   fmt::print(stderr, "\r{}\n", error.what());
+  return kUsage;
+} catch (const std::bad_alloc&) {
+  fmt::print(stderr, "\rThere is not enough memory for this --shape; allowed: a smaller one\n");
   return kUsage;
 } catch (const std::exception& error) {
   fmt::print(stderr, "\r{}\n", error.what());
@@ -82,8 +95,14 @@ void write_file(const std::string& path, const std::string& contents) {
   fmt::print("written: {}\n", path);
 }
 
+std::string progress_text(const std::string& what, bool terminal) {
+  if (terminal) return "\r\033[K" + what;
+  return what.empty() ? "" : what + "\n";
+}
+
 void show_progress(const std::string& what) {
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
+  fmt::print(stderr, "{}", progress_text(what, isatty(STDERR_FILENO) == 1));
+  std::fflush(stderr);
 }
 
 std::string today() {

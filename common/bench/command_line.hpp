@@ -17,14 +17,16 @@ constexpr int kUsage = 2;
 // Options for a selection, and for the conditions that go into a JSON file.
 class SelectionOptions {
  public:
-  SelectionOptions(CLI::App& app, const std::string& default_shape);
+  SelectionOptions(CLI::App& app, const std::string& default_shape,
+                   const std::string& attention_shape);
   Selection selection() const;  // after parsing; std::invalid_argument names what is wrong
-  const std::map<std::string, std::string>& conditions() const { return conditions_; }
+  // What was given, and what counts more: the commit and the compiler as the program knows them.
+  std::map<std::string, std::string> conditions() const;
 
  private:
   Selection selection_;
   std::optional<std::string> shape_;
-  std::string default_shape_, precision_ = "fp32";
+  std::string default_shape_, attention_shape_, precision_ = "fp32";
   bool all_ = false;
   std::map<std::string, std::string> conditions_;
 };
@@ -38,7 +40,9 @@ void require_writable(const std::string& option, const std::string& path);
 // Throws std::runtime_error if it cannot be written.
 void write_file(const std::string& path, const std::string& contents);
 
-void show_progress(const std::string& what);  // on a terminal only
+// One line that is written again and again on a terminal, one line for each elsewhere.
+std::string progress_text(const std::string& what, bool terminal);
+void show_progress(const std::string& what);  // to stderr
 std::string today();
 
 }  // namespace ladder::bench

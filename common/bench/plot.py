@@ -1,11 +1,7 @@
 """Draws one run of the ladder. usage: plot.py RUN.json PLOT.png (or .svg)"""
+import collections
 import json
 import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 INK = {"cpu": "#4c78a8", "cuda": "#59a14f", "recorded": "#b6d7a8"}
 
@@ -14,38 +10,57 @@ def times_text(factor):
     return f"{factor:.0f}" if factor >= 100 else f"{factor:.3g}"
 
 
+Bar = collections.namedtuple("Bar", "label seconds kind note factor")
+
+
 def bars(run):
-    """(label, seconds, kind, device) for every rung that has a time on real hardware."""
+    """A Bar for every rung that has a time on real hardware. Its factor is that to the first one on the same device: times of two
+    machines are never divided by each other."""
+    first = {}
+    result = []
     for row in run["rows"]:
-        if not row["right"]:
-            continue
-        label = f"{row['chapter']}\n{row['implementation']}"
-        if row["back_end"] != "emulator":
-            yield label, row["seconds"], row["back_end"], row["device"]
+        if row["right"] and "seconds" in row and row["back_end"] != "emulator":
+            seconds, kind, device, note = row["seconds"], row["back_end"], row["device"], row["device"]
         elif "recorded_seconds" in row:
-            yield label, row["recorded_seconds"], "recorded", row["recorded_device"]
+            seconds, kind, device = row["recorded_seconds"], "recorded", row["recorded_device"]
+            note = f"{device}, recorded" + (", old" if row.get("recorded_old") else "")
+        else:
+            continue
+        first.setdefault(device, seconds)
+        result.append(Bar(f"{row['chapter']}\n{row['implementation']}", seconds, kind, note, first[device] / seconds))
+    return result
+
+
+def title(run):
+    shape = ", ".join(f"{name}={run['shape'][name]}" for name in ("B", "T", "T_q", "H", "H_kv", "K", "V") if name in run["shape"])
+    causal = "causal " if run.get("causal") else ""
+    return f"{causal}{run['operator']} in {run.get('precision', 'fp32')} at {shape}" + (", state in and out" if run.get("states") else "")
 
 
 def main(run_path, plot_path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
     with open(run_path, encoding="utf-8") as file:
         run = json.load(file)
-    rungs = list(bars(run))
+    rungs = bars(run)
     if not rungs:
         sys.exit("no rung has a time")
     figure, axes = plt.subplots(figsize=(8, 1.2 + 0.7 * len(rungs)), layout="constrained")
-    for position, (label, seconds, kind, device) in enumerate(rungs):
-        axes.barh(position, seconds * 1e3, color=INK[kind])
-        factor = rungs[0][1] / seconds
-        note = f"{device}, recorded" if kind == "recorded" else device
-        axes.text(seconds * 1e3, position, f"  {seconds * 1e3:.3g} ms, {times_text(factor)}x\n  {note}", va="center", fontsize=9)
-    axes.set_yticks(range(len(rungs)), [label for label, *_ in rungs])
+    several = len({bar.note.split(",")[0] for bar in rungs}) > 1
+    for position, bar in enumerate(rungs):
+        axes.barh(position, bar.seconds * 1e3, color=INK[bar.kind])
+        factor = f"{times_text(bar.factor)}x" + (" there" if several else "")
+        axes.text(bar.seconds * 1e3, position, f"  {bar.seconds * 1e3:.3g} ms, {factor}\n  {bar.note}", va="center", fontsize=9)
+    axes.set_yticks(range(len(rungs)), [bar.label for bar in rungs])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    times = [seconds * 1e3 for _, seconds, *_ in rungs]
+    times = [bar.seconds * 1e3 for bar in rungs]
     axes.set_xlim(min(times) / 4, max(times) * 30)
     axes.set_xlabel("milliseconds (log scale)")
-    shape = ", ".join(f"{name}={run['shape'][name]}" for name in "BTHKV")
-    axes.set_title(f"{run['operator']} at {shape}")
+    axes.set_title(title(run), fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(plot_path, dpi=150)
 

@@ -128,6 +128,13 @@ void refuse_others_options(const Selection& selection) {
   if (s.T_q > 0 || s.H_kv > 0) refuse("--shape has T_q or H_kv", kAttention);
 }
 
+// As Implementation calls it: "attention_bf16".
+std::string launcher_of(const Selection& selection) {
+  const std::string op =
+      operator_of(selection).family == Family::kLinearAttention ? "linear_attention" : selection.op;
+  return selection.precision == Precision::kFp32 ? op : op + "_" + to_string(selection.precision);
+}
+
 // Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
 bool means(const std::string& wanted, const std::string& chapter) {
   return wanted == chapter || wanted == chapter + "/" || wanted == chapter.substr(0, 2);
@@ -198,6 +205,24 @@ std::vector<Implementation> chosen(const Selection& selection) {
                                    : fmt::format("{}", fmt::join(selection.chapters, ", ")),
         selection.op, to_string(selection.precision),
         able.empty() ? "" : fmt::format("{}, ", fmt::join(able, ", "))));
+  }
+  return result;
+}
+
+std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
+  refuse_others_options(selection);
+  const std::string launcher = launcher_of(selection);
+  std::vector<AbsentImplementation> result;
+  for (const AbsentImplementation& each : absent_implementations()) {
+    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
+    const auto has = [](const std::vector<std::string>& list, const std::string& text) {
+      return std::find(list.begin(), list.end(), text) != list.end();
+    };
+    const bool wanted = selection.chapters.empty() ||
+                        std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
+    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only
+                                               : has(selection.names, each.name);
+    if (wanted && shown && has(each.launchers, launcher)) result.push_back(each);
   }
   return result;
 }

@@ -37,6 +37,9 @@ bool grows_quadratically(const Selection& selection);
 // By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);
 
+// What of it this program was built without; the same for names. By chapter.
+std::vector<AbsentImplementation> chosen_absent(const Selection& selection);
+
 // The operator's problem on that shape.
 using Problem = std::variant<WkvProblem, WkvGradProblem, LinearAttentionProblem, AttentionProblem,
                              AttentionGradProblem>;

@@ -26,6 +26,7 @@ const std::vector<std::pair<std::string, Shape>>& named_shapes() {
       {"gla-1.3b", {.B = 1, .T = 4096, .H = 4, .K = 256, .V = 512}},
       {"profile", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64}},
       {"training", {.B = 8, .T = 4096, .H = 32, .K = 64, .V = 64}},
+      {"attention", {.B = 4, .T = 4096, .H = 16, .K = 128, .V = 128}},
       {"llama3-8b", {.B = 1, .T = 8192, .H = 32, .K = 128, .V = 128, .H_kv = 8}},
       {"llama3-8b-decode", {.B = 1, .T = 32768, .H = 32, .K = 128, .V = 128, .T_q = 1, .H_kv = 8}},
   };

@@ -90,7 +90,7 @@ int trace_run(const std::string& json_path) {
 int main(int argc, char** argv) {
   CLI::App app("The kernel X-ray: what each kernel asks of memory, counted in the emulator.",
                "./ladder xray");
-  const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64");
+  const SelectionOptions options(app, "B=1,T=16,H=2,K=64,V=64", "B=1,T=16,H=2,K=64,V=64");
   std::string json_path, page_path;
   app.add_option("--json", json_path, "Write the counts there");
   app.add_option("--html", page_path, "Write the page that draws them there");

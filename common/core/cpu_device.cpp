@@ -120,7 +120,10 @@ class CpuDevice : public Device {
     return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
   }
   Ceilings measure_ceilings() override {
-    return {measured_fma_per_second(), measured_bytes_per_second()};
+    Ceilings ceilings;
+    ceilings.fma_per_second = measured_fma_per_second();
+    ceilings.bytes_per_second = measured_bytes_per_second();
+    return ceilings;
   }
 };
 

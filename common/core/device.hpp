@@ -16,8 +16,18 @@ namespace ladder {
 struct Ceilings {
   double fma_per_second = 0;    // fp32 fused multiply-adds, registers only
   double bytes_per_second = 0;  // a copy far larger than the caches, bytes read plus bytes written
-  double tensor_fma_per_second =
-      0;  // a warp's products of bf16 on tensor cores, registers only; 0 where there are none
+  // Multiply-adds of products on tensor cores; 0 where there are none.
+  double tensor_fma_per_second = 0;  // of bf16, issued by a warp, registers only
+  double tf32_fma_per_second = 0;    // the same of TF32
+  double warpgroup_fma_per_second =
+      0;  // of bf16, issued by a Hopper GPU's warpgroup, from shared memory
+};
+
+// Work to be done again and again.
+struct Recording {
+  std::function<void()> replay;
+  bool without_host =
+      false;  // the device has all of it before it begins: it never waits for the host between launches
 };
 
 class Device {
@@ -44,11 +54,14 @@ class Device {
   // Seconds `work` takes on the device's own clock (events on a GPU, a steady clock elsewhere).
   virtual double time(const std::function<void()>& work) = 0;
 
-  // The same when the device has all of `work` before it begins, so that it never waits for the host between launches (a CUDA
-  // graph). `time` where there is no such thing, or where the work cannot be recorded.
-  virtual double time_without_host(const std::function<void()>& work) { return time(work); }
+  // `work` as a CUDA graph where there is such a thing and the work can be recorded. Its arguments must live as long as the
+  // recording.
+  virtual Recording record(const std::function<void()>& work) { return {work, false}; }
 
   virtual Ceilings measure_ceilings() = 0;
+
+  // Of its own memory what nobody uses; 0 where its memory is the host's.
+  virtual std::size_t free_bytes() const { return 0; }
 
   // Of the last level. Timings rotate over more data than this; 0 where a cache means nothing.
   virtual std::size_t cache_bytes() const = 0;

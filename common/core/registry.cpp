@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <tuple>
 #include <utility>
@@ -16,14 +17,35 @@ std::vector<Implementation>& registered() {
   return list;
 }
 
+std::vector<AbsentImplementation>& absent() {
+  static std::vector<AbsentImplementation> list;
+  return list;
+}
+
+template <typename Each>
+std::vector<Each> sorted(std::vector<Each> list) {
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.chapter, a.step) < std::tie(b.chapter, b.step);
+  });
+  return list;
+}
+
+// From the chapter's folder on, wherever the repository lies; the name alone of a file outside of it.
+std::string inside_repository(const std::string& file, const std::string& chapter) {
+  const std::string folder = chapter + "/";
+  const auto begin = file.rfind("/" + folder);
+  if (begin != std::string::npos) return file.substr(begin + 1);
+  return file.rfind(folder, 0) == 0 ? file : std::filesystem::path(file).filename().string();
+}
+
 }  // namespace
 
 std::vector<Implementation> implementations() {
-  std::vector<Implementation> sorted = registered();
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.chapter, a.step) < std::tie(b.chapter, b.step);
-  });
-  return sorted;
+  return sorted(registered());
+}
+
+std::vector<AbsentImplementation> absent_implementations() {
+  return sorted(absent());
 }
 
 Implementation find_implementation(const std::string& name) {
@@ -32,10 +54,15 @@ Implementation find_implementation(const std::string& name) {
     if (implementation.name == name) return implementation;
     known += (known.empty() ? "" : ", ") + implementation.name;
   }
+  for (const AbsentImplementation& each : absent()) {
+    if (each.name != name) continue;
+    throw std::invalid_argument("implementation is '" + name + "', which needs " + each.needs +
+                                "; allowed in this program: " + known);
+  }
   throw std::invalid_argument("implementation is '" + name + "'; allowed: " + known);
 }
 
-Registration::Registration(Implementation implementation) {
+Registration::Registration(Implementation implementation, const char* file) {
   for (const Implementation& other : registered()) {
     if (other.name != implementation.name) continue;
     // Before main, nobody would catch an exception.
@@ -43,7 +70,12 @@ Registration::Registration(Implementation implementation) {
               << " and by " << implementation.chapter << "; give one of them another name\n";
     std::exit(EXIT_FAILURE);
   }
+  implementation.source = inside_repository(file, implementation.chapter);
   registered().push_back(std::move(implementation));
+}
+
+AbsentRegistration::AbsentRegistration(AbsentImplementation implementation) {
+  absent().push_back(std::move(implementation));
 }
 
 }  // namespace ladder

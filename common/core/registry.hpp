@@ -22,6 +22,13 @@ enum class Arithmetic {
                   // in fp16 is rounded to fp16 instead.
 };
 
+// What an implementation's products run on: the ceiling that is its own.
+enum class Units {
+  kCores,        // fp32 multiply-adds of a CPU or of a GPU's CUDA cores
+  kTensorCores,  // products that a warp issues (mma.sync); of fp32 tensors each as three TF32 products
+  kWarpgroups,  // products that a Hopper GPU's warpgroup issues (WGMMA)
+};
+
 // One idea of one chapter, for one operator: the launchers it has, one per precision. Each throws std::invalid_argument for bad
 // arguments before anything is written.
 struct Implementation {
@@ -33,6 +40,10 @@ struct Implementation {
   bool rung = false;
   // Of the launchers for bf16 and fp16; what is stored in fp32 is computed in fp32.
   Arithmetic bf16_arithmetic = Arithmetic::kFp32;
+  Units units = Units::kCores;
+  // The multiply-adds that it cannot do without, as a share of those that the operator's cost counts: a recurrence's cost
+  // counts three for each element of the state and step, and there is algebra that needs fewer.
+  double fma_share = 1.0;
   std::function<void(const WkvArgs&)> wkv = nullptr;
   std::function<void(const WkvBf16Args&)> wkv_bf16 = nullptr;
   std::function<void(const WkvBf16Fp32DecayArgs&)> wkv_bf16_fp32_decay = nullptr;
@@ -53,6 +64,17 @@ struct Implementation {
   std::function<void(const AttentionGradArgs&)> attention_backward = nullptr;
   std::function<void(const AttentionGradBf16Args&)> attention_backward_bf16 = nullptr;
   std::function<void(const AttentionGradFp16Args&)> attention_backward_fp16 = nullptr;
+  std::string source =
+      {};  // the file that registers it, "03_cuda_baseline/kernel.cu": set by Registration
+};
+
+// An implementation that this program was built without.
+struct AbsentImplementation {
+  std::string name = {}, chapter = {}, source = {};
+  int step = 0;
+  bool rung = false;
+  std::string needs = {};                   // "a Hopper GPU (sm_90a) and nvcc"
+  std::vector<std::string> launchers = {};  // as Implementation calls them: "attention_bf16"
 };
 
 // The one of three launchers that is for these types: float, or bfloat16 with either log_w.
@@ -121,12 +143,21 @@ const std::function<void(const BasicAttentionGradArgs<Element>&)>& attention_bac
 // All registered implementations, by chapter and step, and then in order of registration.
 std::vector<Implementation> implementations();
 
-// The one with that name; std::invalid_argument lists the names there are.
+// What was left out of this program, in the same order.
+std::vector<AbsentImplementation> absent_implementations();
+
+// The one with that name; std::invalid_argument lists the names there are, or says what an absent one needs.
 Implementation find_implementation(const std::string& name);
 
 // A chapter registers with a namespace-scope object: `const Registration registration{{...}};`
 struct Registration {
-  explicit Registration(Implementation implementation);
+  // __builtin_FILE: std::source_location is not known to every nvcc that can compile the chapters.
+  explicit Registration(Implementation implementation, const char* file = __builtin_FILE());
+};
+
+// The build registers what it leaves out.
+struct AbsentRegistration {
+  explicit AbsentRegistration(AbsentImplementation implementation);
 };
 
 }  // namespace ladder

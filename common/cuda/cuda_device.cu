@@ -2,6 +2,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -10,11 +12,17 @@
 #include "common/core/device.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/cuda/warpgroup_ceiling.hpp"
 #ifndef __CUDACC__
 #include "emulator/emulator.hpp"
 #endif
 
 namespace ladder {
+
+namespace cuda {
+WarpgroupCeiling warpgroup_ceiling = nullptr;
+}
+
 namespace {
 
 constexpr int kCeilingThreads = 256;
@@ -56,6 +64,21 @@ __global__ void tensor_ceiling(float* sink, int steps) {
   sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
+__global__ void tf32_ceiling(float* sink, int steps) {
+  float sums[kChains][4] = {};
+  const std::uint32_t one = cuda::to_tf32(1e-3f * static_cast<float>(threadIdx.x));
+  const std::uint32_t a[4] = {one, one, one, one}, b[2] = {one, one};
+  for (int step = 0; step < steps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kChains; ++i)
+      cuda::mma_tf32(sums[i], a, b);
+  }
+  float sum = 0.0f;
+  for (int i = 0; i < kChains; ++i)
+    sum += sums[i][0];
+  sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+}
+
 // One 16-byte element per thread: the hardware's own scheduler keeps more loads in flight than a loop does.
 __global__ void copy_ceiling(float4* to, const float4* from) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -73,6 +96,17 @@ struct EventPair {
     cudaEventDestroy(end);
   }
 };
+
+#ifdef __CUDACC__
+struct Graph {
+  cudaGraph_t graph;
+  explicit Graph(cudaGraph_t g) : graph(g) {}
+  Graph(const Graph&) = delete;
+  ~Graph() {
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  }
+};
+#endif
 
 class CudaDevice : public Device {
  public:
@@ -127,29 +161,35 @@ class CudaDevice : public Device {
   }
 
 #ifdef __CUDACC__
-  double time_without_host(const std::function<void()>& work) override {
+  Recording record(const std::function<void()>& work) override {
     const cudaStream_t stream = cudaStreamPerThread;  // the default stream of all of this program
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    std::exception_ptr failure;
     bool recorded = true;
     try {
       work();
-    } catch (const CudaError&) {
+    } catch (const CudaError&) {  // some calls cannot be recorded
       recorded = false;
+    } catch (...) {
+      failure = std::current_exception();
     }
     recorded = cudaStreamEndCapture(stream, &graph) == cudaSuccess && recorded;
     cudaGetLastError();  // what cannot be recorded leaves an error behind
-    if (!recorded) {
-      if (graph != nullptr) cudaGraphDestroy(graph);
-      return time(work);
-    }
-    cudaGraphExec_t replay = nullptr;
-    CUDA_CHECK(cudaGraphInstantiate(&replay, graph));
-    CUDA_CHECK(cudaGraphUpload(replay, stream));
-    const double seconds = time([&] { CUDA_CHECK(cudaGraphLaunch(replay, stream)); });
-    CUDA_CHECK(cudaGraphExecDestroy(replay));
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    return seconds;
+    const Graph owned(graph);
+    if (failure) std::rethrow_exception(failure);
+    if (!recorded) return {work, false};
+    cudaGraphExec_t instance = nullptr;
+    CUDA_CHECK(cudaGraphInstantiate(&instance, graph));
+    const std::shared_ptr<CUgraphExec_st> replay(instance, cudaGraphExecDestroy);
+    CUDA_CHECK(cudaGraphUpload(instance, stream));
+    return {[replay, stream] { CUDA_CHECK(cudaGraphLaunch(replay.get(), stream)); }, true};
+  }
+
+  std::size_t free_bytes() const override {
+    std::size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return free;
   }
 #endif
 
@@ -164,8 +204,15 @@ class CudaDevice : public Device {
   // The emulator's speed says nothing about a GPU: it has no ceilings.
   Ceilings measure_ceilings() override {
 #ifdef __CUDACC__
-    return {measured_fma_per_second(), measured_bytes_per_second(),
-            measured_tensor_fma_per_second()};
+    Ceilings ceilings;
+    ceilings.fma_per_second = measured_per_second(fma_ceiling, kChains);
+    ceilings.bytes_per_second = measured_bytes_per_second();
+    // m16n8k16 and m16n8k8, by 32 lanes.
+    ceilings.tensor_fma_per_second =
+        measured_per_second(tensor_ceiling, kChains * 16 * 8 * 16 / 32.0);
+    ceilings.tf32_fma_per_second = measured_per_second(tf32_ceiling, kChains * 16 * 8 * 8 / 32.0);
+    ceilings.warpgroup_fma_per_second = measured_warpgroup_fma_per_second();
+    return ceilings;
 #else
     return {};
 #endif
@@ -213,25 +260,28 @@ class CudaDevice : public Device {
     return threads * kSteps * each / seconds;
   }
 
-  double measured_fma_per_second() {
-    return measured_per_second(fma_ceiling, kChains);
-  }
-
-  double measured_tensor_fma_per_second() {
-    constexpr double kFmaPerLane = 16.0 * 8 * 16 / 32;
-    return measured_per_second(tensor_ceiling, kChains * kFmaPerLane);
+  double measured_warpgroup_fma_per_second() {
+    if (cuda::warpgroup_ceiling == nullptr || properties_.major != 9) return 0;
+    const int blocks = properties_.multiProcessorCount;
+    float* keep = static_cast<float*>(allocate(blocks * sizeof(float)));
+    double count = 0;
+    const double seconds = best_seconds([&] { count = cuda::warpgroup_ceiling(blocks, keep); });
+    release(keep);
+    return count / seconds;
   }
 
   double measured_bytes_per_second() {
-    constexpr std::size_t kBytes = std::size_t{1} << 31;
-    float4* from = static_cast<float4*>(allocate(kBytes));
-    float4* to = static_cast<float4*>(allocate(kBytes));
-    const unsigned blocks = static_cast<unsigned>(kBytes / sizeof(float4) / kCeilingThreads);
+    constexpr std::size_t kMostBytes = std::size_t{1} << 31, kBlockBytes = 256 * sizeof(float4);
+    static_assert(kCeilingThreads == 256);
+    const std::size_t blocks = std::min(kMostBytes, free_bytes() / 3) / kBlockBytes;
+    const std::size_t bytes = blocks * kBlockBytes;
+    float4* from = static_cast<float4*>(allocate(bytes));
+    float4* to = static_cast<float4*>(allocate(bytes));
     const double seconds =
         best_seconds([&] { copy_ceiling<<<blocks, kCeilingThreads>>>(to, from); });
     release(from);
     release(to);
-    return 2.0 * kBytes / seconds;
+    return 2.0 * bytes / seconds;
   }
 
   cudaDeviceProp properties_{};
