@@ -55,6 +55,10 @@ class Sources(InAFolder):
         self.assertEqual(tree.registered(), {"either": "c/either.cu", "best": "best.cpp"})
         self.assertEqual(tree.reached("best.cpp"), ("best.cpp", "c/either.cu", "c/one.cu", "c/two.cu"))
 
+    def test_a_copy_without_its_repository_has_the_same_sources(self):
+        tree = self.tree({"03_a/kernel.cu": "", "build-x/a.cu": "", "out/tree/b.cu": "", "my/c.cu": "", ".ci/run": "", "top.txt": ""})
+        self.assertEqual(sorted(nvcc.files_here(tree.root)), ["03_a/kernel.cu", "top.txt"])
+
     def test_every_source_of_this_tree_that_registers_has_kernels_to_launch(self):
         with nvcc.tree_of(".") as tree:
             self.assertIn("wkv_atomic", tree.registered())

@@ -107,14 +107,7 @@ class Workshop:
             for path in paths:
                 (self.tree_folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(now.root / path, self.tree_folder / path)
-            commit = "unknown"
-            try:
-                commit = nvcc.git("rev-parse", "--short", "HEAD").strip()
-                if nvcc.git("status", "--porcelain", "--untracked-files=no").strip():
-                    commit += "-dirty"
-            except (ToolError, OSError):
-                pass
-            record.write_text(json.dumps({"hash": digest.hexdigest(), "commit": commit, "paths": paths}))
+            record.write_text(json.dumps({"hash": digest.hexdigest(), "commit": nvcc.commit_here(), "paths": paths}))
 
     @property
     def commit(self):
@@ -256,8 +249,7 @@ class Job:
         for source, new in replaced.items():
             command = command.replace(f" {program.objects[source][0]} ", f" {new} ")
         status, told = limited(["bash", "-c", command], 300, self.shop.build)
-        if status != 0:
-            raise ToolError(f"{program.target} does not link: {told[-2000:]}")
+        return None if status == 0 else (told or "the linker took too long")
 
     def _run(self, binary, tests, result):
         """Short tests first, in growing parts. Returns whether the mutant was killed."""
@@ -313,7 +305,9 @@ class Job:
                 continue  # the compiler sees no difference
             all_same = False
             binary = self.folder / program.target
-            self._link(program, {**replaced, source: out}, binary)
+            if problem := self._link(program, {**replaced, source: out}, binary):
+                result.update(status="does not compile", message=problem[-600:])
+                return
             tests = self.shop.affected([source], chapter, back_end)
             if not tests:
                 result.setdefault("without_tests", []).append(f"{source} ({back_end})")
@@ -345,7 +339,7 @@ class Job:
             self._against(self.shop.program(chapter, back_end), back_end, chapter, mutant, result)
             if result["status"] == "survived" and mutant.kind in SEEN_BY_THE_XRAY and not self.shop.gpu:
                 self._against(self.shop.program(chapter, "xray"), "xray", chapter, mutant, result)
-                if result["status"] == "same object code":
+                if result["status"] != "killed":
                     result["status"] = "survived"
         finally:
             path.write_text(source)

@@ -82,12 +82,34 @@ def git(*arguments, root=ROOT):
     return done.stdout
 
 
+def files_here(root=ROOT):
+    """What belongs to the working tree, also where it is a copy without its repository."""
+    try:
+        return git("ls-files", "--cached", "--others", "--exclude-standard", root=root).splitlines()
+    except (ToolError, OSError):
+        paths = []
+        for folder, folders, files in os.walk(root):
+            inside = os.path.relpath(folder, root)
+            if inside == ".":
+                folders[:] = [each for each in folders if not re.fullmatch(r"build.*|out|my|shared|\..*|__pycache__", each)]
+            paths += [os.path.normpath(os.path.join(inside, file)) for file in files]
+        return paths
+
+
+def commit_here():
+    """The short name of HEAD, with -dirty where the working tree differs; unknown without a repository."""
+    try:
+        dirty = git("status", "--porcelain", "--untracked-files=no").strip()
+        return git("rev-parse", "--short", "HEAD").strip() + ("-dirty" if dirty else "")
+    except (ToolError, OSError):
+        return "unknown"
+
+
 @contextmanager
 def tree_of(revision, root=ROOT):
     """The sources of a revision, unpacked into a folder of their own; "." is the working tree as it lies there."""
     if revision == ".":
-        paths = git("ls-files", "--cached", "--others", "--exclude-standard", root=root).splitlines()
-        yield Tree(root, [path for path in paths if (Path(root) / path).is_file()])
+        yield Tree(root, [path for path in files_here(root) if (Path(root) / path).is_file()])
         return
     try:
         commit = git("rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}", root=root).strip()
