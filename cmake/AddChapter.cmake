@@ -12,6 +12,11 @@
 #
 #   xray_test.cpp, X_xray_test.cpp   what the chapter claims about its kernels' memory accesses   chapter05.xray.*
 #
+# The target chapter05_all builds all of its test programs; its tests have the label chapter05.
+#
+# A learner's copy is also built to look more closely at a test that failed: my05_xray with the kernel instrumented, my01_asan
+# with AddressSanitizer where it needs no GPU.
+#
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
 # the kernels instrumented, for what looks through the X-ray.
 
