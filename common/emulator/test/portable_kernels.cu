@@ -226,6 +226,10 @@ __global__ void packs_with_negative(std::uint32_t* out, const float* in) {
   out[threadIdx.x] = pack<Element>(in[threadIdx.x], -in[threadIdx.x]);
 }
 
+__global__ void __launch_bounds__(kBoundThreads) counts_threads(int* count) {
+  atomicAdd(count, 1);
+}
+
 }  // namespace
 
 void square_plus_twice_half(float* out, const float* in) {
@@ -270,6 +274,9 @@ void pack_with_negative_bf16(std::uint32_t* out, const float* in) {
 }
 void pack_with_negative_fp16(std::uint32_t* out, const float* in) {
   packs_with_negative<ladder::float16><<<1, kRounded>>>(out, in);
+}
+void count_threads(int* count, int threads) {
+  counts_threads<<<1, static_cast<unsigned>(threads)>>>(count);
 }
 
 }  // namespace portable_kernels

@@ -39,4 +39,8 @@ void round_tf32(std::uint32_t* out, const float* in);
 void pack_with_negative_bf16(std::uint32_t* out, const float* in);
 void pack_with_negative_fp16(std::uint32_t* out, const float* in);
 
+// Adds 1 to *count in each of `threads` threads, of which the kernel's __launch_bounds__ allow kBoundThreads.
+constexpr int kBoundThreads = 128;
+void count_threads(int* count, int threads);
+
 }  // namespace portable_kernels

@@ -217,4 +217,17 @@ TEST(TensorCore, OperandsAreRounded) {
   }
 }
 
+TEST(Portable, MoreThreadsThanLaunchBoundsAllowAreNotLaunched) {
+  DeviceVector<int> count(std::vector<int>{0});
+  count_threads(count.data(), kBoundThreads);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(count.host()[0], kBoundThreads);
+  for (const int threads : {kBoundThreads + 1, 2 * kBoundThreads, 1024}) {
+    count_threads(count.data(), threads);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchOutOfResources) << threads << " threads";
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(count.host()[0], kBoundThreads) << "a refused launch has no effect";
+  }
+}
+
 }  // namespace
