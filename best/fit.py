@@ -182,7 +182,7 @@ def fit(shapes):
             coefficients = least_squares([features(kernel, form, rows, p[0]) for p in points], [p[1] for p in points])
         lines[kernel, form, rows] = [line for line in lines[kernel, form, rows] if line[0] != blocks] + [(blocks, *coefficients)]
     # A class that was not measured is taken for its nearest neighbour.
-    neighbours = {"kFp32Odd": ("kFp32", "kFp32Odd"), "kBf16Odd": ("kBf16Odd", "kBf16Words"), "kBf16Words": ("kBf16Words",)}
+    neighbours = {"kFp32Odd": ("kFp32", "kFp32Odd"), "kBf16Odd": ("kBf16Words", "kBf16Odd"), "kBf16Words": ("kBf16Words",)}
     for (form, rows) in SIZES:
         for kernel in ("kTimeTiles", "kChunkwiseFused", "kSegments"):
             if (kernel, form, rows) in lines or form not in neighbours:
