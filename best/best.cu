@@ -10,19 +10,34 @@
 namespace ladder {
 namespace {
 
-using best::LinearAttentionKernel;
-using best::RecurrenceKernel;
+using best::Kernel;
+
+// Found when it is first needed.
+template <Recurrence kRecurrence, typename Element, typename LogW, Kernel kKernel>
+void run(const BasicWkvArgs<Element, LogW>& args) {
+  static const auto launcher =
+      wkv_launcher<Element, LogW>(find_implementation(best::name_of(kKernel)), kRecurrence);
+  launcher(args);
+}
+
+template <typename Element, Kernel kKernel>
+void run(const BasicLinearAttentionArgs<Element>& args) {
+  static const auto launcher =
+      linear_attention_launcher<Element>(find_implementation(best::name_of(kKernel)));
+  launcher(args);
+}
 
 template <Recurrence kRecurrence, typename Element, typename LogW>
 void run(const BasicWkvArgs<Element, LogW>& args) {
-  const auto launcher = [](const char* name) {
-    return wkv_launcher<Element, LogW>(find_implementation(name), kRecurrence);
-  };
-  static const auto recurrent =
-      launcher(kRecurrence == Recurrence::kGla ? "wkv_time_tiles" : "wkv_recurrent");
-  static const auto chunkwise = launcher("wkv_chunkwise");
-  const auto kernel = best::choose(best::shape_of(args, kRecurrence), cuda::multiprocessor_count());
-  kernel == RecurrenceKernel::kRecurrent ? recurrent(args) : chunkwise(args);
+  switch (best::choose(best::shape_of(args, kRecurrence), cuda::multiprocessor_count())) {
+    case Kernel::kSharedMem: return run<kRecurrence, Element, LogW, Kernel::kSharedMem>(args);
+    case Kernel::kFusedRecurrent:
+      return run<kRecurrence, Element, LogW, Kernel::kFusedRecurrent>(args);
+    case Kernel::kTimeTiles: return run<kRecurrence, Element, LogW, Kernel::kTimeTiles>(args);
+    case Kernel::kChunkwiseFused:
+      return run<kRecurrence, Element, LogW, Kernel::kChunkwiseFused>(args);
+    default: return run<kRecurrence, Element, LogW, Kernel::kChunkwise>(args);
+  }
 }
 
 }  // namespace
@@ -42,16 +57,12 @@ void best_gla(const BasicWkvArgs<Element, LogW>& args) {
 template <typename Element>
 void best_linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   validate(args);
-  const auto launcher = [](const char* name) {
-    return linear_attention_launcher<Element>(find_implementation(name));
-  };
-  static const auto recurrent = launcher("linear_attention_shared_mem");
-  static const auto chunkwise = launcher("linear_attention_chunkwise");
-  static const auto strips = launcher("causal_dot_product");
   switch (best::choose(best::shape_of(args), cuda::multiprocessor_count())) {
-    case LinearAttentionKernel::kRecurrent: return recurrent(args);
-    case LinearAttentionKernel::kChunkwise: return chunkwise(args);
-    case LinearAttentionKernel::kStrips: return strips(args);
+    case Kernel::kStrips: return run<Element, Kernel::kStrips>(args);
+    case Kernel::kPacked: return run<Element, Kernel::kPacked>(args);
+    case Kernel::kPrefix: return run<Element, Kernel::kPrefix>(args);
+    case Kernel::kChunkStates: return run<Element, Kernel::kChunkStates>(args);
+    default: return run<Element, Kernel::kLinearChunkwise>(args);
   }
 }
 

@@ -69,26 +69,50 @@ void add(std::vector<Shape>& to, Operator op, const std::vector<Precision>& prec
         }
 }
 
+std::vector<std::pair<std::int64_t, std::int64_t>> square(const Sizes& sizes) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> widths;
+  for (const std::int64_t size : sizes)
+    widths.emplace_back(size, size);
+  return widths;
+}
+
 std::vector<Shape> all_shapes() {
   constexpr Precision kFp32 = Precision::kFp32, kBf16 = Precision::kBf16,
                       kMixed = Precision::kBf16Fp32Decay;
   const Sizes heads = {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
   std::vector<Shape> shapes;
-  add(shapes, Operator::kWkv, {kFp32, kBf16}, {1, 8, 16, 32, 54, 64, 96, 128, 256, 512, 1024, 4096},
-      heads, {{32, 32}, {64, 64}, {128, 128}, {256, 256}, {100, 100}, {65, 65}, {36, 36}});
+  const Sizes lengths = {1, 8, 16, 32, 54, 64, 96, 128, 256, 512, 1024, 4096};
+  // Widths of costs.inc: full ones; words of four elements; single elements. Then others, which nothing is fitted to.
+  add(shapes, Operator::kWkv, {kFp32, kBf16}, lengths, heads, square({32, 64, 128, 256}));
+  add(shapes, Operator::kWkv, {kFp32, kBf16}, lengths, heads, square({36, 100, 65}));
+  add(shapes, Operator::kWkv, {kBf16}, lengths, {4, 16, 32, 64, 128, 512}, square({28, 196}));
+  add(shapes, Operator::kWkv, {kFp32, kBf16}, lengths, {4, 16, 32, 64, 128, 512},
+      square({31, 63, 201}));
   add(shapes, Operator::kWkv, {kMixed}, {1, 16, 54, 64, 96, 128, 512, 4096}, {1, 8, 32, 128, 512},
-      {{64, 64}, {128, 128}, {256, 256}, {100, 100}, {65, 65}});
+      square({64, 128, 256, 100, 65}));
   add(shapes, Operator::kWkv, {kFp32, kBf16}, {1, 16, 64, 128, 1024}, {4, 32, 128, 512},
-      {{4, 4}, {64, 256}, {256, 64}, {256, 512}, {96, 96}, {300, 64}});
+      {{64, 256}, {256, 64}, {256, 512}, {48, 48}, {96, 96}, {192, 192}, {60, 60}, {300, 64}});
+  add(shapes, Operator::kWkv, {kFp32, kBf16}, {1, 16, 64, 128, 1024},
+      {4, 32, 128, 256, 384, 512, 768}, square({4, 8, 16}));
+  // Between the lengths and the heads of the fit, and beyond them.
+  add(shapes, Operator::kWkv, {kFp32, kBf16},
+      {2, 4, 40, 72, 112, 120, 160, 192, 200, 320, 640, 768, 1536, 2048}, {4, 24, 48, 96, 192},
+      square({64, 128}));
+  add(shapes, Operator::kWkv, {kFp32, kBf16}, {16384, 65536}, {1, 4, 16, 32, 64},
+      square({64, 128}));
+  add(shapes, Operator::kWkv, {kFp32, kBf16}, {1, 2, 16, 64}, {2048, 4096},
+      square({32, 64, 128, 256}));
   add(shapes, Operator::kGla, {kFp32, kBf16}, {1, 16, 32, 54, 64, 96, 128, 256, 1024, 4096},
       {1, 8, 32, 64, 128, 256, 512}, {{64, 64}, {128, 128}, {256, 256}, {256, 512}, {100, 100}});
   add(shapes, Operator::kGla, {kMixed}, {1, 16, 64, 128, 1024}, {1, 32, 512},
-      {{64, 64}, {128, 128}, {100, 100}});
+      square({64, 128, 100}));
   add(shapes, Operator::kCausalDotProduct, {kFp32},
-      {1, 8, 16, 32, 54, 64, 128, 256, 512, 1024, 2048, 4096}, heads,
-      {{32, 32}, {64, 64}, {128, 128}, {256, 256}, {100, 100}});
-  add(shapes, Operator::kLinearAttention, {kFp32}, {1, 16, 64, 128, 256, 512, 1024, 4096}, heads,
-      {{32, 32}, {64, 64}, {128, 128}, {256, 256}, {100, 100}, {36, 36}, {64, 256}});
+      {1, 2, 8, 16, 32, 54, 64, 128, 256, 512, 1024, 2048, 4096}, heads,
+      square({32, 64, 128, 256, 100}));
+  add(shapes, Operator::kLinearAttention, {kFp32}, {1, 8, 16, 32, 64, 128, 256, 512, 1024, 4096},
+      heads, {{32, 32}, {64, 64}, {128, 128}, {256, 256}, {100, 100}, {36, 36}, {64, 256}});
+  add(shapes, Operator::kLinearAttention, {kFp32}, {40, 100, 192, 320, 768, 2048},
+      {2, 12, 24, 48, 96, 192}, square({64, 128}));
   // Whatever is left out where the time ends is left out at random.
   std::shuffle(shapes.begin(), shapes.end(), std::mt19937(1));
   return shapes;

@@ -1,27 +1,274 @@
 #include "best/rules.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+
 namespace ladder::best {
 namespace {
 
-// Key rows that chapter 07's kernels hold, and chapter 06's for GLA and linear attention.
+// What a line of costs.inc is about: a kernel, or a kernel while it cuts time into segments.
+enum class Line {
+  kTimeTiles,
+  kChunkwiseFused,
+  kSegments,  // of kChunkwise
+  kPacked,
+  kPackedShort,  // one tile
+  kPrefix,
+  kPrefixShort,
+  kChunkStates,
+  kLinearChunkwise,
+  kLinearSegments,
+};
+
+// What the data are like, as far as it changes what a kernel costs.
+enum class Form { kFp32, kFp32Odd, kBf16, kBf16Words, kBf16Odd, kPlain, kGeneral };
+
+struct Cost {
+  Line line;
+  Form form;
+  int rows;    // for K up to this
+  int blocks;  // column blocks of all heads
+  double coefficients[3];
+};
+
+#include "best/costs.inc"
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Key rows of the kernels that have costs.
 constexpr std::int64_t kMostRows = 256;
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+int width_class(std::int64_t K) {
+  for (const int rows : {32, 64, 128})
+    if (K <= rows) return rows;
+  return kMostRows;
+}
+
+// Microseconds, on a straight line between the nearest measured numbers of blocks. `time` makes them from coefficients.
+template <typename Time>
+double interpolate(Line line, Form form, int rows, double blocks, const Time& time) {
+  const Cost *below = nullptr, *above = nullptr;
+  for (const Cost& cost : kCosts) {  // sorted by blocks
+    if (cost.line != line || cost.form != form || cost.rows != rows) continue;
+    if (above != nullptr && above->blocks >= blocks) break;
+    below = above;
+    above = &cost;
+  }
+  if (above == nullptr) return kNever;
+  const double last = time(above->coefficients);
+  if (below == nullptr) return last;
+  const double first = time(below->coefficients);
+  const double share = (blocks - below->blocks) / (above->blocks - below->blocks);
+  return std::max(first + share * (last - first), 0.0);
+}
+
+double line_at(const double (&coefficients)[3], double a, double b) {
+  return coefficients[0] + coefficients[1] * a + coefficients[2] * b;
+}
+
+// Segments are more at first, then longer.
+double segments_at(const double (&coefficients)[3], double steps) {
+  return std::max(coefficients[0], coefficients[1] + coefficients[2] * steps);
+}
+
+// As many blocks on the multiprocessors that were measured.
+double measured_blocks(double blocks, int multiprocessors) {
+  return blocks * kMeasuredMultiprocessors / multiprocessors;
+}
+
+// The kernels that walk step by step take whole groups of these.
+std::int64_t whole_steps(std::int64_t T) {
+  return ceil_div(T, 8) * 8;
+}
+
+struct Option {
+  Kernel kernel;
+  double microseconds;
+};
+
+Kernel fastest(std::initializer_list<Option> options) {
+  return std::min_element(
+             options.begin(), options.end(),
+             [](const Option& a, const Option& b) { return a.microseconds < b.microseconds; })
+      ->kernel;
+}
+
+Form form_of(const RecurrenceShape& s) {
+  if (s.words == Words::kSingle) return s.bf16 ? Form::kBf16Odd : Form::kFp32Odd;
+  if (!s.bf16) return Form::kFp32;
+  return s.words == Words::kPieces ? Form::kBf16 : Form::kBf16Words;
+}
+
+// One step: the state is read and written once, and chapter 06 has kernels for that.
+Kernel choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
+  // A single step's blocks take 64 columns and all of K; smaller ones fill the machine where there are few.
+  if (!s.gla && s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
+    return Kernel::kFusedRecurrent;
+  // A block of 64 columns is half empty, which costs where there are many.
+  if (!s.gla && s.K <= 32 && s.V <= 32 && s.heads > (s.K <= 16 ? 3 : 4) * multiprocessors)
+    return Kernel::kSharedMem;
+  return Kernel::kTimeTiles;
+}
 
 }  // namespace
 
-RecurrenceKernel choose(const RecurrenceShape& s, int multiprocessors) {
-  using enum RecurrenceKernel;
-  if (s.packed) return kChunkwise;  // the only one that takes it
-  if (s.K > kMostRows) return s.gla ? kChunkwise : kRecurrent;
-  if (s.T < 64) return kRecurrent;
-  if (s.bf16) return kChunkwise;
-  return s.heads > multiprocessors ? kRecurrent : kChunkwise;
+const char* name_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kSharedMem: return "wkv_shared_mem";
+    case Kernel::kFusedRecurrent: return "wkv_fused_recurrent";
+    case Kernel::kTimeTiles: return "wkv_time_tiles";
+    case Kernel::kChunkwise: return "wkv_chunkwise";
+    case Kernel::kChunkwiseFused: return "wkv_chunkwise_fused";
+    case Kernel::kStrips: return "causal_dot_product";
+    case Kernel::kPacked: return "packed_causal_product";
+    case Kernel::kPrefix: return "prefix_causal_product";
+    case Kernel::kChunkStates: return "linear_attention_chunk_states";
+    case Kernel::kLinearChunkwise: return "linear_attention_chunkwise";
+  }
+  return "";
 }
 
-LinearAttentionKernel choose(const LinearAttentionShape& s, int multiprocessors) {
-  using enum LinearAttentionKernel;
-  if (s.K > kMostRows) return s.plain && !s.bf16 ? kStrips : kChunkwise;
-  if (s.bf16 || !s.whole_words) return kChunkwise;
-  return s.T_q < 64 || s.heads > 4 * multiprocessors ? kRecurrent : kChunkwise;
+Kernel choose(const RecurrenceShape& s, int multiprocessors) {
+  if (s.packed) return Kernel::kChunkwise;  // the only one that takes it
+  if (s.K > kMostRows) return s.gla ? Kernel::kChunkwise : Kernel::kFusedRecurrent;
+  if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
+
+  const Form form = form_of(s);
+  const int rows = width_class(s.K);
+  const double steps = static_cast<double>(whole_steps(s.T));
+  const double tiles = measured_blocks(s.heads * ceil_div(s.V, 64), multiprocessors);
+  const double time_tiles = interpolate(Line::kTimeTiles, form, rows, tiles,
+                                        [&](const auto& c) { return line_at(c, steps, 0); });
+
+  // Chapter 07's chunks, columns of a block, and blocks on a multiprocessor.
+  const int chunk = s.bf16 ? (rows <= 128 ? 64 : 32) : (rows <= 128 ? 48 : 16);
+  const int columns = rows == 128 ? 128 : 64;
+  const double room = kMeasuredMultiprocessors * (rows <= 64 ? 2 : 1);
+  const std::int64_t chunks = ceil_div(s.T, chunk);
+  const bool full = s.K == rows && s.V % columns == 0;
+  // Rows that are no 16-byte pieces are copied element by element, so every token counts; otherwise a chunk that is not full does.
+  const double extra = s.words != Words::kPieces || form == Form::kFp32Odd
+                           ? static_cast<double>(s.T)
+                           : static_cast<double>(full ? s.T % chunk != 0 : chunks);
+  const double blocks = measured_blocks(s.heads * ceil_div(s.V, columns), multiprocessors);
+  // Beyond one block on each multiprocessor, whole waves. Measured was a little less than a whole number.
+  const double in_waves =
+      blocks <= kMeasuredMultiprocessors
+          ? blocks
+          : 0.97 * room *
+                static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks + 0.5),
+                                             static_cast<std::int64_t>(room)));
+  const double fused = interpolate(Line::kChunkwiseFused, form, rows, in_waves, [&](const auto& c) {
+    return line_at(c, static_cast<double>(chunks), extra);
+  });
+  const bool segments = !s.in_place && s.T >= 4 * chunk && 2 * blocks <= room;
+  const double in_segments =
+      segments
+          ? interpolate(Line::kSegments, form, rows, blocks,
+                        [&](const auto& c) { return segments_at(c, static_cast<double>(s.T)); })
+          : kNever;
+  return fastest({{Kernel::kTimeTiles, time_tiles},
+                  {Kernel::kChunkwiseFused, fused},
+                  {Kernel::kChunkwise, in_segments}});
 }
+
+Kernel choose(const LinearAttentionShape& s, int multiprocessors) {
+  const bool strips = s.strips && !s.bf16;
+  if (s.K > kMostRows) return strips ? Kernel::kStrips : Kernel::kLinearChunkwise;
+  // Chapter 06 has fp32 in 16-byte words only.
+  if (s.bf16 || s.words != Words::kPieces) return Kernel::kLinearChunkwise;
+  if (strips && s.T == 1 && s.heads * ceil_div(s.V, 8) > multiprocessors) return Kernel::kStrips;
+
+  const Form form = s.plain ? Form::kPlain : Form::kGeneral;
+  const int rows = width_class(s.K);
+  const bool one_tile = s.T <= (rows <= 64 ? 32 : 16);
+  const auto walk = [&](Line line, double blocks) {
+    const double steps = static_cast<double>(one_tile ? s.T : ceil_div(s.T, 32) * 32);
+    return interpolate(line, form, rows, blocks,
+                       [&](const auto& c) { return line_at(c, steps, 0); });
+  };
+  const double packed = walk(one_tile ? Line::kPackedShort : Line::kPacked,
+                             measured_blocks(s.heads * ceil_div(s.V, 16), multiprocessors));
+  // Its blocks have a multiprocessor each; beyond that, whole waves.
+  const std::int64_t strips_of_8 = s.heads * ceil_div(s.V, 8);
+  const double in_waves =
+      strips_of_8 <= multiprocessors
+          ? measured_blocks(strips_of_8, multiprocessors)
+          : static_cast<double>(ceil_div(strips_of_8, multiprocessors) * kMeasuredMultiprocessors);
+  const double prefix = walk(one_tile ? Line::kPrefixShort : Line::kPrefix, in_waves);
+  const double chunk_states = interpolate(
+      Line::kChunkStates, form, rows,
+      measured_blocks(s.heads * s.K * s.V / 1024.0, multiprocessors),
+      [&](const auto& c) { return line_at(c, static_cast<double>(whole_steps(s.T)), 0); });
+  const double blocks = measured_blocks(s.heads * ceil_div(s.V, 64), multiprocessors);
+  const std::int64_t chunks = ceil_div(s.T, rows <= 64 ? 32 : 16);
+  const bool segments = chunks >= 8 && blocks <= kMeasuredMultiprocessors;
+  const double chunkwise = interpolate(segments ? Line::kLinearSegments : Line::kLinearChunkwise,
+                                       form, rows, blocks, [&](const auto& c) {
+                                         return segments
+                                                    ? segments_at(c, static_cast<double>(s.T))
+                                                    : line_at(c, static_cast<double>(chunks), 0);
+                                       });
+  return fastest({{Kernel::kPacked, packed},
+                  {Kernel::kPrefix, prefix},
+                  {Kernel::kChunkStates, chunk_states},
+                  {Kernel::kLinearChunkwise, chunkwise}});
+}
+
+namespace {
+
+// Of arrays that begin at `pointers` (null ones do not count), with rows of K and V elements.
+template <typename Element>
+Words words_of(std::initializer_list<const void*> pointers, std::int64_t K, std::int64_t V) {
+  const auto consist_of = [&](std::uintptr_t bytes) {
+    return K * sizeof(Element) % bytes == 0 && V * sizeof(Element) % bytes == 0 &&
+           std::all_of(pointers.begin(), pointers.end(), [&](const void* pointer) {
+             return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+           });
+  };
+  if (consist_of(16)) return Words::kPieces;
+  return consist_of(4 * sizeof(Element)) ? Words::kFour : Words::kSingle;
+}
+
+}  // namespace
+
+template <typename Element, typename LogW>
+RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence recurrence) {
+  return {.T = args.T,
+          .heads = args.B * args.H,
+          .K = args.K,
+          .V = args.V,
+          .bf16 = sizeof(Element) == sizeof(bfloat16),
+          .words = words_of<Element>({args.q, args.k, args.v, args.log_w, args.o}, args.K, args.V),
+          .packed = args.cu_seqlens != nullptr,
+          .in_place = args.final_state != nullptr && args.initial_state == args.final_state,
+          .gla = recurrence == Recurrence::kGla};
+}
+
+template <typename Element>
+LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args) {
+  const bool plain = args.feature_map == FeatureMap::kIdentity && !args.normalize;
+  constexpr std::int64_t kMostColumns = 1024;  // threads of chapter 03's block
+  return {.T = args.causal ? args.T_q : args.T_k + args.T_q,
+          .heads = args.B * args.H,
+          .K = args.K,
+          .V = args.V,
+          .bf16 = sizeof(Element) == sizeof(bfloat16),
+          .words = words_of<Element>({args.q, args.k, args.v, args.o}, args.K, args.V),
+          .plain = plain,
+          .strips = plain && args.causal && args.T_q == args.T_k && args.key_lengths == nullptr &&
+                    args.V <= kMostColumns};
+}
+
+template RecurrenceShape shape_of(const WkvArgs&, Recurrence);
+template RecurrenceShape shape_of(const WkvBf16Args&, Recurrence);
+template RecurrenceShape shape_of(const WkvBf16Fp32DecayArgs&, Recurrence);
+template LinearAttentionShape shape_of(const LinearAttentionArgs&);
+template LinearAttentionShape shape_of(const LinearAttentionBf16Args&);
 
 }  // namespace ladder::best

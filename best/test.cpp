@@ -36,22 +36,35 @@ const bool linear_attention = ladder::testing::register_linear_attention_suite(
 
 // The kernels round differently, so that their results tell which one ran.
 void expect_runs(const std::string& best, const std::string& expected, const std::string& other,
-                 const WkvCase& c) {
+                 WkvCase c) {
+  c.final_state = true;
   const WkvProblem problem = make_problem(c);
-  const std::vector<float> o = run(find_implementation(best), problem).o;
-  EXPECT_EQ(o, run(find_implementation(expected), problem).o) << name_of(c);
-  EXPECT_NE(o, run(find_implementation(other), problem).o) << name_of(c);
+  const auto outputs_of = [&](const std::string& name) {
+    ladder::WkvOutputs outputs = run(find_implementation(name), problem);
+    outputs.o.insert(outputs.o.end(), outputs.final_state.begin(), outputs.final_state.end());
+    return outputs.o;
+  };
+  const std::vector<float> outputs = outputs_of(best);
+  EXPECT_TRUE(outputs == outputs_of(expected)) << name_of(c) << ": not " << expected;
+  EXPECT_FALSE(outputs == outputs_of(other)) << name_of(c) << ": " << other;
 }
 
 TEST(best_wkv, RunsTheChosenKernel) {
   if (device_is_missing(find_implementation("best_wkv"))) return;
   const WkvCase decode{.B = 2, .T = 1, .H = 3, .K = 64, .V = 64, .initial_state = true};
-  expect_runs("best_wkv", "wkv_recurrent", "wkv_chunkwise", decode);
-  WkvCase longer{.B = 1, .T = 200, .H = 2, .K = 64, .V = 64};
+  expect_runs("best_wkv", "wkv_time_tiles", "wkv_fused_recurrent", decode);
+  WkvCase wide = decode;
+  wide.K = 200;
+  expect_runs("best_wkv", "wkv_fused_recurrent", "wkv_time_tiles", wide);
+  WkvCase longer{.B = 1, .T = 192, .H = 2, .K = 64, .V = 64};
+  expect_runs("best_wkv", "wkv_time_tiles", "wkv_chunkwise", longer);
   longer.precision = Precision::kBf16;
-  expect_runs("best_wkv", "wkv_chunkwise", "wkv_recurrent", longer);
+  expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
   longer.precision = Precision::kBf16Fp32Decay;
-  expect_runs("best_wkv", "wkv_chunkwise", "wkv_recurrent", longer);
+  expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
+  longer.T = 512;
+  longer.decay = ladder::Decay::kNone;  // a state that is forgotten shows no segments
+  expect_runs("best_wkv", "wkv_chunkwise", "wkv_chunkwise_fused", longer);
 }
 
 TEST(best_gla, RunsTheChosenKernel) {
@@ -59,7 +72,7 @@ TEST(best_gla, RunsTheChosenKernel) {
   WkvCase c{.recurrence = Recurrence::kGla, .B = 2, .T = 1, .H = 3, .K = 64, .V = 64};
   c.initial_state = true;
   expect_runs("best_gla", "wkv_time_tiles", "wkv_chunkwise", c);
-  c.T = 200;
+  c.T = 192;
   c.precision = Precision::kBf16;
   expect_runs("best_gla", "wkv_chunkwise", "wkv_time_tiles", c);
 }
@@ -126,13 +139,20 @@ TEST(best_linear_attention, RunsTheChosenKernel) {
   const auto expect = [&](const char* expected, const char* other, const LinearAttentionCase& c) {
     const LinearAttentionProblem problem = make_problem(c);
     const std::vector<float> o = run(best, problem);
-    EXPECT_EQ(o, run(find_implementation(expected), problem)) << name_of(c);
-    EXPECT_NE(o, run(find_implementation(other), problem)) << name_of(c);
+    EXPECT_TRUE(o == run(find_implementation(expected), problem))
+        << name_of(c) << ": not " << expected;
+    EXPECT_FALSE(o == run(find_implementation(other), problem)) << name_of(c) << ": " << other;
   };
-  expect("linear_attention_shared_mem", "linear_attention_chunkwise",
-         {.B = 1, .T_q = 17, .T_k = 17, .H = 1, .K = 64, .V = 64});
-  expect("linear_attention_chunkwise", "linear_attention_shared_mem",
-         {.B = 1, .T_q = 300, .T_k = 300, .H = 8, .K = 64, .V = 64});
+  expect("prefix_causal_product", "packed_causal_product",
+         {.B = 1, .T_q = 64, .T_k = 64, .H = 2, .K = 64, .V = 64});
+  expect("packed_causal_product", "prefix_causal_product",
+         {.B = 1, .T_q = 9, .T_k = 9, .H = 40, .K = 64, .V = 64});
+  expect("linear_attention_chunk_states", "prefix_causal_product",
+         {.B = 1, .T_q = 512, .T_k = 512, .H = 2, .K = 32, .V = 32});
+  LinearAttentionCase longer{.B = 1, .T_q = 1024, .T_k = 1024, .H = 2, .K = 64, .V = 64};
+  longer.feature_map = ladder::FeatureMap::kIdentity;
+  longer.normalize = false;
+  expect("linear_attention_chunkwise", "linear_attention_chunk_states", longer);
 }
 
 }  // namespace
