@@ -1,13 +1,14 @@
 // 07 chunkwise, backward: the gradients of WKV and of GLA on tensor cores.
 // Change: two walks at once, over the chunks forward for the state S and backward for its gradient D; then all chunks in parallel.
 // Why:    given S at a chunk's first step and D at its last, everything inside is products of small matrices.
-// Needs:  any B, T, H, K, V; both states, scale, reverse, decay per token or per head; fp32 or bf16; a GPU since Ampere.
+// Needs:  any B, T, H, K and V up to 65535; both states, scale, reverse, decay per token or per head; fp32 or bf16; a GPU since Ampere.
 // Costs:  S and D of every chunk in memory, each as large as one of the tensors where V = 64; no atomics.
 //         See README for the derivation and for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 
 #include "07_chunkwise/decay_tree.hpp"
 #include "07_chunkwise/gradient_blocks.hpp"
@@ -31,6 +32,11 @@ constexpr int kSide = 64;
 constexpr int kBlocks = kSide / kBlock;
 constexpr int kTileSize = kSide * kSide;
 
+// Kernels count steps and channels in ints; a grid has 65535 rows, one for each tile of a state.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
+constexpr std::int64_t kMostChannels = 65535, kMostTiles = 65535;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // of all heads of a step, in q or v
+
 template <typename Element>
 using SquareTile = Tile<Element, kSide>;
 
@@ -47,6 +53,11 @@ struct Work {
 
   __device__ std::int64_t state_tile(std::int64_t bh, int chunk, int tile_K, int tile_V) const {
     return (((bh * chunks + chunk) * tiles_K + tile_K) * tiles_V + tile_V) * kTileSize;
+  }
+  // From a tile to what it lost when it was rounded, where that is kept: the rests lie behind all tiles.
+  template <typename Args>
+  __device__ std::int64_t rests(const Args& args) const {
+    return state_tile(args.B * args.H, 0, 0, 0);
   }
 };
 
@@ -280,8 +291,8 @@ struct alignas(16) WalkStage {
   LogW log_w[kTileSize];
 };
 
-// S takes k and v, forward; D takes q and d_o, backward.
-template <bool kGla, bool kBackward, bool kAligned, typename Element, typename LogW>
+// S takes k and v, forward; D takes q and d_o, backward. kRests: what S and D lose when they are rounded is stored too.
+template <bool kGla, bool kBackward, bool kAligned, bool kRests, typename Element, typename LogW>
 __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Element>& work,
                      WalkStage<Element, LogW>* stages_smem) {
   const BasicWkvArgs<Element, LogW>& forward = args.forward;
@@ -341,6 +352,9 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
 #pragma unroll
     for (int m = 0; m < kBlocks; ++m) {
       store(state[m], to + m * kBlock, kSide, kBlock, kBlock, true, lane);
+      if constexpr (kRests)
+        store(rounding_of(state[m]), to + work.rests(forward) + m * kBlock, kSide, kBlock, kBlock,
+              true, lane);
     }
 
     // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
@@ -381,15 +395,15 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
 }
 
 // Blocks with blockIdx.z = 1 walk backward.
-template <bool kGla, bool kAligned, typename Element, typename LogW>
+template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW>
 __global__ void __launch_bounds__(kWalkThreads, 4)
     walk_chunks(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
   extern __shared__ float4 smem[];
   auto* const stages_smem = reinterpret_cast<WalkStage<Element, LogW>*>(smem);
   if (blockIdx.z == 0) {
-    walk<kGla, false, kAligned>(args, work, stages_smem);
+    walk<kGla, false, kAligned, kRests>(args, work, stages_smem);
   } else {
-    walk<kGla, true, kAligned>(args, work, stages_smem);
+    walk<kGla, true, kAligned, kRests>(args, work, stages_smem);
   }
 }
 
@@ -409,12 +423,14 @@ struct ChannelSums {
   float du[kBlocks][kSide], d_log_w[kBlocks][kSide];
 };
 
-template <typename Element, typename LogW>
+// kRests: with what S and D lost when they were rounded. A decay per head in fp32 needs it: its gradient is a sum over all steps,
+// and what is rounded once per chunk is wrong by the same amount in all of them.
+template <bool kRests, typename Element, typename LogW>
 struct alignas(16) ChunkTiles {
   Element q[kTileSize], k[kTileSize];
   LogW log_w[kTileSize];  // and d_log_w on its way out
   union {
-    Element stage[4][kTileSize];  // v, d_o, S, D
+    Element stage[kRests ? 6 : 4][kTileSize];  // v, d_o, S, D and the rests of S and D
     struct {
       Element out[2][kTileSize];  // dq and dk
       // A second block's sums, while the first one needs the registers.
@@ -491,11 +507,11 @@ __device__ Right<Element> make_span(int span, int lane) {
   return as_right<Element>(ones);
 }
 
-template <bool kGla, bool kAligned, typename Element, typename LogW>
-__global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1 : 2)
+template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW>
+__global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(float) ? 1 : 2)
     chunk_gradients(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
   extern __shared__ float4 smem[];
-  auto& tiles_smem = *reinterpret_cast<ChunkTiles<Element, LogW>*>(smem);
+  auto& tiles_smem = *reinterpret_cast<ChunkTiles<kRests, Element, LogW>*>(smem);
   const BasicWkvArgs<Element, LogW>& forward = args.forward;
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const unsigned heads = static_cast<unsigned>(forward.H);
@@ -515,6 +531,9 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
   const SquareTile<Element> pairs_smem{tiles_smem.pairs};
   const SquareTile<Element> v_smem{tiles_smem.stage[0]}, d_o_smem{tiles_smem.stage[1]};
   const SquareTile<Element> state_smem{tiles_smem.stage[2]}, adjoint_smem{tiles_smem.stage[3]};
+  // Read only where kRests has them.
+  const SquareTile<Element> state_rest_smem{tiles_smem.stage[kRests ? 4 : 2]};
+  const SquareTile<Element> adjoint_rest_smem{tiles_smem.stage[kRests ? 5 : 3]};
   const SquareTile<Element> dq_smem{tiles_smem.out[0]}, dk_smem{tiles_smem.out[1]};
   // Rows of levels 1 to 3 lie where three other tiles will: they are needed for the scores only.
   const auto level_smem = [&](int level) {
@@ -535,6 +554,10 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
     fetch<kThreads, kAligned>(d_o_smem, d_o, first, rows);
     fetch<kThreads, true>(state_smem, state, kSide, kSide, kSide);
     fetch<kThreads, true>(adjoint_smem, adjoint, kSide, kSide, kSide);
+    if constexpr (kRests) {
+      fetch<kThreads, true>(state_rest_smem, state + work.rests(forward), kSide, kSide, kSide);
+      fetch<kThreads, true>(adjoint_rest_smem, adjoint + work.rests(forward), kSide, kSide, kSide);
+    }
     __pipeline_commit();
   };
   fetch_values(0);
@@ -735,6 +758,21 @@ __global__ void __launch_bounds__(kThreads, sizeof(Element) == sizeof(float) ? 1
                      load_right(d_o_smem, block_of(x) * kBlock, n * kBlock, lane));
         multiply_add(from_adjoint[x], adjoint,
                      load_right(v_smem, block_of(x) * kBlock, n * kBlock, lane));
+      }
+      if constexpr (kRests) {
+        const auto state_rest = load(state_rest_smem, row, n * kBlock, lane);
+        const auto adjoint_rest = load(adjoint_rest_smem, row, n * kBlock, lane);
+        if (!late) {
+          multiply_add(overlap, state, adjoint_rest);
+          multiply_add(overlap, state_rest, adjoint);
+        }
+#pragma unroll
+        for (int x = 0; x < kBlocksPerWarp; ++x) {
+          multiply_add(from_state[x], state_rest,
+                       load_right(d_o_smem, block_of(x) * kBlock, n * kBlock, lane));
+          multiply_add(from_adjoint[x], adjoint_rest,
+                       load_right(v_smem, block_of(x) * kBlock, n * kBlock, lane));
+        }
       }
     }
 
@@ -1021,6 +1059,11 @@ void launch_sum(Element* to, const float* parts, std::int64_t elements, std::int
 // ---- Launchers ----
 
 template <typename Element, typename LogW>
+bool has_decay_per_head(const BasicWkvArgs<Element, LogW>& args) {
+  return args.log_w_stride_T == 0 && args.log_w_stride_B == 0;
+}
+
+template <typename Element, typename LogW>
 bool is_aligned(const BasicWkvGradArgs<Element, LogW>& args) {
   const auto off = [](const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0;
@@ -1032,17 +1075,18 @@ bool is_aligned(const BasicWkvGradArgs<Element, LogW>& args) {
          !off(args.dk) && !off(args.dv) && !off(args.d_log_w);
 }
 
-template <bool kGla, bool kAligned, typename Element, typename LogW>
+template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW>
 void launch(const BasicWkvGradArgs<Element, LogW>& args) {
   const BasicWkvArgs<Element, LogW>& forward = args.forward;
   const std::int64_t B = forward.B, T = forward.T, H = forward.H, K = forward.K, V = forward.V;
   const std::int64_t chunks = (T + kSide - 1) / kSide;
   const std::int64_t tiles_K = (K + kSide - 1) / kSide, tiles_V = (V + kSide - 1) / kSide;
-  const bool per_head = forward.log_w_stride_T == 0 && forward.log_w_stride_B == 0;
+  const bool per_head = has_decay_per_head(forward);
 
   const std::int64_t state_count = B * H * chunks * tiles_K * tiles_V * kTileSize;
   const std::int64_t part_count = B * chunks * H * K;
-  const Scratch<Element> states(state_count), adjoints(state_count);
+  const Scratch<Element> states((1 + kRests) * state_count);
+  const Scratch<Element> adjoints((1 + kRests) * state_count);
   const Scratch<float> dv_parts(tiles_K > 1 ? tiles_K * B * T * H * V : 0);
   const Scratch<float> du_parts(kGla ? 0 : part_count), d_log_w_parts(per_head ? part_count : 0);
   const Work<Element> work{static_cast<int>(chunks),  static_cast<int>(tiles_K),
@@ -1052,15 +1096,15 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
 
   if (B > 0) {
     constexpr int kBytes = kStages * sizeof(WalkStage<Element, LogW>);
-    const auto walk = walk_chunks<kGla, kAligned, Element, LogW>;
+    const auto walk = walk_chunks<kGla, kAligned, kRests, Element, LogW>;
     CUDA_CHECK(cudaFuncSetAttribute(walk, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     const dim3 grid(static_cast<unsigned>(B * H), static_cast<unsigned>(tiles_K * tiles_V), 2);
     walk<<<grid, kWalkThreads, kBytes>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (B > 0 && T > 0) {
-    constexpr int kBytes = sizeof(ChunkTiles<Element, LogW>);
-    const auto gradients = chunk_gradients<kGla, kAligned, Element, LogW>;
+    constexpr int kBytes = sizeof(ChunkTiles<kRests, Element, LogW>);
+    const auto gradients = chunk_gradients<kGla, kAligned, kRests, Element, LogW>;
     CUDA_CHECK(
         cudaFuncSetAttribute(gradients, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
     const dim3 grid(static_cast<unsigned>(B * H * chunks), static_cast<unsigned>(tiles_K));
@@ -1073,15 +1117,44 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
   if (per_head) launch_sum<kShares>(args.d_log_w, work.d_log_w_parts, H * K, B * chunks);
 }
 
+template <bool kGla, bool kAligned, typename Element, typename LogW>
+void choose_rests(const BasicWkvGradArgs<Element, LogW>& args) {
+  if constexpr (sizeof(LogW) > sizeof(Element)) {
+    if (has_decay_per_head(args.forward)) return launch<kGla, kAligned, true>(args);
+  }
+  launch<kGla, kAligned, false>(args);
+}
+
+template <typename Element, typename LogW>
+void require_limits(const BasicWkvArgs<Element, LogW>& args) {
+  const auto refuse_unless = [](bool condition, const std::string& what, const char* allowed) {
+    ladder::require(condition, what + "; chunkwise backward allows " + allowed);
+  };
+  const auto is = [](const char* name, std::int64_t size) {
+    return std::string(name) + " is " + std::to_string(size);
+  };
+  refuse_unless(args.T <= kMostSteps, is("T", args.T), "up to 2^30 = 1073741824");
+  refuse_unless(args.K <= kMostChannels, is("K", args.K), "up to 65535");
+  refuse_unless(args.V <= kMostChannels, is("V", args.V), "up to 65535");
+  const auto tiles = [](std::int64_t size) { return (size + kSide - 1) / kSide; };
+  refuse_unless(tiles(args.K) * tiles(args.V) <= kMostTiles,
+                is("K", args.K) + " and " + is("V", args.V),
+                "K / 64 * V / 64 up to 65535, both quotients rounded up");
+  refuse_unless(args.H <= kMostElements / args.K && args.H <= kMostElements / args.V,
+                is("H", args.H), "H * K and H * V up to 2^30 = 1073741824");
+  refuse_unless(args.B <= INT32_MAX / args.H / (args.T / kSide + 1), is("B", args.B),
+                "B * H * (T / 64 + 1) up to 2^31 - 1");
+  // With several tiles of K a kernel adds up their dv, a thread for each element.
+  const std::int64_t elements = args.B * args.T * args.H * args.V;
+  refuse_unless(tiles(args.K) == 1 || elements <= std::int64_t{INT32_MAX} * kSumThreads,
+                is("B * T * H * V", elements), "up to 2^39 - 2^8 where K is above 64");
+}
+
 template <bool kGla, typename Element, typename LogW>
 void choose(const BasicWkvGradArgs<Element, LogW>& args) {
-  const BasicWkvArgs<Element, LogW>& forward = args.forward;
-  ladder::require(forward.T <= INT32_MAX - kSide && forward.K <= 65535 && forward.V <= 65535 &&
-                      forward.B <= INT32_MAX / forward.H / (forward.T / kSide + 1),
-                  "B * H * T, K or V is too large; chunkwise backward allows K and V up to 65535 "
-                  "and B * H * T up to about 2^37");
-  if (is_aligned(args)) return launch<kGla, true>(args);
-  launch<kGla, false>(args);
+  require_limits(args.forward);
+  if (is_aligned(args)) return choose_rests<kGla, true>(args);
+  choose_rests<kGla, false>(args);
 }
 
 template <typename Element, typename LogW>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <tuple>
 
 #include "common/core/device_problem.hpp"
 #include "common/testing/compare.hpp"
@@ -74,21 +74,37 @@ TEST(chunkwise_backward, GivesNoGradientToATotalDecay) {
   }
 }
 
-// 16-byte copies where all arrays allow them, single elements where one does not.
-TEST(chunkwise_backward, AllowsAnyFloatPointer) {
-  const Implementation implementation = find_implementation("wkv_chunkwise_backward");
-  if (device_is_missing(implementation)) return;
-  const WkvGradProblem problem =
-      make_grad_problem(WkvCase{.B = 1, .T = 18, .H = 2, .K = 64, .V = 64});
-  ladder::BasicWkvGradOnDevice<float> on_device(device(implementation.device), problem);
-  ladder::WkvGradArgs args = on_device.args();
-  std::vector<float> shifted(problem.d_o.data.size() + 1);
-  std::copy(problem.d_o.data.begin(), problem.d_o.data.end(), shifted.begin() + 1);
-  ladder::GuardedArray d_o(device(implementation.device), "d_o", shifted,
-                           ladder::GuardedArray::Role::kInput);
-  args.d_o = static_cast<const float*>(d_o.pointer()) + 1;
-  implementation.wkv_backward(args);
-  EXPECT_TRUE(is_right(problem, on_device.download()));
+// Three and four chunks, so that every stage of the walks is filled again, with widths of one tile, of two, and of several tiles of V.
+TEST(chunkwise_backward, MatchesReferenceOverManyChunks) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Precision precision :
+         {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+      WkvCase c{.recurrence = recurrence, .B = 1, .T = 200, .H = 1, .K = 20, .V = 20};
+      c.initial_state = c.final_state = true;
+      c.precision = precision;
+      expect_right(make_grad_problem(c), "four chunks");
+      c.reverse = true;
+      c.T = 130;
+      c.K = c.V = 100;
+      expect_right(make_grad_problem(c), "three chunks of two tiles");
+    }
+  }
+}
+
+// The gradient of a decay per head is a sum over all steps: what S and D lost in rounding, once per chunk, would add up in it.
+TEST(chunkwise_backward, SumsTheGradientOfADecayPerHeadOverManyChunks) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const auto& [T, K, V] : {std::tuple{130, 20, 72}, {260, 64, 20}, {260, 20, 20}}) {
+      for (const float log_w : {0.0f, -0.01f, -0.3f}) {
+        WkvCase c{.recurrence = recurrence, .B = 1, .T = T, .H = 1, .K = K, .V = V};
+        c.decay = Decay::kFixed;
+        c.fixed_log_w = log_w;
+        c.decay_per_head = true;
+        c.precision = Precision::kBf16Fp32Decay;
+        expect_right(make_grad_problem(c), "log_w " + std::to_string(log_w));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ void linear_attention(const LinearAttentionArgs& args) {
                   "T or V is too large; chunk_states allows 2^31 - 1 "
                   "chunks of 16 tokens and 31 columns");
   const std::int64_t elements = args.K * kWarpSize, heads = args.B * args.H * tiles;
+  ladder::require(heads <= INT32_MAX / elements * kThreads,
+                  "B * H * K * V is too large; chunk_states allows states of up to 2^38 elements");
   const auto stage = static_cast<int>((kChunk * row_stride(args)) * sizeof(float));
   const auto values = static_cast<int>(kChunk * kWarpSize * sizeof(float));
   const dim3 grid(static_cast<unsigned>(chunks * tiles), static_cast<unsigned>(args.H),

@@ -130,6 +130,8 @@ void validate(const GlaLayerArgs& args) {
                   "H * K, H * V, d_model or rank is too large; allowed: up to 1048560");
   ladder::require(args.B <= INT32_MAX / args.H / args.T,
                   "B * T * H is too large; allowed: up to 2^31 - 1");
+  ladder::require(args.B * args.T * args.H <= std::int64_t{INT32_MAX} * kThreads / args.K,
+                  "B * T * H * K is too large; allowed: up to 2^39 - 2^8");
 }
 
 }  // namespace

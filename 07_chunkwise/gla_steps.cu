@@ -8,6 +8,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,6 +25,10 @@ using ladder::WkvArgs;
 using ladder::cuda::Scratch;
 
 constexpr int kThreads = 256;
+
+// So that no product of sizes overflows before it can be refused.
+constexpr std::int64_t kMostChunk = 65536;
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
 
 // exp of it is 0 in fp32, so nothing stronger needs to be told apart: -inf is this, and no -inf reaches a difference.
 constexpr float kForgetsAll = -150.0f;
@@ -45,7 +50,7 @@ __device__ std::int64_t rows_per_step(const WkvArgs& args) {
 // can say so: never above 0, whatever the sums say.
 __device__ float decay_between(LogSum from, LogSum to) {
   const float exponent = (to.high - from.high) + (to.low - from.low);
-  return expf(fminf(exponent, 0.0f));
+  return expf(exponent > 0.0f ? 0.0f : exponent);  // fminf would make a number of NaN
 }
 
 __device__ float decay_since_chunk_began(LogSum sum) {
@@ -85,7 +90,8 @@ __global__ void __launch_bounds__(kThreads) decay_cumsum_kernel(const Steps step
   for (std::int64_t step = first_step; step < first_step + steps.chunk; ++step) {
     if (step < args.T) {
       const std::int64_t t = args.reverse ? args.T - 1 - step : step;
-      sum = plus(sum, fmaxf(log_w[t * args.log_w_stride_T], kForgetsAll));
+      const float own = log_w[t * args.log_w_stride_T];
+      sum = plus(sum, own < kForgetsAll ? kForgetsAll : own);  // fmaxf would make a number of NaN
     }
     steps.log_decay[(head * steps.T_p + step) * args.K + channel] = sum;
   }
@@ -118,6 +124,7 @@ __global__ void __launch_bounds__(kThreads) prepare_qg_kg_kernel(const Steps ste
 
 constexpr int kColumns = 32;  // of the state, per block: a warp's lanes
 constexpr int kWarps = kThreads / kColumns;
+constexpr std::int64_t kMostColumns = 65535 * kColumns;  // as many tiles as a grid has rows
 constexpr int kAhead = 16;  // loads under way at once: few warps are there to wait side by side
 
 // One block per head and 32 value columns; the state stays in shared memory while the block walks from chunk to chunk.
@@ -298,13 +305,23 @@ void gla(const WkvArgs& args, std::int64_t chunk) {
   ladder::validate_gla(args);
   ladder::require(args.K <= kMostRows,
                   "K is " + std::to_string(args.K) + "; GLA in five steps allows 1 to 256");
-  ladder::require(chunk > 0 && chunk % kSubChunk == 0,
-                  "chunk is " + std::to_string(chunk) + "; allowed: a multiple of 16");
+  ladder::require(chunk > 0 && chunk % kSubChunk == 0 && chunk <= kMostChunk,
+                  "chunk is " + std::to_string(chunk) + "; allowed: a multiple of 16, up to 65536");
+  ladder::require(args.T <= kMostSteps, "T is " + std::to_string(args.T) +
+                                            "; GLA in five steps allows up to 2^30 = 1073741824");
+  ladder::require(args.V <= kMostColumns,
+                  "V is " + std::to_string(args.V) + "; GLA in five steps allows up to 2097120");
+  ladder::require(args.H <= INT32_MAX && args.B <= INT32_MAX / args.H,
+                  "B * H is " + std::to_string(args.B) + " * " + std::to_string(args.H) +
+                      "; GLA in five steps allows up to 2^31 - 1");
   Steps steps{.args = args, .chunk = chunk, .T_p = (args.T + chunk - 1) / chunk * chunk};
-  const std::int64_t rows = args.B * args.H * steps.T_p;
-  ladder::require(args.V <= 65535 * kColumns && rows / kThreads * kMostRows <= INT32_MAX &&
-                      rows / kThreads * args.V <= INT32_MAX,
-                  "B * H * T or V is too large; allowed: V up to 2097120, B * H * T up to 2^31");
+  // A thread for each element of (B, H, T_p, K) and of (B, H, T, V), a block for each 16 rows: as many blocks as a grid can count.
+  const std::int64_t heads = args.B * args.H, most_threads = std::int64_t{INT32_MAX} * kThreads;
+  const std::int64_t threads_per_head = steps.T_p * std::max({args.K, args.V, kSubChunk});
+  ladder::require(threads_per_head == 0 || heads <= most_threads / threads_per_head,
+                  "B * H * T is too large; GLA in five steps allows B * H * T * max(K, V, 16) up "
+                  "to 2^39, T rounded up to whole chunks");
+  const std::int64_t rows = heads * steps.T_p;
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
 
   const Scratch<LogSum> log_decay(rows * args.K);

@@ -1,7 +1,7 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
 // Change: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
 // Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
-// Needs:  K up to 256, any V; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
+// Needs:  K up to 256, V up to 2^20; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
 // Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
 //         64 x 64 state. See README for what was measured.
 #include <cuda_pipeline.h>
@@ -12,10 +12,12 @@
 #include <string>
 
 #include "07_chunkwise/operands.hpp"
+#include "07_chunkwise/segments.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/clamped.hpp"
 #include "common/cuda/decay.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
@@ -39,8 +41,13 @@ constexpr int kGroup = 2 * kWarpSize;
 
 constexpr int kMostChannels = 256;
 
-// A segment shorter than this many chunks is not worth a second pass over k, v and log_w.
-constexpr int kFewestChunks = 2;
+// The kernel counts steps, elements of a step and elements of a state in ints.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
+constexpr std::int64_t kMostColumns = std::int64_t{1} << 20;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // of all heads of a step, in q or v
+
+// Tiles of all heads and sequences: three segments of each are still blocks that a grid can count.
+constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
 
 // Bytes of the widest access.
 constexpr int kPieceBytes = 16;
@@ -139,8 +146,8 @@ __device__ Walk locate(const Args& args, int segments) {
 
   std::int64_t begin = walk.sequence * args.T, length = args.T;
   if (args.cu_seqlens != nullptr) {
-    begin = args.cu_seqlens[walk.sequence];
-    length = args.cu_seqlens[walk.sequence + 1] - begin;
+    begin = ladder::cuda::clamped(args.cu_seqlens[walk.sequence], 0, args.T);
+    length = ladder::cuda::clamped(args.cu_seqlens[walk.sequence + 1], begin, args.T) - begin;
   }
   const int chunks = (static_cast<int>(length) + Tile::kTokens - 1) / Tile::kTokens;
   const int most = (chunks + segments - 1) / segments * Tile::kTokens;  // steps of a segment
@@ -562,11 +569,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   constexpr int kMyGroups = Tile::kGroups / Tile::kParts;
   float2 u[kMyGroups] = {};
   if constexpr (kTask == Task::kWkv) {
+    const int channels = chunks > 0 ? K : 0;  // without steps u may be a null pointer
     for (int i = 0; i < kMyGroups; ++i) {
       const int ik = (my_part + i * Tile::kParts) * kGroup + 2 * lane;
       const Element* mine = args.u + walk.head * K + ik;
-      u[i] = {ik < K ? ladder::cuda::load(mine) : 0.0f,
-              ik + 1 < K ? ladder::cuda::load(mine + 1) : 0.0f};
+      u[i] = {ik < channels ? ladder::cuda::load(mine) : 0.0f,
+              ik + 1 < channels ? ladder::cuda::load(mine + 1) : 0.0f};
     }
   }
   for (int i = tid; i < static_cast<int>(sizeof(shared.score_) / sizeof(float));
@@ -694,16 +702,20 @@ int blocks_at_once(int shared_bytes) {
   return blocks * ladder::cuda::multiprocessor_count();
 }
 
-// As many segments as have room on the device at once, and long enough to be worth it.
 template <Task kTask, typename Tile, typename Args>
 void launch_version(const Args& args, Version version) {
   constexpr int kSharedBytes = sizeof(Shared<Tile>);
   const std::int64_t sequences = args.cu_seqlens != nullptr ? args.sequences : args.B;
   const std::int64_t stride = args.H * ((args.V + Tile::kV - 1) / Tile::kV);
   if (sequences == 0) return;
+  ladder::require(stride <= kMostTiles && sequences <= kMostTiles / stride,
+                  std::to_string(sequences) + " sequences of " + std::to_string(args.H) +
+                      " heads with V = " + std::to_string(args.V) +
+                      " are too many; chapter 07 allows up to 2^29 tiles of " +
+                      std::to_string(Tile::kV) + " columns");
   const int room = blocks_at_once<kTask, Tile>(kSharedBytes);
-  std::int64_t count = std::min<std::int64_t>(room / (sequences * stride),
-                                              args.T / sequences / (kFewestChunks * Tile::kTokens));
+  std::int64_t count =
+      segment_count(room, sequences * stride, steps_of_a_sequence(args), Tile::kTokens);
   if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
   // A state that is updated where it lies has one reader, which is also its writer.
   if (count <= 1 || version == Version::kFused ||
@@ -728,6 +740,13 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
   }
   ladder::require(args.K <= kMostChannels,
                   "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
+  ladder::require(args.T <= kMostSteps,
+                  "T is " + std::to_string(args.T) + "; chapter 07 allows up to 2^30 = 1073741824");
+  ladder::require(args.V <= kMostColumns,
+                  "V is " + std::to_string(args.V) + "; chapter 07 allows up to 2^20 = 1048576");
+  ladder::require(args.H <= kMostElements / args.K && args.H <= kMostElements / args.V,
+                  "H is " + std::to_string(args.H) +
+                      "; chapter 07 allows H * K and H * V up to 2^30 = 1073741824");
   constexpr bool kFp32 = sizeof(Element) == sizeof(float);
   if (args.K <= 64)
     return launch_version<kTask, Tiling<Element, LogW, 64, 4, 1, kFp32 ? 3 : 4, 2>>(args, kVersion);

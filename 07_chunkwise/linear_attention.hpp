@@ -8,11 +8,13 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/linear_attention.hpp"
+#include "common/cuda/clamped.hpp"
 
 namespace chapter07 {
 
 // Key rows that a block's registers or shared memory hold.
 constexpr int kMaxRows = 256;
+constexpr std::int64_t kMaxColumns = 1 << 20;  // so that a grid's blocks can be counted
 
 // Step t takes in key t if there is one, then answers query t - first_query if there is one. In the causal form both begin at 0; in
 // the full form the queries come after all keys, where the next chunk begins.
@@ -32,7 +34,7 @@ template <typename Element>
 __device__ std::int64_t keys_of(const ladder::BasicLinearAttentionArgs<Element>& args,
                                 std::int64_t b) {
   const std::int64_t keys = args.causal && args.T_q < args.T_k ? args.T_q : args.T_k;
-  return args.key_lengths != nullptr && args.key_lengths[b] < keys ? args.key_lengths[b] : keys;
+  return args.key_lengths != nullptr ? ladder::cuda::clamped(args.key_lengths[b], 0, keys) : keys;
 }
 
 // How many of the `most` rows from `from` on there are.
@@ -54,7 +56,11 @@ void require_shape(const ladder::BasicLinearAttentionArgs<Element>& args) {
   ladder::require(args.K <= kMaxRows, "K is " + std::to_string(args.K) +
                                           "; chapter 07 allows up to " + std::to_string(kMaxRows));
   ladder::require(args.B <= 65535 && args.H <= 65535,
-                  "B or H is too large; chapter 07 allows up to 65535");
+                  "B is " + std::to_string(args.B) + " and H is " + std::to_string(args.H) +
+                      "; chapter 07 allows up to 65535 of each");
+  ladder::require(args.V <= kMaxColumns, "V is " + std::to_string(args.V) +
+                                             "; chapter 07 allows up to " +
+                                             std::to_string(kMaxColumns));
 }
 
 }  // namespace chapter07

@@ -8,6 +8,8 @@
 
 #include <cuda_runtime.h>
 
+#include <string>
+
 #include "common/core/errors.hpp"
 #include "common/cuda/check.hpp"
 
@@ -15,6 +17,7 @@ namespace chapter07::prefix_sums {
 namespace {
 
 constexpr int kThreads = 128;
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of elements, and of elements in a chunk
 
 unsigned blocks_for(std::int64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
@@ -77,12 +80,14 @@ void adjust(const PrefixSumArgs& args) {
 void prefix_sum(const PrefixSumArgs& args) {
   ladder::require_at_least("length", args.length, 0);
   ladder::require_at_least("chunk", args.chunk, 1);
+  ladder::require(args.length <= kMost,
+                  "length is " + std::to_string(args.length) + "; allowed: up to 2^31");
+  ladder::require(args.chunk <= kMost,
+                  "chunk is " + std::to_string(args.chunk) + "; allowed: up to 2^31");
   if (args.length == 0) return;
   ladder::require_pointer("x", args.x, alignof(std::int32_t));
   ladder::require_pointer("sums", args.sums, alignof(std::int32_t));
   ladder::require_pointer("carry", args.carry, alignof(std::int32_t));
-  ladder::require(args.length <= (std::int64_t{1} << 31),
-                  "length is too large; allowed: up to 2^31");
   local_sums(args);
   carry(args);
   adjust(args);

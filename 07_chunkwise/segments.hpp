@@ -1,0 +1,30 @@
+// Into how many segments of time kernel.cu cuts each sequence. Host arithmetic only, so that it can be tested without a launch.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/core/wkv.hpp"
+
+namespace chapter07 {
+
+// A segment shorter than this many chunks is not worth a second pass over k, v and log_w.
+constexpr int kFewestChunks = 2;
+
+// The steps of one sequence. A batch is one sequence of T steps. Packed sequences share T, and their lengths lie on the device: the
+// host knows only the average. So one long sequence among many short ones is cut less than it could be.
+template <typename Element, typename LogW>
+std::int64_t steps_of_a_sequence(const ladder::BasicWkvArgs<Element, LogW>& args) {
+  if (args.cu_seqlens == nullptr) return args.T;
+  return args.sequences > 0 ? args.T / args.sequences : 0;
+}
+
+// As many segments as the device has `room` for, in blocks, and each of at least kFewestChunks chunks. `blocks`: how many there are
+// without segments, 1 or more.
+inline std::int64_t segment_count(std::int64_t room, std::int64_t blocks, std::int64_t steps,
+                                  std::int64_t steps_per_chunk) {
+  const std::int64_t worth_it = steps / (kFewestChunks * steps_per_chunk);
+  return std::max<std::int64_t>(1, std::min(room / blocks, worth_it));
+}
+
+}  // namespace chapter07
