@@ -24,15 +24,16 @@ void expect_right(const LinearAttentionCase& c) {
       << name_of(c);
 }
 
-// Few heads and a long sequence: time is cut into segments, each of which begins with what those before it have summed.
+// Few heads and a long sequence: time is cut into segments, each of which begins with what those before it have summed, in each of
+// two column tiles.
 TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
   for (const bool causal : {true, false}) {
-    LinearAttentionCase c{.B = 2, .T_q = 530, .T_k = 600, .H = 1, .K = 20, .V = 24};
+    LinearAttentionCase c{.B = 2, .T_q = 530, .T_k = 600, .H = 1, .K = 20, .V = 100};
     c.precision = Precision::kBf16;
     c.causal = causal;
     c.key_lengths = true;
     expect_right(c);
-    c = {.B = 1, .T_q = 300, .T_k = 270, .H = 1, .K = 32, .V = 8};
+    c = {.B = 1, .T_q = 300, .T_k = 270, .H = 1, .K = 32, .V = 100};
     c.causal = causal;
     c.feature_map = ladder::FeatureMap::kIdentity;
     c.normalize = false;

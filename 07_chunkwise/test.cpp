@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
+#include <tuple>
 
+#include "07_chunkwise/segments.hpp"
 #include "common/core/device_problem.hpp"
 #include "common/testing/compare.hpp"
 #include "common/testing/suite.hpp"
@@ -49,17 +49,43 @@ WkvCase with_states(WkvCase c) {
   return c;
 }
 
-// Every width has its own tiling; widths that are no multiple of anything are padded.
+constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay};
+
+// Every width has its own tiling, in each precision; widths that are no multiple of anything are padded. Whole pieces (128) and
+// single elements (100, 250) are fetched in different ways. A chunk is 16 to 64 tokens, so that the longer runs have three and more.
 TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
   if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
-    for (const auto& [K, V] : {std::pair{13, 7}, {64, 80}, {100, 130}, {128, 16}, {250, 72}}) {
-      expect_right("wkv_chunkwise", with_states({.recurrence = recurrence,
-                                                 .T = 35,
-                                                 .H = 2,
-                                                 .K = K,
-                                                 .V = V,
-                                                 .precision = Precision::kBf16}));
+    for (const Precision precision : kPrecisions) {
+      for (const auto& [T, K, V] : {std::tuple{35, 13, 7},
+                                    {130, 64, 80},
+                                    {130, 100, 130},
+                                    {35, 128, 16},
+                                    {70, 250, 72},
+                                    {35, 256, 16}}) {
+        expect_right("wkv_chunkwise_fused", with_states({.recurrence = recurrence,
+                                                         .T = T,
+                                                         .H = 1,
+                                                         .K = K,
+                                                         .V = V,
+                                                         .precision = precision}));
+      }
+    }
+  }
+}
+
+// Three and four chunks of 64 tokens by one block: the places of a chunk are used again. Sequences of a pack may be as long.
+TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
+  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Precision precision : kPrecisions) {
+      WkvCase c = with_states({.recurrence = recurrence, .T = 200, .H = 2, .K = 64, .V = 48});
+      c.precision = precision;
+      expect_right("wkv_chunkwise_fused", c);
+      c.reverse = true;
+      c.T = 130;
+      expect_right("wkv_chunkwise_fused", c);
+      expect_right("wkv_chunkwise_fused", packed(c, {70, 1, 0, 200, 64}));
     }
   }
 }
@@ -68,22 +94,51 @@ TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
 TEST(wkv_chunkwise, MatchesReferenceInSegments) {
   if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
-    WkvCase c = with_states({.recurrence = recurrence,
-                             .B = 2,
-                             .T = 200,
-                             .H = 2,
-                             .K = 64,
-                             .V = 48,
-                             .precision = Precision::kBf16});
-    expect_right("wkv_chunkwise_time_parallel", c);
-    c.reverse = true;
-    c.T = 130;
-    expect_right("wkv_chunkwise_time_parallel", c);
-    expect_right("wkv_chunkwise_time_parallel", packed(c, {0, 70, 1, 0, 150, 0}));
+    for (const Precision precision : kPrecisions) {
+      WkvCase c =
+          with_states({.recurrence = recurrence, .B = 2, .T = 200, .H = 2, .K = 64, .V = 48});
+      c.precision = precision;
+      expect_right("wkv_chunkwise_time_parallel", c);
+      c.reverse = true;
+      c.T = 130;
+      expect_right("wkv_chunkwise_time_parallel", c);
+      expect_right("wkv_chunkwise_time_parallel", packed(c, {0, 70, 1, 0, 400, 0}));
+      for (const std::int64_t K : {100, 250}) {
+        c = with_states({.recurrence = recurrence, .B = 1, .T = 100, .H = 1, .K = K, .V = 140});
+        c.precision = precision;
+        expect_right("wkv_chunkwise_time_parallel", c);
+      }
+    }
   }
-  WkvCase c = with_states(
-      {.B = 1, .T = 100, .H = 1, .K = 250, .V = 70, .precision = Precision::kBf16Fp32Decay});
-  expect_right("wkv_chunkwise_time_parallel", c);
+}
+
+// An H200 has room for two blocks of 64 channels on each of 132 multiprocessors.
+TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
+  using chapter07::segment_count;
+  constexpr std::int64_t kRoom = 264, kTokens = 64;
+  const auto segments = [](std::int64_t B, std::int64_t H, std::int64_t T) {
+    const ladder::WkvArgs args{.B = B, .T = T, .H = H};
+    return segment_count(kRoom, B * H, chapter07::steps_of_a_sequence(args), kTokens);
+  };
+  EXPECT_EQ(segments(8, 4, 1024), 8);  // limited by both room and length
+  EXPECT_EQ(segments(8, 1, 1024), 8);  // two chunks each
+  EXPECT_EQ(segments(8, 4, 4096), 8);  // all room
+  EXPECT_EQ(segments(1, 32, 4096), 8);
+  EXPECT_EQ(segments(1, 1, 4096), 32);
+  EXPECT_EQ(segments(8, 32, 4096), 1);  // the heads fill the device
+  EXPECT_EQ(segments(64, 32, 4096), 1);
+  EXPECT_EQ(segments(1, 1, 255), 1);  // too short
+  EXPECT_EQ(segments(1, 1, 0), 1);
+
+  // Packed sequences share T: eight of 1024 steps, on the average, are cut as eight batches are.
+  const std::int64_t somewhere[1] = {};
+  ladder::WkvArgs pack{.B = 1, .T = 8192, .H = 4};
+  pack.cu_seqlens = somewhere;
+  pack.sequences = 8;
+  EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 1024);
+  EXPECT_EQ(segment_count(kRoom, 8 * 4, chapter07::steps_of_a_sequence(pack), kTokens), 8);
+  pack.sequences = 0;
+  EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 0);
 }
 
 // What comes later, in the same chunk or not, must not change a bit of what came before.

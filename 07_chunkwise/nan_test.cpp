@@ -1,0 +1,227 @@
+// A NaN stays in its batch, its head and its packed sequence, and what the formula says it reaches is NaN. Where a kernel multiplies
+// blocks of 16 steps by blocks whose masked elements are 0, it also reaches steps of its own 16 that the formula spares, because
+// 0 times NaN is NaN. Everything else must keep every bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/device_problem.hpp"
+#include "common/reference/linear_attention.hpp"
+#include "common/reference/wkv.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::find_implementation;
+using ladder::Implementation;
+using ladder::LinearAttentionCase;
+using ladder::LinearAttentionProblem;
+using ladder::Precision;
+using ladder::Recurrence;
+using ladder::Tensor;
+using ladder::WkvCase;
+using ladder::WkvGradProblem;
+using ladder::WkvProblem;
+using ladder::testing::device_is_missing;
+using Floats = std::vector<float>;
+
+constexpr std::int64_t kUnit = 16;
+
+// Where the NaN is put: one channel of one step of one head. Steps are counted over all batches, or over all packed sequences.
+struct Place {
+  std::int64_t step, h, channel;
+  std::int64_t sequence_begin;  // of the step's sequence
+};
+
+void poison(Tensor<float>& tensor, const Place& place) {
+  const std::int64_t H = tensor.shape[2], width = tensor.shape[3];
+  tensor.data[(place.step * H + place.h) * width + place.channel] = NAN;
+}
+
+// An output array (steps, H, width), from a clean run and from the one with NaN.
+struct Array {
+  const char* name;
+  const Floats& clean;
+  const Floats& poisoned;
+  const std::vector<double>& truth;  // of the poisoned problem
+  std::int64_t H, width;
+};
+
+enum class Reaches { kFormula, kOwnUnit };
+
+void expect_isolated(const Array& array, const Place& place, Reaches reaches) {
+  ASSERT_EQ(array.poisoned.size(), array.truth.size()) << array.name;
+  int lost = 0, leaked = 0;
+  for (std::size_t i = 0; i < array.truth.size(); ++i) {
+    if (std::isnan(array.truth[i])) {
+      lost += !std::isnan(array.poisoned[i]);
+      continue;
+    }
+    const std::int64_t row = static_cast<std::int64_t>(i) / array.width, step = row / array.H;
+    const std::int64_t from_begin = step - place.sequence_begin;
+    const bool own_unit = row % array.H == place.h && from_begin >= 0 &&
+                          from_begin / kUnit == (place.step - place.sequence_begin) / kUnit;
+    if (reaches == Reaches::kOwnUnit && own_unit) continue;
+    leaked += array.poisoned[i] != array.clean[i];
+  }
+  EXPECT_EQ(lost, 0) << array.name << ": NaNs became numbers";
+  EXPECT_EQ(leaked, 0) << array.name << ": elements that a NaN must not reach";
+}
+
+// Arrays without steps, (sequences, H, ...) or (H, ...).
+void expect_isolated(const char* name, const Floats& clean, const Floats& poisoned,
+                     const std::vector<double>& truth) {
+  expect_isolated({name, clean, poisoned, truth, 1, 1}, {-1, 0, 0, 0}, Reaches::kFormula);
+}
+
+constexpr std::int64_t kSteps = 70;
+
+WkvCase two_batches(Recurrence recurrence, Precision precision) {
+  WkvCase c{.recurrence = recurrence, .B = 2, .T = kSteps, .H = 2, .K = 20, .V = 20};
+  c.initial_state = c.final_state = true;
+  c.precision = precision;
+  return c;
+}
+
+// The second batch's step 21: its unit is steps 16 to 31. The packed case's second sequence has it at its sixth step.
+constexpr Place kInBatch{.step = kSteps + 21, .h = 1, .channel = 3, .sequence_begin = kSteps};
+constexpr Place kInSequence{.step = 25, .h = 1, .channel = 3, .sequence_begin = 20};
+
+void expect_forward_isolation(const std::string& name, const WkvCase& c, const Place& place,
+                              Reaches values_reach) {
+  const Implementation implementation = find_implementation(name);
+  const WkvProblem problem = make_problem(c);
+  const ladder::WkvOutputs clean = run(implementation, problem);
+  using Member = Tensor<float> WkvProblem::*;
+  for (const auto& [what, member] : {std::pair<const char*, Member>{"q", &WkvProblem::q},
+                                     {"k", &WkvProblem::k},
+                                     {"v", &WkvProblem::v},
+                                     {"log_w", &WkvProblem::log_w}}) {
+    SCOPED_TRACE(name + " " + name_of(c) + ": NaN in " + what);
+    WkvProblem bad = problem;
+    poison(bad.*member, place);
+    const auto truth = ladder::reference::wkv_recurrence(bad);
+    const ladder::WkvOutputs outputs = run(implementation, bad);
+    const bool values = member == &WkvProblem::v;
+    expect_isolated({"o", clean.o, outputs.o, truth.o, c.H, c.V}, place,
+                    values ? values_reach : Reaches::kFormula);
+    expect_isolated("final_state", clean.final_state, outputs.final_state, truth.final_state);
+    if (!values || values_reach == Reaches::kFormula) continue;
+    // Said in the README and in the header of the kernel: if it were not so, they should say that.
+    const std::int64_t first = place.step - (place.step - place.sequence_begin) % kUnit;
+    for (std::int64_t step = first; step < place.step; ++step)
+      EXPECT_TRUE(std::isnan(outputs.o[(step * c.H + place.h) * c.V + place.channel])) << step;
+  }
+}
+
+TEST(wkv_chunkwise, KeepsNanInItsBatchHeadAndSequence) {
+  for (const char* name : {"wkv_chunkwise_fused", "wkv_chunkwise_time_parallel"}) {
+    if (device_is_missing(find_implementation(name))) return;
+    expect_forward_isolation(name, two_batches(Recurrence::kWkv, Precision::kBf16), kInBatch,
+                             Reaches::kOwnUnit);
+    expect_forward_isolation(name, two_batches(Recurrence::kGla, Precision::kFp32), kInBatch,
+                             Reaches::kOwnUnit);
+    expect_forward_isolation(name,
+                             packed(two_batches(Recurrence::kWkv, Precision::kBf16), {20, 30, 20}),
+                             kInSequence, Reaches::kOwnUnit);
+  }
+}
+
+// The only kernels of the chapter that read no score that is masked.
+TEST(gla_five_steps, LetsNanReachNoEarlierStep) {
+  if (device_is_missing(find_implementation("gla_five_steps"))) return;
+  expect_forward_isolation("gla_five_steps", two_batches(Recurrence::kGla, Precision::kFp32),
+                           kInBatch, Reaches::kFormula);
+}
+
+// log_w is clamped where it is too small, not where it is no number.
+TEST(gla_five_steps, KeepsANanGate) {
+  const Implementation implementation = find_implementation("gla_five_steps");
+  if (device_is_missing(implementation)) return;
+  for (const bool per_head : {false, true}) {
+    WkvCase c = two_batches(Recurrence::kGla, Precision::kFp32);
+    c.decay_per_head = per_head;
+    WkvProblem problem = make_problem(c);
+    std::fill(problem.log_w.data.begin(), problem.log_w.data.end(), NAN);
+    const ladder::WkvOutputs outputs = run(implementation, problem);
+    for (const Floats* array : {&outputs.o, &outputs.final_state})
+      for (const float x : *array)
+        ASSERT_TRUE(std::isnan(x)) << x;
+  }
+}
+
+TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
+  for (const char* name : {"linear_attention_chunkwise", "linear_attention_chunk_walk",
+                           "linear_attention_chunk_states"}) {
+    const Implementation implementation = find_implementation(name);
+    if (device_is_missing(implementation)) return;
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+      if (precision == Precision::kBf16 && implementation.linear_attention_bf16 == nullptr)
+        continue;
+      for (const bool normalize : {false, true}) {
+        LinearAttentionCase c{.B = 2, .T_q = kSteps, .T_k = kSteps, .H = 2, .K = 20, .V = 20};
+        c.normalize = normalize;
+        c.precision = precision;
+        const LinearAttentionProblem problem = make_problem(c);
+        const Floats clean = run(implementation, problem);
+        using Member = Tensor<float> LinearAttentionProblem::*;
+        for (const auto& [what, member] :
+             {std::pair<const char*, Member>{"q", &LinearAttentionProblem::q},
+              {"k", &LinearAttentionProblem::k},
+              {"v", &LinearAttentionProblem::v}}) {
+          SCOPED_TRACE(std::string(name) + " " + name_of(c) + ": NaN in " + what);
+          LinearAttentionProblem bad = problem;
+          poison(bad.*member, kInBatch);
+          expect_isolated(
+              {"o", clean, run(implementation, bad),
+               ladder::reference::linear_attention_recurrence(bad), c.H, c.V},
+              kInBatch,
+              member == &LinearAttentionProblem::v ? Reaches::kOwnUnit : Reaches::kFormula);
+        }
+      }
+    }
+  }
+}
+
+// The gradients have more products: a NaN of any input may reach all gradients of its own 16 steps.
+TEST(chunkwise_backward, KeepsNanInItsBatchAndHead) {
+  for (const auto& [name, recurrence] : {std::pair{"wkv_chunkwise_backward", Recurrence::kWkv},
+                                         {"gla_chunkwise_backward", Recurrence::kGla}}) {
+    const Implementation implementation = find_implementation(name);
+    if (device_is_missing(implementation)) return;
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+      const WkvCase c = two_batches(recurrence, precision);
+      const WkvGradProblem problem = make_grad_problem(c);
+      const ladder::WkvGradients clean = run_backward(implementation, problem);
+      for (const std::string what : {"q", "k", "v", "log_w", "d_o"}) {
+        SCOPED_TRACE(name_of(c) + ": NaN in " + what);
+        WkvGradProblem bad = problem;
+        poison(what == "q"       ? bad.forward.q
+               : what == "k"     ? bad.forward.k
+               : what == "v"     ? bad.forward.v
+               : what == "log_w" ? bad.forward.log_w
+                                 : bad.d_o,
+               kInBatch);
+        const auto truth = ladder::reference::wkv_gradients(bad);
+        const ladder::WkvGradients out = run_backward(implementation, bad);
+        const auto check = [&](const char* array, const Floats& before, const Floats& after,
+                               const std::vector<double>& right, std::int64_t width) {
+          expect_isolated({array, before, after, right, c.H, width}, kInBatch, Reaches::kOwnUnit);
+        };
+        check("dq", clean.dq, out.dq, truth.dq, c.K);
+        check("dk", clean.dk, out.dk, truth.dk, c.K);
+        check("dv", clean.dv, out.dv, truth.dv, c.V);
+        check("d_log_w", clean.d_log_w, out.d_log_w, truth.d_log_w, c.K);
+        expect_isolated("du", clean.du, out.du, truth.du);
+        expect_isolated("d_initial_state", clean.d_initial_state, out.d_initial_state,
+                        truth.d_initial_state);
+      }
+    }
+  }
+}
+
+}  // namespace
