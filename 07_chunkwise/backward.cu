@@ -2,7 +2,8 @@
 // Change: two walks at once, over the chunks forward for the state S and backward for its gradient D; then all chunks in parallel.
 // Why:    given S at a chunk's first step and D at its last, everything inside is products of small matrices.
 // Needs:  any B, T, H, K and V up to 65535; both states, scale, reverse, decay per token or per head; fp32 or bf16; a GPU since Ampere.
-// Costs:  S and D of every chunk in memory, each as large as one of the tensors where V = 64; no atomics.
+// Costs:  S and D of every chunk in memory, each as large as one of the tensors where V = 64; no atomics. A NaN may reach all
+//         gradients of its own block of 16 steps: masked elements are 0, and 0 times NaN is NaN.
 //         See README for the derivation and for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

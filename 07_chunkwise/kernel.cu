@@ -3,7 +3,8 @@
 // Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
 // Needs:  K up to 256, V up to 2^20; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
 // Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
-//         64 x 64 state. See README for what was measured.
+//         64 x 64 state. A NaN in v_s reaches its column of o in all of its unit of 16 tokens, the earlier ones too: a masked score
+//         is 0, and 0 times NaN is NaN. See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

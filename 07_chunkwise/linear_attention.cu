@@ -2,7 +2,8 @@
 // Change: a warp walks the sequence 16 tokens at a time: o = q S + (q k^T . M) v, then S += k^T v, five products of blocks.
 // Why:    a product of blocks does 4096 multiply-adds at once; q, k, v and o then move once, about as fast as a copy.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte rows to be fast.
-// Costs:  few heads: keys and values are read twice, by segments of time. In fp32 three products stand for one.
+// Costs:  few heads: keys and values are read twice, by segments of time. In fp32 three products stand for one. A NaN in v_s reaches
+//         its column of o in all of its 16 tokens, the earlier ones too: a masked score is 0, and 0 times NaN is NaN.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

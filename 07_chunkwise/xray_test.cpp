@@ -51,10 +51,10 @@ TEST(WkvChunkwise, TakesTwoBarriersPerChunk) {
 // Each batch is a sequence of T steps: four chunks are two segments, whatever B is. A state for each segment, and a second pass.
 TEST(WkvChunkwise, CutsEachBatchIntoSegments) {
   const Kernel kernel =
-      xray_of("wkv_chunkwise", bf16({.B = 4, .T = 256, .H = 1, .K = 16, .V = 16}));
+      xray_of("wkv_chunkwise", bf16({.B = 2, .T = 256, .H = 1, .K = 16, .V = 16}));
   EXPECT_EQ(kernel.launches, 2u);
   const Kernel short_one =
-      xray_of("wkv_chunkwise", bf16({.B = 4, .T = 255, .H = 1, .K = 16, .V = 16}));
+      xray_of("wkv_chunkwise", bf16({.B = 2, .T = 255, .H = 1, .K = 16, .V = 16}));
   EXPECT_EQ(short_one.launches, 1u);
 }
 
