@@ -27,9 +27,9 @@ using ladder::testing::is_right;
 namespace {
 
 // A tile that is not full, and two tiles of K and of V; a chunk is 64 steps, a block 16.
-// Lengths 17, 18 and 20 would leave single rows up to a half above the limit: see README, "Precision".
+// Not 17 or 20: in fp32 with a strong decay single rows are above the limit there. See README, "Precision".
 const ladder::testing::WkvSupport support{
-    .bf16 = true, .lengths = {0, 1, 24, 65}, .K_sizes = {20, 72}, .V_sizes = {20, 72}};
+    .bf16 = true, .lengths = {0, 1, 18, 65}, .K_sizes = {20, 72}, .V_sizes = {20, 72}};
 const bool registered =
     ladder::testing::register_wkv_backward_suite("wkv_chunkwise_backward", support) &&
     ladder::testing::register_gla_backward_suite("gla_chunkwise_backward", support);
