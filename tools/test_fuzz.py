@@ -13,6 +13,8 @@ PROGRAM = textwrap.dedent("""
     first, step, cases = (int(options[name]) for name in ("--first", "--step", "--cases"))
     for case in range(first, first + step * cases, step):
         print(json.dumps({"begins": case}), flush=True)
+        print(json.dumps({"operator": "gla", "name": "B1_T5"}), flush=True)
+        print(json.dumps({"implementation": f"of{case}", "schedule": "reverse"}), flush=True)
         if case == 3:
             os.abort()
         if case == 5:
@@ -36,6 +38,11 @@ class Driver(unittest.TestCase):
             self.assertEqual([record["case"] for record in records], list(range(8)))
             self.assertEqual([record["runs"][0]["outcome"] for record in records],
                              ["right", "wrong", "complaint", "crash", "refused", "time", "right", "right"])
+
+    def test_a_crash_names_what_ran(self):
+        crash = self.records(1, 4)[3]
+        self.assertEqual((crash["operator"], crash["name"]), ("gla", "B1_T5"))
+        self.assertEqual((crash["runs"][0]["implementation"], crash["runs"][0]["schedule"]), ("of3", "reverse"))
 
     def test_the_summary_counts_and_keeps_what_is_not_right(self):
         summary = fuzz.summary_of(self.records(3))
