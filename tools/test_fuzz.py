@@ -5,7 +5,7 @@ import textwrap
 import unittest
 from pathlib import Path
 
-from ladder_tools import fuzz
+from ladder_tools import fuzz, nvcc
 
 PROGRAM = textwrap.dedent("""
     import json, os, sys, time
@@ -50,6 +50,10 @@ class Driver(unittest.TestCase):
         self.assertEqual(summary["outcomes"], {"right": 3, "refused": 1, "complaint": 1, "wrong": 1, "crash": 1, "time": 1})
         self.assertEqual([record["case"] for record in summary["not_right"]], [1, 2, 3, 5])
         self.assertEqual(summary["largest_errors"], {"i": 7e-8})
+
+    def test_a_program_that_does_not_begin_is_no_green_run(self):
+        with self.assertRaisesRegex(nvcc.ToolError, "ended with 3: no such"):
+            fuzz.run_cases(["bash", "-c", "echo no such device >&2; exit 3"], 0, 4, 2, 2.0, lambda record: None)
 
     def test_more_jobs_than_cases(self):
         self.assertEqual([record["case"] for record in self.records(5, 2)], [0, 1])

@@ -29,8 +29,9 @@ class Worker(threading.Thread):
         try:
             while self.next < self.end:
                 self._one_process()
-        finally:
             self.results.put(None)
+        except Exception as error:  # raised where the results are read
+            self.results.put(error)
 
     def _one_process(self):
         count = (self.end - self.next + self.step - 1) // self.step
@@ -87,6 +88,8 @@ def run_cases(command, first, cases, jobs, seconds, heard):
     found, running = [], len(workers)
     while running:
         record = results.get()
+        if isinstance(record, Exception):
+            raise record
         if record is None:
             running -= 1
         else:
