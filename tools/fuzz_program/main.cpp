@@ -1,5 +1,5 @@
-// fuzz_BACKEND --seed S --first I --step N --cases M: each case as a line of JSON, announced by a line before it begins, so that
-// whoever reads knows which case ended the program.
+// fuzz_BACKEND --seed S --first I --step N --cases M: each case as a line of JSON. Lines before it announce the case, its problem
+// and each implementation before it runs, so that whoever reads knows what ended the program.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -47,14 +47,19 @@ int main(int argc, char** argv) {
     print_line({{"begins", index}});
     const auto begin = std::chrono::steady_clock::now();
     const ladder::fuzz::Draw draw = ladder::fuzz::draw(seed, index);
-    nlohmann::json json = {{"case", index}, {"operator", draw.op}, {"name", draw.name}};
+    nlohmann::json json = {{"operator", draw.op}, {"name", draw.name}};
     if (draw.bad) {
       json["bad"] =
           fmt::format("{} element {} is {}, of head {}, sequence {}", draw.bad->array,
                       draw.bad->element, draw.bad->value, draw.bad->head, draw.bad->sequence);
     }
+    print_line(json);
+    const auto announce = [](const ladder::fuzz::Trial& trial) {
+      print_line({{"implementation", trial.implementation}, {"schedule", trial.schedule}});
+    };
+    json["case"] = index;
     json["runs"] = nlohmann::json::array();
-    for (const auto& trial : ladder::fuzz::try_out(draw, seed, index, only))
+    for (const auto& trial : ladder::fuzz::try_out(draw, seed, index, only, announce))
       json["runs"].push_back(to_json(trial));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     json["seconds"] = seconds.count();

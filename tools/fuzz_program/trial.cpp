@@ -184,7 +184,8 @@ Trial tried(const Implementation& implementation, const std::string& schedule, c
 }  // namespace
 
 std::vector<Trial> try_out(const Draw& draw, std::uint64_t seed, std::uint64_t index,
-                           const std::string& only) {
+                           const std::string& only,
+                           const std::function<void(const Trial&)>& announce) {
   Random random(~seed, index);
   return std::visit(
       [&](const auto& problem) {
@@ -201,6 +202,7 @@ std::vector<Trial> try_out(const Draw& draw, std::uint64_t seed, std::uint64_t i
           const std::string schedule = schedules[random.below(schedules.size())];
           if (!only.empty() && implementation.name != only) continue;
           where.use_schedule(schedule);
+          announce({.implementation = implementation.name, .schedule = schedule});
           trials.push_back(tried(implementation, schedule, problem, draw.bad));
         }
         return trials;

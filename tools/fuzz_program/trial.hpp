@@ -1,6 +1,7 @@
 // One random problem, run by some of the implementations that have a launcher for it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ struct Trial {
 // Relative errors of whole arrays, above which a kernel is wrong whatever the judge's row limits are.
 inline constexpr double kWideFp32 = 2e-5, kWide16Bit = 3e-2;
 
-// `only`: no other implementation; empty: up to three, drawn like everything else.
+// `only`: no other implementation; empty: up to three, drawn like everything else. `announce` is told of each before it runs.
 std::vector<Trial> try_out(const Draw& draw, std::uint64_t seed, std::uint64_t index,
-                           const std::string& only);
+                           const std::string& only,
+                           const std::function<void(const Trial&)>& announce);
 
 }  // namespace ladder::fuzz

@@ -29,8 +29,9 @@ class Worker(threading.Thread):
         try:
             while self.next < self.end:
                 self._one_process()
-        finally:
             self.results.put(None)
+        except Exception as error:  # raised where the results are read
+            self.results.put(error)
 
     def _one_process(self):
         count = (self.end - self.next + self.step - 1) // self.step
@@ -40,7 +41,7 @@ class Worker(threading.Thread):
         drain = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
         drain.start()
         timed_out = threading.Event()
-        current = None
+        current, known = None, {}
 
         def give_up():
             timed_out.set()
@@ -48,15 +49,16 @@ class Worker(threading.Thread):
 
         timer = None
         for line in process.stdout:
-            if timer:
-                timer.cancel()
             record = json.loads(line)
             if "begins" in record:
-                current = record["begins"]
+                current, known = record["begins"], {}
                 timer = threading.Timer(self.seconds, give_up)
                 timer.daemon = True
                 timer.start()
+            elif "case" not in record:
+                known |= record
             else:
+                timer.cancel()
                 self.results.put(record)
                 current, self.next = None, record["case"] + self.step
         if timer:
@@ -71,8 +73,9 @@ class Worker(threading.Thread):
             raise nvcc.ToolError(f"{self.command[0]} ended with {status}: {errors[0].strip()[-500:]}")
         outcome = "time" if timed_out.is_set() else "crash"
         message = f"no end in {self.seconds} s" if timed_out.is_set() else f"ended with {status}: {errors[0].strip()[-500:]}"
-        self.results.put({"case": current, "operator": "?", "name": "?", "seconds": 0,
-                          "runs": [{"implementation": "?", "schedule": "?", "outcome": outcome, "message": message}]})
+        run = {"implementation": known.pop("implementation", "?"), "schedule": known.pop("schedule", "?"), "outcome": outcome,
+               "message": message}
+        self.results.put({"operator": "?", "name": "?", **known, "case": current, "seconds": 0, "runs": [run]})
         self.next = current + self.step
 
 
@@ -85,6 +88,8 @@ def run_cases(command, first, cases, jobs, seconds, heard):
     found, running = [], len(workers)
     while running:
         record = results.get()
+        if isinstance(record, Exception):
+            raise record
         if record is None:
             running -= 1
         else:
