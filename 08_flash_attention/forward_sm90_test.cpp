@@ -19,8 +19,8 @@ using ladder::Precision;
 
 constexpr const char* kName = "attention_sm90";
 
-const bool registered =
-    ladder::testing::register_attention_suite(kName, {.fp32 = false, .bf16 = true, .fp16 = true});
+const bool registered = ladder::testing::register_attention_suite(
+    kName, {.fp32 = false, .bf16 = true, .fp16 = true, .nan_tile = 128});
 
 void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& problem) {
   const AttentionCase& c = problem.attention_case;
