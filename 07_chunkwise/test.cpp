@@ -30,6 +30,7 @@ namespace {
 // Short of a chunk, a unit and a token, and one beyond each.
 const ladder::testing::WkvSupport kSupport{.bf16 = true,
                                            .packed = true,
+                                           .nan_tile = 16,
                                            .lengths = {0, 1, 17, 65},
                                            .K_sizes = {16, 64},
                                            .V_sizes = {16, 48}};

@@ -21,8 +21,8 @@ using ladder::Precision;
 
 constexpr const char* kName = "attention_sm90";
 
-const bool registered =
-    ladder::testing::register_attention_suite(kName, {.fp32 = false, .bf16 = true, .fp16 = true});
+const bool registered = ladder::testing::register_attention_suite(
+    kName, {.fp32 = false, .bf16 = true, .fp16 = true, .nan_tile = 128});
 
 const bool edges_registered = chapter08::edges::register_forward_edges(kName, {});
 

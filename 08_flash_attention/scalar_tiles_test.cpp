@@ -3,8 +3,8 @@
 
 namespace {
 
-const bool registered = ladder::testing::register_attention_suite("attention_scalar_tiles",
-                                                                  {.bf16 = true, .fp16 = true});
+const bool registered = ladder::testing::register_attention_suite(
+    "attention_scalar_tiles", {.bf16 = true, .fp16 = true, .nan_tile = 64});
 
 const bool edges_registered = chapter08::edges::register_forward_edges(
     "attention_scalar_tiles",

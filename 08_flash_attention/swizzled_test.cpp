@@ -6,6 +6,7 @@ namespace {
 const bool registered = ladder::testing::register_attention_suite(
     "attention_swizzled", {.fp32 = false,
                            .bf16 = true,
+                           .nan_tile = 128,
                            .D_sizes = {64, 128},
                            .lengths = {{1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
 

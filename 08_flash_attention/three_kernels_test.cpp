@@ -5,7 +5,8 @@ namespace {
 
 // Any D.
 const bool registered = ladder::testing::register_attention_suite(
-    "attention_three_kernels", {.bf16 = true, .fp16 = true, .D_sizes = {1, 20, 64}});
+    "attention_three_kernels",
+    {.bf16 = true, .fp16 = true, .nan_tile = 1 << 20, .D_sizes = {1, 20, 64}});
 
 const bool edges_registered = chapter08::edges::register_forward_edges(
     "attention_three_kernels", {.precision = ladder::Precision::kFp32,
