@@ -715,8 +715,8 @@ void launch_version(const Args& args, Version version) {
                       " are too many; chapter 07 allows up to 2^29 tiles of " +
                       std::to_string(Tile::kV) + " columns");
   const int room = blocks_at_once<kTask, Tile>(kSharedBytes);
-  std::int64_t count =
-      segment_count(room, sequences * stride, steps_of_a_sequence(args), Tile::kTokens);
+  std::int64_t count = segment_count(room, ladder::cuda::multiprocessor_count(), sequences * stride,
+                                     steps_of_a_sequence(args), Tile::kTokens);
   if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
   // A state that is updated where it lies has one reader, which is also its writer.
   if (count <= 1 || version == Version::kFused ||

@@ -116,16 +116,19 @@ TEST(wkv_chunkwise, MatchesReferenceInSegments) {
 // An H200 has room for two blocks of 64 channels on each of 132 multiprocessors.
 TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
   using chapter07::segment_count;
-  constexpr std::int64_t kRoom = 264, kTokens = 64;
+  constexpr std::int64_t kRoom = 264, kMultiprocessors = 132, kTokens = 64;
   const auto segments = [](std::int64_t B, std::int64_t H, std::int64_t T) {
     const ladder::WkvArgs args{.B = B, .T = T, .H = H};
-    return segment_count(kRoom, B * H, chapter07::steps_of_a_sequence(args), kTokens);
+    return segment_count(kRoom, kMultiprocessors, B * H, chapter07::steps_of_a_sequence(args),
+                         kTokens);
   };
   EXPECT_EQ(segments(8, 4, 1024), 8);  // limited by both room and length
   EXPECT_EQ(segments(8, 1, 1024), 8);  // two chunks each
   EXPECT_EQ(segments(8, 4, 4096), 8);  // all room
   EXPECT_EQ(segments(1, 32, 4096), 8);
   EXPECT_EQ(segments(1, 1, 4096), 32);
+  EXPECT_EQ(segments(1, 66, 4096), 4);
+  EXPECT_EQ(segments(1, 67, 4096), 1);  // more than half of the multiprocessors have a block
   EXPECT_EQ(segments(8, 32, 4096), 1);  // the heads fill the device
   EXPECT_EQ(segments(64, 32, 4096), 1);
   EXPECT_EQ(segments(1, 1, 255), 1);  // too short
@@ -137,7 +140,9 @@ TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
   pack.cu_seqlens = somewhere;
   pack.sequences = 8;
   EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 1024);
-  EXPECT_EQ(segment_count(kRoom, 8 * 4, chapter07::steps_of_a_sequence(pack), kTokens), 8);
+  EXPECT_EQ(
+      segment_count(kRoom, kMultiprocessors, 8 * 4, chapter07::steps_of_a_sequence(pack), kTokens),
+      8);
   pack.sequences = 0;
   EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 0);
 }
