@@ -20,9 +20,12 @@ using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // What differs from WKV is inside of a unit of four steps, and in the single step; the rest has WKV's suite.
-const bool registered = ladder::testing::register_gla_suite(
-    "wkv_time_tiles",
-    {.bf16 = true, .lengths = {0, 1, 4, 6, 65}, .K_sizes = {36, 64, 256}, .V_sizes = {20, 64}});
+const bool registered =
+    ladder::testing::register_gla_suite("wkv_time_tiles", {.bf16 = true,
+                                                           .nan_tile = 4,  // masked scores
+                                                           .lengths = {0, 1, 4, 6, 65},
+                                                           .K_sizes = {36, 64, 256},
+                                                           .V_sizes = {20, 64}});
 
 TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
   const Implementation implementation = find_implementation("wkv_time_tiles");

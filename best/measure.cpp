@@ -326,10 +326,11 @@ std::vector<Result> measure(
   const Args same = fresh();
   std::vector<float> first;
   const auto sample = [&](const Runner& runner, int calls) {
-    return device.time_without_host([&] {
+    const ladder::Recording recording = device.record([&] {
       for (int i = 0; i < calls; ++i)
         runner.launch(fresh());
-    }) / calls;
+    });
+    return device.time(recording.replay) / calls;
   };
   for (const auto& [name, launch] : candidates) {
     Result& result = results.emplace_back();
