@@ -32,7 +32,7 @@ SEEN_BY_THE_XRAY = ("barrier", "bound")
 def needed(path):
     """Is it built, or does a build look at it? The others may change while a run is going on."""
     return not (path.startswith(("docs/", ".ci/")) or path.endswith((".md", ".py", ".svg", ".png"))
-                or (path.startswith("tools/") and not path.startswith("tools/fuzz_program/")))
+                or (path.startswith("tools/") and not path.startswith(("tools/fuzz_program/", "tools/compare/"))))
 
 
 def say(text):

@@ -836,7 +836,7 @@ void check_launch_bounds(unsigned threads, unsigned /*blocks*/, unsigned /*clust
   running_worker_or_die("a kernel")
       .fail("the block has " + std::to_string(block) +
                 " threads; the kernel's __launch_bounds__ allows " + std::to_string(threads),
-            where, cudaErrorLaunchOutOfResources);
+            where, cudaErrorInvalidValue);
 }
 
 void no_result(void* const*, unsigned) {}

@@ -166,7 +166,7 @@ TEST_F(Errors, MoreThreadsThanLaunchBoundsPromise) {
   EXPECT_EQ(count.host()[0], 2 * 3 * 128);
   for (const dim3 block : {dim3(129), dim3(2, 8, 9), dim3(1024)}) {
     bounded<32, 4><<<3, block>>>(count.data());
-    expect_report(cudaErrorLaunchOutOfResources,
+    expect_report(cudaErrorInvalidValue,
                   {at_line(bounded_line), "kernel bounded<32, 4>",
                    "the block has " + std::to_string(block.x * block.y * block.z) + " threads",
                    "__launch_bounds__ allows 128"});

@@ -224,7 +224,7 @@ TEST(Portable, MoreThreadsThanLaunchBoundsAllowAreNotLaunched) {
   EXPECT_EQ(count.host()[0], kBoundThreads);
   for (const int threads : {kBoundThreads + 1, 2 * kBoundThreads, 1024}) {
     count_threads(count.data(), threads);
-    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchOutOfResources) << threads << " threads";
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue) << threads << " threads";
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(count.host()[0], kBoundThreads) << "a refused launch has no effect";
   }
