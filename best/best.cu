@@ -85,6 +85,8 @@ const Registration wkv_registration{{.name = "best_wkv",
                                      .device = DeviceKind::kCuda,
                                      .rung = true,
                                      .bf16_arithmetic = Arithmetic::kBf16Operands,
+                                     .units = Units::kTensorCores,
+                                     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
                                      .wkv = best_wkv<float, float>,
                                      .wkv_bf16 = best_wkv<bfloat16, bfloat16>,
                                      .wkv_bf16_fp32_decay = best_wkv<bfloat16, float>}};
@@ -94,6 +96,8 @@ const Registration gla_registration{{.name = "best_gla",
                                      .device = DeviceKind::kCuda,
                                      .rung = true,
                                      .bf16_arithmetic = Arithmetic::kBf16Operands,
+                                     .units = Units::kTensorCores,
+                                     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
                                      .gla = best_gla<float, float>,
                                      .gla_bf16 = best_gla<bfloat16, bfloat16>,
                                      .gla_bf16_fp32_decay = best_gla<bfloat16, float>}};
@@ -104,6 +108,7 @@ const Registration linear_attention_registration{
      .device = DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,
+     .units = Units::kTensorCores,
      .linear_attention = best_linear_attention<float>,
      .linear_attention_bf16 = best_linear_attention<bfloat16>}};
 

@@ -107,7 +107,8 @@ std::string rate_of(const Climb& climb, double seconds) {
 }
 
 std::string name_of(const Row& row) {
-  return fmt::format("{} {}", row.chapter.substr(0, 2), row.implementation);
+  const std::string number = row.chapter.substr(0, row.chapter.find('_'));
+  return fmt::format("{:2} {}", number == row.chapter ? "" : number, row.implementation);
 }
 
 bool is_timed_here(const Row& row) {
