@@ -114,6 +114,7 @@ class OldRows(InAFolder):
             "gone": dict(source="c.cu", ptx="1"), "unknown": {}}.items()]
         rows += [dict(back_end="cuda", ran=False, implementation="refused"), dict(back_end="cpu", ran=True, implementation="cpu")]
         (self.root / "h200.json").write_text(json.dumps({"rows": rows}))
+        (self.root / "best.json").write_text(json.dumps({"rows": [["wkv", "fp32", 1, {"0": 2.5}]]}))  # of best/fit.py
         self.assertEqual([name for _, name, _, _ in kernel_hashes.old_rows(record, self.root)], ["changed", "gone", "unknown"])
 
 

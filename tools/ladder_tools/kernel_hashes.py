@@ -70,7 +70,8 @@ def _rows(results):
     """Every recorded file's path and content, with its rows that were measured on a GPU."""
     for path in sorted(results.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        rows = [row for row in content.get("rows", []) if row.get("back_end") == "cuda" and row.get("ran")]
+        # best_h200.json has rows of another form.
+        rows = [row for row in content.get("rows", []) if isinstance(row, dict) and row.get("back_end") == "cuda" and row.get("ran")]
         if rows:
             yield path, content, rows
 
