@@ -55,6 +55,15 @@ class Sources(InAFolder):
         self.assertEqual(tree.registered(), {"either": "c/either.cu", "best": "best.cpp"})
         self.assertEqual(tree.reached("best.cpp"), ("best.cpp", "c/either.cu", "c/one.cu", "c/two.cu"))
 
+    def test_names_of_implementations_stand_in_the_source_of_a_header_too(self):
+        tree = self.tree({
+            "c/one.cu": '__global__ void a() {}\nconst ladder::Registration r{{.name = "one"}};\n',
+            "rules.hpp": "const char* name();\n",
+            "rules.cpp": 'const char* name() { return "one"; }\n',
+            "best.cu": '#include "rules.hpp"\nauto f = find_implementation(name());\nconst ladder::Registration r{{.name = "best"}};\n',
+        })
+        self.assertEqual(tree.reached("best.cu"), ("best.cu", "c/one.cu"))
+
     def test_a_copy_without_its_repository_has_the_same_sources(self):
         tree = self.tree({"03_a/kernel.cu": "", "build-x/a.cu": "", "out/tree/b.cu": "", "my/c.cu": "", ".ci/run": "", "top.txt": ""})
         self.assertEqual(sorted(nvcc.files_here(tree.root)), ["03_a/kernel.cu", "top.txt"])

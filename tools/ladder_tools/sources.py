@@ -110,8 +110,11 @@ class Tree:
                     files |= self._functions()[space + name]
                     break
         if "find_implementation" in code:
+            # The names stand in this file, or in the .cpp of a header that it includes.
+            twins = {re.sub(r"\.hpp$", ".cpp", each) for each in self.closure(path)} & self.paths
             names = self.registered()
-            files |= {names[name] for name in re.findall(r'"(\w+)"', code) if name in names}
+            for text in (code, *map(self.code, twins)):
+                files |= {names[name] for name in re.findall(r'"(\w+)"', text) if name in names}
         return tuple(sorted(files - {path}))
 
     def reached(self, path):
