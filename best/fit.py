@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Fits what the rules compare, costs.inc, to a run of best_measure, and records the run.
 
-usage: best/fit.py RUN.json      writes best/costs.inc and docs/results/best_h200.json, and says how good the choice is
+usage: best/fit.py RUN.json      writes best/costs.inc and docs/results/best_h200.json; the test of the rules says how good the choice is
 
 The time of a kernel is nearly linear in what it walks through: steps, or chunks. A line is fitted for each kernel, form of data, width
-of K and number of blocks, by least squares of relative errors. Chunks with segments of time are flat at first (more segments) and
-then linear (longer ones).
+of K and number of blocks, by least squares of relative errors. A line that lies between its neighbours is left out.
 """
 import collections
 import json
@@ -17,8 +16,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MULTIPROCESSORS = 132
 ROWS = (32, 64, 128, 256)
 # Lines are fitted for these, and straight lines in between are good enough; the other shapes measured show that.
-HEADS = (4, 16, 32, 64, 128, 512)
-HEADS_OF_SUMS = (1, 4, 8, 16, 32, 64, 128, 256, 512)
+HEADS = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+MORE_HEADS = (24, 48)  # for segments of time: their number and their length change from one number of heads to the next
+STRIP_STEPS = 2  # the strips of chapter 03 take part up to here
+BETWEEN = 0.04  # a line is left out if its neighbours give its times with this error at most
 # Widths of the fit, for a form and a class of K.
 SIZES = {
     ("kFp32", 32): 32, ("kFp32", 64): 64, ("kFp32", 128): 128, ("kFp32", 256): 256,
@@ -29,8 +30,10 @@ SIZES = {
     ("kPlain", 32): 32, ("kPlain", 64): 64, ("kPlain", 128): 128, ("kPlain", 256): 256,
     ("kGeneral", 32): 32, ("kGeneral", 64): 64, ("kGeneral", 128): 128, ("kGeneral", 256): 256,
 }
+# Second ones, where a kernel takes other times if its tile is not full.
+NARROW = {("kChunkwiseFused", "kBf16", 64): 48, ("kChunkwiseFused", "kBf16", 128): 96, ("kChunkwiseFused", "kBf16", 256): 192}
 RECURRENCES = {"kTimeTiles": "wkv_time_tiles", "kChunkwiseFused": "wkv_chunkwise_fused", "kChunkwise": "wkv_chunkwise"}
-SUMS = {"kPacked": "packed_causal_product", "kPrefix": "prefix_causal_product", "kChunkStates": "linear_attention_chunk_states",
+SUMS = {"kStrips": "causal_dot_product", "kPacked": "packed_causal_product", "kPrefix": "prefix_causal_product", "kChunkStates": "linear_attention_chunk_states",
         "kLinearChunkwise": "linear_attention_chunkwise"}
 
 
@@ -69,6 +72,8 @@ def columns_of(kernel, rows):
 
 
 def blocks_of(kernel, shape):
+    if kernel == "kStrips":
+        return shape["H"] * math.ceil(shape["V"] / 8)
     if kernel == "kChunkStates":  # 32 x 32 elements of the state
         return shape["H"] * shape["K"] * shape["V"] // 1024
     if kernel == "kPrefix":  # beyond one on each multiprocessor: whole waves
@@ -84,12 +89,16 @@ def features(kernel, form, rows, shape):
         return (1, math.ceil(T / 8) * 8, 0)
     if kernel in ("kPacked", "kPrefix"):
         return (1, math.ceil(T / 32) * 32, 0)
-    if kernel in ("kPackedShort", "kPrefixShort"):
+    if kernel == "kStrips":
         return (1, T, 0)
+    if kernel in ("kPackedShort", "kPrefixShort"):
+        return (1, T, 1 if T > 1 else 0)
+    if kernel in ("kSegments", "kLinearSegments"):
+        return (1, *longest_segment(kernel, form, rows, shape))
     if form in ("kFp32Odd", "kBf16Odd", "kBf16Words"):
         return (1, chunks, T)
     if form in ("kPlain", "kGeneral"):
-        return (1, chunks, 0)
+        return (1, chunks, T)
     full = shape["K"] == rows and shape["V"] % columns_of(kernel, rows) == 0
     return (1, chunks, (1 if T % chunk else 0) if full else chunks)
 
@@ -132,13 +141,50 @@ def least_squares(rows, values):
     return result
 
 
+def through_zero(rows, values):
+    """Least squares, through zero where nothing at all would take less than no time: shorter segments than were measured occur."""
+    costs = least_squares(rows, values)
+    return costs if costs[0] >= 0 else [0.0, *least_squares([row[1:] for row in rows], values)]
+
+
 def has_segments(kernel, form, rows, shape):
     """Whether the chunkwise kernel cuts time."""
     chunk = chunk_of(form, rows)
     if kernel == "kChunkwise":
-        room = MULTIPROCESSORS * (2 if rows <= 64 else 1)
-        return shape["T"] >= 4 * chunk and room >= 2 * blocks_of(kernel, shape)
+        return shape["T"] >= 4 * chunk and 2 * blocks_of(kernel, shape) <= MULTIPROCESSORS
     return kernel == "kLinearChunkwise" and math.ceil(shape["T"] / chunk) >= 8 and blocks_of(kernel, shape) <= MULTIPROCESSORS
+
+
+def longest_segment(kernel, form, rows, shape):
+    """Chunks of the longest segment, and how many segments there are."""
+    sums = kernel == "kLinearSegments"
+    places = MULTIPROCESSORS * (2 if sums or rows <= 64 else 1)
+    blocks = blocks_of("kLinearChunkwise" if sums else "kChunkwise", shape)
+    chunks = math.ceil(shape["T"] / chunk_of(form, rows))
+    segments = max(1, min(places // blocks, chunks // 4 if sums else shape["T"] // (2 * chunk_of(form, rows))))
+    return math.ceil(chunks / segments), segments
+
+
+def line_at(coefficients, at):
+    return sum(c * x for c, x in zip(coefficients, at))
+
+
+def without_those_between(lines, at):
+    """lines: {blocks: coefficients}; at: {blocks: features of its shapes}. The first and the last line always stay."""
+    def error(kept, blocks):
+        below, above = max(b for b in kept if b < blocks), min(b for b in kept if b > blocks)
+        share = (blocks - below) / (above - below)
+        return max(abs(((1 - share) * line_at(lines[below], x) + share * line_at(lines[above], x)) / line_at(lines[blocks], x) - 1)
+                   for x in at[blocks])
+    kept = sorted(lines)
+    while True:
+        errors = []
+        for candidate in kept[1:-1]:
+            rest = [b for b in kept if b != candidate]
+            errors.append((max(error(rest, b) for b in lines if b not in rest), candidate))
+        if not errors or min(errors)[0] > BETWEEN:
+            return [(b, *lines[b]) for b in kept]
+        kept.remove(min(errors)[1])
 
 
 def fit(shapes):
@@ -146,54 +192,41 @@ def fit(shapes):
     groups = collections.defaultdict(list)
     for shape in shapes:
         recurrence = shape["operator"] in ("wkv", "gla")
-        if (recurrence and shape["T"] <= 1) or shape["H"] not in (HEADS if recurrence else HEADS_OF_SUMS) or shape["operator"] == "gla" or shape["precision"] == "bf16_fp32_decay":
+        if (recurrence and shape["T"] <= 1) or shape["H"] not in HEADS + MORE_HEADS or shape["operator"] == "gla" or shape["precision"] == "bf16_fp32_decay":
             continue
         form, rows = form_of(shape), width_class(shape["K"]) if shape["K"] <= 256 else 0
-        if shape["K"] != shape["V"] or SIZES.get((form, rows)) != shape["K"]:
+        if shape["K"] != shape["V"]:
             continue
         for kernel, name in (SUMS if form in ("kPlain", "kGeneral") else RECURRENCES).items():
-            if name not in shape["us"]:
+            if name not in shape["us"] or shape["K"] not in (SIZES.get((form, rows)), NARROW.get((kernel, form, rows))):
+                continue
+            if kernel == "kStrips" and shape["T"] > STRIP_STEPS:
                 continue
             segments = has_segments(kernel, form, rows, shape)
             if kernel == "kChunkwise" and not segments:
+                continue
+            if shape["H"] not in HEADS + (MORE_HEADS if segments else ()):
                 continue
             if segments:
                 kernel = "kSegments" if kernel == "kChunkwise" else "kLinearSegments"
             if kernel in ("kPacked", "kPrefix") and shape["T"] <= (32 if rows <= 64 else 16):
                 kernel += "Short"
             groups[kernel, form, rows, shape["H"]].append((shape, shape["us"][name]))
-    lines = collections.defaultdict(list)
+    lines, features_at = collections.defaultdict(dict), collections.defaultdict(dict)
     for (kernel, form, rows, _), points in sorted(groups.items()):
         points.sort(key=lambda point: point[0]["T"])
         key = {"kSegments": "kChunkwise", "kLinearSegments": "kLinearChunkwise"}.get(kernel, kernel.removesuffix("Short"))
         blocks = blocks_of(key, points[0][0])
-        if kernel.endswith("Segments"):
-            flat = min(us for _, us in points)
-            longer = [(shape["T"], us) for shape, us in points if us > 1.1 * flat]
-            line = (flat, 0.0)
-            if len(longer) > 1:
-                line = least_squares([(1, T) for T, _ in longer], [us for _, us in longer])
-            elif longer:
-                (T, us), (last_T, last_us) = ((p[0]["T"], p[1]) for p in points[-2:])
-                slope = (last_us - us) / (last_T - T)
-                line = (us - slope * T, slope)
-            coefficients = (flat, *line)
-        else:
-            coefficients = least_squares([features(kernel, form, rows, p[0]) for p in points], [p[1] for p in points])
-        lines[kernel, form, rows] = [line for line in lines[kernel, form, rows] if line[0] != blocks] + [(blocks, *coefficients)]
-    # A class that was not measured is taken for its nearest neighbour.
-    neighbours = {"kFp32Odd": ("kFp32", "kFp32Odd"), "kBf16Odd": ("kBf16Words", "kBf16Odd"), "kBf16Words": ("kBf16Words",)}
-    for (form, rows) in SIZES:
-        for kernel in ("kTimeTiles", "kChunkwiseFused", "kSegments"):
-            if (kernel, form, rows) in lines or form not in neighbours:
-                continue
-            for other in neighbours[form]:
-                found = [(abs(math.log2(r / rows)), r) for r in ROWS if (kernel, other, r) in lines]
-                if found:
-                    lines[kernel, form, rows] = lines[kernel, other, min(found)[1]]
-                    print(f"not measured: {kernel} {form} K <= {rows}: as {other} K <= {min(found)[1]}")
-                    break
-    return {key: sorted(value) for key, value in lines.items()}
+        at = [features(kernel, form, rows, p[0]) for p in points]
+        lines[kernel, form, rows][blocks] = (through_zero if kernel == "kSegments" else least_squares)(at, [p[1] for p in points])
+        features_at[kernel, form, rows][blocks] = at
+    lines = {key: without_those_between(lines[key], features_at[key]) for key in lines}
+    for form, rows in SIZES:
+        for kernel in (SUMS if form in ("kPlain", "kGeneral") else RECURRENCES):
+            needed = {"kChunkwise": "kSegments"}.get(kernel, kernel)
+            if (needed, form, rows) not in lines and (needed, form) != ("kStrips", "kGeneral"):
+                sys.exit(f"the run has no shape for {needed}, {form}, K up to {rows}; it was too short")
+    return lines
 
 
 def write_costs(lines, run):

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "best/ring.hpp"
 #include "common/bench/command_line.hpp"
 #include "common/bench/selection.hpp"
 #include "common/bench/timing.hpp"
@@ -32,6 +33,7 @@ using ladder::Implementation;
 using ladder::Precision;
 using ladder::Recurrence;
 using ladder::bench::Timing;
+using ladder::best::Ring;
 
 // ---- What is measured ----
 
@@ -131,17 +133,13 @@ bool takes_part(const Implementation& i, const Shape& s) {
 class Pool {
  public:
   Pool(Device& device, std::size_t bytes)
-      : base_(static_cast<unsigned char*>(device.allocate(bytes))), bytes_(bytes) {}
+      : base_(static_cast<unsigned char*>(device.allocate(bytes))), bytes_(bytes), ring_(bytes) {}
 
   template <typename Element>
   Element* take(std::int64_t count) {
-    constexpr std::size_t kAlignment = 256;
-    const std::size_t wanted = (count * sizeof(Element) + kAlignment - 1) / kAlignment * kAlignment;
-    if (wanted > bytes_) throw std::runtime_error("a tensor is larger than its pool");
-    if (used_ + wanted > bytes_) used_ = 0;
-    used_ += wanted;
-    return reinterpret_cast<Element*>(base_ + used_ - wanted);
+    return reinterpret_cast<Element*>(base_ + ring_.take(count * sizeof(Element)));
   }
+  void reserve(std::size_t bytes) { ring_.reserve(bytes); }
   // Filled with the same block of elements again and again.
   template <typename Element>
   void fill(Device& device, const std::vector<Element>& block) {
@@ -152,7 +150,8 @@ class Pool {
 
  private:
   unsigned char* base_;
-  std::size_t bytes_, used_ = 0;
+  std::size_t bytes_;
+  Ring ring_;
 };
 
 struct Memory {
@@ -221,6 +220,8 @@ ladder::BasicWkvArgs<Element, LogW> fresh_wkv(const Shape& s, Memory& memory) {
   args.v = values.take<Element>(v);
   args.log_w = memory.decays<LogW>().template take<LogW>(qk);
   if (s.op == Operator::kWkv) args.u = values.take<Element>(s.H * s.K);
+  memory.outputs.reserve(Ring::aligned(v * sizeof(Element)) +
+                         (s.states() ? Ring::aligned(state * sizeof(float)) : 0));
   args.o = memory.outputs.take<Element>(v);
   if (s.states()) {
     args.initial_state = memory.fp32.take<float>(state);

@@ -1,6 +1,7 @@
 #include "best/rules.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 
@@ -12,6 +13,7 @@ enum class Line {
   kTimeTiles,
   kChunkwiseFused,
   kSegments,  // of kChunkwise
+  kStrips,    // at most kStripSteps steps
   kPacked,
   kPackedShort,  // one tile
   kPrefix,
@@ -35,6 +37,9 @@ struct Cost {
 #include "best/costs.inc"
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// The strips of chapter 03 walk slowly; they start fast.
+constexpr std::int64_t kStripSteps = 2;
 
 // Key rows of the kernels that have costs.
 constexpr std::int64_t kMostRows = 256;
@@ -71,14 +76,29 @@ double line_at(const double (&coefficients)[3], double a, double b) {
   return coefficients[0] + coefficients[1] * a + coefficients[2] * b;
 }
 
-// Segments are more at first, then longer.
-double segments_at(const double (&coefficients)[3], double steps) {
-  return std::max(coefficients[0], coefficients[1] + coefficients[2] * steps);
+// The chunks of the longest segment, and how many segments there are, where a kernel cuts time into `most` at most.
+struct Segments {
+  double chunks, count;
+};
+Segments longest_segment(std::int64_t chunks, std::int64_t places, std::int64_t blocks,
+                         std::int64_t most) {
+  const std::int64_t count =
+      std::max<std::int64_t>(1, std::min(places / std::max<std::int64_t>(blocks, 1), most));
+  return {static_cast<double>(ceil_div(chunks, count)), static_cast<double>(count)};
 }
 
 // As many blocks on the multiprocessors that were measured.
 double measured_blocks(double blocks, int multiprocessors) {
   return blocks * kMeasuredMultiprocessors / multiprocessors;
+}
+
+// Chapter 06's tiles are wider where more of a machine has a block, so their time jumps there. Measured was a little less than half
+// of the multiprocessors, than all, than twice as many, and so on.
+double in_tilings(double blocks) {
+  if (blocks <= kMeasuredMultiprocessors / 4) return blocks;
+  for (const double share : {0.5, 1.0})
+    if (blocks <= share * kMeasuredMultiprocessors) return 0.97 * share * kMeasuredMultiprocessors;
+  return 0.97 * 2 * kMeasuredMultiprocessors * std::ceil(blocks / (2 * kMeasuredMultiprocessors));
 }
 
 // The kernels that walk step by step take whole groups of these.
@@ -104,14 +124,21 @@ Form form_of(const RecurrenceShape& s) {
   return s.words == Words::kPieces ? Form::kBf16 : Form::kBf16Words;
 }
 
+// A block of 64 columns is half empty, which costs where there are many.
+bool is_small(const RecurrenceShape& s, int multiprocessors) {
+  return s.K <= 32 && s.V <= 32 && s.heads > (s.K <= 16 ? 3 : 4) * multiprocessors;
+}
+
 // One step: the state is read and written once, and chapter 06 has kernels for that.
 Kernel choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
+  if (s.gla) return Kernel::kTimeTiles;
   // A single step's blocks take 64 columns and all of K; smaller ones fill the machine where there are few.
-  if (!s.gla && s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
+  if (s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
     return Kernel::kFusedRecurrent;
-  // A block of 64 columns is half empty, which costs where there are many.
-  if (!s.gla && s.K <= 32 && s.V <= 32 && s.heads > (s.K <= 16 ? 3 : 4) * multiprocessors)
-    return Kernel::kSharedMem;
+  // Where there are many, and rows are read in more words, smaller ones hide more.
+  if (s.K > 128 && s.words != Words::kPieces && s.heads > 2 * multiprocessors)
+    return Kernel::kFusedRecurrent;
+  if (is_small(s, multiprocessors)) return Kernel::kSharedMem;
   return Kernel::kTimeTiles;
 }
 
@@ -137,18 +164,24 @@ Kernel choose(const RecurrenceShape& s, int multiprocessors) {
   if (s.packed) return Kernel::kChunkwise;  // the only one that takes it
   if (s.K > kMostRows) return s.gla ? Kernel::kChunkwise : Kernel::kFusedRecurrent;
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
+  // No tile is shorter than eight steps.
+  if (s.T == 2 && !s.gla) {
+    if (is_small(s, multiprocessors)) return Kernel::kSharedMem;
+    if (s.K > 64 && s.heads > 8 * multiprocessors) return Kernel::kFusedRecurrent;
+  }
 
   const Form form = form_of(s);
   const int rows = width_class(s.K);
   const double steps = static_cast<double>(whole_steps(s.T));
   const double tiles = measured_blocks(s.heads * ceil_div(s.V, 64), multiprocessors);
-  const double time_tiles = interpolate(Line::kTimeTiles, form, rows, tiles,
+  const double time_tiles = interpolate(Line::kTimeTiles, form, rows, in_tilings(tiles),
                                         [&](const auto& c) { return line_at(c, steps, 0); });
 
   // Chapter 07's chunks, columns of a block, and blocks on a multiprocessor.
   const int chunk = s.bf16 ? (rows <= 128 ? 64 : 32) : (rows <= 128 ? 48 : 16);
   const int columns = rows == 128 ? 128 : 64;
-  const double room = kMeasuredMultiprocessors * (rows <= 64 ? 2 : 1);
+  const int places = rows <= 64 ? 2 : 1;  // blocks on a multiprocessor
+  const double room = kMeasuredMultiprocessors * places;
   const std::int64_t chunks = ceil_div(s.T, chunk);
   const bool full = s.K == rows && s.V % columns == 0;
   // Rows that are no 16-byte pieces are copied element by element, so every token counts; otherwise a chunk that is not full does.
@@ -166,12 +199,15 @@ Kernel choose(const RecurrenceShape& s, int multiprocessors) {
   const double fused = interpolate(Line::kChunkwiseFused, form, rows, in_waves, [&](const auto& c) {
     return line_at(c, static_cast<double>(chunks), extra);
   });
-  const bool segments = !s.in_place && s.T >= 4 * chunk && 2 * blocks <= room;
-  const double in_segments =
-      segments
-          ? interpolate(Line::kSegments, form, rows, blocks,
-                        [&](const auto& c) { return segments_at(c, static_cast<double>(s.T)); })
-          : kNever;
+  const bool segments = !s.in_place && s.T >= 4 * chunk && 2 * blocks <= kMeasuredMultiprocessors;
+  double in_segments = kNever;
+  if (segments) {
+    const Segments longest = longest_segment(chunks, std::int64_t{multiprocessors} * places,
+                                             s.heads * ceil_div(s.V, columns), s.T / (2 * chunk));
+    in_segments = interpolate(Line::kSegments, form, rows, blocks, [&](const auto& c) {
+      return line_at(c, longest.chunks, longest.count);
+    });
+  }
   return fastest({{Kernel::kTimeTiles, time_tiles},
                   {Kernel::kChunkwiseFused, fused},
                   {Kernel::kChunkwise, in_segments}});
@@ -182,7 +218,7 @@ Kernel choose(const LinearAttentionShape& s, int multiprocessors) {
   if (s.K > kMostRows) return strips ? Kernel::kStrips : Kernel::kLinearChunkwise;
   // Chapter 06 has fp32 in 16-byte words only.
   if (s.bf16 || s.words != Words::kPieces) return Kernel::kLinearChunkwise;
-  if (strips && s.T == 1 && s.heads * ceil_div(s.V, 8) > multiprocessors) return Kernel::kStrips;
+  const std::int64_t strips_of_8 = s.heads * ceil_div(s.V, 8);
 
   const Form form = s.plain ? Form::kPlain : Form::kGeneral;
   const int rows = width_class(s.K);
@@ -190,12 +226,19 @@ Kernel choose(const LinearAttentionShape& s, int multiprocessors) {
   const auto walk = [&](Line line, double blocks) {
     const double steps = static_cast<double>(one_tile ? s.T : ceil_div(s.T, 32) * 32);
     return interpolate(line, form, rows, blocks,
-                       [&](const auto& c) { return line_at(c, steps, 0); });
+                       [&](const auto& c) { return line_at(c, steps, one_tile && s.T > 1); });
   };
+  // Faster as soon as each multiprocessor has one. Measured was twice as many, a little less.
+  double blocks_of_strips = measured_blocks(strips_of_8, multiprocessors);
+  if (strips_of_8 > multiprocessors)
+    blocks_of_strips = std::max(blocks_of_strips, 0.97 * 2 * kMeasuredMultiprocessors);
+  const double in_strips = strips && s.T <= kStripSteps
+                               ? interpolate(Line::kStrips, form, rows, blocks_of_strips,
+                                             [&](const auto& c) { return line_at(c, s.T, 0); })
+                               : kNever;
   const double packed = walk(one_tile ? Line::kPackedShort : Line::kPacked,
                              measured_blocks(s.heads * ceil_div(s.V, 16), multiprocessors));
   // Its blocks have a multiprocessor each; beyond that, whole waves.
-  const std::int64_t strips_of_8 = s.heads * ceil_div(s.V, 8);
   const double in_waves =
       strips_of_8 <= multiprocessors
           ? measured_blocks(strips_of_8, multiprocessors)
@@ -205,16 +248,17 @@ Kernel choose(const LinearAttentionShape& s, int multiprocessors) {
       Line::kChunkStates, form, rows,
       measured_blocks(s.heads * s.K * s.V / 1024.0, multiprocessors),
       [&](const auto& c) { return line_at(c, static_cast<double>(whole_steps(s.T)), 0); });
-  const double blocks = measured_blocks(s.heads * ceil_div(s.V, 64), multiprocessors);
+  const std::int64_t tiles = s.heads * ceil_div(s.V, 64);
+  const double blocks = measured_blocks(tiles, multiprocessors);
   const std::int64_t chunks = ceil_div(s.T, rows <= 64 ? 32 : 16);
   const bool segments = chunks >= 8 && blocks <= kMeasuredMultiprocessors;
-  const double chunkwise = interpolate(segments ? Line::kLinearSegments : Line::kLinearChunkwise,
-                                       form, rows, blocks, [&](const auto& c) {
-                                         return segments
-                                                    ? segments_at(c, static_cast<double>(s.T))
-                                                    : line_at(c, static_cast<double>(chunks), 0);
-                                       });
-  return fastest({{Kernel::kPacked, packed},
+  const Segments longest =
+      longest_segment(chunks, std::int64_t{2} * multiprocessors, tiles, chunks / 4);
+  const double chunkwise = interpolate(
+      segments ? Line::kLinearSegments : Line::kLinearChunkwise, form, rows, blocks,
+      [&](const auto& c) { return line_at(c, longest.chunks, segments ? longest.count : s.T); });
+  return fastest({{Kernel::kStrips, in_strips},
+                  {Kernel::kPacked, packed},
                   {Kernel::kPrefix, prefix},
                   {Kernel::kChunkStates, chunk_states},
                   {Kernel::kLinearChunkwise, chunkwise}});

@@ -84,7 +84,7 @@ std::string chosen(const Measured& m) {
 }
 
 TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
-  constexpr double kNoise = 1.03, kMost = 1.12, kShare = 0.01;
+  constexpr double kNoise = 1.03, kMost = 1.12, kShare = 0.005;
   struct Row {
     int shapes = 0, fast = 0;
     double worst = 0;
@@ -117,7 +117,7 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
   }
   for (const auto& [name, row] : table)
     std::printf("| %s | %d | %d | %.2f |\n", name.c_str(), row.shapes, row.fast, row.worst);
-  EXPECT_GT(shapes, 3000);
+  EXPECT_GT(shapes, 5000);
   EXPECT_LE(slower, kShare * shapes) << list;
 }
 
@@ -135,9 +135,30 @@ TEST(BestRules, SendOneStepToTheKernelThatFillsTheMachine) {
   EXPECT_EQ(decode(4 * kH200 + 1, 32, 32), "wkv_shared_mem");
   EXPECT_EQ(decode(4 * kH200 + 1, 32, 36), "wkv_time_tiles");
   EXPECT_EQ(decode(3 * kH200 + 1, 16, 16), "wkv_shared_mem");
+  const auto single = [](std::int64_t heads, std::int64_t K) {
+    return chosen(RecurrenceShape{.T = 1, .heads = heads, .K = K, .V = K, .words = Words::kSingle});
+  };
+  EXPECT_EQ(single(2 * kH200, 201), "wkv_time_tiles");
+  EXPECT_EQ(single(2 * kH200 + 1, 201), "wkv_fused_recurrent");
+  EXPECT_EQ(single(2 * kH200 + 1, 127), "wkv_time_tiles");
+  EXPECT_EQ(decode(2 * kH200 + 1, 200, 200), "wkv_time_tiles");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 1, .heads = 1, .K = 256, .V = 256, .gla = true}),
             "wkv_time_tiles");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 0}), "wkv_time_tiles");
+}
+
+TEST(BestRules, SendTwoStepsOfManyHeadsToTheKernelsWithoutTiles) {
+  const auto steps = [](std::int64_t T, std::int64_t heads, std::int64_t K, bool gla = false) {
+    return chosen(RecurrenceShape{.T = T, .heads = heads, .K = K, .V = K, .gla = gla});
+  };
+  EXPECT_EQ(steps(2, 4 * kH200, 32), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 4 * kH200 + 1, 32), "wkv_shared_mem");
+  EXPECT_EQ(steps(3, 4 * kH200 + 1, 32), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 8 * kH200, 256), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 8 * kH200 + 1, 256), "wkv_fused_recurrent");
+  EXPECT_EQ(steps(2, 8 * kH200 + 1, 64), "wkv_time_tiles");
+  EXPECT_EQ(steps(3, 8 * kH200 + 1, 256), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 8 * kH200 + 1, 256, true), "wkv_time_tiles");
 }
 
 TEST(BestRules, SendFp32ToTheRecurrenceUnlessAFewHeadsAreLong) {
@@ -150,6 +171,21 @@ TEST(BestRules, SendFp32ToTheRecurrenceUnlessAFewHeadsAreLong) {
   EXPECT_EQ(fp32(4096, 32), "wkv_chunkwise");
   EXPECT_EQ(fp32(4096, 128), "wkv_time_tiles");
   EXPECT_EQ(fp32(4096, 8 * 32), "wkv_time_tiles");
+  // 10 chunks are five segments of two. 11 are five of up to three.
+  EXPECT_EQ(fp32(480, 4), "wkv_chunkwise");
+  EXPECT_EQ(fp32(481, 4), "wkv_time_tiles");
+  // The shortest segments there are, shorter than any that costs.inc is fitted to.
+  for (const std::int64_t heads : {16, 24, 32, 48, 64})
+    EXPECT_EQ(fp32(192, heads), "wkv_time_tiles") << heads << " heads";
+}
+
+// Chapter 07 cuts no time where more than half of the multiprocessors have a block.
+TEST(BestRules, CutTimeWhereChapter07Does) {
+  const auto bf16 = [](std::int64_t heads) {
+    return chosen(RecurrenceShape{.T = 4096, .heads = heads, .bf16 = true});
+  };
+  EXPECT_EQ(bf16(kH200 / 2), "wkv_chunkwise");
+  EXPECT_EQ(bf16(kH200 / 2 + 1), "wkv_chunkwise_fused");
 }
 
 TEST(BestRules, SendBf16ToChunksThatAreFull) {
@@ -190,6 +226,9 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 257, .plain = true, .strips = true}),
             "causal_dot_product");
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 257}), "linear_attention_chunkwise");
+  // No head at all: any kernel, but an answer.
+  EXPECT_NE(chosen(RecurrenceShape{.T = 4096, .heads = 0}), "");
+  EXPECT_NE(chosen(LinearAttentionShape{.T = 4096, .heads = 0}), "");
 }
 
 // Where a state is updated in place, time cannot be cut.
@@ -211,11 +250,15 @@ TEST(BestRules, SendSumsToPrefixesChunksOrHeads) {
   EXPECT_EQ(sums(4096, 16), "linear_attention_chunkwise");
   EXPECT_EQ(sums(4096, 512), "packed_causal_product");
   EXPECT_EQ(sums(4096, 128), "linear_attention_chunkwise");
-  const auto one_key = [](std::int64_t heads) {
-    return chosen(LinearAttentionShape{.T = 1, .heads = heads, .plain = true, .strips = true});
+  const auto keys = [](std::int64_t T, std::int64_t heads) {
+    return chosen(LinearAttentionShape{.T = T, .heads = heads, .plain = true, .strips = true});
   };
-  EXPECT_EQ(one_key(16), "prefix_causal_product");  // 128 blocks of 8 columns
-  EXPECT_EQ(one_key(17), "causal_dot_product");     // 136
+  EXPECT_EQ(keys(1, 16), "prefix_causal_product");  // 128 blocks of 8 columns
+  EXPECT_EQ(keys(1, 17), "causal_dot_product");     // 136
+  EXPECT_EQ(keys(2, 16), "prefix_causal_product");
+  EXPECT_EQ(keys(2, 32), "packed_causal_product");
+  EXPECT_EQ(keys(2, 64), "causal_dot_product");
+  EXPECT_EQ(keys(3, 64), "packed_causal_product");
 }
 
 // Half the multiprocessors, half the heads.
