@@ -116,6 +116,25 @@ TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
   }
 }
 
+// 0 is allowed, and a large eps makes the norm divide by its root.
+TEST(gla_layer, DividesByTheRootOfEps) {
+  if (device_is_missing()) return;
+  const GlaLayerProblem problem = make_problem(GlaLayerCase{.B = 1, .T = 3});
+  const auto y_with = [&](float eps) {
+    const OnDevice on_device(problem);
+    GlaLayerArgs args = on_device.args();
+    args.eps = eps;
+    chapter07::gla_layer(args, gla_kernels().front().gla);
+    return on_device.download();
+  };
+  const std::vector<float> none = y_with(0.0f), large = y_with(1e12f), larger = y_with(4e12f);
+  for (std::size_t i = 0; i < none.size(); ++i) {
+    EXPECT_TRUE(std::isfinite(none[i]));
+    EXPECT_LT(std::abs(large[i]), 1e-3f * std::abs(none[i]) + 1e-6f);
+    EXPECT_NEAR(large[i], 2 * larger[i], 1e-4f * std::abs(large[i]) + 1e-12f);
+  }
+}
+
 TEST(gla_layer, RefusesBadInput) {
   if (device_is_missing()) return;
   const OnDevice on_device(make_problem(GlaLayerCase{.B = 1, .T = 3}));
