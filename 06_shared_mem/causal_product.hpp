@@ -8,6 +8,7 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/linear_attention.hpp"
+#include "common/cuda/clamped.hpp"
 
 namespace chapter06 {
 
@@ -32,10 +33,7 @@ struct Steps {
 inline __device__ Steps steps_of(const ladder::LinearAttentionArgs& args, std::int64_t b) {
   std::int64_t keys = args.T_k;
   // The launcher cannot read the lengths: a bad one must not lead into the next batch.
-  if (args.key_lengths != nullptr) {
-    const std::int64_t length = args.key_lengths[b];
-    keys = length < 0 ? 0 : length < keys ? length : keys;
-  }
+  if (args.key_lengths != nullptr) keys = ladder::cuda::clamped(args.key_lengths[b], 0, keys);
   if (!args.causal) return {keys, keys, keys + args.T_q};
   return {keys < args.T_q ? keys : args.T_q, 0, args.T_q};
 }
