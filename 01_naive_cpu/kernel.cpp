@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter01 {
 
@@ -65,7 +65,7 @@ const ladder::Registration registration{{.name = "wkv_naive",
                                          .chapter = "01_naive_cpu",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
-                                         .wkv = wkv}};
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
 }  // namespace chapter01

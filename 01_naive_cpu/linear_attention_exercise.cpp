@@ -4,7 +4,7 @@
 // Needs:  a C++20 compiler. Any sizes, both feature maps, key lengths, T_q != T_k.
 // Costs:  one thread, a state (or a row of scores) that goes through memory at every step.
 //         See README for what was measured.
-#include "common/core/linear_attention.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -144,15 +144,17 @@ void linear_attention_quadratic(const LinearAttentionArgs& args) {
 namespace {
 
 const ladder::Registration registrations[] = {
-    ladder::Registration{{.name = "linear_attention_naive",
-                          .chapter = "01_naive_cpu",
-                          .device = ladder::DeviceKind::kCpu,
-                          .rung = true,
-                          .linear_attention = linear_attention}},
-    ladder::Registration{{.name = "linear_attention_quadratic",
-                          .chapter = "01_naive_cpu",
-                          .device = ladder::DeviceKind::kCpu,
-                          .linear_attention = linear_attention_quadratic}},
+    ladder::Registration{
+        {.name = "linear_attention_naive",
+         .chapter = "01_naive_cpu",
+         .device = ladder::DeviceKind::kCpu,
+         .rung = true,
+         .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}},
+    ladder::Registration{
+        {.name = "linear_attention_quadratic",
+         .chapter = "01_naive_cpu",
+         .device = ladder::DeviceKind::kCpu,
+         .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention_quadratic)}},
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "02_openmp/tile.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter02 {
 namespace {
@@ -181,7 +181,7 @@ const ladder::Registration registration{{.name = "wkv_openmp",
                                          .chapter = "02_openmp",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
-                                         .wkv = wkv}};
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
 }  // namespace chapter02

@@ -4,7 +4,7 @@
 // Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
 // Costs:  a copy of every operand through scratch memory that is padded to whole tiles.
 //         See README for what was measured.
-#include "common/core/linear_attention.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -283,15 +283,17 @@ void linear_attention(const LinearAttentionArgs& args) {
 namespace {
 
 const ladder::Registration registrations[] = {
-    ladder::Registration{{.name = "linear_attention_classic",
-                          .chapter = "02_openmp",
-                          .device = ladder::DeviceKind::kCpu,
-                          .linear_attention = linear_attention_classic}},
-    ladder::Registration{{.name = "linear_attention_openmp",
-                          .chapter = "02_openmp",
-                          .device = ladder::DeviceKind::kCpu,
-                          .rung = true,
-                          .linear_attention = linear_attention}},
+    ladder::Registration{
+        {.name = "linear_attention_classic",
+         .chapter = "02_openmp",
+         .device = ladder::DeviceKind::kCpu,
+         .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention_classic)}},
+    ladder::Registration{
+        {.name = "linear_attention_openmp",
+         .chapter = "02_openmp",
+         .device = ladder::DeviceKind::kCpu,
+         .rung = true,
+         .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "common/testing/suite.hpp"
+#include "common/operators/suite.hpp"
 
 using ladder::testing::register_linear_attention_suite;
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "02_openmp/tile.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "common/core/errors.hpp"
-#include "common/core/linear_attention.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
 
 namespace chapter03 {
 
@@ -76,10 +76,11 @@ void linear_attention(const LinearAttentionArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-const ladder::Registration causal_dot_product_registration{{.name = "causal_dot_product",
-                                                            .chapter = "03_cuda_baseline",
-                                                            .device = ladder::DeviceKind::kCuda,
-                                                            .rung = true,
-                                                            .linear_attention = linear_attention}};
+const ladder::Registration causal_dot_product_registration{
+    {.name = "causal_dot_product",
+     .chapter = "03_cuda_baseline",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
 }  // namespace chapter03

@@ -1,4 +1,4 @@
-#include "common/testing/suite.hpp"
+#include "common/operators/suite.hpp"
 
 // Blocks add to the same element in any order, so the last bits may differ from run to run.
 const bool registered = ladder::testing::register_linear_attention_suite(

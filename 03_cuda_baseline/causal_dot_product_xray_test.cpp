@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
 
 using namespace emulator::xray;
+using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
 // A strip of 8 key rows adds its part of o: K / 8 strips, each with its rows of q and k, and v.
@@ -13,8 +15,9 @@ const bool registered =
                                      {.loads = 2 * 64 + 64 / 8, .stores = 0, .atomics = 64 / 8});
 
 TEST(CausalDotProduct, AddsOnceForEachStrip) {
-  const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 37};
-  const Kernel kernel = xray_of("causal_dot_product", {.op = "causal_dot_product", .shape = s});
+  const ladder::LinearAttentionSizes s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 37};
+  const Kernel kernel =
+      xray_of<CausalDotProduct>("causal_dot_product", CausalDotProduct::make_case(s));
   const std::uint64_t strips = (100 + 7) / 8;
   EXPECT_EQ(kernel[kAtomics], strips * s.B * s.T * s.H * s.V);
   EXPECT_EQ(kernel.buffer("o").atomics().accesses_per_element.most, strips);
@@ -22,8 +25,9 @@ TEST(CausalDotProduct, AddsOnceForEachStrip) {
 }
 
 TEST(CausalDotProduct, ConflictsInNoBankAndNeedsNoBarrier) {
-  const ladder::bench::Shape s{.B = 1, .T = 5, .H = 2, .K = 64, .V = 64};
-  const Kernel kernel = xray_of("causal_dot_product", {.op = "causal_dot_product", .shape = s});
+  const ladder::LinearAttentionSizes s{.B = 1, .T = 5, .H = 2, .K = 64, .V = 64};
+  const Kernel kernel =
+      xray_of<CausalDotProduct>("causal_dot_product", CausalDotProduct::make_case(s));
   EXPECT_GT(kernel[kSharedLoadRequests], 0u);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);

@@ -10,8 +10,8 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter03 {
 
@@ -78,6 +78,6 @@ const ladder::Registration registration{{.name = "wkv_atomic",
                                          .chapter = "03_cuda_baseline",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
-                                         .wkv = wkv}};
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace chapter03

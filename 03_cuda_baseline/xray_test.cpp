@@ -1,4 +1,5 @@
 #include "common/testing/xray.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +14,8 @@ const bool registered = ladder::testing::register_budget(
 
 TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
   for (const int K : {4, 64, 100}) {
-    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
-    const Kernel kernel = xray_of("wkv_atomic", {.shape = s});
+    const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_atomic", s);
     EXPECT_EQ(kernel[kAtomics], static_cast<std::uint64_t>(s.B * s.T * s.H * s.K * s.V));
     EXPECT_EQ(kernel[kGlobalStoreRequests], 0u);
     EXPECT_EQ(kernel[kAtomicCollisions], 0u);
@@ -22,8 +23,8 @@ TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
 }
 
 TEST(WkvAtomic, FetchesAnElementOncePerValueColumn) {
-  const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
-  const Kernel kernel = xray_of("wkv_atomic", {.shape = s});
+  const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of<ladder::Wkv>("wkv_atomic", s);
   for (const char* name : {"q", "k", "log_w"}) {
     const Traffic& loads = kernel.buffer(name).loads();
     EXPECT_EQ(loads.accesses_per_element.least, 64u) << name;

@@ -10,8 +10,8 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter04 {
 
@@ -79,6 +79,6 @@ const ladder::Registration registration{{.name = "wkv_no_atomic",
                                          .chapter = "04_no_atomic",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
-                                         .wkv = wkv}};
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace chapter04

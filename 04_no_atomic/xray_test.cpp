@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -13,8 +14,8 @@ const bool registered = ladder::testing::register_budget(
 
 TEST(WkvNoAtomic, StoresEachOutputOnceAndWithoutAtomics) {
   for (const int K : {4, 64, 100}) {
-    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
-    const Kernel kernel = xray_of("wkv_no_atomic", {.shape = s});
+    const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_no_atomic", s);
     EXPECT_EQ(kernel[kAtomics], 0u);
     const Traffic& stores = kernel.buffer("o").stores();
     EXPECT_EQ(stores.accesses_per_element.least, 1u);

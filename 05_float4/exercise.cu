@@ -10,8 +10,8 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter05 {
 
@@ -87,6 +87,6 @@ const ladder::Registration registration{{.name = "wkv_float4",
                                          .chapter = "05_float4",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
-                                         .wkv = wkv}};
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace chapter05

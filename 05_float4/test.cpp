@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 using ladder::device;
 using ladder::find_implementation;
@@ -30,14 +30,14 @@ TEST(wkv_float4, RefusesRowsThatAreAlignedToFloatsOnly) {
   const Implementation implementation = find_implementation("wkv_float4");
   if (device_is_missing(implementation)) return;
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
-  ladder::WkvOnDevice on_device(device(implementation.device), problem);
+  ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(device(implementation.device), problem);
   const std::vector<std::pair<std::string, const float* WkvArgs::*>> pointers = {
       {"q", &WkvArgs::q}, {"k", &WkvArgs::k}, {"log_w", &WkvArgs::log_w}, {"u", &WkvArgs::u}};
   for (const auto& [name, pointer] : pointers) {
     WkvArgs args = on_device.args();
     args.*pointer += 1;
     try {
-      implementation.wkv(args);
+      ladder::launch<ladder::Wkv>(implementation, args);
       ADD_FAILURE() << name << ", off by 4 bytes, was accepted";
     } catch (const std::invalid_argument& error) {
       EXPECT_EQ(error.what(), name + " is not aligned; allowed: a multiple of 16 bytes");
@@ -54,7 +54,7 @@ TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
   if (device_is_missing(implementation)) return;
   ladder::Device& where = device(implementation.device);
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
-  ladder::WkvOnDevice on_device(where, problem);
+  ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);
   WkvArgs args = on_device.args();
   std::vector<float> shifted(problem.v.data.size() + 1);
   std::copy(problem.v.data.begin(), problem.v.data.end(), shifted.begin() + 1);
@@ -62,7 +62,7 @@ TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
   ladder::GuardedArray o(where, "o", shifted, ladder::GuardedArray::Role::kOutput);
   args.v = static_cast<const float*>(v.pointer()) + 1;
   args.o = static_cast<float*>(o.pointer()) + 1;
-  implementation.wkv(args);
+  ladder::launch<ladder::Wkv>(implementation, args);
   where.synchronize();
   o.download(shifted.data());
   const ladder::WkvOutputs outputs{{shifted.begin() + 1, shifted.end()}, {}};

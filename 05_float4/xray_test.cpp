@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -14,8 +15,8 @@ const bool registered = ladder::testing::register_budget(
 // Chapter 04 asks with one request of each warp, and so with one sector, for each element of these rows.
 TEST(WkvFloat4, AsksForTheSameBytesWithAQuarterOfTheRequests) {
   for (const int K : {4, 64, 100}) {
-    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
-    const Kernel kernel = xray_of("wkv_float4", {.shape = s});
+    const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_float4", s);
     const std::uint64_t tokens = s.B * s.T * s.H;
     const std::uint64_t steps_of_warps = s.T * ((s.B * s.H * s.V + kWarpSize - 1) / kWarpSize);
     for (const char* name : {"q", "k", "log_w", "u"}) {

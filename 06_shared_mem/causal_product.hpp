@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/core/errors.hpp"
-#include "common/core/linear_attention.hpp"
 #include "common/cuda/clamped.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
 
 namespace chapter06 {
 

@@ -11,10 +11,10 @@
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter06::fused_recurrent {
 
@@ -128,12 +128,13 @@ template void wkv(const BasicWkvArgs<float>&);
 template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
 template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
 
-const ladder::Registration registration{{.name = "wkv_fused_recurrent",
-                                         .chapter = "06_shared_mem",
-                                         .step = 2,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .wkv = wkv<float, float>,
-                                         .wkv_bf16 = wkv<ladder::bfloat16, ladder::bfloat16>,
-                                         .wkv_bf16_fp32_decay = wkv<ladder::bfloat16, float>}};
+const ladder::Registration registration{
+    {.name = "wkv_fused_recurrent",
+     .chapter = "06_shared_mem",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers =
+         ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<ladder::bfloat16, ladder::bfloat16>,
+                                        wkv<ladder::bfloat16, float>)}};
 
 }  // namespace chapter06::fused_recurrent

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -13,8 +14,8 @@ const bool registered = ladder::testing::register_budget(
     "wkv_fused_recurrent", "wkv", {.loads = 2 * (4 + 1.0 / 5) + 2, .stores = 2 + 1, .atomics = 0});
 
 TEST(WkvFusedRecurrent, FetchesAnElementOncePerTile) {
-  const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 70};
-  const std::vector<Kernel> kernels = xrays_of("wkv_fused_recurrent", {.shape = s});
+  const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 70};
+  const std::vector<Kernel> kernels = xrays_of<ladder::Wkv>("wkv_fused_recurrent", s);
   ASSERT_EQ(kernels.size(), 2u);
   const std::uint64_t column_tiles = (70 + 31) / 32, row_tiles = (100 + 31) / 32;
   for (const char* name : {"q", "k", "log_w"}) {
@@ -27,8 +28,8 @@ TEST(WkvFusedRecurrent, FetchesAnElementOncePerTile) {
 }
 
 TEST(WkvFusedRecurrent, ConflictsInNoBankAndNeedsNoBarrierOfTheBlock) {
-  const ladder::bench::Shape s{.B = 1, .T = 6, .H = 2, .K = 64, .V = 64};
-  const std::vector<Kernel> kernels = xrays_of("wkv_fused_recurrent", {.shape = s});
+  const ladder::WkvCase s{.B = 1, .T = 6, .H = 2, .K = 64, .V = 64};
+  const std::vector<Kernel> kernels = xrays_of<ladder::Wkv>("wkv_fused_recurrent", s);
   ASSERT_EQ(kernels.size(), 2u);
   EXPECT_GT(kernels[0][kSharedLoadRequests], 0u);
   EXPECT_EQ(kernels[0][kSharedLoadBankConflicts] + kernels[0][kSharedStoreBankConflicts], 0u);

@@ -11,9 +11,9 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter06 {
 
@@ -117,13 +117,13 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   return launch<256>(args);
 }
 
-const ladder::Registration registration{{.name = "wkv_shared_mem",
-                                         .chapter = "06_shared_mem",
-                                         .step = 1,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .wkv = wkv<float, float>,
-                                         .wkv_bf16 = wkv<bfloat16, bfloat16>,
-                                         .wkv_bf16_fp32_decay = wkv<bfloat16, float>}};
+const ladder::Registration registration{
+    {.name = "wkv_shared_mem",
+     .chapter = "06_shared_mem",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
+                                                 wkv<bfloat16, float>)}};
 
 }  // namespace chapter06

@@ -243,10 +243,11 @@ void packed_linear_attention(const LinearAttentionArgs& args) {
   return launch_packed<Cut<16, 4, 4, 64, 16, 4>>(args);
 }
 
-const ladder::Registration packed_registration{{.name = "packed_causal_product",
-                                                .chapter = "06_shared_mem",
-                                                .step = 2,
-                                                .device = ladder::DeviceKind::kCuda,
-                                                .linear_attention = packed_linear_attention}};
+const ladder::Registration packed_registration{
+    {.name = "packed_causal_product",
+     .chapter = "06_shared_mem",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::LinearAttention>(packed_linear_attention)}};
 
 }  // namespace chapter06

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "common/core/device_problem.hpp"
 #include "common/core/registry.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -39,6 +39,9 @@ INSTANTIATE_TEST_SUITE_P(
         ladder::LinearAttentionCase{
             .B = 2, .T_q = 17, .T_k = 33, .H = 67, .K = 60, .V = 100, .causal = false},
         ladder::LinearAttentionCase{.B = 3, .T_q = 33, .T_k = 33, .H = 12, .K = 100, .V = 128},
-        ladder::LinearAttentionCase{.B = 2, .T_q = 33, .T_k = 33, .H = 9, .K = 256, .V = 256}));
+        ladder::LinearAttentionCase{.B = 2, .T_q = 33, .T_k = 33, .H = 9, .K = 256, .V = 256}),
+    [](const ::testing::TestParamInfo<ladder::LinearAttentionCase>& info) {
+      return name_of(info.param);
+    });
 
 }  // namespace

@@ -207,10 +207,11 @@ void prefix_linear_attention(const LinearAttentionArgs& args) {
   return launch_prefix<8, 4>(args);
 }
 
-const ladder::Registration prefix_registration{{.name = "prefix_causal_product",
-                                                .chapter = "06_shared_mem",
-                                                .step = 1,
-                                                .device = ladder::DeviceKind::kCuda,
-                                                .linear_attention = prefix_linear_attention}};
+const ladder::Registration prefix_registration{
+    {.name = "prefix_causal_product",
+     .chapter = "06_shared_mem",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::LinearAttention>(prefix_linear_attention)}};
 
 }  // namespace chapter06

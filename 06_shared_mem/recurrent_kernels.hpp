@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/core/wkv.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter06 {
 

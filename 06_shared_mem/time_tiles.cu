@@ -3,7 +3,7 @@
 //         computed once per tile; the state then takes four steps at once.
 // Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
 // Needs:  K up to 256, any V; initial and final state, reverse; fp32 or bf16; a GPU since Ampere (asynchronous copies).
-// Costs:  a tile of q, k, log_w, v twice in shared memory; five operations on a state element became nine for four steps.
+// Costs:  a tile of q, k, log_w, v twice in shared memory; four operations on a state element in each step became nine for four steps.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -16,11 +16,11 @@
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter06::time_tiles {
 
@@ -34,8 +34,8 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 // Elements in the widest access of a thread, 16 bytes of float.
 constexpr int kVec = 4;
 
-// Steps the state takes at once. More would save little: n steps cost 2n + 1 operations per element instead of 3n,
-// and n * n scores.
+// Steps the state takes at once. More would save little: n steps cost 2n + 1 operations per element instead of 3n
+// (the bonus is a score), and n * n scores.
 constexpr int kUnit = 4;
 
 // ---- How a block is cut ----
@@ -617,16 +617,15 @@ template void wkv(const BasicWkvArgs<float>&);
 template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
 template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
 
-const ladder::Registration registration{{.name = "wkv_time_tiles",
-                                         .chapter = "06_shared_mem",
-                                         .step = 3,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .fma_share = 0.75,  // nine for four steps
-                                         .wkv = wkv<float, float>,
-                                         .wkv_bf16 = wkv<bfloat16, bfloat16>,
-                                         .wkv_bf16_fp32_decay = wkv<bfloat16, float>,
-                                         .gla = gla<float, float>,
-                                         .gla_bf16 = gla<bfloat16, bfloat16>,
-                                         .gla_bf16_fp32_decay = gla<bfloat16, float>}};
+const ladder::Registration registration{
+    {.name = "wkv_time_tiles",
+     .chapter = "06_shared_mem",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .fma_share = 0.75,  // nine for four steps
+     .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
+                                                 wkv<bfloat16, float>) +
+                  ladder::launchers<ladder::Gla>(gla<float, float>, gla<bfloat16, bfloat16>,
+                                                 gla<bfloat16, float>)}};
 
 }  // namespace chapter06::time_tiles

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 using ladder::Decay;
 using ladder::device;
@@ -69,13 +69,13 @@ TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
     WkvCase c{.B = 2, .T = T, .H = 3, .K = 100, .V = 72};
     c.initial_state = c.final_state = true;
     const WkvProblem problem = make_problem(c);
-    ladder::WkvOnDevice on_device(device(implementation.device), problem);
+    ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(device(implementation.device), problem);
     WkvArgs args = on_device.args();
     device(implementation.device)
         .upload(args.final_state, problem.initial_state.data.data(),
                 problem.initial_state.data.size() * sizeof(float));
     args.initial_state = args.final_state;
-    implementation.wkv(args);
+    ladder::launch<ladder::Wkv>(implementation, args);
     EXPECT_TRUE(is_right(problem, on_device.download())) << "T = " << T;
   }
 }
@@ -87,13 +87,13 @@ TEST(wkv_time_tiles, AllowsAnyFloatPointer) {
   ladder::Device& where = device(implementation.device);
   for (const std::int64_t T : {1, 37}) {
     const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = T, .H = 2, .K = 64, .V = 64});
-    ladder::WkvOnDevice on_device(where, problem);
+    ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);
     WkvArgs args = on_device.args();
     std::vector<float> shifted(problem.q.data.size() + 1);
     std::copy(problem.q.data.begin(), problem.q.data.end(), shifted.begin() + 1);
     ladder::GuardedArray q(where, "q", shifted, ladder::GuardedArray::Role::kInput);
     args.q = static_cast<const float*>(q.pointer()) + 1;
-    implementation.wkv(args);
+    ladder::launch<ladder::Wkv>(implementation, args);
     EXPECT_TRUE(is_right(problem, on_device.download())) << "T = " << T;
   }
 }
@@ -102,9 +102,9 @@ TEST(wkv_time_tiles, RefusesMoreThan256Rows) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   if (device_is_missing(implementation)) return;
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 2, .H = 1, .K = 257, .V = 4});
-  ladder::WkvOnDevice on_device(device(implementation.device), problem);
+  ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(device(implementation.device), problem);
   try {
-    implementation.wkv(on_device.args());
+    ladder::launch<ladder::Wkv>(implementation, on_device.args());
     ADD_FAILURE() << "K = 257 was accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();

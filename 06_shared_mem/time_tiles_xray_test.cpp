@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -11,16 +12,16 @@ using ladder::testing::xray_of;
 
 TEST(WkvTimeTiles, HasNoBankConflicts) {
   for (const int H : {2, 70, 270}) {  // few, many and very many heads
-    const ladder::bench::Shape s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
-    const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+    const ladder::WkvCase s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
     EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u) << H << " heads";
     EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u) << H << " heads";
   }
 }
 
 TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
-  const ladder::bench::Shape s{.B = 2, .T = 37, .H = 3, .K = 64, .V = 64};
-  const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+  const ladder::WkvCase s{.B = 2, .T = 37, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
   EXPECT_EQ(kernel[kAtomics], 0u);
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.least, 1u);
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
@@ -28,16 +29,16 @@ TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
 
 // The rung takes two for every step.
 TEST(WkvTimeTiles, TakesOneBarrierPerTile) {
-  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 2, .K = 64, .V = 64};
-  const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+  const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 64, .V = 64};
+  const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
   const std::uint64_t blocks = s.H * 64 / 16, tiles = (70 + 31) / 32;  // few heads: 16 columns
   EXPECT_EQ(kernel[kBarriers], blocks * tiles);
 }
 
 TEST(WkvTimeTiles, FetchesAnElementOncePerBlockOfColumns) {
   for (const auto& [H, column_blocks] : {std::pair{2, 4u}, {70, 1u}}) {
-    const ladder::bench::Shape s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
-    const Kernel kernel = xray_of("wkv_time_tiles", {.shape = s});
+    const ladder::WkvCase s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
     for (const char* name : {"q", "k", "log_w"})
       EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, column_blocks) << name << H;
     EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 1u);

@@ -24,8 +24,8 @@ const ladder::Registration wkv_recurrent_registration{
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .fma_share = 0.75,  // that of time_tiles.cu
-     .wkv = wkv_recurrent<float, float>,
-     .wkv_bf16 = wkv_recurrent<ladder::bfloat16, ladder::bfloat16>,
-     .wkv_bf16_fp32_decay = wkv_recurrent<ladder::bfloat16, float>}};
+     .launchers = ladder::launchers<ladder::Wkv>(wkv_recurrent<float, float>,
+                                                 wkv_recurrent<ladder::bfloat16, ladder::bfloat16>,
+                                                 wkv_recurrent<ladder::bfloat16, float>)}};
 
 }  // namespace chapter06

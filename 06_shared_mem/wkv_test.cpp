@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 namespace {
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -13,8 +14,8 @@ const bool registered = ladder::testing::register_budget(
 
 TEST(WkvSharedMem, FetchesAnElementOncePerHead) {
   for (const auto& [K, V] : {std::pair{64, 64}, {100, 37}, {20, 100}}) {
-    const ladder::bench::Shape s{.B = 2, .T = 5, .H = 3, .K = K, .V = V};
-    const Kernel kernel = xray_of("wkv_shared_mem", {.shape = s});
+    const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = K, .V = V};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_shared_mem", s);
     for (const char* name : {"q", "k", "log_w", "v"}) {
       const Traffic& loads = kernel.buffer(name).loads();
       EXPECT_EQ(loads.accesses_per_element.least, 1u) << name;
@@ -27,8 +28,8 @@ TEST(WkvSharedMem, FetchesAnElementOncePerHead) {
 }
 
 TEST(WkvSharedMem, TakesTwoBarriersPerStepAndConflictsInNoBank) {
-  const ladder::bench::Shape s{.B = 2, .T = 7, .H = 3, .K = 64, .V = 64};
-  const Kernel kernel = xray_of("wkv_shared_mem", {.shape = s});
+  const ladder::WkvCase s{.B = 2, .T = 7, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of<ladder::Wkv>("wkv_shared_mem", s);
   EXPECT_EQ(kernel[kBarriers], static_cast<std::uint64_t>(2 * s.T * s.B * s.H));
   EXPECT_GT(kernel[kSharedLoadRequests], 0u);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);

@@ -15,11 +15,11 @@
 #include "07_chunkwise/gradient_blocks.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter07::backward {
 
@@ -1171,24 +1171,24 @@ void gla(const BasicWkvGradArgs<Element, LogW>& args) {
   choose<true>(args);
 }
 
-const ladder::Registration wkv_registration{{.name = "wkv_chunkwise_backward",
-                                             .chapter = "07_chunkwise",
-                                             .device = ladder::DeviceKind::kCuda,
-                                             .rung = true,
-                                             .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                             .units = ladder::Units::kTensorCores,
-                                             .wkv_backward = wkv<float, float>,
-                                             .wkv_backward_bf16 = wkv<bfloat16, bfloat16>,
-                                             .wkv_backward_bf16_fp32_decay = wkv<bfloat16, float>}};
+const ladder::Registration wkv_registration{
+    {.name = "wkv_chunkwise_backward",
+     .chapter = "07_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::WkvBackward>(wkv<float, float>, wkv<bfloat16, bfloat16>,
+                                                         wkv<bfloat16, float>)}};
 
-const ladder::Registration gla_registration{{.name = "gla_chunkwise_backward",
-                                             .chapter = "07_chunkwise",
-                                             .device = ladder::DeviceKind::kCuda,
-                                             .rung = true,
-                                             .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                             .units = ladder::Units::kTensorCores,
-                                             .gla_backward = gla<float, float>,
-                                             .gla_backward_bf16 = gla<bfloat16, bfloat16>,
-                                             .gla_backward_bf16_fp32_decay = gla<bfloat16, float>}};
+const ladder::Registration gla_registration{
+    {.name = "gla_chunkwise_backward",
+     .chapter = "07_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::GlaBackward>(gla<float, float>, gla<bfloat16, bfloat16>,
+                                                         gla<bfloat16, float>)}};
 
 }  // namespace chapter07::backward

@@ -6,9 +6,9 @@
 #include <string>
 #include <tuple>
 
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 using ladder::arithmetic_of;
 using ladder::Decay;
@@ -27,9 +27,23 @@ using ladder::testing::is_right;
 namespace {
 
 // A tile that is not full, and two tiles of K and of V; a chunk is 64 steps, a block 16.
-// Not 17 or 20: in fp32 with a strong decay single rows are above the limit there. See README, "Precision".
 const ladder::testing::WkvSupport support{
-    .bf16 = true, .lengths = {0, 1, 18, 65}, .K_sizes = {20, 72}, .V_sizes = {20, 72}};
+    .bf16 = true,
+    .lengths = {0, 1, 17, 18, 20, 65, 130, 200},
+    .K_sizes = {20, 72, 100},
+    .V_sizes = {20, 2, 72},
+    .also = {
+        {"B2_T18_H3_K20_V20_total_per_head_scaled_tiny", 198},
+        {"B2_T1_H3_K72_V20_no_decay_per_head_tiny_bf16", 53},
+        {"B2_T1_H3_K72_V72_total_tiny_bf16_fp32_decay", 174},
+        {"gla_B2_T18_H3_K20_V20_one_total_token_from_state_to_state_scaled_huge_bf16_fp32_decay",
+         336},
+        {"gla_B2_T1_H3_K20_V20_strong_per_head_from_state_to_state_reverse_scaled_bf16", 286},
+        {"gla_B2_T65_H3_K72_V20_strong_from_state_to_state_reverse_scaled_huge", 122},
+        {"gla_B2_T65_H3_K72_V20_total_per_head_huge", 127},
+        {"gla_B2_T65_H3_K72_V72_strong_per_head_from_state_to_state_tiny", 259},
+        {"gla_B2_T65_H3_K72_V20_total_tiny_bf16", 434},
+        {"gla_B2_T65_H3_K72_V72_total_per_head_reverse_scaled_tiny_bf16_fp32_decay", 182}}};
 const bool registered =
     ladder::testing::register_wkv_backward_suite("wkv_chunkwise_backward", support) &&
     ladder::testing::register_gla_backward_suite("gla_chunkwise_backward", support);

@@ -141,10 +141,11 @@ void linear_attention(const LinearAttentionArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-const ladder::Registration registration{{.name = "linear_attention_chunk_states",
-                                         .chapter = "07_chunkwise",
-                                         .step = 2,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .linear_attention = linear_attention}};
+const ladder::Registration registration{
+    {.name = "linear_attention_chunk_states",
+     .chapter = "07_chunkwise",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
 }  // namespace chapter07::chunk_states

@@ -1,4 +1,4 @@
-#include "common/testing/suite.hpp"
+#include "common/operators/suite.hpp"
 
 const bool registered = ladder::testing::register_linear_attention_suite(
     "linear_attention_chunk_states",

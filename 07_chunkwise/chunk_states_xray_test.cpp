@@ -2,18 +2,21 @@
 
 #include <vector>
 
+#include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
 
 using namespace emulator::xray;
+using ladder::CausalDotProduct;
 using ladder::testing::xrays_of;
 
-const ladder::bench::Shape kShape{.B = 1, .T = 37, .H = 2, .K = 64, .V = 64};
+const ladder::LinearAttentionCase kCase =
+    CausalDotProduct::make_case({.B = 1, .T = 37, .H = 2, .K = 64, .V = 64});
 
 TEST(ChunkStates, ReadsKeysAndValuesTwiceAndQueriesOnce) {
   const std::vector<Kernel> kernels =
-      xrays_of("linear_attention_chunk_states", {.op = "causal_dot_product", .shape = kShape});
+      xrays_of<CausalDotProduct>("linear_attention_chunk_states", kCase);
   ASSERT_EQ(kernels.size(), 3u);
   const std::uint64_t column_tiles = 64 / 32;
   for (const Kernel* kernel : {&kernels[0], &kernels[2]}) {
@@ -28,7 +31,7 @@ TEST(ChunkStates, ReadsKeysAndValuesTwiceAndQueriesOnce) {
 // The states of all chunks: written, read and written by the scan, read.
 TEST(ChunkStates, CarriesEveryChunksStateThroughMemory) {
   const std::vector<Kernel> kernels =
-      xrays_of("linear_attention_chunk_states", {.op = "causal_dot_product", .shape = kShape});
+      xrays_of<CausalDotProduct>("linear_attention_chunk_states", kCase);
   ASSERT_EQ(kernels.size(), 3u);
   const std::uint64_t chunks = (37 + 15) / 16, bytes = 2 * chunks * 64 * 64 * sizeof(float);
   EXPECT_EQ(kernels[0][kGlobalStoreBytesMoved], bytes);

@@ -92,10 +92,11 @@ void linear_attention(const LinearAttentionArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-const ladder::Registration registration{{.name = "linear_attention_chunk_walk",
-                                         .chapter = "07_chunkwise",
-                                         .step = 1,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .linear_attention = linear_attention}};
+const ladder::Registration registration{
+    {.name = "linear_attention_chunk_walk",
+     .chapter = "07_chunkwise",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
 }  // namespace chapter07::chunk_walk

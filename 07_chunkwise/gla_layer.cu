@@ -11,6 +11,8 @@
 #include <cstdint>
 
 #include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 
@@ -101,29 +103,9 @@ void matmul(const float* left, const float* right, float* product, std::int64_t 
 }
 
 void validate(const GlaLayerArgs& args) {
-  ladder::require_at_least("B", args.B, 0);
-  ladder::require_at_least("T", args.T, 0);
-  ladder::require_at_least("d_model", args.d_model, 1);
-  ladder::require_at_least("H", args.H, 1);
-  ladder::require_at_least("K", args.K, 1);
-  ladder::require_at_least("V", args.V, 1);
-  ladder::require_at_least("rank", args.rank, 1);
+  ladder::validate_lists(args);
   ladder::require(args.eps >= 0, "eps is negative or NaN; allowed: 0 or more");
   if (args.B == 0 || args.T == 0) return;
-  const auto pointer = [](const char* name, const float* p) {
-    ladder::require_pointer(name, p, alignof(float));
-  };
-  pointer("x", args.x);
-  pointer("w_q", args.w_q);
-  pointer("w_k", args.w_k);
-  pointer("w_v", args.w_v);
-  pointer("w_1", args.w_1);
-  pointer("w_2", args.w_2);
-  pointer("b", args.b);
-  pointer("norm", args.norm);
-  pointer("w_g", args.w_g);
-  pointer("w_o", args.w_o);
-  pointer("y", args.y);
   constexpr std::int64_t kMost = 65535 * kTile;
   ladder::require(args.H <= kMost / args.K && args.H <= kMost / args.V && args.d_model <= kMost &&
                       args.rank <= kMost,
@@ -179,5 +161,16 @@ void gla_layer(const GlaLayerArgs& args, const GlaLauncher& gla) {
   CUDA_CHECK(cudaGetLastError());
   matmul(o.pointer(), args.w_o, args.y, tokens, values, D);
 }
+
+// Around the chapter's summit. Any other kernel of GLA can be handed to gla_layer.
+const ladder::Registration gla_layer_registration{
+    {.name = "gla_layer_chunkwise",
+     .chapter = "07_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<ladder::GlaLayer>([](const GlaLayerArgs& args) {
+       gla_layer(args, ladder::launcher<ladder::Gla, ladder::WkvArgs>(
+                           ladder::find_implementation("wkv_chunkwise")));
+     })}};
 
 }  // namespace chapter07

@@ -4,25 +4,21 @@
 
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
-#include "common/core/error_metrics.hpp"
+#include "07_chunkwise/gla_layer_operator.hpp"
 #include "common/core/registry.hpp"
-#include "common/reference/gla_layer.hpp"
-#include "common/reference/judge.hpp"
+#include "common/operators/judge.hpp"
+#include "common/operators/suite.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
 
 using ladder::GlaLayerArgs;
-using ladder::GuardedArray;
 using ladder::reference::GlaLayerCase;
 using ladder::reference::GlaLayerProblem;
-using Role = ladder::GuardedArray::Role;
 
 bool device_is_missing() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
@@ -32,52 +28,19 @@ ladder::Device& device() {
   return ladder::device(ladder::DeviceKind::kCuda);
 }
 
-class OnDevice {
- public:
-  explicit OnDevice(const GlaLayerProblem& problem)
-      : y_(problem.x.data.size(), NAN),
-        y_device_(device(), "y", y_, Role::kOutput),
-        args_(problem.args()) {
-    args_.x = upload("x", problem.x);
-    args_.w_q = upload("w_q", problem.w_q);
-    args_.w_k = upload("w_k", problem.w_k);
-    args_.w_v = upload("w_v", problem.w_v);
-    args_.w_1 = upload("w_1", problem.w_1);
-    args_.w_2 = upload("w_2", problem.w_2);
-    args_.b = upload("b", problem.b);
-    args_.norm = upload("norm", problem.norm);
-    args_.w_g = upload("w_g", problem.w_g);
-    args_.w_o = upload("w_o", problem.w_o);
-    args_.y = static_cast<float*>(y_device_.pointer());
-  }
-  const GlaLayerArgs& args() const { return args_; }
-  std::vector<float> download() const {
-    device().synchronize();
-    for (const GuardedArray& input : inputs_)
-      input.check_unchanged();
-    y_device_.check_guards();
-    std::vector<float> y = y_;
-    y_device_.download(y.data());
-    return y;
-  }
+using OnDevice = ladder::OnDevice<ladder::GlaLayer, GlaLayerArgs>;
 
- private:
-  const float* upload(const char* name, const ladder::Tensor<float>& tensor) {
-    inputs_.emplace_back(device(), name, tensor.data, Role::kInput);
-    return static_cast<const float*>(inputs_.back().pointer());
-  }
-
-  std::vector<float> y_;
-  std::deque<GuardedArray> inputs_;
-  GuardedArray y_device_;
-  GlaLayerArgs args_;
-};
+std::vector<float> downloaded(const OnDevice& on_device) {
+  device().synchronize();
+  return on_device.download();
+}
 
 // Every GLA kernel that is linked in.
 std::vector<ladder::Implementation> gla_kernels() {
   std::vector<ladder::Implementation> kernels;
   for (const ladder::Implementation& implementation : ladder::implementations()) {
-    if (implementation.gla != nullptr && implementation.device == ladder::DeviceKind::kCuda)
+    if (ladder::launcher<ladder::Gla, ladder::WkvArgs>(implementation) != nullptr &&
+        implementation.device == ladder::DeviceKind::kCuda)
       kernels.push_back(implementation);
   }
   return kernels;
@@ -92,40 +55,41 @@ TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
         GlaLayerCase{.B = 3, .T = 1, .d_model = 5, .H = 1, .K = 4, .V = 4, .rank = 1},
         GlaLayerCase{.B = 2, .T = 0}, GlaLayerCase{.B = 0, .T = 3}}) {
     const GlaLayerProblem problem = make_problem(c);
-    const auto truth = ladder::reference::gla_layer(problem);
-    const auto plain = ladder::reference::gla_layer_plain_fp32(problem);
     for (const ladder::Implementation& kernel : gla_kernels()) {
       for (const std::string& schedule : device().schedules()) {
         SCOPED_TRACE(kernel.name + ", T = " + std::to_string(c.T) + ", schedule: " + schedule);
         device().use_schedule(schedule);
-        const OnDevice on_device(problem);
-        chapter07::gla_layer(on_device.args(), kernel.gla);
-        const std::vector<float> y = on_device.download();
-        if (truth.empty()) {
-          EXPECT_TRUE(y.empty());
-          continue;
-        }
-        const auto error = ladder::relative_error(y, truth, c.d_model);
-        const auto yardstick = ladder::relative_error(plain, truth, c.d_model);
-        constexpr double kFewUlp = ladder::reference::kFewUlp;
-        EXPECT_TRUE(error.finite);
-        EXPECT_LE(error.whole, 2 * yardstick.whole + kFewUlp);
-        EXPECT_LE(error.worst_row, 2 * yardstick.worst_row + kFewUlp);
+        const OnDevice on_device(device(), problem);
+        chapter07::gla_layer(on_device.args(),
+                             ladder::launcher<ladder::Gla, ladder::WkvArgs>(kernel));
+        const std::vector<float> y = downloaded(on_device);
+        EXPECT_TRUE(ladder::testing::is_right(
+            ladder::GlaLayer::judge(problem, y, ladder::Arithmetic::kFp32)));
       }
     }
   }
 }
+
+const bool registered = ladder::testing::register_suite("gla_layer", "gla_layer_chunkwise",
+                                                        {.sizes = {{"B", {2, 1}},
+                                                                   {"T", {37, 1, 70}},
+                                                                   {"d_model", {37, 64}},
+                                                                   {"H", {3, 1}},
+                                                                   {"K", {20, 16}},
+                                                                   {"V", {35, 32}},
+                                                                   {"rank", {5, 1, 16}}}});
 
 // 0 is allowed, and a large eps makes the norm divide by its root.
 TEST(gla_layer, DividesByTheRootOfEps) {
   if (device_is_missing()) return;
   const GlaLayerProblem problem = make_problem(GlaLayerCase{.B = 1, .T = 3});
   const auto y_with = [&](float eps) {
-    const OnDevice on_device(problem);
+    const OnDevice on_device(device(), problem);
     GlaLayerArgs args = on_device.args();
     args.eps = eps;
-    chapter07::gla_layer(args, gla_kernels().front().gla);
-    return on_device.download();
+    chapter07::gla_layer(args,
+                         ladder::launcher<ladder::Gla, ladder::WkvArgs>(gla_kernels().front()));
+    return downloaded(on_device);
   };
   const std::vector<float> none = y_with(0.0f), large = y_with(1e12f), larger = y_with(4e12f);
   for (std::size_t i = 0; i < none.size(); ++i) {
@@ -137,7 +101,7 @@ TEST(gla_layer, DividesByTheRootOfEps) {
 
 TEST(gla_layer, RefusesBadInput) {
   if (device_is_missing()) return;
-  const OnDevice on_device(make_problem(GlaLayerCase{.B = 1, .T = 3}));
+  const OnDevice on_device(device(), make_problem(GlaLayerCase{.B = 1, .T = 3}));
   const auto no_gla = [](const ladder::WkvArgs&) { ADD_FAILURE() << "something was launched"; };
   const auto refuses = [&](const std::string& argument, auto spoil) {
     GlaLayerArgs args = on_device.args();
@@ -151,16 +115,10 @@ TEST(gla_layer, RefusesBadInput) {
       EXPECT_NE(message.find("allow"), std::string::npos) << message;
     }
   };
-  refuses("T", [](GlaLayerArgs& a) { a.T = -1; });
-  refuses("d_model", [](GlaLayerArgs& a) { a.d_model = 0; });
-  refuses("rank", [](GlaLayerArgs& a) { a.rank = 0; });
   refuses("eps", [](GlaLayerArgs& a) { a.eps = -1.0f; });
   refuses("H * K", [](GlaLayerArgs& a) { a.K = std::int64_t{1} << 40; });
-  refuses("w_2", [](GlaLayerArgs& a) { a.w_2 = nullptr; });
-  refuses("norm", [](GlaLayerArgs& a) { a.norm = nullptr; });
-  refuses("y", [](GlaLayerArgs& a) { a.y = nullptr; });
   EXPECT_THROW(chapter07::gla_layer(on_device.args(), nullptr), std::invalid_argument);
-  for (const float y : on_device.download())
+  for (const float y : downloaded(on_device))
     EXPECT_TRUE(std::isnan(y)) << "something was written";
 }
 

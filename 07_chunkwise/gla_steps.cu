@@ -343,9 +343,10 @@ void gla(const WkvArgs& args, std::int64_t chunk) {
   }
 }
 
-const ladder::Registration registration{{.name = "gla_five_steps",
-                                         .chapter = "07_chunkwise",
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .gla = [](const ladder::WkvArgs& args) { gla(args); }}};
+const ladder::Registration registration{
+    {.name = "gla_five_steps",
+     .chapter = "07_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::Gla>([](const ladder::WkvArgs& args) { gla(args); })}};
 
 }  // namespace chapter07::gla_steps

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "common/core/wkv.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter07::gla_steps {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 // Each step alone: the kernel gets what a plain statement on the CPU makes of the steps before it, and must give what one makes of
 // its own. Then all five together.
@@ -163,7 +163,7 @@ class StepsOnDevice {
     return elements;
   }
 
-  ladder::WkvOnDevice on_device_;
+  ladder::OnDevice<ladder::Gla, WkvArgs> on_device_;
   std::size_t rows_, log_decay_count_;
   std::unique_ptr<GuardedArray> log_decay_, qg_, kg_, o_inter_, scores_;
   Steps steps_;
@@ -231,10 +231,20 @@ bool device_is_missing() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-const bool registered =
-    ladder::testing::register_gla_suite("gla_five_steps", {.lengths = {0, 1, 16, 17, 64, 65, 130},
-                                                           .K_sizes = {4, 64, 100, 256},
-                                                           .V_sizes = {4, 64, 100}});
+const bool registered = ladder::testing::register_gla_suite(
+    "gla_five_steps",
+    {.lengths = {0, 1, 16, 17, 18, 20, 64, 65, 130, 200},
+     .K_sizes = {4, 64, 100, 256},
+     .V_sizes = {4, 1, 64, 100},
+     .also = {{"gla_B1_T130_H2_K100_V64_total_per_head_from_state_to_state_scaled_tiny", 509},
+              {"gla_B1_T130_H2_K64_V64_total_per_head_reverse_huge", 169},
+              {"gla_B2_T17_H3_K256_V4_no_decay_per_head_from_state_to_state", 23},
+              {"gla_B2_T1_H3_K100_V4_no_decay_per_head_reverse", 2},
+              {"gla_B2_T1_H3_K64_V4_mild_per_head_reverse_huge", 554},
+              {"gla_B2_T64_H3_K256_V100_total_from_state_to_state_huge", 233},
+              {"gla_B2_T64_H3_K256_V4_total_per_head_reverse_huge", 346},
+              {"gla_B2_T65_H3_K256_V100_strong_from_state_to_state_scaled", 217},
+              {"gla_B2_T65_H3_K256_V100_total_per_head_from_state_to_state_scaled", 573}}});
 
 TEST(gla_five_steps, DecayCumsumAlone) {
   if (device_is_missing()) return;
@@ -433,7 +443,7 @@ TEST(gla_five_steps, MatchesReferenceForEveryChunkLength) {
     c.T = 70;
     const WkvProblem problem = make_problem(c);
     for (const std::int64_t chunk : {16, 32, 48, 64, 128}) {
-      const ladder::WkvOnDevice on_device(device(), problem);
+      const ladder::OnDevice<ladder::Gla, WkvArgs> on_device(device(), problem);
       chapter07::gla_steps::gla(on_device.args(), chunk);
       device().synchronize();
       EXPECT_TRUE(ladder::testing::is_right(problem, on_device.download()))
@@ -447,7 +457,7 @@ TEST(gla_five_steps, RefusesOddChunksAndMoreThan256Rows) {
   const auto refuses = [](const std::string& what, std::int64_t K, std::int64_t chunk) {
     const WkvProblem problem = make_problem(
         WkvCase{.recurrence = ladder::Recurrence::kGla, .B = 1, .T = 2, .H = 1, .K = K, .V = 4});
-    const ladder::WkvOnDevice on_device(device(), problem);
+    const ladder::OnDevice<ladder::Gla, WkvArgs> on_device(device(), problem);
     try {
       chapter07::gla_steps::gla(on_device.args(), chunk);
       ADD_FAILURE() << what << " was accepted";

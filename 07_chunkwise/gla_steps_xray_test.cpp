@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -23,16 +24,16 @@ const bool registered = ladder::testing::register_budget(
 enum Step { kDecayCumsum, kPrepareQgKg, kInterChunk, kIntraChunkScores, kCombine, kSteps };
 
 TEST(GlaFiveSteps, IsFiveKernelsWithoutAtomics) {
-  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35};
-  const std::vector<Kernel> kernels = xrays_of("gla_five_steps", {.op = "gla", .shape = s});
+  const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35};
+  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
   ASSERT_EQ(kernels.size(), kSteps);
   for (const Kernel& kernel : kernels)
     EXPECT_EQ(kernel[kAtomics], 0u) << kernel.name;
 }
 
 TEST(GlaFiveSteps, WritesOutputsOnce) {
-  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35};
-  const std::vector<Kernel> kernels = xrays_of("gla_five_steps", {.op = "gla", .shape = s});
+  const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35};
+  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
   ASSERT_EQ(kernels.size(), kSteps);
   const Traffic& stores = kernels[kCombine].buffer("o").stores();
   EXPECT_EQ(stores.accesses_per_element.least, 1u);
@@ -40,8 +41,8 @@ TEST(GlaFiveSteps, WritesOutputsOnce) {
 }
 
 TEST(GlaFiveSteps, ConflictsInNoBank) {
-  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 1, .K = 64, .V = 64};
-  const std::vector<Kernel> kernels = xrays_of("gla_five_steps", {.op = "gla", .shape = s});
+  const ladder::WkvCase s{.B = 1, .T = 70, .H = 1, .K = 64, .V = 64};
+  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
   ASSERT_EQ(kernels.size(), kSteps);
   for (const Step step : {kInterChunk, kIntraChunkScores}) {
     EXPECT_GT(kernels[step][kSharedLoadRequests], 0u);
@@ -52,8 +53,8 @@ TEST(GlaFiveSteps, ConflictsInNoBank) {
 
 // What is left for the summit to do: the state stays on chip, but each of its rows asks for v again.
 TEST(GlaFiveSteps, FetchesAnElementOfVOncePerKeyRow) {
-  const ladder::bench::Shape s{.B = 1, .T = 70, .H = 1, .K = 20, .V = 64};
-  const std::vector<Kernel> kernels = xrays_of("gla_five_steps", {.op = "gla", .shape = s});
+  const ladder::WkvCase s{.B = 1, .T = 70, .H = 1, .K = 20, .V = 64};
+  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
   ASSERT_EQ(kernels.size(), kSteps);
   const Traffic& loads = kernels[kInterChunk].buffer("v").loads();
   EXPECT_EQ(loads.accesses_per_element.least, static_cast<std::uint64_t>(s.K));

@@ -16,7 +16,6 @@
 #include "07_chunkwise/segments.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/wkv.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/clamped.hpp"
 #include "common/cuda/decay.hpp"
@@ -24,6 +23,7 @@
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter07 {
 
@@ -766,12 +766,12 @@ ladder::Implementation implementation(const char* name) {
           .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
           .units = ladder::Units::kTensorCores,
           .fma_share = 2.0 / 3,  // a product into the state and one out of it
-          .wkv = run<Task::kWkv, kVersion, float, float>,
-          .wkv_bf16 = run<Task::kWkv, kVersion, bfloat16, bfloat16>,
-          .wkv_bf16_fp32_decay = run<Task::kWkv, kVersion, bfloat16, float>,
-          .gla = run<Task::kGla, kVersion, float, float>,
-          .gla_bf16 = run<Task::kGla, kVersion, bfloat16, bfloat16>,
-          .gla_bf16_fp32_decay = run<Task::kGla, kVersion, bfloat16, float>};
+          .launchers = ladder::launchers<ladder::Wkv>(run<Task::kWkv, kVersion, float, float>,
+                                                      run<Task::kWkv, kVersion, bfloat16, bfloat16>,
+                                                      run<Task::kWkv, kVersion, bfloat16, float>) +
+                       ladder::launchers<ladder::Gla>(run<Task::kGla, kVersion, float, float>,
+                                                      run<Task::kGla, kVersion, bfloat16, bfloat16>,
+                                                      run<Task::kGla, kVersion, bfloat16, float>)};
 }
 
 const ladder::Registration dispatched{implementation<Version::kDispatched>("wkv_chunkwise")};

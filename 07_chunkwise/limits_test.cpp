@@ -13,9 +13,10 @@
 #include "07_chunkwise/gla_layer.hpp"
 #include "07_chunkwise/gla_steps.hpp"
 #include "07_chunkwise/prefix_sum.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/suite.hpp"
-#include "common/testing/suite_tests.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -38,11 +39,11 @@ ladder::WkvCase small(Recurrence recurrence, Precision precision) {
   return c;
 }
 
-template <typename OnDevice, typename Problem, typename Launch>
-void expect_nothing_written(const Problem& problem, const Launch& launch,
-                            const std::vector<BadInput<typename OnDevice::Args>>& bad) {
-  const OnDevice on_device(ladder::device(ladder::DeviceKind::kCuda), problem);
-  expect_refused(bad, on_device, launch);
+template <typename Op, typename Args, typename Launch>
+void expect_nothing_written(const typename Op::Problem& problem, const Launch& launch,
+                            const std::vector<BadInput<Args>>& bad) {
+  const ladder::OnDevice<Op, Args> on_device(ladder::device(ladder::DeviceKind::kCuda), problem);
+  expect_refused(bad, on_device.args(), launch);
 }
 
 TEST(wkv_chunkwise, RefusesMoreThanItCanCount) {
@@ -52,8 +53,7 @@ TEST(wkv_chunkwise, RefusesMoreThanItCanCount) {
     for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
       for (const Precision precision :
            {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
-        ladder::with_types(precision, [&]<typename Element, typename LogW>() {
-          using Args = ladder::BasicWkvArgs<Element, LogW>;
+        ladder::with_forward(recurrence, precision, [&]<typename Op, typename Args>() {
           const auto problem = make_problem(small(recurrence, precision));
           const std::vector<BadInput<Args>> bad = {
               {"K is 257;", [](Args& a) { a.K = 257; }},
@@ -78,9 +78,8 @@ TEST(wkv_chunkwise, RefusesMoreThanItCanCount) {
                  a.H = 2;
                }},
           };
-          using OnDevice = ladder::BasicWkvOnDevice<Element, LogW>;
-          const auto& launch = ladder::wkv_launcher<Element, LogW>(implementation, recurrence);
-          expect_nothing_written<OnDevice>(problem, launch, bad);
+          expect_nothing_written<Op, Args>(problem, ladder::launcher<Op, Args>(implementation),
+                                           bad);
         });
       }
     }
@@ -94,9 +93,8 @@ TEST(chunkwise_backward, RefusesMoreThanItCanCount) {
     if (device_is_missing(implementation)) return;
     for (const Precision precision :
          {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
-      ladder::with_types(
-          precision, [&, recurrence = recurrence]<typename Element, typename LogW>() {
-            using Args = ladder::BasicWkvGradArgs<Element, LogW>;
+      ladder::with_backward(
+          recurrence, precision, [&, recurrence = recurrence]<typename Op, typename Args>() {
             const auto problem = make_grad_problem(small(recurrence, precision));
             const std::vector<BadInput<Args>> bad = {
                 {"T is 1073741825;", [](Args& a) { a.forward.T = k2To30 + 1; }},
@@ -120,10 +118,8 @@ TEST(chunkwise_backward, RefusesMoreThanItCanCount) {
                    a.forward.B = k2To20;
                  }},
             };
-            using OnDevice = ladder::BasicWkvGradOnDevice<Element, LogW>;
-            const auto& launch =
-                ladder::wkv_backward_launcher<Element, LogW>(implementation, recurrence);
-            expect_nothing_written<OnDevice>(problem, launch, bad);
+            expect_nothing_written<Op, Args>(problem, ladder::launcher<Op, Args>(implementation),
+                                             bad);
           });
     }
   }
@@ -137,9 +133,9 @@ TEST(linear_attention_chunkwise, RefusesMoreThanItCanCount) {
     for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
       ladder::LinearAttentionCase c{.B = 1, .T_q = 2, .T_k = 2, .H = 1, .K = 4, .V = 4};
       c.precision = precision;
-      ladder::with_element(precision, [&]<typename Element>() {
-        using Args = ladder::BasicLinearAttentionArgs<Element>;
-        const auto& launch = ladder::linear_attention_launcher<Element>(implementation);
+      using Op = ladder::LinearAttention;
+      ladder::with_storage<Op>(to_string(precision), [&]<typename Args>() {
+        const auto launch = ladder::launcher<Op, Args>(implementation);
         if (launch == nullptr) return;  // fp32 only
         std::vector<BadInput<Args>> bad = {
             {"K is 257;", [](Args& a) { a.K = 257; }},
@@ -154,8 +150,7 @@ TEST(linear_attention_chunkwise, RefusesMoreThanItCanCount) {
                            a.K = 256;
                          }});
         }
-        expect_nothing_written<ladder::BasicLinearAttentionOnDevice<Element>>(make_problem(c),
-                                                                              launch, bad);
+        expect_nothing_written<Op, Args>(make_problem(c), launch, bad);
       });
     }
   }
@@ -183,9 +178,9 @@ TEST(gla_five_steps, RefusesMoreThanItCanCount) {
          a.T = k2To20;
        }},
   };
-  expect_nothing_written<ladder::WkvOnDevice>(
+  expect_nothing_written<ladder::Gla, Args>(
       problem, [](const Args& args) { chapter07::gla_steps::gla(args); }, bad);
-  expect_nothing_written<ladder::WkvOnDevice>(
+  expect_nothing_written<ladder::Gla, Args>(
       problem, [](const Args& args) { chapter07::gla_steps::gla(args, 65552); },
       {{"chunk is 65552;", [](Args&) {}}});
 }

@@ -14,13 +14,13 @@
 #include "07_chunkwise/blocks.hpp"
 #include "07_chunkwise/linear_attention.hpp"
 #include "common/core/errors.hpp"
-#include "common/core/linear_attention.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
 
 namespace chapter07::linear_attention {
 
@@ -406,8 +406,8 @@ const ladder::Registration registration{{.name = "linear_attention_chunkwise",
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
                                          .units = ladder::Units::kTensorCores,
-                                         .linear_attention = linear_attention<float>,
-                                         .linear_attention_bf16 = linear_attention<bfloat16>}};
+                                         .launchers = ladder::launchers<ladder::LinearAttention>(
+                                             linear_attention<float>, linear_attention<bfloat16>)}};
 
 }  // namespace
 

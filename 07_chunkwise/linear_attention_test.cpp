@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -10,11 +10,17 @@ using ladder::LinearAttentionCase;
 using ladder::Precision;
 
 const bool registered = ladder::testing::register_linear_attention_suite(
-    "linear_attention_chunkwise", {.bf16 = true,
-                                   .nan_tile = 64,
-                                   .lengths = {0, 1, 17, 64, 130},
-                                   .K_sizes = {4, 64, 100},
-                                   .V_sizes = {4, 64, 100}});
+    "linear_attention_chunkwise",
+    {.bf16 = true,
+     .nan_tile = 64,
+     .lengths = {0, 1, 17, 18, 20, 64, 130, 200},
+     .K_sizes = {4, 64, 100},
+     .V_sizes = {4, 1, 3, 64, 100},
+     .also = {{"B1_Tq1_Tk130_H2_K64_V4_causal_elu_key_lengths_bf16", 70},
+              {"B2_Tq17_Tk17_H3_K64_V4_causal_elu_normalized_eps_key_lengths_bf16", 56},
+              {"B2_Tq1_Tk64_H3_K64_V100_causal_elu_huge_bf16", 2},
+              {"B2_Tq64_Tk1_H3_K4_V100_causal", 43},
+              {"B2_Tq64_Tk1_H3_K4_V64_full_key_lengths_tiny", 576}}});
 
 void expect_right(const LinearAttentionCase& c) {
   const auto implementation = ladder::find_implementation("linear_attention_chunkwise");

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -9,11 +10,12 @@ using ladder::Precision;
 using ladder::testing::xray_of;
 
 // Whole stages, and few enough for one segment of time.
-constexpr ladder::bench::Shape kShape{.B = 1, .T = 128, .H = 2, .K = 64, .V = 64};
+constexpr ladder::LinearAttentionSizes kShape{.B = 1, .T = 128, .H = 2, .K = 64, .V = 64};
 
-Kernel walk(Precision precision, const ladder::bench::Shape& shape = kShape) {
-  return xray_of("linear_attention_chunkwise",
-                 {.op = "causal_dot_product", .shape = shape, .precision = precision});
+Kernel walk(Precision precision, const ladder::LinearAttentionSizes& shape = kShape) {
+  ladder::LinearAttentionCase c = ladder::CausalDotProduct::make_case(shape);
+  c.precision = precision;
+  return xray_of<ladder::CausalDotProduct>("linear_attention_chunkwise", c);
 }
 
 TEST(LinearAttentionChunkwise, MovesHardlyMoreThanItMust) {

@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
-#include "common/reference/linear_attention.hpp"
-#include "common/reference/wkv.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/linear_attention/reference.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/operators/wkv/reference.hpp"
 
 namespace {
 
@@ -160,7 +161,9 @@ TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
     const Implementation implementation = find_implementation(name);
     if (device_is_missing(implementation)) return;
     for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
-      if (precision == Precision::kBf16 && implementation.linear_attention_bf16 == nullptr)
+      if (precision == Precision::kBf16 &&
+          ladder::launcher<ladder::LinearAttention, ladder::LinearAttentionBf16Args>(
+              implementation) == nullptr)
         continue;
       for (const bool normalize : {false, true}) {
         LinearAttentionCase c{.B = 2, .T_q = kSteps, .T_k = kSteps, .H = 2, .K = 20, .V = 20};

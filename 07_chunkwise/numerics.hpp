@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/core/error_metrics.hpp"
-#include "common/core/problem.hpp"
+#include "common/operators/wkv/problem.hpp"
 
 namespace chapter07::numerics {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/reference/wkv.hpp"
+#include "common/operators/wkv/reference.hpp"
 
 namespace {
 

@@ -10,9 +10,10 @@
 
 #include "07_chunkwise/gla_layer.hpp"
 #include "07_chunkwise/prefix_sum.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 namespace {
 
@@ -60,9 +61,9 @@ Floats some_state() {
   return state;
 }
 
-template <typename Element, typename LogW>
-ladder::BasicWkvArgs<Element, LogW> no_steps() {
-  ladder::BasicWkvArgs<Element, LogW> args;
+template <typename Args>
+Args no_steps() {
+  Args args;
   args.B = kSequences;
   args.H = kH;
   args.K = kK;
@@ -71,17 +72,16 @@ ladder::BasicWkvArgs<Element, LogW> no_steps() {
   return args;
 }
 
-template <typename Element, typename LogW>
-void hand_the_state_through(const Implementation& implementation, Recurrence recurrence,
-                            bool packed) {
-  const auto& launch = ladder::wkv_launcher<Element, LogW>(implementation, recurrence);
+template <typename Op, typename Args>
+void hand_the_state_through(const Implementation& implementation, bool packed) {
+  const auto launch = ladder::launcher<Op, Args>(implementation);
   if (launch == nullptr) return;  // five steps: fp32 only
   const Floats state = some_state();
   const GuardedArray initial(cuda(), "initial_state", state, Role::kInput);
   const GuardedArray final_state(cuda(), "final_state", Floats(kStateSize, NAN), Role::kOutput);
   const GuardedArray cu_seqlens(cuda(), "cu_seqlens", std::vector<std::int64_t>(kSequences + 1, 0),
                                 Role::kInput);
-  auto args = no_steps<Element, LogW>();
+  Args args = no_steps<Args>();
   if (packed) {
     args.B = 1;
     args.cu_seqlens = static_cast<const std::int64_t*>(cu_seqlens.pointer());
@@ -96,11 +96,11 @@ void hand_the_state_through(const Implementation& implementation, Recurrence rec
   EXPECT_EQ(contents<float>(final_state, kStateSize), state);
 }
 
-template <typename Element, typename LogW>
-void take_no_batch(const Implementation& implementation, Recurrence recurrence) {
-  const auto& launch = ladder::wkv_launcher<Element, LogW>(implementation, recurrence);
+template <typename Op, typename Args>
+void take_no_batch(const Implementation& implementation) {
+  const auto launch = ladder::launcher<Op, Args>(implementation);
   if (launch == nullptr) return;
-  auto args = no_steps<Element, LogW>();
+  Args args = no_steps<Args>();
   args.B = 0;
   args.T = 70;
   args.log_w_stride_B = args.T * kH * kK;
@@ -113,10 +113,10 @@ void for_each_forward(const std::string& name, bool packs) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const Precision precision :
          {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
-      ladder::with_types(precision, [&]<typename Element, typename LogW>() {
-        hand_the_state_through<Element, LogW>(implementation, recurrence, false);
-        if (packs) hand_the_state_through<Element, LogW>(implementation, recurrence, true);
-        take_no_batch<Element, LogW>(implementation, recurrence);
+      ladder::with_forward(recurrence, precision, [&]<typename Op, typename Args>() {
+        hand_the_state_through<Op, Args>(implementation, false);
+        if (packs) hand_the_state_through<Op, Args>(implementation, true);
+        take_no_batch<Op, Args>(implementation);
       });
     }
   }
@@ -136,13 +136,15 @@ TEST(gla_five_steps, HandsTheStateThroughWithoutTensors) {
 }
 
 // The bonus and the gradients of what has no steps still have elements.
-template <typename Element, typename LogW>
-void hand_the_gradient_through(const Implementation& implementation, Recurrence recurrence,
-                               std::int64_t B, std::int64_t T, bool per_head) {
+template <typename Op, typename Args>
+void hand_the_gradient_through(const Implementation& implementation, std::int64_t B, std::int64_t T,
+                               bool per_head) {
+  using Element = ladder::Pointee<decltype(Args::dq)>;
+  using LogW = ladder::Pointee<decltype(Args::d_log_w)>;
   SCOPED_TRACE("B = " + std::to_string(B) + ", T = " + std::to_string(T));
-  const auto& launch = ladder::wkv_backward_launcher<Element, LogW>(implementation, recurrence);
+  const auto launch = ladder::launcher<Op, Args>(implementation);
   if (launch == nullptr) return;  // the other operator's
-  const bool wkv = recurrence == Recurrence::kWkv;
+  const bool wkv = std::is_same_v<Op, ladder::WkvBackward>;
   const Floats state = some_state();
   const std::size_t states = B == 0 ? 0 : state.size();
   const GuardedArray u(cuda(), "u", std::vector<Element>(kH * kK), Role::kInput);
@@ -150,8 +152,8 @@ void hand_the_gradient_through(const Implementation& implementation, Recurrence 
   const GuardedArray d_initial(cuda(), "d_initial_state", Floats(states, NAN), Role::kOutput);
   const GuardedArray du(cuda(), "du", Floats(kH * kK, NAN), Role::kOutput);
   const GuardedArray d_log_w(cuda(), "d_log_w", std::vector<LogW>(kH * kK), Role::kOutput);
-  ladder::BasicWkvGradArgs<Element, LogW> args;
-  args.forward = no_steps<Element, LogW>();
+  Args args;
+  args.forward = no_steps<decltype(args.forward)>();
   args.forward.B = B;
   args.forward.T = T;
   args.forward.log_w_stride_B = T * kH * kK;
@@ -180,14 +182,12 @@ TEST(chunkwise_backward, HandsTheGradientThroughWithoutTensors) {
     const Implementation implementation = find_implementation(name);
     for (const Precision precision :
          {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
-      ladder::with_types(
-          precision, [&, recurrence = recurrence]<typename Element, typename LogW>() {
-            for (const bool per_head : {false, true}) {
-              hand_the_gradient_through<Element, LogW>(implementation, recurrence, kSequences, 0,
-                                                       per_head);
-              hand_the_gradient_through<Element, LogW>(implementation, recurrence, 0, 70, per_head);
-            }
-          });
+      ladder::with_backward(recurrence, precision, [&]<typename Op, typename Args>() {
+        for (const bool per_head : {false, true}) {
+          hand_the_gradient_through<Op, Args>(implementation, kSequences, 0, per_head);
+          hand_the_gradient_through<Op, Args>(implementation, 0, 70, per_head);
+        }
+      });
     }
   }
 }
@@ -200,11 +200,12 @@ TEST(linear_attention_chunkwise, TakesNullPointersToNothing) {
     const Implementation implementation = find_implementation(name);
     ladder::LinearAttentionArgs args;
     args.B = 2, args.H = kH, args.K = kK, args.V = kV;
-    EXPECT_NO_THROW(implementation.linear_attention(args)) << "no queries, no keys";
+    EXPECT_NO_THROW(ladder::launch<ladder::LinearAttention>(implementation, args))
+        << "no queries, no keys";
     args.T_k = 70;
-    EXPECT_NO_THROW(implementation.linear_attention(args)) << "no queries";
+    EXPECT_NO_THROW(ladder::launch<ladder::LinearAttention>(implementation, args)) << "no queries";
     args.B = 0, args.T_q = 70;
-    EXPECT_NO_THROW(implementation.linear_attention(args)) << "no batch";
+    EXPECT_NO_THROW(ladder::launch<ladder::LinearAttention>(implementation, args)) << "no batch";
 
     // Queries without keys, of which only q and o have elements.
     args.B = 2, args.T_k = 0;
@@ -213,7 +214,7 @@ TEST(linear_attention_chunkwise, TakesNullPointersToNothing) {
     const GuardedArray o(cuda(), "o", Floats(count, NAN), Role::kOutput);
     args.q = static_cast<const float*>(q.pointer());
     args.o = static_cast<float*>(o.pointer());
-    implementation.linear_attention(args);
+    ladder::launch<ladder::LinearAttention>(implementation, args);
     EXPECT_EQ(contents<float>(o, count), Floats(count, 0.0f));
   }
 }
@@ -269,10 +270,10 @@ void expect_right_wherever_arrays_begin(const std::string& name, const WkvCase& 
   const Implementation implementation = find_implementation(name);
   const ladder::WkvProblem problem = make_problem(c);
   const std::size_t rows = c.B * c.T * c.H, states = c.B * c.H * c.K * c.V;
-  ladder::with_types(c.precision, [&]<typename Element, typename LogW>() {
-    const auto& launch = ladder::wkv_launcher<Element, LogW>(implementation, c.recurrence);
+  ladder::with_forward(c.recurrence, c.precision, [&]<typename Op, typename Args>() {
+    const auto launch = ladder::launcher<Op, Args>(implementation);
     const auto check = [&](const char* array, std::size_t count, const auto& place) {
-      expect_right_when_moved<ladder::BasicWkvOnDevice<Element, LogW>>(
+      expect_right_when_moved<ladder::OnDevice<Op, Args>>(
           problem, array, count, launch, place, arithmetic_of(implementation, c.precision));
     };
     check(
@@ -325,11 +326,10 @@ TEST(chunkwise_backward, IsRightWhereverArraysBegin) {
     c.H = 1;
     const ladder::WkvGradProblem problem = make_grad_problem(c);
     const std::size_t qs = c.T * c.K, vs = c.T * c.V, states = c.K * c.V, heads = c.K;
-    ladder::with_types(precision, [&]<typename Element, typename LogW>() {
-      const auto& launch =
-          ladder::wkv_backward_launcher<Element, LogW>(implementation, c.recurrence);
+    ladder::with_backward(c.recurrence, precision, [&]<typename Op, typename Args>() {
+      const auto launch = ladder::launcher<Op, Args>(implementation);
       const auto check = [&](const char* array, std::size_t count, const auto& place) {
-        expect_right_when_moved<ladder::BasicWkvGradOnDevice<Element, LogW>>(
+        expect_right_when_moved<ladder::OnDevice<Op, Args>>(
             problem, array, count, launch, place, arithmetic_of(implementation, precision));
       };
       check(
@@ -376,10 +376,11 @@ TEST(linear_attention_chunkwise, IsRightWhereverArraysBegin) {
       SCOPED_TRACE(name_of(c));
       const ladder::LinearAttentionProblem problem = make_problem(c);
       const std::size_t count = c.T_q * c.H * c.K;
-      ladder::with_element(precision, [&]<typename Element>() {
-        const auto& launch = ladder::linear_attention_launcher<Element>(implementation);
+      using Op = ladder::LinearAttention;
+      ladder::with_storage<Op>(to_string(precision), [&]<typename Args>() {
+        const auto launch = ladder::launcher<Op, Args>(implementation);
         const auto check = [&](const char* array, const auto& place) {
-          expect_right_when_moved<ladder::BasicLinearAttentionOnDevice<Element>>(
+          expect_right_when_moved<ladder::OnDevice<Op, Args>>(
               problem, array, count, launch, place, arithmetic_of(implementation, precision));
         };
         check(

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
 namespace chapter07::prefix_sums {
@@ -78,19 +80,21 @@ void adjust(const PrefixSumArgs& args) {
 }
 
 void prefix_sum(const PrefixSumArgs& args) {
-  ladder::require_at_least("length", args.length, 0);
-  ladder::require_at_least("chunk", args.chunk, 1);
+  ladder::validate_lists(args);
   ladder::require(args.length <= kMost,
                   "length is " + std::to_string(args.length) + "; allowed: up to 2^31");
   ladder::require(args.chunk <= kMost,
                   "chunk is " + std::to_string(args.chunk) + "; allowed: up to 2^31");
   if (args.length == 0) return;
-  ladder::require_pointer("x", args.x, alignof(std::int32_t));
-  ladder::require_pointer("sums", args.sums, alignof(std::int32_t));
-  ladder::require_pointer("carry", args.carry, alignof(std::int32_t));
   local_sums(args);
   carry(args);
   adjust(args);
 }
+
+const ladder::Registration registration{{.name = "prefix_sum_in_chunks",
+                                         .chapter = "07_chunkwise",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .rung = true,
+                                         .launchers = ladder::launchers<PrefixSum>(prefix_sum)}};
 
 }  // namespace chapter07::prefix_sums

@@ -3,7 +3,11 @@
 
 #include <cstdint>
 
+#include "common/core/arrays.hpp"
+
 namespace chapter07::prefix_sums {
+
+struct PrefixSum;  // the operator: prefix_sum_operator.hpp
 
 // Integers, so that every order of adding gives the same.
 struct PrefixSumArgs {
@@ -13,6 +17,20 @@ struct PrefixSumArgs {
   const std::int32_t* x = nullptr;  // (length)
   std::int32_t* sums = nullptr;     // (length)
   std::int32_t* carry = nullptr;    // (ceil(length / chunk)): the sum of all chunks before this one
+
+  static constexpr const char* kStorage = "int32";
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("length", s.length, 0), visit("chunk", s.chunk, 1);
+  }
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("x", s.x, {{"i", s.length}});
+    visit("sums", s.sums, {{"i", s.length}});
+    visit("carry", s.carry,
+          {{"chunk", s.chunk > 0 ? s.length / s.chunk + (s.length % s.chunk != 0) : 0}});
+  }
 };
 
 // The three steps. Each reads what the one before has written.

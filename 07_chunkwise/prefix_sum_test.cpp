@@ -1,60 +1,43 @@
-#include "07_chunkwise/prefix_sum.hpp"
+#include "07_chunkwise/prefix_sum_operator.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
+#include "common/core/on_device.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
+using chapter07::prefix_sums::PrefixSum;
 using chapter07::prefix_sums::PrefixSumArgs;
-using ladder::GuardedArray;
-using Role = ladder::GuardedArray::Role;
+using chapter07::prefix_sums::PrefixSumOutputs;
 using Integers = std::vector<std::int32_t>;
 
-constexpr std::int32_t kUnwritten = -1'000'000;
-
-// Arguments whose arrays are on the device.
+// A problem of these numbers on the device.
 class OnDevice {
  public:
   OnDevice(const Integers& x, std::int64_t chunk)
-      : length_(x.size()),
-        chunks_((x.size() + chunk - 1) / chunk),
-        x_(device(), "x", x, Role::kInput),
-        sums_(device(), "sums", Integers(length_, kUnwritten), Role::kOutput),
-        carry_(device(), "carry", Integers(chunks_, kUnwritten), Role::kOutput),
-        args_{.length = static_cast<std::int64_t>(length_),
-              .chunk = chunk,
-              .x = static_cast<const std::int32_t*>(x_.pointer()),
-              .sums = static_cast<std::int32_t*>(sums_.pointer()),
-              .carry = static_cast<std::int32_t*>(carry_.pointer())} {}
+      : on_device_(device(), {{{static_cast<std::int64_t>(x.size()), chunk}}, x}) {}
 
-  const PrefixSumArgs& args() const { return args_; }
-  Integers sums() const { return download(sums_, length_); }
-  Integers carry() const { return download(carry_, chunks_); }
+  const PrefixSumArgs& args() const { return on_device_.args(); }
+  Integers sums() const { return downloaded().sums; }
+  Integers carry() const { return downloaded().carry; }
+  bool is_untouched() const { return on_device_.is_untouched(); }
 
  private:
   static ladder::Device& device() { return ladder::device(ladder::DeviceKind::kCuda); }
-  Integers download(const GuardedArray& array, std::size_t count) const {
+  PrefixSumOutputs downloaded() const {
     device().synchronize();
-    x_.check_unchanged();
-    array.check_guards();
-    Integers result(count);
-    array.download(result.data());
-    return result;
+    return on_device_.download();
   }
 
-  std::size_t length_, chunks_;
-  GuardedArray x_, sums_, carry_;
-  PrefixSumArgs args_;
+  ladder::OnDevice<PrefixSum, PrefixSumArgs> on_device_;
 };
 
 Integers numbers(std::int32_t count) {
@@ -114,25 +97,9 @@ TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
   }
 }
 
-TEST(prefix_sum, RefusesBadInput) {
-  if (device_is_missing()) return;
-  const OnDevice problem(numbers(12), 4);
-  const auto refuses = [&](const std::string& argument, auto spoil) {
-    PrefixSumArgs args = problem.args();
-    spoil(args);
-    try {
-      chapter07::prefix_sums::prefix_sum(args);
-      ADD_FAILURE() << "a bad " << argument << " was accepted";
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find(argument), std::string::npos) << error.what();
-    }
-  };
-  refuses("length", [](PrefixSumArgs& a) { a.length = -1; });
-  refuses("chunk", [](PrefixSumArgs& a) { a.chunk = 0; });
-  refuses("x", [](PrefixSumArgs& a) { a.x = nullptr; });
-  refuses("sums", [](PrefixSumArgs& a) { a.sums = nullptr; });
-  refuses("carry", [](PrefixSumArgs& a) { a.carry = nullptr; });
-  EXPECT_EQ(problem.sums(), Integers(12, kUnwritten)) << "something was written";
-}
+const bool registered = ladder::testing::register_suite(
+    "prefix_sum", "prefix_sum_in_chunks",
+    {.storages = {"int32"},
+     .sizes = {{"length", {37, 1, 5, 63, 64, 65, 130, 1000}}, {"chunk", {7, 1, 4, 64, 5000}}}});
 
 }  // namespace

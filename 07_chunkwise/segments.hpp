@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/core/wkv.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace chapter07 {
 

@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "07_chunkwise/segments.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 using ladder::device;
 using ladder::find_implementation;
@@ -28,12 +28,26 @@ using ladder::testing::is_right;
 namespace {
 
 // Short of a chunk, a unit and a token, and one beyond each.
-const ladder::testing::WkvSupport kSupport{.bf16 = true,
-                                           .packed = true,
-                                           .nan_tile = 16,
-                                           .lengths = {0, 1, 17, 65},
-                                           .K_sizes = {16, 64},
-                                           .V_sizes = {16, 48}};
+const ladder::testing::WkvSupport kSupport{
+    .bf16 = true,
+    .packed = true,
+    .nan_tile = 16,
+    .lengths = {0, 1, 17, 18, 20, 65, 130, 200},
+    .K_sizes = {16, 64, 100},
+    .V_sizes = {16, 2, 48, 64},
+    .also = {{"B2_T1_H3_K16_V48_strong_per_head_scaled_huge_bf16_fp32_decay", 31},
+             {"B2_T1_H3_K64_V16_total_per_head_huge_bf16", 160},
+             {"B2_T1_H3_K64_V48_total_huge_bf16", 477},
+             {"B2_T65_H3_K16_V16_total_per_head_reverse_scaled", 573},
+             {"gla_B2_T17_H3_K16_V16_strong_per_head_huge", 126},
+             {"gla_B2_T17_H3_K16_V16_total_reverse_scaled_tiny", 287},
+             {"gla_B2_T17_H3_K16_V48_strong_reverse_scaled_tiny", 558},
+             {"gla_B2_T17_H3_K64_V48_total_reverse_scaled_tiny", 110},
+             {"gla_B2_T1_H3_K64_V16_no_decay_per_head_huge", 216},
+             {"gla_B2_T1_H3_K64_V16_no_decay_scaled_tiny", 511},
+             {"gla_B2_T65_H3_K16_V16_total_per_head_reverse_scaled", 573},
+             {"gla_B2_T65_H3_K16_V48_strong_from_state_to_state_reverse_scaled", 596},
+             {"gla_B2_T65_H3_K16_V48_total_per_head_scaled", 212}}};
 const bool wkv = ladder::testing::register_wkv_suite("wkv_chunkwise", kSupport);
 const bool gla = ladder::testing::register_gla_suite("wkv_chunkwise", kSupport);
 
@@ -187,13 +201,14 @@ TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
   const WkvCase c =
       with_states({.B = 1, .T = 200, .H = 2, .K = 64, .V = 20, .precision = Precision::kBf16});
   const WkvProblem problem = make_problem(c);
-  ladder::BasicWkvOnDevice<ladder::bfloat16> on_device(device(implementation.device), problem);
+  ladder::OnDevice<ladder::Wkv, ladder::WkvBf16Args> on_device(device(implementation.device),
+                                                               problem);
   auto args = on_device.args();
   device(implementation.device)
       .upload(args.final_state, problem.initial_state.data.data(),
               problem.initial_state.data.size() * sizeof(float));
   args.initial_state = args.final_state;
-  implementation.wkv_bf16(args);
+  ladder::launch<ladder::Wkv>(implementation, args);
   EXPECT_TRUE(
       is_right(problem, on_device.download(), ladder::arithmetic_of(implementation, c.precision)));
 }
@@ -203,9 +218,10 @@ TEST(wkv_chunkwise, RefusesMoreThan256Channels) {
   if (device_is_missing(implementation)) return;
   const WkvProblem problem =
       make_problem({.T = 2, .H = 1, .K = 257, .V = 4, .precision = Precision::kBf16});
-  ladder::BasicWkvOnDevice<ladder::bfloat16> on_device(device(implementation.device), problem);
+  ladder::OnDevice<ladder::Wkv, ladder::WkvBf16Args> on_device(device(implementation.device),
+                                                               problem);
   try {
-    implementation.wkv_bf16(on_device.args());
+    ladder::launch<ladder::Wkv>(implementation, on_device.args());
     ADD_FAILURE() << "K = 257 was accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();

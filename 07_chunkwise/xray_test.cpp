@@ -1,30 +1,36 @@
 #include <gtest/gtest.h>
 
+#include "common/core/operator.hpp"
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
 
 using namespace emulator::xray;
-using ladder::bench::Shape;
+using ladder::Gla;
+using ladder::Wkv;
+using ladder::WkvCase;
 using ladder::testing::xray_of;
 
-ladder::bench::Selection bf16(const Shape& shape, const std::string& op = "wkv") {
-  return {.op = op, .shape = shape, .precision = ladder::Precision::kBf16};
+WkvCase bf16(WkvCase c) {
+  c.precision = ladder::Precision::kBf16;
+  return c;
 }
 
 TEST(WkvChunkwise, MovesLittleMoreThanEveryTensorOnce) {
-  for (const char* op : {"wkv", "gla"}) {
-    const auto selection = bf16({.B = 1, .T = 256, .H = 2, .K = 64, .V = 64}, op);
-    const Kernel kernel = xray_of("wkv_chunkwise_fused", selection);
+  const WkvCase c = bf16({.B = 1, .T = 256, .H = 2, .K = 64, .V = 64});
+  for (const bool gla : {false, true}) {
+    const Kernel kernel =
+        gla ? xray_of<Gla>("wkv_chunkwise_fused", c) : xray_of<Wkv>("wkv_chunkwise_fused", c);
     const double moved = static_cast<double>(kernel[kGlobalLoadBytesMoved]) +
                          static_cast<double>(kernel[kGlobalStoreBytesMoved]);
-    EXPECT_LE(moved, 1.1 * cost_of(selection).bytes) << op;
+    EXPECT_LE(moved, 1.1 * (gla ? cost_of<Gla>(Gla::own(c)) : cost_of<Wkv>(c)).bytes) << gla;
   }
 }
 
 TEST(WkvChunkwise, HasNoBankConflictsWorthMentioning) {
   const Kernel kernel =
-      xray_of("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
+      xray_of<Wkv>("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
   const double wavefronts = static_cast<double>(kernel[kSharedLoadWavefronts]) +
                             static_cast<double>(kernel[kSharedStoreWavefronts]);
   const double conflicts = static_cast<double>(kernel[kSharedLoadBankConflicts]) +
@@ -36,7 +42,7 @@ TEST(WkvChunkwise, HasNoBankConflictsWorthMentioning) {
 // state's, 8 for the state.
 TEST(WkvChunkwise, ComputesOnTensorCores) {
   const Kernel kernel =
-      xray_of("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
+      xray_of<Wkv>("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
   EXPECT_EQ(kernel[kTensorOperations], 128 / 16 * (8 + 3 * 4 + 4 * (2 + 8 + 8)));
   EXPECT_EQ(kernel[kAtomics], 0u);
 }
@@ -44,24 +50,24 @@ TEST(WkvChunkwise, ComputesOnTensorCores) {
 // One before a chunk is prepared and one after, and one after the last.
 TEST(WkvChunkwise, TakesTwoBarriersPerChunk) {
   const Kernel kernel =
-      xray_of("wkv_chunkwise_fused", bf16({.B = 1, .T = 130, .H = 1, .K = 64, .V = 64}));
+      xray_of<Wkv>("wkv_chunkwise_fused", bf16({.B = 1, .T = 130, .H = 1, .K = 64, .V = 64}));
   EXPECT_EQ(kernel[kBarriers], 3 * 2 + 1);
 }
 
 // Each batch is a sequence of T steps: four chunks are two segments, whatever B is. A state for each segment, and a second pass.
 TEST(WkvChunkwise, CutsEachBatchIntoSegments) {
   const Kernel kernel =
-      xray_of("wkv_chunkwise", bf16({.B = 2, .T = 256, .H = 1, .K = 16, .V = 16}));
+      xray_of<Wkv>("wkv_chunkwise", bf16({.B = 2, .T = 256, .H = 1, .K = 16, .V = 16}));
   EXPECT_EQ(kernel.launches, 2u);
   const Kernel short_one =
-      xray_of("wkv_chunkwise", bf16({.B = 2, .T = 255, .H = 1, .K = 16, .V = 16}));
+      xray_of<Wkv>("wkv_chunkwise", bf16({.B = 2, .T = 255, .H = 1, .K = 16, .V = 16}));
   EXPECT_EQ(short_one.launches, 1u);
 }
 
 // The first pass needs no q, and leaves out the last segment.
 TEST(WkvChunkwise, ReadsKTwiceInSegmentsAndQOnce) {
-  const Kernel kernel =
-      xray_of("wkv_chunkwise_time_parallel", bf16({.B = 1, .T = 200, .H = 1, .K = 64, .V = 64}));
+  const Kernel kernel = xray_of<Wkv>("wkv_chunkwise_time_parallel",
+                                     bf16({.B = 1, .T = 200, .H = 1, .K = 64, .V = 64}));
   EXPECT_EQ(kernel.launches, 2u);
   EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.most, 2u);

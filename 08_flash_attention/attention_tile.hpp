@@ -12,10 +12,10 @@
 
 #include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08 {
 

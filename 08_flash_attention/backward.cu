@@ -10,7 +10,6 @@
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -18,6 +17,7 @@
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/vector_atomics.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::backward {
 
@@ -349,15 +349,16 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
 
 namespace {
 
-const ladder::Registration registration{{.name = "attention_backward",
-                                         .chapter = "08_flash_attention",
-                                         .step = 3,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kTensorCores,
-                                         .attention_backward_bf16 = attention_backward<bfloat16>,
-                                         .attention_backward_fp16 = attention_backward<float16>}};
+const ladder::Registration registration{
+    {.name = "attention_backward",
+     .chapter = "08_flash_attention",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(attention_backward<bfloat16>,
+                                                               attention_backward<float16>)}};
 
 }  // namespace
 

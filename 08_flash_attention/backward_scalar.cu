@@ -10,13 +10,13 @@
 #include <string>
 
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::backward_scalar {
 
@@ -221,13 +221,13 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
 
 namespace {
 
-const ladder::Registration registration{{.name = "attention_backward_scalar",
-                                         .chapter = "08_flash_attention",
-                                         .step = 1,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .attention_backward = attention_backward<float>,
-                                         .attention_backward_bf16 = attention_backward<bfloat16>,
-                                         .attention_backward_fp16 = attention_backward<float16>}};
+const ladder::Registration registration{
+    {.name = "attention_backward_scalar",
+     .chapter = "08_flash_attention",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(
+         attention_backward<float>, attention_backward<bfloat16>, attention_backward<float16>)}};
 
 }  // namespace
 

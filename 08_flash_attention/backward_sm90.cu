@@ -11,7 +11,6 @@
 #include <string>
 
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -21,6 +20,7 @@
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::backward_sm90 {
 
@@ -656,8 +656,8 @@ const ladder::Registration registration{
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kWarpgroups,
-     .attention_backward_bf16 = attention_backward<ladder::bfloat16>,
-     .attention_backward_fp16 = attention_backward<ladder::float16>}};
+     .launchers = ladder::launchers<ladder::AttentionBackward>(
+         attention_backward<ladder::bfloat16>, attention_backward<ladder::float16>)}};
 
 }  // namespace
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "08_flash_attention/edge_tests.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/reference/attention.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/attention/reference.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -103,7 +103,9 @@ TEST(attention_backward_sm90, RefusesOtherD) {
     ladder::AttentionGradBf16Args args;
     args.forward.H_q = args.forward.H_kv = 1;
     args.forward.D = D;
-    EXPECT_THROW(implementation.attention_backward_bf16(args), std::invalid_argument) << D;
+    EXPECT_THROW(ladder::launch<ladder::AttentionBackward>(implementation, args),
+                 std::invalid_argument)
+        << D;
   }
 }
 
@@ -120,7 +122,8 @@ TEST(attention_backward_sm90, RefusesWhatCannotBeCopied) {
   a.o = args.dq = args.dk = args.dv = elements;
   a.lse = lse;
   a.k = elements + 1;
-  EXPECT_THROW(implementation.attention_backward_bf16(args), std::invalid_argument);
+  EXPECT_THROW(ladder::launch<ladder::AttentionBackward>(implementation, args),
+               std::invalid_argument);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include "08_flash_attention/edge_tests.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -9,7 +9,8 @@ const bool registered = ladder::testing::register_attention_backward_suite(
                            .bf16 = true,
                            .fp16 = true,
                            .repeatable = false,
-                           .lengths = {{1, 65}, {64, 64}, {65, 130}}});
+                           .lengths = {{1, 65}, {64, 64}, {65, 130}},
+                           .also = {{"B1_Tq1_Tk65_Hq2_Hkv1_D32_causal_scaled_fp16", 166}}});
 
 const bool edges_registered = chapter08::edges::register_backward_edges(
     "attention_backward",

@@ -10,13 +10,13 @@
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::backward_two_kernels {
 
@@ -393,14 +393,15 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
 
 namespace {
 
-const ladder::Registration registration{{.name = "attention_backward_two_kernels",
-                                         .chapter = "08_flash_attention",
-                                         .step = 2,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kTensorCores,
-                                         .attention_backward_bf16 = attention_backward<bfloat16>,
-                                         .attention_backward_fp16 = attention_backward<float16>}};
+const ladder::Registration registration{
+    {.name = "attention_backward_two_kernels",
+     .chapter = "08_flash_attention",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(attention_backward<bfloat16>,
+                                                               attention_backward<float16>)}};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -16,9 +17,8 @@ constexpr const char* kTwoKernels = "attention_backward_two_kernels";
 constexpr const char* kScalar = "attention_backward_scalar";
 
 std::vector<Kernel> kernels_of(const std::string& name, std::int64_t T, std::int64_t D) {
-  return xrays_of(name, {.op = "attention_backward",
-                         .shape = {.B = 1, .T = T, .H = 1, .K = D, .V = D},
-                         .precision = ladder::Precision::kBf16});
+  return xrays_of<ladder::AttentionBackward>(
+      name, {.T_q = T, .T_k = T, .D = D, .precision = ladder::Precision::kBf16});
 }
 
 std::uint64_t sum_of(const std::vector<Kernel>& kernels, Counter counter) {

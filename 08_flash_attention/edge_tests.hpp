@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/device_problem.hpp"
 #include "common/core/errors.hpp"
-#include "common/reference/attention.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite_tests.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/attention/reference.hpp"
+#include "common/operators/compare.hpp"
+#include "common/testing/tests.hpp"
 
 namespace chapter08::edges {
 
@@ -66,13 +66,9 @@ inline auto rows_and_heads(std::int64_t H, std::int64_t D) {
 }
 
 struct Forward {
+  using Op = ladder::Attention;
+  using Bf16Args = ladder::AttentionBf16Args;
   using Problem = AttentionProblem;
-  template <typename Element>
-  using OnDevice = ladder::BasicAttentionOnDevice<Element>;
-  template <typename Element>
-  static const auto& launcher(const Implementation& i) {
-    return ladder::attention_launcher<Element>(i);
-  }
   template <typename Args>
   static auto& sizes(Args& args) {
     return args;
@@ -92,13 +88,9 @@ struct Forward {
 };
 
 struct Backward {
+  using Op = ladder::AttentionBackward;
+  using Bf16Args = ladder::AttentionGradBf16Args;
   using Problem = AttentionGradProblem;
-  template <typename Element>
-  using OnDevice = ladder::BasicAttentionGradOnDevice<Element>;
-  template <typename Element>
-  static const auto& launcher(const Implementation& i) {
-    return ladder::attention_backward_launcher<Element>(i);
-  }
   template <typename Args>
   static auto& sizes(Args& args) {
     return args.forward;
@@ -385,9 +377,9 @@ void takes_or_refuses_any_alignment_of_each_pointer(const Implementation& i,
   const auto problem = Pass::make(make_problem(c));
   const Outputs wanted = run<Pass>(i, problem);
   ladder::Device& device = ladder::device(i.device);
-  ladder::with_attention_element(c.precision, [&]<typename Element>() {
-    using OnDevice = typename Pass::template OnDevice<Element>;
-    using Args = typename OnDevice::Args;
+  ladder::with_storage<typename Pass::Op>(to_string(c.precision), [&]<typename Args>() {
+    using OnDevice = ladder::OnDevice<typename Pass::Op, Args>;
+    using Element = ladder::Pointee<decltype(Pass::sizes(std::declval<Args&>()).q)>;
     struct Pointer {
       const char* name;
       std::function<void*(const Args&)> get;
@@ -443,7 +435,7 @@ void takes_or_refuses_any_alignment_of_each_pointer(const Implementation& i,
         const Shifted shifted(device, original, bytes, shift);
         pointer.set(args, shifted.pointer());
         try {
-          Pass::template launcher<Element>(i)(args);
+          ladder::launch<typename Pass::Op>(i, args);
         } catch (const ladder::NotOnThisDevice&) {
           throw;
         } catch (const std::invalid_argument& error) {
@@ -467,8 +459,8 @@ template <typename Pass>
 void refuses_more_than_its_limits(const Implementation& i, const Support& support) {
   alignas(16) static unsigned char elements[1024] = {};
   static const std::int64_t cu_seqlens[2] = {0, 1};
-  ladder::with_attention_element(support.precision, [&]<typename Element>() {
-    using Args = typename Pass::template OnDevice<Element>::Args;
+  ladder::with_storage<typename Pass::Op>(to_string(support.precision), [&]<typename Args>() {
+    using Element = ladder::Pointee<decltype(Pass::sizes(std::declval<Args&>()).q)>;
     for (const std::string& limit : support.limits) {
       Args args;
       auto& sizes = Pass::sizes(args);
@@ -489,7 +481,7 @@ void refuses_more_than_its_limits(const Implementation& i, const Support& suppor
         (limit == "T_q" ? sizes.T_q : sizes.T_k) = INT32_MAX - 1023;
       }
       try {
-        Pass::template launcher<Element>(i)(args);
+        ladder::launch<typename Pass::Op>(i, args);
         ADD_FAILURE() << limit << " beyond the limit was accepted";
       } catch (const std::invalid_argument& error) {
         const std::string sentence = error.what();
@@ -523,18 +515,19 @@ inline void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& s
 
 // No sequence, but rows: nobody adds anything to their gradients.
 inline void clears_gradients_without_sequences(const Implementation& i, const Support& support) {
-  AttentionProblem forward =
-      make_problem(packed(make_case(support, 1, 1, 1, 2, 1), {{5, 7}, {3, 2}}));
-  AttentionGradProblem problem = Backward::make(forward);
-  problem.forward.attention_case.lengths.clear();
-  for (auto* cu_seqlens : {&problem.forward.cu_seqlens_q, &problem.forward.cu_seqlens_k}) {
-    cu_seqlens->data = {0};
-    cu_seqlens->shape[0] = 1;
-  }
-  for (const Output& output : run<Backward>(i, problem)) {
-    EXPECT_TRUE(std::all_of(output.x.begin(), output.x.end(), [](float x) { return x == 0.0f; }))
-        << output.name;
-  }
+  const AttentionGradProblem problem =
+      Backward::make(make_problem(packed(make_case(support, 1, 1, 1, 2, 1), {{5, 7}, {3, 2}})));
+  ladder::with_storage<Backward::Op>(to_string(support.precision), [&]<typename Args>() {
+    const ladder::OnDevice<Backward::Op, Args> on_device(ladder::device(i.device), problem);
+    Args args = on_device.args();
+    args.forward.sequences = 0;
+    ladder::launch<Backward::Op>(i, args);
+    ladder::device(i.device).synchronize();
+    for (const Output& output : Backward::named(problem, on_device.download())) {
+      EXPECT_TRUE(std::all_of(output.x.begin(), output.x.end(), [](float x) { return x == 0.0f; }))
+          << output.name;
+    }
+  });
 }
 
 // ---- Registration ----

@@ -12,11 +12,11 @@
 #include "08_flash_attention/attention_tile.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/swizzle.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::pipelined {
 
@@ -185,14 +185,15 @@ void attention(const BasicAttentionArgs<Element>& args) {
   }
 }
 
-const ladder::Registration registration{{.name = "attention_pipelined",
-                                         .chapter = "08_flash_attention",
-                                         .step = 4,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kTensorCores,
-                                         .attention_bf16 = attention<ladder::bfloat16>,
-                                         .attention_fp16 = attention<ladder::float16>}};
+const ladder::Registration registration{
+    {.name = "attention_pipelined",
+     .chapter = "08_flash_attention",
+     .step = 4,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
+                                                       attention<ladder::float16>)}};
 
 }  // namespace chapter08::pipelined

@@ -13,7 +13,6 @@
 
 #include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -23,6 +22,7 @@
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::sm90 {
 
@@ -559,15 +559,16 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 namespace {
 
-const ladder::Registration registration{{.name = "attention_sm90",
-                                         .chapter = "08_flash_attention",
-                                         .step = 5,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kWarpgroups,
-                                         .attention_bf16 = attention<ladder::bfloat16>,
-                                         .attention_fp16 = attention<ladder::float16>}};
+const ladder::Registration registration{
+    {.name = "attention_sm90",
+     .chapter = "08_flash_attention",
+     .step = 5,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kWarpgroups,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
+                                                       attention<ladder::float16>)}};
 
 }  // namespace
 

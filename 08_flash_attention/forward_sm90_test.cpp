@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "08_flash_attention/edge_tests.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -125,7 +125,7 @@ TEST(attention_sm90, SaysWhatItNeedsWhereArraysAreNotAligned) {
     if (*name == 'v') args.v = elements + 1;
     if (*name == 'o') args.o = elements + 1;
     try {
-      implementation.attention_bf16(args);
+      ladder::launch<ladder::Attention>(implementation, args);
       ADD_FAILURE() << name << " was taken";
     } catch (const std::invalid_argument& error) {
       const std::string said = error.what();

@@ -12,13 +12,13 @@
 #include <type_traits>
 
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::scalar_tiles {
 
@@ -317,13 +317,13 @@ void attention(const BasicAttentionArgs<Element>& args) {
   }
 }
 
-const ladder::Registration registration{{.name = "attention_scalar_tiles",
-                                         .chapter = "08_flash_attention",
-                                         .step = 1,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .attention = attention<float>,
-                                         .attention_bf16 = attention<ladder::bfloat16>,
-                                         .attention_fp16 = attention<ladder::float16>}};
+const ladder::Registration registration{
+    {.name = "attention_scalar_tiles",
+     .chapter = "08_flash_attention",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<ladder::Attention>(
+         attention<float>, attention<ladder::bfloat16>, attention<ladder::float16>)}};
 
 }  // namespace chapter08::scalar_tiles

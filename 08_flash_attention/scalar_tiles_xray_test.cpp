@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -19,7 +20,7 @@ constexpr std::uint64_t kTile = 64;
 Kernel attend(std::uint64_t T, std::int64_t D, bool causal,
               Precision precision = Precision::kFp32) {
   const auto time = static_cast<std::int64_t>(T);
-  const std::vector<Kernel> kernels = ladder::testing::xrays_of(
+  const std::vector<Kernel> kernels = ladder::testing::xrays_of<ladder::Attention>(
       "attention_scalar_tiles",
       {.B = 1, .T_q = time, .T_k = time, .D = D, .causal = causal, .precision = precision});
   EXPECT_EQ(kernels.size(), 1u);

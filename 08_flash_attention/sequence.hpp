@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/clamped.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08 {
 

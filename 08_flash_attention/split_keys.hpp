@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/core/attention.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::split_keys {
 

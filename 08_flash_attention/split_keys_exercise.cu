@@ -17,7 +17,6 @@
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/split_keys.hpp"
 #include "08_flash_attention/swizzle.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -27,6 +26,7 @@
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::split_keys {
 
@@ -422,14 +422,15 @@ void attention(const BasicAttentionArgs<Element>& args) {
   attention_in_splits(args, 0);
 }
 
-const ladder::Registration registration{{.name = "attention_split_keys",
-                                         .chapter = "08_flash_attention",
-                                         .step = 6,
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kTensorCores,
-                                         .attention_bf16 = attention<ladder::bfloat16>,
-                                         .attention_fp16 = attention<ladder::float16>}};
+const ladder::Registration registration{
+    {.name = "attention_split_keys",
+     .chapter = "08_flash_attention",
+     .step = 6,
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
+                                                       attention<ladder::float16>)}};
 
 }  // namespace
 

@@ -5,9 +5,9 @@
 
 #include "08_flash_attention/edge_tests.hpp"
 #include "08_flash_attention/split_keys.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -35,12 +35,11 @@ const bool edges_registered =
 // The implementation with a number of splits instead of the plan.
 Implementation in_splits(std::int64_t splits) {
   Implementation implementation = ladder::find_implementation(kName);
-  implementation.attention_bf16 = [=](const ladder::AttentionBf16Args& args) {
+  const auto attend = [=](const auto& args) {
     chapter08::split_keys::attention_in_splits(args, splits);
   };
-  implementation.attention_fp16 = [=](const ladder::AttentionFp16Args& args) {
-    chapter08::split_keys::attention_in_splits(args, splits);
-  };
+  implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(attend);
+  implementation.launchers.set<ladder::Attention, ladder::AttentionFp16Args>(attend);
   return implementation;
 }
 

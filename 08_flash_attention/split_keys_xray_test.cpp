@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "08_flash_attention/split_keys.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/compare.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -19,9 +19,8 @@ std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
   c.precision = ladder::Precision::kBf16;
   const ladder::AttentionProblem problem = ladder::make_problem(c);
   ladder::Implementation implementation = ladder::find_implementation("attention_split_keys");
-  implementation.attention_bf16 = [=](const ladder::AttentionBf16Args& args) {
-    chapter08::split_keys::attention_in_splits(args, splits);
-  };
+  implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(
+      [=](const auto& args) { chapter08::split_keys::attention_in_splits(args, splits); });
   take();
   EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
                                         ladder::Arithmetic::kBf16Operands));

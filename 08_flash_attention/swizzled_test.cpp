@@ -1,5 +1,5 @@
 #include "08_flash_attention/edge_tests.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -8,9 +9,8 @@ using namespace emulator::xray;
 using ladder::testing::xray_of;
 
 Kernel attend(const char* implementation) {
-  return xray_of(implementation, {.op = "attention",
-                                  .shape = {.B = 1, .T = 128, .H = 1, .K = 64, .V = 64},
-                                  .precision = ladder::Precision::kBf16});
+  return xray_of<ladder::Attention>(
+      implementation, {.T_q = 128, .T_k = 128, .D = 64, .precision = ladder::Precision::kBf16});
 }
 
 std::uint64_t wavefronts_of_matrix_loads(const Kernel& kernel) {

@@ -9,9 +9,9 @@
 
 #include "08_flash_attention/edge_tests.hpp"
 #include "08_flash_attention/swizzle.hpp"
-#include "common/core/device_problem.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
 
 namespace {
 
@@ -71,15 +71,17 @@ void ask_all(const std::string& kilobytes, std::map<std::string, std::string>& r
   for (const ladder::Implementation& i : ladder::implementations()) {
     for (const std::int64_t D : {32, 64, 96, 128, 256}) {
       chapter08::edges::Support support{.D = D};
-      if (!Pass::template launcher<ladder::bfloat16>(i)) continue;
+      using Op = typename Pass::Op;
+      using Args = typename Pass::Bf16Args;
+      const auto launch = ladder::launcher<Op, Args>(i);
+      if (launch == nullptr) continue;
       const auto problem =
           Pass::make(make_problem(chapter08::edges::make_case(support, 1, 3, 5, 1, 1)));
-      const typename Pass::template OnDevice<ladder::bfloat16> on_device(ladder::device(i.device),
-                                                                         problem);
+      const ladder::OnDevice<Op, Args> on_device(ladder::device(i.device), problem);
       const std::string key = i.name + " " + std::to_string(D);
       SCOPED_TRACE(key + " with " + kilobytes + " KB");
       try {
-        Pass::template launcher<ladder::bfloat16>(i)(on_device.args());
+        launch(on_device.args());
       } catch (const ladder::NotOnThisDevice& why) {
         const std::string sentence = why.what();
         const std::string begin = i.name + " needs ";

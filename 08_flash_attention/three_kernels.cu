@@ -10,12 +10,12 @@
 #include <cstdint>
 
 #include "08_flash_attention/sequence.hpp"
-#include "common/core/attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/operators/attention/attention.hpp"
 
 namespace chapter08::three_kernels {
 
@@ -162,11 +162,12 @@ void attention(const BasicAttentionArgs<Element>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-const ladder::Registration registration{{.name = "attention_three_kernels",
-                                         .chapter = "08_flash_attention",
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .attention = attention<float>,
-                                         .attention_bf16 = attention<ladder::bfloat16>,
-                                         .attention_fp16 = attention<ladder::float16>}};
+const ladder::Registration registration{
+    {.name = "attention_three_kernels",
+     .chapter = "08_flash_attention",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<ladder::Attention>(
+         attention<float>, attention<ladder::bfloat16>, attention<ladder::float16>)}};
 
 }  // namespace chapter08::three_kernels

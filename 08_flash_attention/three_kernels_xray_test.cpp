@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -13,8 +14,8 @@ using namespace emulator::xray;
 constexpr std::uint64_t kD = 32, kTile = 16;
 
 std::vector<Kernel> kernels_of(std::int64_t T, bool causal) {
-  return ladder::testing::xrays_of("attention_three_kernels",
-                                   {.B = 1, .T_q = T, .T_k = T, .D = kD, .causal = causal});
+  return ladder::testing::xrays_of<ladder::Attention>(
+      "attention_three_kernels", {.B = 1, .T_q = T, .T_k = T, .D = kD, .causal = causal});
 }
 
 // The causal mask saves nothing: what is masked is computed, written and read, too.

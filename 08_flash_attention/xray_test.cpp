@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -11,10 +12,9 @@ using ladder::testing::xray_of;
 
 // Blocks of 128 queries; tiles of 128 keys where D = 64, of 64 where D = 128.
 Kernel attend(std::int64_t T, std::int64_t D, bool causal = false) {
-  return xray_of("attention_pipelined", {.op = "attention",
-                                         .shape = {.B = 1, .T = T, .H = 1, .K = D, .V = D},
-                                         .precision = ladder::Precision::kBf16,
-                                         .causal = causal});
+  return xray_of<ladder::Attention>(
+      "attention_pipelined",
+      {.T_q = T, .T_k = T, .D = D, .causal = causal, .precision = ladder::Precision::kBf16});
 }
 
 // What it stores grows with T, not with its square, and there is nothing else that it could have kept them in.

@@ -1,7 +1,7 @@
 // The fastest kernel for a shape, found by name: no chapter is included here.
 #include "best/best.hpp"
 
-#include <functional>
+#include <type_traits>
 
 #include "best/rules.hpp"
 #include "common/core/registry.hpp"
@@ -15,15 +15,16 @@ using best::Kernel;
 // Found when it is first needed.
 template <Recurrence kRecurrence, typename Element, typename LogW, Kernel kKernel>
 void run(const BasicWkvArgs<Element, LogW>& args) {
-  static const auto launcher =
-      wkv_launcher<Element, LogW>(find_implementation(best::name_of(kKernel)), kRecurrence);
+  using Op = std::conditional_t<kRecurrence == Recurrence::kGla, Gla, Wkv>;
+  static const auto launcher = ladder::launcher<Op, BasicWkvArgs<Element, LogW>>(
+      find_implementation(best::name_of(kKernel)));
   launcher(args);
 }
 
 template <typename Element, Kernel kKernel>
 void run(const BasicLinearAttentionArgs<Element>& args) {
-  static const auto launcher =
-      linear_attention_launcher<Element>(find_implementation(best::name_of(kKernel)));
+  static const auto launcher = ladder::launcher<LinearAttention, BasicLinearAttentionArgs<Element>>(
+      find_implementation(best::name_of(kKernel)));
   launcher(args);
 }
 
@@ -80,27 +81,27 @@ namespace {
 // Sorted behind the chapters.
 constexpr const char* kRoom = "best";
 
-const Registration wkv_registration{{.name = "best_wkv",
-                                     .chapter = kRoom,
-                                     .device = DeviceKind::kCuda,
-                                     .rung = true,
-                                     .bf16_arithmetic = Arithmetic::kBf16Operands,
-                                     .units = Units::kTensorCores,
-                                     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
-                                     .wkv = best_wkv<float, float>,
-                                     .wkv_bf16 = best_wkv<bfloat16, bfloat16>,
-                                     .wkv_bf16_fp32_decay = best_wkv<bfloat16, float>}};
+const Registration wkv_registration{
+    {.name = "best_wkv",
+     .chapter = kRoom,
+     .device = DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = Arithmetic::kBf16Operands,
+     .units = Units::kTensorCores,
+     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
+     .launchers = launchers<Wkv>(best_wkv<float, float>, best_wkv<bfloat16, bfloat16>,
+                                 best_wkv<bfloat16, float>)}};
 
-const Registration gla_registration{{.name = "best_gla",
-                                     .chapter = kRoom,
-                                     .device = DeviceKind::kCuda,
-                                     .rung = true,
-                                     .bf16_arithmetic = Arithmetic::kBf16Operands,
-                                     .units = Units::kTensorCores,
-                                     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
-                                     .gla = best_gla<float, float>,
-                                     .gla_bf16 = best_gla<bfloat16, bfloat16>,
-                                     .gla_bf16_fp32_decay = best_gla<bfloat16, float>}};
+const Registration gla_registration{
+    {.name = "best_gla",
+     .chapter = kRoom,
+     .device = DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = Arithmetic::kBf16Operands,
+     .units = Units::kTensorCores,
+     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
+     .launchers = launchers<Gla>(best_gla<float, float>, best_gla<bfloat16, bfloat16>,
+                                 best_gla<bfloat16, float>)}};
 
 const Registration linear_attention_registration{
     {.name = "best_linear_attention",
@@ -109,8 +110,8 @@ const Registration linear_attention_registration{
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,
      .units = Units::kTensorCores,
-     .linear_attention = best_linear_attention<float>,
-     .linear_attention_bf16 = best_linear_attention<bfloat16>}};
+     .launchers = launchers<LinearAttention>(best_linear_attention<float>,
+                                             best_linear_attention<bfloat16>)}};
 
 }  // namespace
 }  // namespace ladder

@@ -1,12 +1,12 @@
 // The fastest kernel that the chapters have, for every shape and precision. Which one that is: rules.hpp.
 //
-// Arguments, shapes and errors are those of common/core/wkv.hpp and common/core/linear_attention.hpp. All pointers are the
+// Arguments, shapes and errors are those of common/operators/wkv/wkv.hpp and common/operators/linear_attention/linear_attention.hpp. All pointers are the
 // device's. Work is queued on the calling thread's default stream. Bad arguments, and shapes that no chapter's kernel takes, throw
 // std::invalid_argument with a sentence before anything is launched. Gradients have one kernel only and are not here.
 #pragma once
 
-#include "common/core/linear_attention.hpp"
-#include "common/core/wkv.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace ladder {
 

@@ -17,13 +17,14 @@
 #include <vector>
 
 #include "best/ring.hpp"
-#include "common/bench/command_line.hpp"
-#include "common/bench/selection.hpp"
-#include "common/bench/timing.hpp"
-#include "common/core/decay.hpp"
 #include "common/core/device.hpp"
-#include "common/core/device_problem.hpp"
 #include "common/core/registry.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/wkv/decay.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/program/command_line.hpp"
+#include "common/program/selection.hpp"
+#include "common/program/timing.hpp"
 
 namespace {
 
@@ -50,7 +51,7 @@ struct Shape {
 
 std::string to_string(const Shape& s) {
   return fmt::format("{} {} T={} H={} K={} V={}", kOperatorNames[static_cast<int>(s.op)],
-                     ladder::bench::to_string(s.precision), s.T, s.H, s.K, s.V);
+                     to_string(s.precision), s.T, s.H, s.K, s.V);
 }
 
 using Sizes = std::vector<std::int64_t>;
@@ -205,9 +206,11 @@ struct Memory {
 
 // ---- A shape's arguments ----
 
-template <typename Element, typename LogW>
-ladder::BasicWkvArgs<Element, LogW> fresh_wkv(const Shape& s, Memory& memory) {
-  ladder::BasicWkvArgs<Element, LogW> args;
+template <typename Args>
+Args fresh_wkv(const Shape& s, Memory& memory) {
+  using Element = ladder::Pointee<decltype(Args::q)>;
+  using LogW = ladder::Pointee<decltype(Args::log_w)>;
+  Args args;
   args.B = 1;
   args.T = s.T;
   args.H = s.H;
@@ -232,9 +235,10 @@ ladder::BasicWkvArgs<Element, LogW> fresh_wkv(const Shape& s, Memory& memory) {
   return args;
 }
 
-template <typename Element>
-ladder::BasicLinearAttentionArgs<Element> fresh_linear_attention(const Shape& s, Memory& memory) {
-  ladder::BasicLinearAttentionArgs<Element> args;
+template <typename Args>
+Args fresh_linear_attention(const Shape& s, Memory& memory) {
+  using Element = ladder::Pointee<decltype(Args::q)>;
+  Args args;
   args.B = 1;
   args.T_q = args.T_k = s.T;
   args.H = s.H;
@@ -396,20 +400,17 @@ std::vector<Result> measure(Device& device, const Shape& s, const std::function<
 std::vector<Result> measure(Device& device, const Shape& s, Memory& memory) {
   if (s.op <= Operator::kGla) {
     const auto recurrence = s.op == Operator::kGla ? Recurrence::kGla : Recurrence::kWkv;
-    return ladder::with_types(s.precision, [&]<typename Element, typename LogW>() {
-      using Args = ladder::BasicWkvArgs<Element, LogW>;
+    return ladder::with_forward(recurrence, s.precision, [&]<typename Op, typename Args>() {
       return measure<Args>(
-          device, s, [&] { return fresh_wkv<Element, LogW>(s, memory); },
-          [&](const Implementation& i) {
-            return ladder::wkv_launcher<Element, LogW>(i, recurrence);
-          });
+          device, s, [&] { return fresh_wkv<Args>(s, memory); },
+          [](const Implementation& i) { return ladder::launcher<Op, Args>(i); });
     });
   }
-  return ladder::with_element(s.precision, [&]<typename Element>() {
-    using Args = ladder::BasicLinearAttentionArgs<Element>;
+  using Op = ladder::LinearAttention;
+  return ladder::with_storage<Op>(to_string(s.precision), [&]<typename Args>() {
     return measure<Args>(
-        device, s, [&] { return fresh_linear_attention<Element>(s, memory); },
-        [](const Implementation& i) { return ladder::linear_attention_launcher<Element>(i); });
+        device, s, [&] { return fresh_linear_attention<Args>(s, memory); },
+        [](const Implementation& i) { return ladder::launcher<Op, Args>(i); });
   });
 }
 
@@ -421,7 +422,7 @@ bool is_best(const std::string& name) {
 
 nlohmann::json to_json(const Shape& s, const std::vector<Result>& results) {
   nlohmann::json json = {{"operator", kOperatorNames[static_cast<int>(s.op)]},
-                         {"precision", ladder::bench::to_string(s.precision)},
+                         {"precision", to_string(s.precision)},
                          {"B", 1},
                          {"T", s.T},
                          {"H", s.H},

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "common/core/linear_attention.hpp"
-#include "common/core/wkv.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace ladder::best {
 

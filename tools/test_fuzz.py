@@ -21,7 +21,7 @@ PROGRAM = textwrap.dedent("""
             time.sleep(60)
         outcome = {1: "wrong", 2: "complaint", 4: "refused"}.get(case, "right")
         print(json.dumps({"case": case, "operator": "wkv", "name": "n", "seconds": 0, "runs": [
-            {"implementation": "i", "schedule": "forward", "outcome": outcome, "error": case * 1e-8, "yardstick": 1e-8}]}), flush=True)
+            {"implementation": "i", "schedule": "forward", "outcome": outcome, "error": case * 1e-8, "share": 0.5}]}), flush=True)
 """)
 
 

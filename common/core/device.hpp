@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/core/registry.hpp"
-
 namespace ladder {
+
+// Where an implementation runs, and so where its pointers must point.
+enum class DeviceKind { kCpu, kCuda };
 
 // Measured on this machine, in this run.
 struct Ceilings {

@@ -18,11 +18,6 @@ double safe_divide(double error, double size) {
 
 RelativeError relative_error(const std::vector<float>& result, const std::vector<double>& truth,
                              std::int64_t row) {
-  return relative_error(result, truth, truth, row);
-}
-
-RelativeError relative_error(const std::vector<float>& result, const std::vector<double>& truth,
-                             const std::vector<double>& size, std::int64_t row) {
   require(result.size() == truth.size(), "result has " + std::to_string(result.size()) +
                                              " elements; allowed: as many as the truth, " +
                                              std::to_string(truth.size()));
@@ -36,7 +31,7 @@ RelativeError relative_error(const std::vector<float>& result, const std::vector
       if (!std::isfinite(result[i])) error.finite = false;
       const double difference = result[i] - truth[i];
       row_error[r] += difference * difference;
-      row_size[r] += size[i] * size[i];
+      row_size[r] += truth[i] * truth[i];
     }
   }
   double total_error = 0, total_size = 0;

@@ -22,8 +22,4 @@ struct RelativeError {
 RelativeError relative_error(const std::vector<float>& result, const std::vector<double>& truth,
                              std::int64_t row);
 
-// The same against sizes of their own, for a truth that is what is left of larger terms: ||result - truth|| / ||size||.
-RelativeError relative_error(const std::vector<float>& result, const std::vector<double>& truth,
-                             const std::vector<double>& size, std::int64_t row);
-
 }  // namespace ladder

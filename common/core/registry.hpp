@@ -1,19 +1,64 @@
 // The registry of implementations: a chapter puts its launchers in, tests and the ladder find them here.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "common/core/attention.hpp"
-#include "common/core/linear_attention.hpp"
-#include "common/core/wkv.hpp"
+#include "common/core/device.hpp"
+#include "common/core/errors.hpp"
 
 namespace ladder {
 
-// Where an implementation runs, and so where its pointers must point.
-enum class DeviceKind { kCpu, kCuda };
+// The launchers of an implementation: functions that compute an operator on arguments of one storage. A launcher is found by its
+// type, (Op, Args), and nobody enumerates operators or storages. Op may be a type that is only declared.
+class Launchers {
+ public:
+  // In the place of one for the same operator and storage, if there is one.
+  template <typename Op, typename Args>
+  void set(std::function<void(const Args&)> function) {
+    for (std::any& each : list_) {
+      if (std::any_cast<Launcher<Op, Args>>(&each) == nullptr) continue;
+      each = Launcher<Op, Args>{std::move(function)};
+      return;
+    }
+    list_.push_back(Launcher<Op, Args>{std::move(function)});
+  }
+
+  // Null if there is none.
+  template <typename Op, typename Args>
+  std::function<void(const Args&)> find() const {
+    for (const std::any& each : list_) {
+      if (const auto* launcher = std::any_cast<Launcher<Op, Args>>(&each))
+        return launcher->function;
+    }
+    return nullptr;
+  }
+
+  // Those of both.
+  friend Launchers operator+(Launchers a, const Launchers& b) {
+    a.list_.insert(a.list_.end(), b.list_.begin(), b.list_.end());
+    return a;
+  }
+
+ private:
+  template <typename Op, typename Args>
+  struct Launcher {
+    std::function<void(const Args&)> function;
+  };
+
+  std::vector<std::any> list_;
+};
+
+// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>): functions void(const Args&), one for each storage.
+template <typename Op, typename... Function>
+Launchers launchers(Function... functions) {
+  Launchers result;
+  (result.set<Op>(std::function{functions}), ...);
+  return result;
+}
 
 // What products are made of. Sums and states are fp32 in either.
 enum class Arithmetic {
@@ -29,8 +74,8 @@ enum class Units {
   kWarpgroups,  // products that a Hopper GPU's warpgroup issues (WGMMA)
 };
 
-// One idea of one chapter, for one operator: the launchers it has, one per precision. Each throws std::invalid_argument for bad
-// arguments before anything is written.
+// One idea of one chapter, with the launchers it has, one per storage. Each throws std::invalid_argument for bad arguments before
+// anything is written.
 struct Implementation {
   std::string name = {};     // "wkv_atomic": unique, the idea in a word
   std::string chapter = {};  // "03_cuda_baseline"
@@ -44,26 +89,7 @@ struct Implementation {
   // The multiply-adds that it cannot do without, as a share of those that the operator's cost counts: a recurrence's cost
   // counts three for each element of the state and step, and there is algebra that needs fewer.
   double fma_share = 1.0;
-  std::function<void(const WkvArgs&)> wkv = nullptr;
-  std::function<void(const WkvBf16Args&)> wkv_bf16 = nullptr;
-  std::function<void(const WkvBf16Fp32DecayArgs&)> wkv_bf16_fp32_decay = nullptr;
-  std::function<void(const WkvArgs&)> gla = nullptr;
-  std::function<void(const WkvBf16Args&)> gla_bf16 = nullptr;
-  std::function<void(const WkvBf16Fp32DecayArgs&)> gla_bf16_fp32_decay = nullptr;
-  std::function<void(const WkvGradArgs&)> wkv_backward = nullptr;
-  std::function<void(const WkvGradBf16Args&)> wkv_backward_bf16 = nullptr;
-  std::function<void(const WkvGradBf16Fp32DecayArgs&)> wkv_backward_bf16_fp32_decay = nullptr;
-  std::function<void(const WkvGradArgs&)> gla_backward = nullptr;
-  std::function<void(const WkvGradBf16Args&)> gla_backward_bf16 = nullptr;
-  std::function<void(const WkvGradBf16Fp32DecayArgs&)> gla_backward_bf16_fp32_decay = nullptr;
-  std::function<void(const LinearAttentionArgs&)> linear_attention = nullptr;
-  std::function<void(const LinearAttentionBf16Args&)> linear_attention_bf16 = nullptr;
-  std::function<void(const AttentionArgs&)> attention = nullptr;
-  std::function<void(const AttentionBf16Args&)> attention_bf16 = nullptr;
-  std::function<void(const AttentionFp16Args&)> attention_fp16 = nullptr;
-  std::function<void(const AttentionGradArgs&)> attention_backward = nullptr;
-  std::function<void(const AttentionGradBf16Args&)> attention_backward_bf16 = nullptr;
-  std::function<void(const AttentionGradFp16Args&)> attention_backward_fp16 = nullptr;
+  Launchers launchers = {};
   std::string source =
       {};  // the file that registers it, "03_cuda_baseline/kernel.cu": set by Registration
 };
@@ -73,71 +99,28 @@ struct AbsentImplementation {
   std::string name = {}, chapter = {}, source = {};
   int step = 0;
   bool rung = false;
-  std::string needs = {};                   // "a Hopper GPU (sm_90a) and nvcc"
-  std::vector<std::string> launchers = {};  // as Implementation calls them: "attention_bf16"
+  std::string needs = {};  // "a Hopper GPU (sm_90a) and nvcc"
+  // What it computes: an operator, with a storage other than fp32 behind it: "wkv", "attention_bf16".
+  std::vector<std::string> launchers = {};
 };
 
-// The one of three launchers that is for these types: float, or bfloat16 with either log_w.
-template <typename Element, typename LogW, typename Fp32, typename Bf16, typename Bf16Fp32Decay>
-const auto& for_types(const Fp32& fp32, const Bf16& bf16, const Bf16Fp32Decay& bf16_fp32_decay) {
-  static_assert(!std::is_same_v<Element, float16>);
-  if constexpr (std::is_same_v<Element, float>) {
-    return fp32;
-  } else if constexpr (std::is_same_v<LogW, float>) {
-    return bf16_fp32_decay;
-  } else {
-    return bf16;
-  }
+// The implementation's launcher; null if it has none.
+template <typename Op, typename Args>
+std::function<void(const Args&)> launcher(const Implementation& implementation) {
+  return implementation.launchers.find<Op, Args>();
 }
 
-// The implementation's launcher for these types; null if it has none.
-template <typename Element, typename LogW>
-const std::function<void(const BasicWkvArgs<Element, LogW>&)>& wkv_launcher(
-    const Implementation& i, Recurrence recurrence = Recurrence::kWkv) {
-  return recurrence == Recurrence::kGla
-             ? for_types<Element, LogW>(i.gla, i.gla_bf16, i.gla_bf16_fp32_decay)
-             : for_types<Element, LogW>(i.wkv, i.wkv_bf16, i.wkv_bf16_fp32_decay);
+// Calls it. std::invalid_argument if there is none.
+template <typename Op, typename Args>
+void launch(const Implementation& implementation, const Args& args) {
+  const auto function = launcher<Op, Args>(implementation);
+  require(function != nullptr, implementation.name + " does not compute that in this precision");
+  function(args);
 }
 
-template <typename Element, typename LogW>
-const std::function<void(const BasicWkvGradArgs<Element, LogW>&)>& wkv_backward_launcher(
-    const Implementation& i, Recurrence recurrence = Recurrence::kWkv) {
-  return recurrence == Recurrence::kGla
-             ? for_types<Element, LogW>(i.gla_backward, i.gla_backward_bf16,
-                                        i.gla_backward_bf16_fp32_decay)
-             : for_types<Element, LogW>(i.wkv_backward, i.wkv_backward_bf16,
-                                        i.wkv_backward_bf16_fp32_decay);
-}
-
-template <typename Element>
-const std::function<void(const BasicLinearAttentionArgs<Element>&)>& linear_attention_launcher(
-    const Implementation& i) {
-  return for_types<Element, Element>(i.linear_attention, i.linear_attention_bf16,
-                                     i.linear_attention_bf16);
-}
-
-template <typename Element, typename Fp32, typename Bf16, typename Fp16>
-const auto& for_element(const Fp32& fp32, const Bf16& bf16, const Fp16& fp16) {
-  if constexpr (std::is_same_v<Element, float>) {
-    return fp32;
-  } else if constexpr (std::is_same_v<Element, bfloat16>) {
-    return bf16;
-  } else {
-    return fp16;
-  }
-}
-
-template <typename Element>
-const std::function<void(const BasicAttentionArgs<Element>&)>& attention_launcher(
-    const Implementation& i) {
-  return for_element<Element>(i.attention, i.attention_bf16, i.attention_fp16);
-}
-
-template <typename Element>
-const std::function<void(const BasicAttentionGradArgs<Element>&)>& attention_backward_launcher(
-    const Implementation& i) {
-  return for_element<Element>(i.attention_backward, i.attention_backward_bf16,
-                              i.attention_backward_fp16);
+// What the implementation says its products are made of in this storage.
+inline Arithmetic arithmetic_of(const Implementation& implementation, const std::string& storage) {
+  return storage == "fp32" ? Arithmetic::kFp32 : implementation.bf16_arithmetic;
 }
 
 // All registered implementations, by chapter and step, and then in order of registration.

@@ -17,9 +17,9 @@
 //     bits 32-45   from 8 rows of a panel to the next 8: 1024 bytes
 //     bits 62-63   1: the 128-byte swizzle
 //
-// The products take both orders of a tile. Order::kSums: rows of the tile are rows of A (columns of B), and the 16 terms of the
-// sum lie beside each other: the next 16 terms are 32 bytes on. Order::kOutputs (only 16-bit types know it): the rows of the tile
-// are the terms of the sum, and what lies beside each other are rows of A (columns of B): the next 16 terms are 16 rows on.
+// The products take both orders of a tile. Order::kSums ("K-major"): the index that is summed over is contiguous in shared memory,
+// and the next 16 terms are 32 bytes on. Order::kOutputs ("MN-major", PTX's transpose bit, 16-bit types only): rows of A (columns
+// of B) are contiguous, and the next 16 terms are 16 rows on.
 //
 // Who holds what: as in tensor_core.hpp, each warp its 16 rows. With row = 16 (warp % 4) + lane / 4 and pair = lane % 4,
 // d[4 j], d[4 j + 1] are D[row][8 j + 2 pair, +1], and d[4 j + 2], d[4 j + 3] are the same of row + 8. So d[8 s] to d[8 s + 7],

@@ -1,916 +1,171 @@
 #include "common/testing/suite.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <tuple>
-#include <utility>
+#include <cctype>
+#include <functional>
+#include <memory>
+#include <set>
 
-#include "common/core/device_problem.hpp"
-#include "common/core/registry.hpp"
-#include "common/reference/wkv.hpp"
-#include "common/testing/compare.hpp"
-#include "common/testing/suite_tests.hpp"
+#include "common/core/operator.hpp"
+#include "common/testing/pairwise.hpp"
+#include "common/testing/tests.hpp"
 
 namespace ladder::testing {
 namespace {
 
-// Long sequences get fewer heads, so that no case takes the emulator more than about a second.
-std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
-  if (T < 100) return {2, 3};
-  return {1, T < 1000 ? 2 : 1};
+std::vector<std::function<void()>>& pending() {
+  static std::vector<std::function<void()>> list;
+  return list;
 }
 
-// Case number `index` of a list, where it need not run under every schedule: drawn cases are many, and long ones take long.
-std::optional<std::size_t> turn_of(std::int64_t T, std::size_t index) {
-  return wanted_draw() || T >= 100 ? std::optional(index) : std::nullopt;
-}
+const std::vector<std::int64_t> kUsualSizes = {37, 1, 4, 16, 17, 64, 65, 100};
 
-// A test of its own says which pairs of levels a suite's cases do not have.
-template <typename Case>
-void add_coverage_test(const std::string& implementation, const std::string& prefix,
-                       const Design<Case>& design, const std::vector<Case>& cases) {
-  if (wanted_draw()) return;  // a draw promises no pairs
-  add(
-      implementation, prefix + "CasesHoldEveryPair",
-      [=](const Implementation&) {
-        EXPECT_EQ(design.missing_pairs(cases), std::vector<std::string>{});
-      },
-      0);
-}
+struct NamedCase {
+  Shape shape;
+  Options options;
+  std::string storage;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// Which operator of two a suite is about. Its tests' names start with what tells it from WKV.
-struct WkvOperator {
-  Recurrence recurrence;
-  const char* prefix;
+  std::string name() const {
+    std::string text;
+    for (const Size& size : shape.sizes())
+      text += size.name + std::to_string(size.value) + "_";
+    for (const auto& [option, value] : options)
+      text += option + "_" + value + "_";
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
+    return text + storage;
+  }
+  std::unique_ptr<AnyCase> of(const std::string& op) const {
+    return find_operator(op).make_case(shape, options, storage);
+  }
 };
 
-constexpr WkvOperator kWkv{Recurrence::kWkv, ""}, kGla{Recurrence::kGla, "Gla"};
-constexpr WkvOperator kWkvBackward{Recurrence::kWkv, "Backward"};
-constexpr WkvOperator kGlaBackward{Recurrence::kGla, "GlaBackward"};
-
-template <typename Element, typename LogW>
-std::vector<BadInput<BasicWkvArgs<Element, LogW>>> bad_wkv_inputs(const WkvSupport& support,
-                                                                  Recurrence recurrence) {
-  using Args = BasicWkvArgs<Element, LogW>;
-  static const std::int64_t cu_seqlens[] = {0, 3};
-  static const Element some_u{};
-  static float some_state = 0;
-  std::vector<BadInput<Args>> bad = {
-      {"B", [](Args& a) { a.B = -1; }},
-      {"T", [](Args& a) { a.T = -1; }},
-      {"H", [](Args& a) { a.H = 0; }},
-      {"K", [](Args& a) { a.K = 0; }},
-      {"V", [](Args& a) { a.V = -64; }},
-      {"q", [](Args& a) { a.q = nullptr; }},
-      {"k", [](Args& a) { a.k = nullptr; }},
-      {"v", [](Args& a) { a.v = nullptr; }},
-      {"log_w", [](Args& a) { a.log_w = nullptr; }},
-      {"q", [](Args& a) { misalign(a.q); }},
-      {"log_w", [](Args& a) { a.log_w_stride_T = 1; }},
-  };
-  if (recurrence == Recurrence::kGla) {
-    bad.push_back({"u", [](Args& a) { a.u = &some_u; }});
-  } else {
-    bad.push_back({"u", [](Args& a) { a.u = nullptr; }});
-  }
-  if (support.square_heads_only) {
-    bad.push_back({"K", [](Args& a) {
-                     a.K = a.V = 65;
-                     a.log_w_stride_B = a.log_w_stride_T = 0;
-                   }});
-    bad.push_back({"V", [](Args& a) { a.V = 32; }});
-  }
-  // One more than the most; a decay per head, whose strides do not depend on sizes.
-  const auto beyond = [&](const char* argument, std::int64_t Args::*size, std::int64_t most) {
-    if (most == 0) return;
-    bad.push_back({argument, [=](Args& a) {
-                     a.*size = most + 1;
-                     a.log_w_stride_B = a.log_w_stride_T = 0;
-                   }});
-  };
-  beyond("K", &Args::K, support.most_K);
-  beyond("V", &Args::V, support.most_V);
-  beyond("T", &Args::T, support.most_T);
-  if (support.most_batch_heads != 0) {
-    bad.push_back({"H", [=](Args& a) {
-                     a.B = 1;
-                     a.H = support.most_batch_heads + 1;
-                     a.log_w_stride_B = a.log_w_stride_T = 0;
-                   }});
-  }
-  if (support.states) {
-    bad.push_back({"initial_state", [](Args& a) {
-                     a.initial_state = reinterpret_cast<const float*>(a.q);
-                     misalign(a.initial_state);
-                   }});
-  } else {
-    bad.push_back({"initial_state", [](Args& a) { a.initial_state = &some_state; }});
-    bad.push_back({"final_state", [](Args& a) { a.final_state = &some_state; }});
-  }
-  if (!support.reverse) bad.push_back({"reverse", [](Args& a) { a.reverse = true; }});
-  if (support.packed) {
-    const auto pack = [](Args& a) {
-      a.cu_seqlens = cu_seqlens;
-      a.sequences = 1;
-    };
-    bad.push_back({"B", [=](Args& a) {
-                     pack(a);
-                     a.B = 2;
-                   }});
-    bad.push_back({"sequences", [=](Args& a) {
-                     pack(a);
-                     a.sequences = -1;
-                   }});
-    bad.push_back({"cu_seqlens", [=](Args& a) {
-                     pack(a);
-                     misalign(a.cu_seqlens);
-                   }});
-  } else {
-    bad.push_back({"cu_seqlens", [](Args& a) { a.cu_seqlens = cu_seqlens; }});
-  }
-  return bad;
-}
-
-template <typename Element, typename LogW>
-std::vector<BadInput<BasicWkvGradArgs<Element, LogW>>> bad_gradient_inputs(
-    const WkvSupport& support, Recurrence recurrence) {
-  using Args = BasicWkvGradArgs<Element, LogW>;
-  std::vector<BadInput<Args>> bad = {
-      {"d_o", [](Args& a) { a.d_o = nullptr; }},         {"dq", [](Args& a) { a.dq = nullptr; }},
-      {"dk", [](Args& a) { a.dk = nullptr; }},           {"dv", [](Args& a) { a.dv = nullptr; }},
-      {"d_log_w", [](Args& a) { a.d_log_w = nullptr; }}, {"dv", [](Args& a) { misalign(a.dv); }},
-  };
-  if (recurrence == Recurrence::kWkv) bad.push_back({"du", [](Args& a) { a.du = nullptr; }});
-  if (support.states) bad.push_back({"d_final_state", [](Args& a) { misalign(a.d_final_state); }});
-  for (const auto& [argument, spoil] : bad_wkv_inputs<Element, LogW>(support, recurrence)) {
-    bad.push_back({argument, [spoil = spoil](Args& a) { spoil(a.forward); }});
-  }
-  return bad;
-}
-
-// Those of the house's first case, as far as they are supported: sizes that are unlike each other and no powers of two.
-WkvCase ragged_case(const WkvSupport& support, Recurrence recurrence) {
-  const auto preferred = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
-    return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.back();
-  };
-  WkvCase c{.recurrence = recurrence, .B = 2, .T = 37, .H = 3};
-  c.K = preferred(support.K_sizes, 64);
-  c.V = support.square_heads_only ? c.K : preferred(support.V_sizes, 100);
-  c.precision = support.fp32 ? Precision::kFp32 : Precision::kBf16;
-  return c;
-}
-
-std::vector<Precision> precisions(const WkvSupport& support) {
-  std::vector<Precision> result;
-  if (support.fp32) result.push_back(Precision::kFp32);
-  if (support.bf16) {
-    result.push_back(Precision::kBf16);
-    result.push_back(Precision::kBf16Fp32Decay);
-  }
-  return result;
-}
-
-// (B, T, H, width) without the steps outside of begin..end - 1.
-void cut_in_time(Tensor<float>& tensor, std::int64_t begin, std::int64_t end) {
-  if (tensor.shape.size() != 4) return;
-  const std::int64_t B = tensor.shape[0], T = tensor.shape[1];
-  const std::int64_t row = tensor.shape[2] * tensor.shape[3], length = end - begin;
-  Tensor<float> result({B, length, tensor.shape[2], tensor.shape[3]});
-  for (std::int64_t b = 0; b < B; ++b) {
-    std::copy_n(tensor.data.begin() + (b * T + begin) * row, length * row,
-                result.data.begin() + b * length * row);
-  }
-  tensor = std::move(result);
-}
-
-// A part of a problem in time. The initial state is the whole's.
-WkvProblem slice_in_time(const WkvProblem& whole, std::int64_t begin, std::int64_t end) {
-  WkvProblem part = whole;
-  part.wkv_case.T = end - begin;
-  part.wkv_case.final_state = true;
-  for (Tensor<float>* tensor : {&part.q, &part.k, &part.v, &part.log_w})
-    cut_in_time(*tensor, begin, end);
-  return part;
-}
-
-// Two parts one behind the other, for each of B batches.
-std::vector<float> joined_in_time(const std::vector<float>& early, const std::vector<float>& late,
-                                  std::int64_t B) {
-  std::vector<float> joined;
-  for (std::int64_t b = 0; b < B; ++b) {
-    for (const std::vector<float>* part : {&early, &late}) {
-      const std::int64_t size = static_cast<std::int64_t>(part->size()) / B;
-      joined.insert(joined.end(), part->begin() + b * size, part->begin() + (b + 1) * size);
+// Unlike each other first: 37, 38, ... are no powers of two.
+Shape first_shape(const std::string& op, const SuiteSupport& support) {
+  Shape shape;
+  std::int64_t next = kUsualSizes.front();
+  const Shape usual = find_operator(op).shape();
+  for (const Size& size : usual.sizes()) {
+    shape.set(size.name, next++);
+    for (const auto& [name, levels] : support.sizes) {
+      if (name == size.name) shape.set(name, levels.front());
     }
   }
-  return joined;
+  return shape;
 }
 
-constexpr std::int64_t kCut = 17;
-
-// The state goes from the first half in time to the second.
-void split_and_resume(const Implementation& implementation, WkvCase c, bool reverse) {
-  c.initial_state = c.final_state = true;
-  c.reverse = reverse;
-  const WkvProblem whole = make_problem(c);
-  WkvProblem first = slice_in_time(whole, 0, kCut), second = slice_in_time(whole, kCut, c.T);
-  if (reverse) std::swap(first, second);
-  const WkvOutputs first_out = run(implementation, first);
-  second.initial_state.data = first_out.final_state;
-  const WkvOutputs second_out = run(implementation, second);
-  const WkvOutputs& early = reverse ? second_out : first_out;
-  const WkvOutputs& late = reverse ? first_out : second_out;
-  const WkvOutputs joined{joined_in_time(early.o, late.o, c.B), second_out.final_state};
-  EXPECT_TRUE(is_right(whole, joined, arithmetic_of(implementation, c.precision)));
-}
-
-// The state's gradient goes from the second half in time to the first.
-void split_and_resume_backward(const Implementation& implementation, WkvCase c, bool reverse) {
-  c.initial_state = c.final_state = true;
-  c.reverse = reverse;
-  const WkvGradProblem whole = make_grad_problem(c);
-  const auto part = [&](std::int64_t begin, std::int64_t end) {
-    WkvGradProblem result = whole;
-    result.forward = slice_in_time(whole.forward, begin, end);
-    cut_in_time(result.d_o, begin, end);
-    return result;
-  };
-  WkvGradProblem first = part(0, kCut), second = part(kCut, c.T);
-  if (reverse) std::swap(first, second);
-  const auto between = reference::wkv_recurrence(first.forward).final_state;
-  second.forward.initial_state.data.assign(between.begin(), between.end());
-  const WkvGradients second_out = run_backward(implementation, second);
-  first.d_final_state.data = second_out.d_initial_state;
-  const WkvGradients first_out = run_backward(implementation, first);
-  const WkvGradients& early = reverse ? second_out : first_out;
-  const WkvGradients& late = reverse ? first_out : second_out;
-  WkvGradients joined{joined_in_time(early.dq, late.dq, c.B),
-                      joined_in_time(early.dk, late.dk, c.B),
-                      joined_in_time(early.dv, late.dv, c.B),
-                      joined_in_time(early.d_log_w, late.d_log_w, c.B),
-                      first_out.du,
-                      first_out.d_initial_state};
-  std::transform(joined.du.begin(), joined.du.end(), second_out.du.begin(), joined.du.begin(),
-                 std::plus<>());
-  EXPECT_TRUE(is_right(whole, joined, arithmetic_of(implementation, c.precision)));
-}
-
-void expect_right(const Implementation& implementation, const WkvCase& c) {
-  const WkvProblem problem = make_problem(c);
-  EXPECT_TRUE(
-      is_right(problem, run(implementation, problem), arithmetic_of(implementation, c.precision)))
-      << name_of(c);
-}
-
-void expect_right_gradients(const Implementation& implementation, const WkvCase& c) {
-  const WkvGradProblem problem = make_grad_problem(c);
-  EXPECT_TRUE(is_right(problem, run_backward(implementation, problem),
-                       arithmetic_of(implementation, c.precision)))
-      << name_of(c);
-}
-
-Design<WkvCase> wkv_design(const WkvSupport& support) {
-  Design<WkvCase> design;
-  design.factor("T", support.lengths, &WkvCase::T);
-  design.factor("K", support.K_sizes, &WkvCase::K);
-  if (!support.square_heads_only) design.factor("V", support.V_sizes, &WkvCase::V);
-  design.factor("decay",
-                std::vector<Decay>{Decay::kMild, Decay::kNone, Decay::kStrong, Decay::kTotal,
-                                   Decay::kStrongToken},
-                &WkvCase::decay);
-  const std::vector<bool> both = {false, true};
-  design.factor("decay_per_head", both, &WkvCase::decay_per_head);
-  design.factor(
-      "states", support.states ? both : std::vector<bool>{false},
-      [](WkvCase& c, bool states) { c.initial_state = c.final_state = states; },
-      [](const WkvCase& c) { return c.initial_state && c.final_state; });
-  design.factor("reverse", support.reverse ? both : std::vector<bool>{false}, &WkvCase::reverse);
-  design.factor("scale", std::vector<float>{1.0f, 0.125f}, &WkvCase::scale);
-  design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &WkvCase::magnitude);
-  design.factor("precision", precisions(support), &WkvCase::precision);
-  design.exclude("decay", Decay::kStrongToken, "decay_per_head", true,
-                 "a decay per head is the same for all tokens");
-  return design;
-}
-
-using ExpectRight = void (*)(const Implementation&, const WkvCase&);
-
-// The arrays of a case that has all that is supported.
-std::vector<std::string> arrays_of(const WkvSupport& support, const WkvOperator& op,
-                                   bool backward) {
-  std::vector<std::string> arrays = {"q", "k", "v", "log_w"};
-  if (op.recurrence == Recurrence::kWkv) arrays.push_back("u");
-  if (support.states) arrays.push_back("initial_state");
-  if (!backward) {
-    arrays.push_back("o");
-    if (support.states) arrays.push_back("final_state");
-    return arrays;
-  }
-  for (const char* array : {"d_o", "dq", "dk", "dv", "d_log_w"})
-    arrays.push_back(array);
-  if (op.recurrence == Recurrence::kWkv) arrays.push_back("du");
-  if (support.states) {
-    arrays.push_back("d_final_state");
-    arrays.push_back("d_initial_state");
-  }
-  return arrays;
-}
-
-// Rows of whole 16-byte words, where a kernel may read words.
-WkvCase aligned_case(const WkvSupport& support, Recurrence recurrence) {
-  const auto preferred = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
-    return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.back();
-  };
-  WkvCase c = ragged_case(support, recurrence);
-  c.B = 1;
-  c.H = 2;
-  c.K = preferred(support.K_sizes, 64);
-  c.V = support.square_heads_only ? c.K : preferred(support.V_sizes, 64);
-  c.initial_state = c.final_state = support.states;
-  return c;
-}
-
-// What the forward pass and the gradients have in common.
-void register_common_tests(const std::string& implementation, const WkvSupport& support,
-                           const WkvOperator& op, ExpectRight expect) {
-  const std::string prefix = op.prefix;
-  const std::vector<WkvCase> cases = wkv_cases(support, op.recurrence);
-  for (std::size_t n = 0; n < cases.size(); ++n) {
-    add(
-        implementation, prefix + "MatchesReference/" + name_of(cases[n]),
-        [=, c = cases[n]](const Implementation& i) { expect(i, c); }, turn_of(cases[n].T, n));
-  }
-  add_coverage_test(implementation, prefix, wkv_design(support), cases);
-  const WkvCase ragged = ragged_case(support, op.recurrence);
-  add(implementation, prefix + "TakesAnEmptyBatch", [=](const Implementation& i) {
-    WkvCase c = ragged;
-    c.B = 0;
-    expect(i, c);
-  });
-  add(implementation, prefix + "SurvivesEveryDecay", [=](const Implementation& i) {
-    WkvCase c = ragged;
-    c.B = c.H = 1;  // nine runs: they must be short
-    c.T = 66;
-    c.initial_state = c.final_state = support.states;
-    c.decay = Decay::kFixed;
-    for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
-      c.fixed_log_w = log_w;
-      expect(i, c);
+std::vector<NamedCase> cases_of(const std::string& op, const SuiteSupport& support) {
+  using Change = std::function<void(NamedCase&, std::size_t)>;
+  std::vector<std::size_t> counts;
+  std::vector<Change> factors;
+  const NamedCase first{first_shape(op, support), {}, support.storages.front()};
+  for (const Size& size : first.shape.sizes()) {
+    std::vector<std::int64_t> levels = kUsualSizes;
+    for (const auto& [name, own] : support.sizes) {
+      if (name == size.name) levels = own;
     }
-  });
-  const bool backward = expect == expect_right_gradients;
-  const std::vector<Precision> stored_as = precisions(support);
-  for (std::size_t n = 0; n < stored_as.size(); ++n) {
-    WkvCase c = aligned_case(support, op.recurrence);
-    c.precision = stored_as[n];
-    add(
-        implementation, prefix + "TakesOrRefusesAnyAlignment" + test_word(c.precision),
-        [=](const Implementation& i) {
-          for (const std::int64_t T : {1, 17}) {
-            WkvCase each = c;
-            each.T = T;
-            expect_right_or_refused_when_shifted(arrays_of(support, op, backward),
-                                                 [&] { expect(i, each); });
-          }
-        },
-        n);
+    counts.push_back(levels.size());
+    factors.push_back(
+        [=](NamedCase& c, std::size_t level) { c.shape.set(size.name, levels[level]); });
   }
-  if (!support.packed) return;
-  for (const bool reverse : {false, true}) {
-    if (reverse && !support.reverse) continue;
-    add(implementation, prefix + "TakesPackedSequences" + (reverse ? "InReverse" : ""),
-        [=](const Implementation& i) {
-          WkvCase c = packed(ragged, {0, 5, 0, 17, 1, 150, 0});
-          c.H = 2;
-          c.initial_state = c.final_state = support.states;
-          c.reverse = reverse;
-          expect(i, c);
-        });
-  }
-}
-
-// Where a case's number that is none stands: the row of q, k and v of one step, in one head of the second sequence.
-struct Place {
-  std::int64_t sequence, step, h;
-};
-
-// What the place reaches of a (B, T, H, width) array: its own sequence and head, from the first step of its tile on.
-Reach reach_of_token(const WkvProblem& problem, const Place& at, std::int64_t tile,
-                     std::int64_t must_from, std::int64_t element, std::int64_t width) {
-  const WkvCase& c = problem.wkv_case;
-  const std::int64_t row = element / width, h = row % c.H, token = row / c.H;
-  const WkvProblem::Sequence s = problem.sequence(at.sequence);
-  if (h != at.h || token < s.first || token >= s.first + s.length) return Reach::kMustNot;
-  const std::int64_t step = token - s.first;
-  if (step >= must_from) return Reach::kMust;
-  return step >= at.step / tile * tile ? Reach::kMay : Reach::kMustNot;
-}
-
-void spoil(WkvProblem& problem, const Place& at, float value) {
-  const WkvCase& c = problem.wkv_case;
-  const std::int64_t row = (problem.sequence(at.sequence).first + at.step) * c.H + at.h;
-  std::fill_n(problem.q.data.begin() + row * c.K, c.K, value);
-  std::fill_n(problem.k.data.begin() + row * c.K, c.K, value);
-  std::fill_n(problem.v.data.begin() + row * c.V, c.V, value);
-}
-
-// A case whose second sequence is long enough for several tiles.
-WkvCase isolation_case(const WkvSupport& support, Recurrence recurrence, bool packed_sequences) {
-  const auto preferred = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
-    return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.front();
-  };
-  WkvCase c = ragged_case(support, recurrence);
-  c.H = 2;
-  c.T = 122;
-  c.K = preferred(support.K_sizes, 32);
-  c.V = support.square_heads_only ? c.K : preferred(support.V_sizes, 32);
-  c.initial_state = c.final_state = support.states;
-  return packed_sequences ? packed(c, {20, 122, 15}) : c;
-}
-
-constexpr Place kSpoilt{1, 119, 1};  // in tiles of 4, 16, 32 and 64 the first steps differ
-
-void expect_isolation(const Implementation& i, const WkvSupport& support, const WkvCase& c) {
-  const WkvProblem clean = make_problem(c);
-  const WkvOutputs before = run(i, clean);
-  const std::int64_t state = c.K * c.V, at_state = kSpoilt.sequence * c.H + kSpoilt.h;
-  const auto expect_outputs = [&](const WkvProblem& problem, std::int64_t must_from) {
-    const WkvOutputs after = run(i, problem);
-    expect_reach("o", before.o, after.o, support.repeatable, [&](std::int64_t element) {
-      return reach_of_token(clean, kSpoilt, support.nan_tile, must_from, element, c.V);
+  for (const auto& [name, levels] : support.options) {
+    counts.push_back(levels.size());
+    factors.push_back([name = name, levels = levels](NamedCase& c, std::size_t level) {
+      c.options.emplace_back(name, levels[level]);
     });
-    expect_reach("final_state", before.final_state, after.final_state, support.repeatable,
-                 [&](std::int64_t element) {
-                   return element / state == at_state ? Reach::kMust : Reach::kMustNot;
-                 });
-  };
-  for (const float value : {kNan, INFINITY}) {
-    SCOPED_TRACE(value);
-    WkvProblem spoilt = clean;
-    spoil(spoilt, kSpoilt, value);
-    expect_outputs(spoilt, kSpoilt.step);
   }
-  SCOPED_TRACE("log_w");
-  WkvProblem spoilt = clean;
-  const std::int64_t row =
-      (clean.sequence(kSpoilt.sequence).first + kSpoilt.step) * c.H + kSpoilt.h;
-  std::fill_n(spoilt.log_w.data.begin() + row * c.K, c.K, kNan);
-  // WKV reads the state before it decays.
-  expect_outputs(spoilt, kSpoilt.step + (c.recurrence == Recurrence::kWkv ? 1 : 0));
+  counts.push_back(support.storages.size());
+  factors.push_back([&](NamedCase& c, std::size_t level) { c.storage = support.storages[level]; });
+  std::vector<NamedCase> cases = {first};
+  std::set<std::string> names = {first.name()};
+  const auto draw = wanted_draw();
+  for (const Row& row : draw ? drawn_rows(counts, *draw) : pairwise_rows(counts)) {
+    NamedCase c = first;
+    for (std::size_t f = 0; f < factors.size(); ++f)
+      factors[f](c, row[f]);
+    if (names.insert(c.name()).second) cases.push_back(std::move(c));
+  }
+  return cases;
 }
 
-// A gradient may be reached from every step of its sequence and head.
-void expect_isolated_gradients(const Implementation& i, const WkvSupport& support,
-                               const WkvCase& c) {
-  const WkvGradProblem clean = make_grad_problem(c);
-  const WkvGradients before = run_backward(i, clean);
-  const std::int64_t state = c.K * c.V, at_state = kSpoilt.sequence * c.H + kSpoilt.h;
-  for (const float value : {kNan, INFINITY}) {
-    SCOPED_TRACE(value);
-    WkvGradProblem spoilt = clean;
-    spoil(spoilt.forward, kSpoilt, value);
-    const std::int64_t row =
-        (clean.forward.sequence(kSpoilt.sequence).first + kSpoilt.step) * c.H + kSpoilt.h;
-    std::fill_n(spoilt.d_o.data.begin() + row * c.V, c.V, value);
-    const WkvGradients after = run_backward(i, spoilt);
-    const auto expect_token = [&](const char* name, const std::vector<float>& was,
-                                  const std::vector<float>& is, std::int64_t width) {
-      expect_reach(name, was, is, support.repeatable, [&](std::int64_t element) {
-        return reach_of_token(clean.forward, kSpoilt, c.T, c.T, element, width);
+// Calls work(placed) with the case's problem on the implementation's device.
+void place(const Implementation& i, const AnyCase& c,
+           const std::function<void(const AnyOnDevice&)>& work) {
+  const auto problem = c.make();
+  const auto placed = problem->place(device(i.device), i);
+  ASSERT_NE(placed, nullptr) << i.name << " has no launcher for this";
+  work(*placed);
+}
+
+void expect_right(const Implementation& i, const NamedCase& c, const std::string& op) {
+  place(i, *c.of(op), [&](const AnyOnDevice& placed) {
+    placed.call();
+    device(i.device).synchronize();
+    const Verdict verdict = placed.judge(arithmetic_of(i, c.storage), false);
+    EXPECT_TRUE(is_right(verdict)) << c.name();
+  });
+}
+
+void register_now(const std::string& op, const std::string& implementation,
+                  const SuiteSupport& support) {
+  const std::vector<NamedCase> cases = cases_of(op, support);
+  for (const NamedCase& c : cases) {
+    add(implementation, "MatchesReference/" + c.name(),
+        [=](const Implementation& i) { expect_right(i, c, op); });
+  }
+  const NamedCase first = cases.front();
+  add(implementation, "TakesNothing", [=](const Implementation& i) {
+    const std::vector<std::int64_t> least = find_operator(op).least();
+    for (std::size_t n = 0; n < least.size(); ++n) {
+      if (least[n] > 0) continue;
+      NamedCase c = first;
+      c.shape.set(first.shape.sizes()[n].name, 0);
+      expect_right(i, c, op);
+    }
+  });
+  for (const std::string& storage : support.storages) {
+    NamedCase c = first;
+    c.storage = storage;
+    add(implementation, "RefusesBadInput/" + storage, [=](const Implementation& i) {
+      place(i, *c.of(op), [&](const AnyOnDevice& placed) {
+        placed.for_each_bad_input(
+            [](const std::string& argument, const std::function<void()>& call) {
+              expect_refused(argument, call);
+            });
+        EXPECT_TRUE(placed.is_untouched()) << "something was written";
       });
+    });
+    add(implementation, "TakesOrRefusesAnyAlignment/" + storage, [=](const Implementation& i) {
+      expect_right_or_refused_when_shifted(c.of(op)->arrays(), [&] { expect_right(i, c, op); });
+    });
+  }
+  if (!support.repeatable) return;
+  add(implementation, "IsRepeatable", [=](const Implementation& i) {
+    const auto outputs = [&] {
+      std::vector<unsigned char> bytes;
+      place(i, *first.of(op), [&](const AnyOnDevice& placed) {
+        placed.call();
+        device(i.device).synchronize();
+        bytes = placed.outputs();
+      });
+      return bytes;
     };
-    expect_token("dq", before.dq, after.dq, c.K);
-    expect_token("dk", before.dk, after.dk, c.K);
-    expect_token("dv", before.dv, after.dv, c.V);
-    expect_token("d_log_w", before.d_log_w, after.d_log_w, c.K);
-    expect_reach("du", before.du, after.du, support.repeatable, [&](std::int64_t element) {
-      return element / c.K == kSpoilt.h ? Reach::kMust : Reach::kMustNot;
-    });
-    expect_reach("d_initial_state", before.d_initial_state, after.d_initial_state,
-                 support.repeatable, [&](std::int64_t element) {
-                   return element / state == at_state ? Reach::kMust : Reach::kMustNot;
-                 });
-  }
-}
-
-bool register_forward_suite(const std::string& implementation, const WkvSupport& support,
-                            const WkvOperator& op) {
-  register_common_tests(implementation, support, op, expect_right);
-  const std::string prefix = op.prefix;
-  const WkvCase ragged = ragged_case(support, op.recurrence);
-  add(implementation, prefix + "RefusesBadInput", [=](const Implementation& i) {
-    with_types(ragged.precision, [&]<typename Element, typename LogW>() {
-      const BasicWkvOnDevice<Element, LogW> on_device(device(i.device), make_problem(ragged));
-      using Args = BasicWkvArgs<Element, LogW>;
-      auto bad = bad_wkv_inputs<Element, LogW>(support, op.recurrence);
-      bad.push_back({"o", [](Args& a) { a.o = nullptr; }});
-      bad.push_back({"o", [](Args& a) { misalign(a.o); }});
-      expect_refused(bad, on_device, wkv_launcher<Element, LogW>(i, op.recurrence));
-      EXPECT_TRUE(all_nan(on_device.download().o)) << "something was written";
-    });
+    EXPECT_TRUE(outputs() == outputs());
   });
-  // Nothing to read but the state, which is handed on.
-  add(
-      implementation, prefix + "TakesNoStepsAndNullTensors",
-      [=](const Implementation& i) {
-        WkvCase c = ragged;
-        c.T = 0;
-        c.initial_state = c.final_state = support.states;
-        with_types(c.precision, [&]<typename Element, typename LogW>() {
-          const WkvProblem problem = make_problem(c);
-          const BasicWkvOnDevice<Element, LogW> on_device(device(i.device), problem);
-          BasicWkvArgs<Element, LogW> args = on_device.args();
-          args.q = args.k = args.v = args.u = nullptr;
-          args.log_w = nullptr;
-          args.o = nullptr;
-          wkv_launcher<Element, LogW>(i, op.recurrence)(args);
-          device(i.device).synchronize();
-          EXPECT_EQ(on_device.download().final_state, problem.initial_state.data);
-        });
-      },
-      0);
-  for (const bool packed_sequences : {false, true}) {
-    if (packed_sequences && !support.packed) continue;
-    add(
-        implementation, prefix + "KeepsNanToItself" + (packed_sequences ? "InPackedSequences" : ""),
-        [=](const Implementation& i) {
-          expect_isolation(i, support, isolation_case(support, op.recurrence, packed_sequences));
-        },
-        packed_sequences);
-  }
-  if (support.repeatable) {
-    add(implementation, prefix + "IsRepeatable", [=](const Implementation& i) {
-      WkvCase c = ragged;
-      c.T = 65;
-      const WkvProblem problem = make_problem(c);
-      EXPECT_EQ(run(i, problem).o, run(i, problem).o);
-    });
-  }
-  if (!support.states) return true;
-  add(implementation, prefix + "SplitAndResume",
-      [=](const Implementation& i) { split_and_resume(i, ragged, false); });
-  if (support.reverse) {
-    add(implementation, prefix + "SplitAndResumeInReverse",
-        [=](const Implementation& i) { split_and_resume(i, ragged, true); });
-  }
-  return true;
-}
-
-bool register_backward_suite(const std::string& implementation, const WkvSupport& support,
-                             const WkvOperator& op) {
-  register_common_tests(implementation, support, op, expect_right_gradients);
-  const std::string prefix = op.prefix;
-  const WkvCase ragged = ragged_case(support, op.recurrence);
-  WkvCase few_heads =
-      ragged;  // for what runs several times: a backward pass takes the emulator long
-  few_heads.B = 1;
-  few_heads.H = 2;
-  add(implementation, prefix + "RefusesBadInput", [=](const Implementation& i) {
-    WkvCase c = ragged;
-    c.final_state = support.states;
-    with_types(c.precision, [&]<typename Element, typename LogW>() {
-      const BasicWkvGradOnDevice<Element, LogW> on_device(device(i.device), make_grad_problem(c));
-      expect_refused(bad_gradient_inputs<Element, LogW>(support, op.recurrence), on_device,
-                     wkv_backward_launcher<Element, LogW>(i, op.recurrence));
-      const WkvGradients gradients = on_device.download();
-      for (const auto* written : {&gradients.dq, &gradients.dk, &gradients.dv, &gradients.d_log_w,
-                                  &gradients.du, &gradients.d_initial_state}) {
-        EXPECT_TRUE(all_nan(*written)) << "something was written";
-      }
-    });
-  });
-  add(
-      implementation, prefix + "TakesNoStepsAndNullTensors",
-      [=](const Implementation& i) {
-        WkvCase c = ragged;
-        c.T = 0;
-        c.initial_state = c.final_state = support.states;
-        with_types(c.precision, [&]<typename Element, typename LogW>() {
-          const WkvGradProblem problem = make_grad_problem(c);
-          const BasicWkvGradOnDevice<Element, LogW> on_device(device(i.device), problem);
-          BasicWkvGradArgs<Element, LogW> args = on_device.args();
-          args.forward.q = args.forward.k = args.forward.v = args.d_o = nullptr;
-          args.forward.log_w = nullptr;
-          args.dq = args.dk = args.dv = nullptr;
-          args.d_log_w = nullptr;
-          wkv_backward_launcher<Element, LogW>(i, op.recurrence)(args);
-          device(i.device).synchronize();
-          const WkvGradients gradients = on_device.download();
-          EXPECT_EQ(gradients.d_initial_state, problem.d_final_state.data);
-          EXPECT_EQ(gradients.du, std::vector<float>(problem.forward.u.data.size(), 0.0f));
-        });
-      },
-      0);
-  add(
-      implementation, prefix + "KeepsNanToItself",
-      [=](const Implementation& i) {
-        expect_isolated_gradients(i, support, isolation_case(support, op.recurrence, false));
-      },
-      1);
-  if (support.repeatable) {
-    add(implementation, prefix + "IsRepeatable", [=](const Implementation& i) {
-      WkvCase c = few_heads;
-      c.T = 65;
-      c.initial_state = support.states;
-      const WkvGradProblem problem = make_grad_problem(c);
-      EXPECT_TRUE(run_backward(i, problem) == run_backward(i, problem));
-    });
-  }
-  if (!support.states) return true;
-  add(implementation, prefix + "SplitAndResume",
-      [=](const Implementation& i) { split_and_resume_backward(i, few_heads, false); });
-  if (support.reverse) {
-    add(implementation, prefix + "SplitAndResumeInReverse",
-        [=](const Implementation& i) { split_and_resume_backward(i, few_heads, true); });
-  }
-  return true;
-}
-
-LinearAttentionCase ragged_case(const LinearAttentionSupport& support) {
-  const WkvCase sizes = ragged_case(
-      WkvSupport{.fp32 = support.fp32, .K_sizes = support.K_sizes, .V_sizes = support.V_sizes},
-      Recurrence::kWkv);
-  const bool plain = support.causal_dot_product_only;
-  return {.B = sizes.B,
-          .T_q = sizes.T,
-          .T_k = sizes.T,
-          .H = sizes.H,
-          .K = sizes.K,
-          .V = sizes.V,
-          .feature_map = plain ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne,
-          .normalize = !plain,
-          .precision = sizes.precision};
-}
-
-std::vector<Precision> precisions(const LinearAttentionSupport& support) {
-  std::vector<Precision> result;
-  if (support.fp32) result.push_back(Precision::kFp32);
-  if (support.bf16) result.push_back(Precision::kBf16);
-  return result;
-}
-
-Design<LinearAttentionCase> linear_attention_design(const LinearAttentionSupport& support) {
-  using Case = LinearAttentionCase;
-  const bool plain = support.causal_dot_product_only;
-  Design<Case> design;
-  design.factor("T_q", support.lengths, &Case::T_q);
-  if (!plain) design.factor("T_k", support.lengths, &Case::T_k);
-  design.factor("K", support.K_sizes, &Case::K);
-  design.factor("V", support.V_sizes, &Case::V);
-  design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &Case::magnitude);
-  design.factor("precision", precisions(support), &Case::precision);
-  if (plain) return design;
-  const std::vector<bool> both = {false, true};
-  const float usual_eps = Case{}.eps, large_eps = 8.0f;  // as large as a normaliser of few keys
-  const std::vector<FeatureMap> maps = {FeatureMap::kIdentity, FeatureMap::kEluPlusOne};
-  design.factor("causal", std::vector<bool>{true, false}, &Case::causal);
-  design.factor("normalize", both, &Case::normalize);
-  design.factor("feature_map", maps, &Case::feature_map);
-  design.factor("eps", std::vector<float>{usual_eps, large_eps}, &Case::eps);
-  design.factor("key_lengths", both, &Case::key_lengths);
-  design.exclude("normalize", true, "feature_map", FeatureMap::kIdentity,
-                 "a normaliser of terms of both signs may be 0");
-  design.exclude("normalize", false, "eps", large_eps, "eps belongs to the normaliser");
-  design.exclude("feature_map", FeatureMap::kIdentity, "eps", large_eps,
-                 "without elu + 1 there is no normaliser here");
-  return design;
-}
-
-// Few heads, rows of whole 16-byte words.
-LinearAttentionCase isolation_case(const LinearAttentionSupport& support) {
-  const auto preferred = [](const std::vector<std::int64_t>& sizes) {
-    return std::count(sizes.begin(), sizes.end(), 64) > 0 ? 64 : sizes.back();
-  };
-  LinearAttentionCase c = ragged_case(support);
-  c.H = 2;
-  c.T_q = c.T_k = 122;
-  c.K = preferred(support.K_sizes);
-  c.V = preferred(support.V_sizes);
-  return c;
-}
-
-void expect_right(const Implementation& i, const LinearAttentionProblem& problem) {
-  const LinearAttentionCase& c = problem.attention_case;
-  EXPECT_TRUE(is_right(problem, run(i, problem), arithmetic_of(i, c.precision))) << name_of(c);
-}
-
-// One batch per length; what lies behind is not a number.
-LinearAttentionProblem with_key_lengths(LinearAttentionCase c,
-                                        const std::vector<std::int64_t>& lengths) {
-  c.B = static_cast<std::int64_t>(lengths.size());
-  c.key_lengths = true;
-  LinearAttentionProblem problem = make_problem(c);
-  problem.key_lengths.data = lengths;
-  for (std::int64_t b = 0; b < c.B; ++b) {
-    const std::int64_t first = b * c.T_k + lengths[b], behind = c.T_k - lengths[b];
-    std::fill_n(problem.k.data.begin() + first * c.H * c.K, behind * c.H * c.K, kNan);
-    std::fill_n(problem.v.data.begin() + first * c.H * c.V, behind * c.H * c.V, kNan);
-  }
-  return problem;
-}
-
-// Key 119 of one batch and head reaches its query and the later ones, and those before it in its tile; in the full form all.
-void expect_isolation(const Implementation& i, const LinearAttentionSupport& support,
-                      const LinearAttentionCase& c) {
-  constexpr std::int64_t b = 1, t = 119, h = 1;
-  const LinearAttentionProblem clean = make_problem(c);
-  const std::vector<float> before = run(i, clean);
-  for (const float value : {kNan, INFINITY}) {
-    SCOPED_TRACE(value);
-    LinearAttentionProblem spoilt = clean;
-    const std::int64_t row = (b * c.T_k + t) * c.H + h;
-    std::fill_n(spoilt.k.data.begin() + row * c.K, c.K, value);
-    std::fill_n(spoilt.v.data.begin() + row * c.V, c.V, value);
-    expect_reach("o", before, run(i, spoilt), support.repeatable, [&](std::int64_t element) {
-      const std::int64_t token = element / c.V / c.H, query = token % c.T_q;
-      if (token / c.T_q != b || element / c.V % c.H != h) return Reach::kMustNot;
-      if (!c.causal || query >= t) return Reach::kMust;
-      return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
-    });
-  }
-}
-
-template <typename Element>
-std::vector<BadInput<BasicLinearAttentionArgs<Element>>> bad_linear_attention_inputs(
-    const LinearAttentionSupport& support, DeviceKind where) {
-  using Args = BasicLinearAttentionArgs<Element>;
-  std::vector<BadInput<Args>> bad = {
-      {"B", [](Args& a) { a.B = -1; }},      {"T_q", [](Args& a) { a.T_q = -1; }},
-      {"T_k", [](Args& a) { a.T_k = -1; }},  {"H", [](Args& a) { a.H = 0; }},
-      {"K", [](Args& a) { a.K = 0; }},       {"V", [](Args& a) { a.V = 0; }},
-      {"q", [](Args& a) { a.q = nullptr; }}, {"k", [](Args& a) { a.k = nullptr; }},
-      {"v", [](Args& a) { a.v = nullptr; }}, {"o", [](Args& a) { a.o = nullptr; }},
-      {"k", [](Args& a) { misalign(a.k); }}, {"eps", [](Args& a) { a.eps = -1.0f; }},
-  };
-  const auto beyond = [&](const char* argument, std::int64_t Args::*size, std::int64_t most) {
-    if (most != 0) bad.push_back({argument, [=](Args& a) { a.*size = most + 1; }});
-  };
-  const std::int64_t step = support.multiple;
-  beyond("K", &Args::K, support.most_K == 0 ? 0 : support.most_K + step - 1);
-  beyond("V", &Args::V, support.most_V == 0 ? 0 : support.most_V + step - 1);
-  if (step > 1) {
-    bad.push_back({"K", [=](Args& a) { a.K = step + 1; }});
-    bad.push_back({"V", [=](Args& a) { a.V = step + 1; }});
-  }
-  beyond("B", &Args::B, support.most_B);
-  beyond("H", &Args::H, support.most_H);
-  static const std::int64_t too_long[] = {1000, 1000};
-  if (support.causal_dot_product_only) {
-    bad.push_back({"causal", [](Args& a) { a.causal = false; }});
-    bad.push_back({"normalize", [](Args& a) { a.normalize = true; }});
-    bad.push_back({"feature_map", [](Args& a) { a.feature_map = FeatureMap::kEluPlusOne; }});
-    bad.push_back({"T_k", [](Args& a) { a.T_k = 2; }});
-    bad.push_back({"key_lengths", [](Args& a) { a.key_lengths = too_long; }});
-  } else if (where == DeviceKind::kCpu) {  // a launcher does not read what is on a GPU
-    bad.push_back({"key_lengths", [](Args& a) { a.key_lengths = too_long; }});
-  }
-  if (!support.causal_dot_product_only)
-    bad.push_back({"key_lengths", [](Args& a) { misalign(a.key_lengths); }});
-  return bad;
 }
 
 }  // namespace
 
-std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence) {
-  return wkv_design(support).cases(
-      ragged_case(support, recurrence),
-      [&](WkvCase& c) {
-        std::tie(c.B, c.H) = batch_and_heads(c.T);
-        if (support.square_heads_only) c.V = c.K;
-      },
-      wanted_draw());
-}
-
-bool register_wkv_suite(const std::string& implementation, const WkvSupport& support) {
-  return register_forward_suite(implementation, support, kWkv);
-}
-
-bool register_gla_suite(const std::string& implementation, const WkvSupport& support) {
-  return register_forward_suite(implementation, support, kGla);
-}
-
-bool register_wkv_backward_suite(const std::string& implementation, const WkvSupport& support) {
-  return register_backward_suite(implementation, support, kWkvBackward);
-}
-
-bool register_gla_backward_suite(const std::string& implementation, const WkvSupport& support) {
-  return register_backward_suite(implementation, support, kGlaBackward);
-}
-
-std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSupport& support) {
-  return linear_attention_design(support).cases(
-      ragged_case(support),
-      [&](LinearAttentionCase& c) {
-        if (support.causal_dot_product_only) c.T_k = c.T_q;
-        std::tie(c.B, c.H) = batch_and_heads(std::max(c.T_q, c.T_k));
-      },
-      wanted_draw());
-}
-
-bool register_linear_attention_suite(const std::string& implementation,
-                                     const LinearAttentionSupport& support) {
-  const std::vector<LinearAttentionCase> cases = linear_attention_cases(support);
-  for (std::size_t n = 0; n < cases.size(); ++n) {
-    add(
-        implementation, "MatchesReference/" + name_of(cases[n]),
-        [c = cases[n]](const Implementation& i) { expect_right(i, make_problem(c)); },
-        turn_of(std::max(cases[n].T_q, cases[n].T_k), n));
-  }
-  add_coverage_test(implementation, "", linear_attention_design(support), cases);
-  add(implementation, "RefusesBadInput", [support](const Implementation& i) {
-    LinearAttentionCase c = ragged_case(support);
-    c.key_lengths = !support.causal_dot_product_only;
-    with_element(c.precision, [&]<typename Element>() {
-      const BasicLinearAttentionOnDevice<Element> on_device(device(i.device), make_problem(c));
-      expect_refused(bad_linear_attention_inputs<Element>(support, i.device), on_device,
-                     linear_attention_launcher<Element>(i));
-      EXPECT_TRUE(all_nan(on_device.download())) << "something was written";
-    });
-  });
-  add(
-      implementation, "TakesNoStepsAndNullTensors",
-      [support](const Implementation& i) {
-        LinearAttentionCase c = ragged_case(support);
-        c.T_q = c.T_k = 0;
-        with_element(c.precision, [&]<typename Element>() {
-          BasicLinearAttentionArgs<Element> args = make_problem(c).template sizes<Element>();
-          EXPECT_NO_THROW(linear_attention_launcher<Element>(i)(args));
-          device(i.device).synchronize();
-        });
-      },
-      0);
-  const std::vector<Precision> stored_as = precisions(support);
-  for (std::size_t n = 0; n < stored_as.size(); ++n) {
-    add(
-        implementation, std::string("TakesOrRefusesAnyAlignment") + test_word(stored_as[n]),
-        [=](const Implementation& i) {
-          LinearAttentionCase c = isolation_case(support);
-          c.T_q = c.T_k = 17;
-          c.precision = stored_as[n];
-          c.key_lengths = !support.causal_dot_product_only;
-          std::vector<std::string> arrays = {"q", "k", "v", "o"};
-          if (c.key_lengths) arrays.push_back("key_lengths");
-          expect_right_or_refused_when_shifted(arrays, [&] { expect_right(i, make_problem(c)); });
-        },
-        n);
-  }
-  for (const bool causal : {true, false}) {
-    if (!causal && support.causal_dot_product_only) continue;
-    add(
-        implementation, std::string("KeepsNanToItself") + (causal ? "" : "InTheFullForm"),
-        [=](const Implementation& i) {
-          LinearAttentionCase c = isolation_case(support);
-          c.causal = causal;
-          expect_isolation(i, support, c);
-        },
-        causal);
-  }
-  if (support.repeatable) {
-    add(implementation, "IsRepeatable", [support](const Implementation& i) {
-      LinearAttentionCase c = ragged_case(support);
-      c.T_q = c.T_k = 65;
-      const LinearAttentionProblem problem = make_problem(c);
-      EXPECT_EQ(run(i, problem), run(i, problem));
-    });
-  }
-  if (support.causal_dot_product_only) return true;
-  add(implementation, "TakesKeyLengths", [support](const Implementation& i) {
-    for (const bool causal : {true, false}) {
-      LinearAttentionCase c = ragged_case(support);
-      c.H = 2;
-      c.T_q = c.T_k = 70;
-      c.causal = causal;
-      expect_right(i, with_key_lengths(c, {0, 1, 64, 70}));
-    }
-  });
-  // A launcher cannot read lengths that lie on a GPU; the kernel must not follow a bad one into the next batch.
-  add(
-      implementation, "TakesBadKeyLengthsForTheNearestGoodOnes",
-      [support](const Implementation& i) {
-        for (const bool causal : {true, false}) {
-          LinearAttentionCase c = ragged_case(support);
-          c.H = 2;
-          c.T_q = c.T_k = 40;
-          c.causal = causal;
-          const LinearAttentionProblem good = with_key_lengths(c, {0, 40, 0, 40});
-          LinearAttentionProblem bad = good;
-          bad.key_lengths.data = {-3, 41, std::numeric_limits<std::int64_t>::min(),
-                                  std::numeric_limits<std::int64_t>::max()};
-          if (i.device == DeviceKind::kCpu) {
-            EXPECT_THROW(run(i, bad), std::invalid_argument);
-          } else {
-            EXPECT_TRUE(is_right(good, run(i, bad), arithmetic_of(i, c.precision)));
-          }
-        }
-      },
-      1);
+bool register_suite(const std::string& op, const std::string& implementation,
+                    const SuiteSupport& support) {
+  pending().push_back([=] { register_now(op, implementation, support); });
   return true;
+}
+
+void register_pending_suites() {
+  for (const auto& each : pending())
+    each();
+  pending().clear();
 }
 
 }  // namespace ladder::testing

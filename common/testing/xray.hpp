@@ -1,33 +1,50 @@
 // What a chapter claims about its kernels' memory accesses, as tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
-#include "common/bench/xray_run.hpp"
-#include "common/core/problem.hpp"
+#include "common/core/on_device.hpp"
+#include "common/xray/run.hpp"
 
 namespace ladder::testing {
 
-// The X-ray of the kernels that `implementation` launches on that shape, in order of first launch. Fails the calling test unless
-// the result is right and no error was found.
-std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
-                                             const bench::Selection& selection);
-// Of the only one.
-emulator::xray::Kernel xray_of(const std::string& implementation,
-                               const bench::Selection& selection);
+// The kernels of a run, in order of first launch. Fails the calling test unless the result is right and no error was found.
+std::vector<emulator::xray::Kernel> sound_kernels(const XrayRun& run);
 
-// Of softmax attention, for cases that are no shape by name.
+// The X-ray of the kernels that `implementation` launches in that case: xrays_of<Gla>("gla_five_steps", {.B = 1, .T = 70}).
+template <typename Op>
 std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
-                                             const AttentionCase& c);
+                                             typename Op::Case c) {
+  if constexpr (requires { Op::own(c); }) c = Op::own(c);
+  const Implementation chosen = find_implementation(implementation);
+  const auto problem = Op::make_problem(c);
+  const XrayRun run = xray(chosen, [&] {
+    return Op::judge(problem, run_as<Op>(chosen, problem), arithmetic_of(chosen, storage_of(c)));
+  });
+  EXPECT_FALSE(run.too_large);
+  return sound_kernels(run);
+}
 
-// What one element of o may cost, in accesses of single threads to global memory.
+emulator::xray::Kernel only_one(const std::vector<emulator::xray::Kernel>& kernels);
+
+template <typename Op>
+emulator::xray::Kernel xray_of(const std::string& implementation, const typename Op::Case& c) {
+  return only_one(xrays_of<Op>(implementation, c));
+}
+
+// What one element of the first output may cost, in accesses of single threads to global memory.
 struct Budget {
   double loads = 0, stores = 0, atomics = 0;
 };
 
-// Adds the test KeepsItsBudget and, for a learner, prints how much of it is used. The budget is for K = V = 64.
-bool register_budget(const std::string& implementation, const std::string& op,
-                     const Budget& budget);
+// The shape of a budget, unless it is given. Ragged, so that no count is right by accident.
+inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}};
+
+// Adds the test KeepsItsBudget, of the operator of that name, and prints for a learner how much of it is used.
+bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
+                     const Shape& shape = kBudgetShape);
 
 }  // namespace ladder::testing

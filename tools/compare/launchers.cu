@@ -9,13 +9,15 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/operators/attention/attention.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
 namespace {
 
 using ladder::bfloat16;
 using ladder::float16;
 using ladder::Implementation;
-using ladder::Recurrence;
 
 // Null, or what `work` threw.
 template <typename Work>
@@ -30,9 +32,10 @@ const char* sentence_of(const Work& work) {
   }
 }
 
-template <typename Launcher, typename Args>
-void launch(const Launcher& launcher, const Args& args, const Implementation& implementation,
-            const std::string& op, const std::string& precision) {
+template <typename Op, typename Args>
+void launch(const Args& args, const Implementation& implementation, const std::string& op,
+            const std::string& precision) {
+  const auto launcher = ladder::launcher<Op, Args>(implementation);
   ladder::require(launcher != nullptr, implementation.name + " has no " + op + " for " + precision);
   launcher(args);
 }
@@ -66,11 +69,10 @@ void run_wkv(const Implementation& implementation, const std::string& op,
   const bool backward = op == "wkv_backward" || op == "gla_backward";
   ladder::require(backward || op == "wkv" || op == "gla",
                   "op is '" + op + "'; allowed: wkv, gla, wkv_backward, gla_backward");
-  const Recurrence recurrence = op[0] == 'g' ? Recurrence::kGla : Recurrence::kWkv;
+  const bool gla = op[0] == 'g';
   if (!backward) {
-    launch(ladder::wkv_launcher<Element, LogW>(implementation, recurrence), args, implementation,
-           op, precision);
-    return;
+    if (gla) return launch<ladder::Gla>(args, implementation, op, precision);
+    return launch<ladder::Wkv>(args, implementation, op, precision);
   }
   ladder::BasicWkvGradArgs<Element, LogW> gradients;
   gradients.forward = args;
@@ -82,8 +84,8 @@ void run_wkv(const Implementation& implementation, const std::string& op,
   gradients.d_log_w = static_cast<LogW*>(c.d_log_w);
   gradients.du = c.du;
   gradients.d_initial_state = c.d_initial_state;
-  launch(ladder::wkv_backward_launcher<Element, LogW>(implementation, recurrence), gradients,
-         implementation, op, precision);
+  if (gla) return launch<ladder::GlaBackward>(gradients, implementation, op, precision);
+  launch<ladder::WkvBackward>(gradients, implementation, op, precision);
 }
 
 template <typename Element>
@@ -105,8 +107,7 @@ void run_linear_attention(const Implementation& implementation, const std::strin
       c.elu_plus_one != 0 ? ladder::FeatureMap::kEluPlusOne : ladder::FeatureMap::kIdentity;
   args.normalize = c.normalize != 0;
   args.eps = c.eps;
-  launch(ladder::linear_attention_launcher<Element>(implementation), args, implementation,
-         "linear_attention", precision);
+  launch<ladder::LinearAttention>(args, implementation, "linear_attention", precision);
 }
 
 template <typename Element>
@@ -127,8 +128,7 @@ void run_attention(const Implementation& implementation, const std::string& op,
   args.causal = c.causal != 0;
   args.scale = c.scale;
   if (op == "attention") {
-    launch(ladder::attention_launcher<Element>(implementation), args, implementation, op,
-           precision);
+    launch<ladder::Attention>(args, implementation, op, precision);
     return;
   }
   ladder::require(op == "attention_backward",
@@ -139,8 +139,7 @@ void run_attention(const Implementation& implementation, const std::string& op,
   gradients.dq = static_cast<Element*>(c.dq);
   gradients.dk = static_cast<Element*>(c.dk);
   gradients.dv = static_cast<Element*>(c.dv);
-  launch(ladder::attention_backward_launcher<Element>(implementation), gradients, implementation,
-         op, precision);
+  launch<ladder::AttentionBackward>(gradients, implementation, op, precision);
 }
 
 [[noreturn]] void refuse_precision(const std::string& precision, const char* allowed) {

@@ -7,6 +7,16 @@ TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attent
           "attention": "Softmax attention"}
 
 
+def same_conditions(one, other):
+    """Two commits may differ in anything but the kernels."""
+    def rest(document):
+        return {name: value for name, value in document["conditions"].items() if name not in ("commit", "kernels")}
+
+    kernels, others = (document["conditions"].get("kernels", {}) for document in (one, other))
+    return (rest(one) == rest(other) and one["settings"] == other["settings"]
+            and all(kernels[source] == others[source] for source in kernels.keys() & others.keys()))
+
+
 def read(paths):
     """One document of several files; a later file's case replaces an earlier one's of the same name."""
     merged = None
@@ -17,8 +27,12 @@ def read(paths):
         if merged is None:
             merged = document
             continue
-        if document["conditions"] != merged["conditions"] or document["settings"] != merged["settings"]:
+        if not same_conditions(merged, document):
             raise ValueError(f"{path} was measured under other conditions than {paths[0]}: show them apart")
+        merged["conditions"]["kernels"] = merged["conditions"].get("kernels", {}) | document["conditions"].get("kernels", {})
+        commits = merged["conditions"]["commit"].split(", ")
+        if document["conditions"]["commit"] not in commits:
+            merged["conditions"]["commit"] = ", ".join([*commits, document["conditions"]["commit"]])
         new = {case["name"] for case in document["cases"]}
         merged["cases"] = [case for case in merged["cases"] if case["name"] not in new] + document["cases"]
     return merged
@@ -143,9 +157,25 @@ def kernels_of(root):
     return json.loads(path.read_text())["files"] if path.is_file() else {}
 
 
+def runs_of(files, kernels_now):
+    """One document for all files of the same conditions and settings, those with today's kernels first, then the youngest. A case
+    that was measured more than once stands in the first only."""
+    groups = {}
+    for path in files:
+        document = json.loads(pathlib.Path(path).read_text())
+        groups.setdefault(json.dumps([document.get("conditions"), document.get("settings")], sort_keys=True), []).append(path)
+    runs = sorted((read(paths) for paths in groups.values()), reverse=True,
+                  key=lambda run: (not old_kernels(run, kernels_now), run["conditions"]["date"]))
+    seen = set()
+    for run in runs:
+        run["cases"] = [case for case in run["cases"] if case["name"] not in seen]
+        seen.update(case["name"] for case in run["cases"])
+    return [run for run in runs if run["cases"]]
+
+
 def page(files, root):
     """What docs/results/h200_compare.md holds."""
-    document = read(files)
     names = ", ".join(f"`{path.relative_to(root / 'docs' / 'results')}`" for path in files)
-    return ("# Our kernels beside the public ones, on one stopwatch\n\nWritten by `tools/compare/compare.py --page` from "
-            f"{names}. How it is measured: [tools/compare](../../tools/compare/README.md).\n\n" + old_kernels(document, kernels_of(root)) + render(document))
+    head = ("# Our kernels beside the public ones, on one stopwatch\n\nWritten by `tools/render` from "
+            f"{names}. How it is measured: [tools/compare](../../tools/compare/README.md).\n\n")
+    return head + "\n".join(old_kernels(run, kernels_of(root)) + render(run) for run in runs_of(files, kernels_of(root)))

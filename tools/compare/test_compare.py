@@ -106,6 +106,22 @@ class PeersThatAreNotThere(unittest.TestCase):
                 peers.Sources(self.folder).version(source)
             self.assertIn(f"not installed: .peers/{folder} is not there", str(reason.exception))
 
+    def test_an_fla_with_layers_and_models_is_loaded_without_them(self):
+        fla = self.folder / "flash-linear-attention" / "fla"
+        for package in ("", "layers", "models", "ops", "ops/gla"):
+            (fla / package).mkdir(parents=True)
+            (fla / package / "__init__.py").write_text("")
+        (fla / "__init__.py").write_text("import importlib\ntry:\n    importlib.import_module('fla.layers')\n"
+                                         "except ModuleNotFoundError as missing:\n    assert missing.name == 'fla.layers'\n")
+        (fla / "layers" / "__init__.py").write_text("from fla.ops.gla import chunk_gla\n")
+        (fla / "ops" / "gla" / "__init__.py").write_text("import fla\nchunk_gla = 1\n")
+        (fla.parent / "COMMIT").write_text("abc\n")
+        self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "fla"])
+        self.addCleanup(lambda path: sys.path.__setitem__(slice(None), path), list(sys.path))
+        case = next(case for case in cases.all_cases() if case.group == "gla")
+        self.assertEqual(peers.Peers(self.folder).load("fla_chunk", case), 1)
+        self.assertNotIn("fla.layers", sys.modules)
+
     def test_asking_twice_says_the_same(self):
         both = peers.Peers(self.folder)
         for _ in range(2):
@@ -224,6 +240,9 @@ class Tables(unittest.TestCase):
             merged = tables.read([first, second])
             self.assertEqual([case["name"] for case in merged["cases"]], ["wkv_fp32", "attention"])
             self.assertEqual(merged["cases"][1]["rows"][0]["burst"]["seconds"], 8e-3)
+            later["conditions"]["commit"] = "another"
+            compare.write(second, later)
+            self.assertEqual(tables.read([first, second])["conditions"]["commit"], document()["conditions"]["commit"] + ", another")
             later["conditions"]["driver"] = "2"
             compare.write(second, later)
             with self.assertRaisesRegex(ValueError, "other conditions"):
@@ -231,6 +250,25 @@ class Tables(unittest.TestCase):
             other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
             with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
                 tables.read([other])
+
+
+class SeveralRuns(unittest.TestCase):
+    def test_each_has_its_own_part_and_a_case_counts_where_it_was_measured_last(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = (pathlib.Path(folder) / name for name in ("a.json", "b.json"))
+            old, young = document(), document()
+            old["conditions"]["date"], young["conditions"]["date"] = "2026-01-01", "2026-01-02"
+            young["cases"] = young["cases"][1:]
+            compare.write(first, old)
+            compare.write(second, young)
+            runs = tables.runs_of([first, second], {})
+            self.assertEqual([[case["name"] for case in run["cases"]] for run in runs], [["attention"], ["wkv_fp32"]])
+            young["cases"] = document()["cases"]
+            compare.write(second, young)
+            self.assertEqual(len(tables.runs_of([first, second], {})), 1)
+            young["conditions"]["kernels"] = {"a.cu": "then"}
+            compare.write(second, young)
+            self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
 
 
 class KernelsThatHaveChanged(unittest.TestCase):
@@ -252,7 +290,7 @@ class Recorded(unittest.TestCase):
     def test_the_page_is_generated(self):
         page = (compare.ROOT / "docs" / "results" / "h200_compare.md").read_text()
         self.assertEqual(page, tables.page(self.files, compare.ROOT),
-                         "tools/compare/compare.py --page writes it anew")
+                         "tools/render writes it anew")
 
 
 @unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")

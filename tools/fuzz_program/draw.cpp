@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/reference/attention.hpp"
+#include "common/operators/attention/reference.hpp"
 
 namespace ladder::fuzz {
 namespace {

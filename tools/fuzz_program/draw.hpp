@@ -7,7 +7,9 @@
 #include <string>
 #include <variant>
 
-#include "common/core/problem.hpp"
+#include "common/operators/attention/problem.hpp"
+#include "common/operators/linear_attention/problem.hpp"
+#include "common/operators/wkv/problem.hpp"
 
 namespace ladder::fuzz {
 

@@ -18,7 +18,8 @@ nlohmann::json to_json(const ladder::fuzz::Trial& trial) {
                          {"outcome", trial.outcome}};
   if (trial.outcome != "refused") {
     json["error"] = trial.error;
-    json["yardstick"] = trial.yardstick;
+    json["limit"] = trial.limit;
+    json["share"] = trial.share;
   }
   if (!trial.message.empty()) json["message"] = trial.message;
   return json;

@@ -6,8 +6,10 @@
 #include <regex>
 #include <stdexcept>
 
-#include "common/core/device_problem.hpp"
-#include "common/reference/judge.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/judge.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/wkv/operator.hpp"
 
 namespace ladder::fuzz {
 namespace {
@@ -40,8 +42,22 @@ auto run_it(const Implementation& implementation, const Problem& problem) {
 
 template <typename Problem>
 bool computes(const Implementation& implementation, const Problem& problem) {
-  return with_launcher(implementation, problem,
-                       []<typename OnDevice>(const auto& launch) { return launch != nullptr; });
+  const std::string precision = to_string(precision_of(problem));
+  const auto has = [&]<typename Op>() {
+    return with_storage<Op>(
+        precision, [&]<typename Args>() { return launcher<Op, Args>(implementation) != nullptr; });
+  };
+  if constexpr (std::is_same_v<Problem, WkvProblem>) {
+    return with_forward(problem.wkv_case.recurrence, has);
+  } else if constexpr (std::is_same_v<Problem, WkvGradProblem>) {
+    return with_backward(problem.forward.wkv_case.recurrence, has);
+  } else if constexpr (std::is_same_v<Problem, AttentionProblem>) {
+    return has.template operator()<Attention>();
+  } else if constexpr (std::is_same_v<Problem, AttentionGradProblem>) {
+    return has.template operator()<AttentionBackward>();
+  } else {
+    return has.template operator()<LinearAttention>();
+  }
 }
 
 // An output, and to which head and sequence each element belongs; sequence -1: it is a sum over all of them.
@@ -166,10 +182,11 @@ Trial tried(const Implementation& implementation, const std::string& schedule, c
     const reference::Verdict verdict =
         reference::judge(problem, outputs, arithmetic_of(implementation, precision_of(problem)));
     trial.error = verdict.error.whole;
-    trial.yardstick = verdict.yardstick.whole;
+    trial.limit = verdict.limit.whole;
+    trial.share = verdict.share;
     trial.message = verdict.message;
     const bool near =
-        verdict.error.finite && verdict.error.whole <= std::max(wide, 4 * verdict.yardstick.whole);
+        verdict.error.finite && verdict.error.whole <= std::max(wide, 2 * verdict.limit.whole);
     trial.outcome = verdict.right ? "right" : near ? "complaint" : "wrong";
   } catch (const std::invalid_argument& error) {
     trial.message = error.what();

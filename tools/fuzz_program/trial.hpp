@@ -18,11 +18,12 @@ struct Trial {
   // spread     the bad value reached another head, batch or sequence
   // failed     any other exception, an unclear refusal, or memory written that is not its own
   std::string outcome = {};
-  double error = 0, yardstick = 0;
+  double error = 0, limit = 0;  // of the whole array
+  double share = 0;             // the largest of any limit
   std::string message = {};
 };
 
-// Relative errors of whole arrays, above which a kernel is wrong whatever the judge's row limits are.
+// Relative errors of whole arrays, above which a kernel is wrong whatever its limits are.
 inline constexpr double kWideFp32 = 2e-5, kWide16Bit = 3e-2;
 
 // `only`: no other implementation; empty: up to three, drawn like everything else. `announce` is told of each before it runs.

@@ -124,7 +124,7 @@ def described(record, all_runs):
     for run in record["runs"]:
         if all_runs or run["outcome"] in BAD:
             lines.append(f"  {run['outcome']:9s} {run['implementation']} ({run['schedule']})"
-                         + (f", error {run['error']:.3g}, a plain loop's {run['yardstick']:.3g}" if "error" in run else "")
+                         + (f", error {run['error']:.3g}, {run['share']:.2f} of its limit" if "error" in run else "")
                          + "".join("\n            " + line for line in run.get("message", "").splitlines()))
     if lines:
         lines.insert(0, f"case {record['case']}: {record['operator']} {record['name']}"

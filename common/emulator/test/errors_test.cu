@@ -106,6 +106,44 @@ TEST_F(Errors, ErrorsOfOneThreadNameIt) {
   expect_report(cudaErrorLaunchFailure, {"__trap()", "thread (1, 0, 0)"});
 }
 
+#if !defined( \
+    __SANITIZE_ADDRESS__)  // which ends the program at such an index, with words of its own
+int register_line = 0;
+__global__ void one_too_far(float* out, int n) {
+  float sums[4] = {};
+  register_line = __LINE__ + 2;
+  for (int i = 0; i < n; ++i)
+    sums[i] += 1.0f;
+  out[threadIdx.x] = sums[0] + sums[3];
+}
+int shared_line = 0;
+__global__ void one_row_too_far(float* out, int column) {
+  __shared__ float tile[8][32];
+  shared_line = __LINE__ + 1;
+  tile[threadIdx.x][column] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x][0];
+}
+
+TEST_F(Errors, IndicesBeyondAnArraysType) {
+  emulator::set_workers(1);
+  DeviceVector<float> out(std::vector<float>(32));
+  one_too_far<<<1, 32>>>(out.data(), 4);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  one_too_far<<<1, 32>>>(out.data(), 5);
+  expect_report(cudaErrorLaunchFailure,
+                {at_line(register_line), "index 4 is outside of an array 'float [4]'",
+                 "kernel one_too_far", "thread (0, 0, 0)"});
+  one_row_too_far<<<1, 8>>>(out.data(), 0);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  one_row_too_far<<<1, 9>>>(out.data(), 0);
+  expect_report(cudaErrorLaunchFailure,
+                {at_line(shared_line), "index 8 is outside", "thread (8, 0, 0)"});
+  one_row_too_far<<<1, 8>>>(out.data(), -1);
+  expect_report(cudaErrorLaunchFailure, {at_line(shared_line), "index -1 is outside"});
+}
+#endif
+
 __global__ void count_blocks(int* count) {
   if (threadIdx.x == 0) atomicAdd(count, 1);
   if (blockIdx.x == 5 && threadIdx.x == 0) __trap();

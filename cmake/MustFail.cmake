@@ -1,0 +1,98 @@
+# Programs that must fail, and how they must: a chapter's planted mistakes (mistakes/NAME.patch) and its exercises' stubs. They are
+# built on demand only, by the targets `mistakes` and `exercises`, mistake.05 and stub.05 for a chapter, or each by its own name.
+#
+#   mistake.05.NAME   the chapter's tests over its kernels, of which one file has the patch applied: in a copy in mistakes/ of the
+#                     build folder. Only that file is compiled; a patch of a header recompiles the chapter's kernels with the copy.
+#   stub.05.NAME      the idea's tests over its exercise (NAME: kernel, or the second idea's name)
+#
+# Each is a test of the same name, with the label `mistake` or `stub`; it is skipped in plain sight where the program is not built.
+
+find_program(LADDER_PATCH patch)
+find_program(LADDER_PYTHON python3)
+mark_as_advanced(LADDER_PATCH LADDER_PYTHON)
+add_custom_target(mistakes)
+add_custom_target(exercises)
+
+# `kind`.`number`.`name`: a program that exists as a target becomes a test of this name. ARGN: files the test reads.
+function(add_must_fail_test kind all number name)
+  set(test ${kind}.${number}.${name})
+  if(NOT TARGET ${kind}.${number})
+    add_custom_target(${kind}.${number})
+    add_dependencies(${all} ${kind}.${number})
+  endif()
+  add_dependencies(${kind}.${number} ${test})
+  if(NOT LADDER_PYTHON)
+    add_skipped_test(${test} "python3 is not installed" OFF)
+  else()
+    add_test(NAME ${test}
+             COMMAND ${LADDER_PYTHON} ${PROJECT_SOURCE_DIR}/tools/must_fail ${kind} ${test} $<TARGET_FILE:${test}> ${ARGN})
+  endif()
+  set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "^SKIPPED" LABELS ${kind}
+                                          ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
+endfunction()
+
+# Links the kernels in `target`.objects with what a chapter's tests are linked with.
+function(link_must_fail target back_end)
+  target_compile_options(${target}.objects PRIVATE -Wno-unused)  # a hole, or what a mistake leaves out, may have been a name's only use
+  target_link_libraries(${target} PRIVATE ${target}.objects ladder_suites ladder_operators ${ladder_chapter_operators})
+  if(back_end STREQUAL "emulated")
+    target_link_libraries(${target} PRIVATE ladder_device_emulated)
+  endif()
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  set_target_properties(${target}.objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+endfunction()
+
+# `objects`, `tests`: the chapter's kernels and test program for `back_end`; ARGN: the kernels' sources.
+function(add_mistake patch number back_end objects tests)
+  get_filename_component(name ${patch} NAME_WE)
+  set(target mistake.${number}.${name})
+  file(STRINGS ${patch} file REGEX "^\\+\\+\\+ b/")
+  string(REGEX REPLACE "^\\+\\+\\+ b/" "" file "${file}")
+  if(NOT file OR file MATCHES ";" OR NOT EXISTS ${PROJECT_SOURCE_DIR}/${file})
+    message(FATAL_ERROR "${patch} changes '${file}'; allowed: one file of the repository")
+  endif()
+  if(NOT LADDER_PATCH)
+    add_skipped_test(${target} "the program patch is not installed" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS mistake)
+    return()
+  endif()
+
+  set(place ${PROJECT_BINARY_DIR}/mistakes/${number}.${name})
+  get_filename_component(folder ${place}/${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(
+    OUTPUT ${place}/${file}
+    COMMAND ${LADDER_PATCH} --silent --fuzz=0 --output=${place}/${file} ${PROJECT_SOURCE_DIR}/${file} ${patch}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${patch}
+    COMMENT "Planting ${target} into a copy of ${file}"
+    VERBATIM)
+  set(others "")
+  if(file MATCHES "\\.(cu|cpp)$")
+    add_kernel_objects(${target}.objects ${back_end} ${place}/${file})
+    string(REPLACE "." "\\." replaced ${file})
+    set(others "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,/${replaced}(\\.cpp)?\\.o(bj)?$>")
+  else()
+    add_kernel_objects(${target}.objects ${back_end} ${ARGN})
+    target_sources(${target}.objects PRIVATE ${place}/${file})
+    target_compile_options(${target}.objects PRIVATE -iquote ${place})  # before the original's folder
+  endif()
+  add_executable(${target} $<TARGET_OBJECTS:${tests}> ${others})
+  link_must_fail(${target} ${back_end})
+  add_must_fail_test(mistake mistakes ${number} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
+endfunction()
+
+# The stub of an exercise. `tests`: the chapter's test program, of which `test` is the source that tests the idea.
+function(add_stub exercise number back_end tests test)
+  get_filename_component(name ${exercise} NAME_WE)
+  string(REGEX REPLACE "_?exercise$" "" name ${name})
+  if(NOT name)
+    set(name kernel)
+  endif()
+  set(target stub.${number}.${name})
+  add_kernel_objects(${target}.objects ${back_end} ${exercise})
+  file(RELATIVE_PATH test ${CMAKE_CURRENT_SOURCE_DIR} ${test})  # as objects are named
+  string(REPLACE "." "\\." test ${test})
+  add_executable(${target} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${test}\\.o(bj)?$>")
+  link_must_fail(${target} ${back_end})
+  add_must_fail_test(stub exercises ${number} ${name} ${exercise})
+endfunction()

@@ -1,0 +1,80 @@
+#include "common/core/guarded_array.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/core/errors.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr unsigned char kGuardByte = 0xA5;
+
+ShiftedArray* shifted_array = nullptr;
+
+}  // namespace
+
+ShiftedArray::ShiftedArray(std::string array) : array_(std::move(array)) {
+  require(shifted_array == nullptr, "an array is shifted already; allowed: one at a time");
+  shifted_array = this;
+}
+
+ShiftedArray::~ShiftedArray() {
+  shifted_array = nullptr;
+}
+
+GuardedArray::GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes,
+                           std::size_t element_bytes)
+    : device_(device), name_(std::move(name)) {
+  if (bytes == 0) return;
+  if (shifted_array != nullptr && shifted_array->array_ == name_) {
+    front_ += element_bytes;
+    shifted_array->used_ = true;
+  }
+  uploaded_.assign(front_ + bytes + kGuardBytes, kGuardByte);
+  std::memcpy(uploaded_.data() + front_, host, bytes);
+  base_ = static_cast<unsigned char*>(device_.allocate(uploaded_.size()));
+  device_.upload(base_, uploaded_.data(), uploaded_.size());
+}
+
+GuardedArray::~GuardedArray() {
+  if (base_ != nullptr) device_.release(base_);
+}
+
+void* GuardedArray::pointer() const {
+  return base_ == nullptr ? nullptr : base_ + front_;
+}
+
+std::vector<unsigned char> GuardedArray::download_all() const {
+  std::vector<unsigned char> now(uploaded_.size());
+  if (base_ != nullptr) device_.download(now.data(), base_, now.size());
+  return now;
+}
+
+void GuardedArray::download(void* to_host) const {
+  if (base_ == nullptr) return;
+  device_.download(to_host, base_ + front_, uploaded_.size() - front_ - kGuardBytes);
+}
+
+void GuardedArray::check_guards() const {
+  const std::vector<unsigned char> now = download_all();
+  const auto is_guard = [](unsigned char byte) { return byte == kGuardByte; };
+  if (now.empty()) return;
+  if (!std::all_of(now.begin(), now.begin() + front_, is_guard)) {
+    throw WroteElsewhere("memory in front of " + name_ + " was overwritten");
+  }
+  if (!std::all_of(now.end() - kGuardBytes, now.end(), is_guard)) {
+    throw WroteElsewhere("memory behind " + name_ + " was overwritten");
+  }
+}
+
+bool GuardedArray::is_unchanged() const {
+  return download_all() == uploaded_;
+}
+
+void GuardedArray::check_unchanged() const {
+  check_guards();
+  if (!is_unchanged()) throw WroteElsewhere("the input " + name_ + " was overwritten");
+}
+
+}  // namespace ladder

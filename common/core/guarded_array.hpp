@@ -1,0 +1,73 @@
+// An array on a device, between guard zones that show a write outside of it.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/device.hpp"
+
+namespace ladder {
+
+// An implementation wrote where it must not: into a guard zone or over an input. The message names the array.
+struct WroteElsewhere : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// While it lives, a GuardedArray of this name begins one element behind an aligned address: it is no better aligned than an element.
+class ShiftedArray {
+ public:
+  explicit ShiftedArray(std::string array);
+  ~ShiftedArray();
+  ShiftedArray(const ShiftedArray&) = delete;
+  ShiftedArray& operator=(const ShiftedArray&) = delete;
+
+  bool used() const { return used_; }  // whether there was such an array
+
+ private:
+  friend class GuardedArray;
+  std::string array_;
+  bool used_ = false;
+};
+
+// The bytes of one array on a device, between two guard zones of kGuardBytes.
+class GuardedArray {
+ public:
+  static constexpr std::size_t kGuardBytes = 256;
+
+  enum class Role { kInput, kOutput };
+
+  // Holds a copy of the elements; a null pointer where there are none.
+  template <typename Element>
+  GuardedArray(Device& device, std::string name, const std::vector<Element>& elements, Role role)
+      : GuardedArray(device, std::move(name), elements.data(), elements.size() * sizeof(Element),
+                     sizeof(Element)) {
+    if (base_ == nullptr) return;
+    device_.name_memory(pointer(), elements.size() * sizeof(Element), name_, sizeof(Element),
+                        role == Role::kInput);
+  }
+  ~GuardedArray();
+  GuardedArray(const GuardedArray&) = delete;
+  GuardedArray& operator=(const GuardedArray&) = delete;
+
+  void* pointer() const;
+  void download(void* to_host) const;
+  void check_guards() const;     // throws WroteElsewhere
+  bool is_unchanged() const;     // guards included
+  void check_unchanged() const;  // guards, and that the contents are what was uploaded
+
+ private:
+  GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes,
+               std::size_t element_bytes);
+  std::vector<unsigned char> download_all() const;
+
+  Device& device_;
+  std::string name_;
+  std::vector<unsigned char> uploaded_;  // guards included
+  unsigned char* base_ = nullptr;
+  std::size_t front_ = kGuardBytes;  // bytes before the first element
+};
+
+}  // namespace ladder

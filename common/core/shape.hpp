@@ -1,0 +1,93 @@
+// Sizes by name, of any operator: what --shape says.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/errors.hpp"
+
+namespace ladder {
+
+struct Size {
+  std::string name;
+  std::int64_t value = 0;
+  bool operator==(const Size&) const = default;
+};
+
+// In the operator's order. A size of 0 follows from the others, and is not shown.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<Size> sizes) : sizes_(sizes) {}
+
+  const std::vector<Size>& sizes() const { return sizes_; }
+  bool has(const std::string& name) const { return find(name) != sizes_.end(); }
+  // 0 if there is no such size.
+  std::int64_t operator[](const std::string& name) const {
+    const auto found = find(name);
+    return found == sizes_.end() ? 0 : found->value;
+  }
+  void set(const std::string& name, std::int64_t value) {
+    const auto found = find(name);
+    if (found == sizes_.end()) {
+      sizes_.push_back({name, value});
+    } else {
+      sizes_[static_cast<std::size_t>(found - sizes_.begin())].value = value;
+    }
+  }
+  // Those that are shown.
+  bool operator==(const Shape& other) const { return to_string(*this) == to_string(other); }
+
+  // "B=1, T=1024, H=32, K=64, V=64"
+  friend std::string to_string(const Shape& shape) {
+    std::string text;
+    for (const Size& size : shape.sizes_) {
+      if (size.value != 0)
+        text += (text.empty() ? "" : ", ") + size.name + "=" + std::to_string(size.value);
+    }
+    return text;
+  }
+
+ private:
+  std::vector<Size>::const_iterator find(const std::string& name) const {
+    return std::find_if(sizes_.begin(), sizes_.end(),
+                        [&](const Size& size) { return size.name == name; });
+  }
+
+  std::vector<Size> sizes_;
+};
+
+// The sizes in the list of a struct, and back. Sizes that a list has not are refused, with those that it has.
+template <typename Sized>
+Shape shape_of(const Sized& sized) {
+  Shape shape;
+  Sized::fields(sized, [&]([[maybe_unused]] const char* name, [[maybe_unused]] const auto& value,
+                           auto... least) {
+    if constexpr (sizeof...(least) > 0) shape.set(name, value);
+  });
+  return shape;
+}
+
+template <typename Sized>
+void set_shape(Sized& sized, const Shape& shape, const std::string& op) {
+  const Shape known = shape_of(sized);
+  for (const Size& size : shape.sizes()) {
+    std::string names;
+    for (const Size& each : known.sizes())
+      names += (names.empty() ? "" : ", ") + each.name;
+    require(known.has(size.name),
+            "--shape has " + size.name + "; allowed for " + op + ": " + names);
+  }
+  Sized::fields(
+      sized, [&]([[maybe_unused]] const char* name, [[maybe_unused]] auto& value, auto... least) {
+        if constexpr (sizeof...(least) > 0) {
+          if (shape.has(name)) value = shape[name];
+        }
+      });
+}
+
+}  // namespace ladder

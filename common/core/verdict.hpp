@@ -1,0 +1,23 @@
+// What a judge says of a result.
+#pragma once
+
+#include <string>
+
+#include "common/core/error_metrics.hpp"
+
+namespace ladder {
+
+struct Verdict {
+  bool right = false;
+  // The array that the rest is about: the first output, or the one that is wrong; of gradients the one nearest to its limit.
+  std::string array = {};
+  // `limit` is that of `error`, `share` the largest share of a limit: above 1 is wrong (common/judge/limits.hpp).
+  RelativeError error = {}, limit = {};
+  double share = 0;
+  // What a plain loop makes of the same array, for information: where it is asked for. No limit depends on it.
+  RelativeError plain_loop = {};
+  // Empty if right; otherwise "WRONG RESULT ...": what, where, and the misconception recognised.
+  std::string message = {};
+};
+
+}  // namespace ladder

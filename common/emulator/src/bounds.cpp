@@ -1,0 +1,43 @@
+// What a compiler calls where an array's index is beyond its type, in code built with -fsanitize=bounds. The names and the
+// structures are the compiler's: gcc's libsanitizer/ubsan/ubsan_handlers.h, the same in clang.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "emulator/emulator.hpp"
+#include "emulator/site.hpp"
+#include "emulator/threads.hpp"
+
+namespace {
+
+struct SourceLocation {
+  const char* file;
+  std::uint32_t line;
+  std::uint32_t column;
+};
+
+struct TypeDescriptor {
+  std::uint16_t kind;
+  std::uint16_t info;
+  char name[1];  // "'float [4]'", as long as it is
+};
+
+struct OutOfBounds {
+  SourceLocation location;
+  const TypeDescriptor* array;
+  const TypeDescriptor* index;
+};
+
+}  // namespace
+
+// index: the value itself, sign extended. Types wider than a word are not used as indices.
+extern "C" void __ubsan_handle_out_of_bounds(OutOfBounds* what, std::intptr_t index) {
+  const std::string sentence =
+      "index " + std::to_string(index) + " is outside of an array " + what->array->name;
+  const emulator::Site where{what->location.file, static_cast<int>(what->location.line)};
+  emulator::ThreadIdentity thread;
+  if (emulator::current_thread(&thread)) emulator::fail_in_kernel(sentence.c_str(), where);
+  std::fprintf(stderr, "%s:%d: %s\n", where.file, where.line, sentence.c_str());
+  std::abort();  // the host's own code: a launcher
+}

@@ -1,0 +1,54 @@
+// What the judge's parts share: the verdict on one array, and comparisons with the results of misconceptions.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "common/core/verdict.hpp"
+#include "common/judge/limits.hpp"
+
+namespace ladder::reference {
+
+using ladder::Verdict;
+
+// Names the axes of an array's elements: {"b", "t", "h", "i"}.
+struct Layout {
+  std::string array;
+  std::vector<std::string> axes;
+  std::vector<std::int64_t> sizes;
+
+  std::int64_t row() const { return sizes.back(); }
+  std::vector<std::int64_t> index(std::int64_t element) const;
+  std::string position(std::int64_t element) const;  // "o(b=0, t=1, h=2, i=0)"
+};
+
+// One array. It points at the results and at what is expected of them.
+struct Part {
+  Layout layout;
+  const std::vector<float>* result;
+  const std::vector<double>*truth, *terms;
+  Roundings roundings;
+
+  Judged judged() const { return judge_errors(*result, *truth, *terms, layout.row(), roundings); }
+};
+
+// The verdict on one array. Only where it is wrong, `explain` is asked for the misconception.
+Verdict judge_part(const Part& part, const std::function<std::string()>& explain);
+
+// Adds the error of the array that the verdict is about, in the results of a plain loop.
+void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
+
+// Of a value, at most.
+inline constexpr double kBf16Rounding = 1.0 / 256;
+
+// `rounding`: of what the result is stored in.
+bool roughly_equal(const std::vector<float>& result, const std::vector<double>& other,
+                   std::int64_t row, double rounding = 0);
+
+// "16 or 32": the usual chunk lengths for which `explains(chunk)` holds.
+std::string fitting_chunks(const std::function<bool(std::int64_t)>& explains,
+                           std::initializer_list<std::int64_t> usual = {16, 32, 64, 128});
+
+}  // namespace ladder::reference

@@ -1,0 +1,151 @@
+// Softmax attention: each query takes the mean of the values, weighted by the softmax of its products with the keys.
+//
+// With s(l, c) = scale * q_l . k_c, and n(l) the number of keys that query l may see (the first n of its batch or sequence):
+//
+//     lse_l = log sum_{c < n(l)} exp(s(l, c))        o_l = sum_{c < n(l)} exp(s(l, c) - lse_l) v_c
+//
+// T_q queries and T_k keys: n(l) = T_k, and in the causal form n(l) = max(0, l + 1 + T_k - T_q): the last query is aligned with
+// the last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
+// Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
+//
+//     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l)
+//     dq_l = scale sum_c ds(l, c) k_c      dk_c = scale sum_l ds(l, c) q_l
+//
+// Sources: Vaswani et al., "Attention is all you need" (2017); Dao, "FlashAttention-2" (2023) for lse and the gradients;
+// Ainslie et al., "GQA" (2023) for grouped heads.
+#pragma once
+
+#include <cstdint>
+
+#include "common/core/arrays.hpp"
+#include "common/core/bfloat16.hpp"
+#include "common/core/float16.hpp"
+
+namespace ladder {
+
+// The operators: common/operators/attention/operator.hpp.
+struct Attention;
+struct AttentionBackward;
+
+template <typename Element>
+inline constexpr const char* kAttentionStorage = "fp32";
+template <>
+inline constexpr const char* kAttentionStorage<bfloat16> = "bf16";
+template <>
+inline constexpr const char* kAttentionStorage<float16> = "fp16";
+
+// Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic and lse are fp32.
+template <typename Element>
+struct BasicAttentionArgs {
+  std::int64_t B = 0;     // batch, 0 or more
+  std::int64_t T_q = 0;   // queries, 0 or more
+  std::int64_t T_k = 0;   // keys, 0 or more
+  std::int64_t H_q = 0;   // query heads, a multiple of H_kv
+  std::int64_t H_kv = 0;  // key and value heads, 1 or more
+  std::int64_t D = 0;     // channels per head, 1 or more
+
+  const Element* q = nullptr;  // (B, T_q, H_q, D)
+  const Element* k = nullptr;  // (B, T_k, H_kv, D)
+  const Element* v = nullptr;  // (B, T_k, H_kv, D)
+  Element* o = nullptr;        // (B, T_q, H_q, D)
+  float* lse = nullptr;        // (B, H_q, T_q), natural logarithm
+
+  // The keys of each batch, 0..T_k: what lies behind is not looked at. Null: T_k for every batch.
+  const std::int64_t* key_lengths = nullptr;  // (B)
+
+  // Packed sequences, both or neither: B is 1, sequence n has the queries cu_seqlens_q[n] .. cu_seqlens_q[n + 1] - 1 of T_q,
+  // and the keys likewise. They begin with 0, never decrease and end with T_q (T_k). Not together with key_lengths.
+  const std::int64_t* cu_seqlens_q = nullptr;  // (sequences + 1)
+  const std::int64_t* cu_seqlens_k = nullptr;  // (sequences + 1)
+  std::int64_t sequences = 0;
+
+  bool causal = false;
+  float scale = 1.0f;  // above 0, finite; default_attention_scale(D) is the usual choice
+
+  static constexpr const char* kStorage = kAttentionStorage<Element>;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.B, 0), visit("T_q", s.T_q, 0), visit("T_k", s.T_k, 0), visit("H_q", s.H_q, 1);
+    visit("H_kv", s.H_kv, 1), visit("D", s.D, 1), visit("sequences", s.sequences);
+    visit("causal", s.causal), visit("scale", s.scale);
+  }
+
+  // What the forward pass reads, and so its gradients.
+  template <typename Self, typename Visit>
+  static void inputs(Self& s, const Visit& visit) {
+    visit("q", s.q, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
+    visit("k", s.k, {{"b", s.B}, {"t", s.T_k}, {"h", s.H_kv}, {"i", s.D}});
+    visit("v", s.v, {{"b", s.B}, {"t", s.T_k}, {"h", s.H_kv}, {"i", s.D}});
+    visit("key_lengths", s.key_lengths, {{"b", s.B}}, Presence::kOptional);
+    visit("cu_seqlens_q", s.cu_seqlens_q, {{"n", s.sequences + 1}}, Presence::kOptional);
+    visit("cu_seqlens_k", s.cu_seqlens_k, {{"n", s.sequences + 1}}, Presence::kOptional);
+  }
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    inputs(s, visit);
+    visit("o", s.o, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
+    visit("lse", s.lse, {{"b", s.B}, {"h", s.H_q}, {"t", s.T_q}});
+  }
+};
+
+using AttentionArgs = BasicAttentionArgs<float>;
+using AttentionBf16Args = BasicAttentionArgs<bfloat16>;
+using AttentionFp16Args = BasicAttentionArgs<float16>;
+
+// The gradients of a loss with respect to q, k and v. forward.o and forward.lse are what the forward pass wrote; they are only
+// read.
+template <typename Element>
+struct BasicAttentionGradArgs {
+  BasicAttentionArgs<Element> forward;
+  const Element* d_o = nullptr;  // (B, T_q, H_q, D)
+  Element* dq = nullptr;         // (B, T_q, H_q, D)
+  Element* dk = nullptr;         // (B, T_k, H_kv, D), summed over the heads of a group
+  Element* dv = nullptr;         // (B, T_k, H_kv, D)
+
+  static constexpr const char* kStorage = kAttentionStorage<Element>;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    BasicAttentionArgs<Element>::fields(s.forward, visit);
+  }
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    const auto& f = s.forward;
+    BasicAttentionArgs<Element>::inputs(s.forward, visit);
+    visit("o", as_input(s.forward.o), {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", f.D}});
+    visit("lse", as_input(s.forward.lse), {{"b", f.B}, {"h", f.H_q}, {"t", f.T_q}});
+    visit("d_o", s.d_o, {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", f.D}});
+    visit("dq", s.dq, {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", f.D}});
+    visit("dk", s.dk, {{"b", f.B}, {"t", f.T_k}, {"h", f.H_kv}, {"i", f.D}});
+    visit("dv", s.dv, {{"b", f.B}, {"t", f.T_k}, {"h", f.H_kv}, {"i", f.D}});
+  }
+};
+
+using AttentionGradArgs = BasicAttentionGradArgs<float>;
+using AttentionGradBf16Args = BasicAttentionGradArgs<bfloat16>;
+using AttentionGradFp16Args = BasicAttentionGradArgs<float16>;
+
+float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
+
+// Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument). What lies behind
+// key_lengths and cu_seqlens is not read.
+template <typename Element>
+void validate(const BasicAttentionArgs<Element>& args);
+template <typename Element>
+void validate(const BasicAttentionGradArgs<Element>& args);
+
+// The further limits of an implementation: D in {32, 64, 96, 128, 256}. `who` ("chapter 08") says who refuses.
+template <typename Element>
+void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
+
+// Two products of T_q x T_k x D per query head, half of them where a causal mask hides half; 2.5 times that for the gradients.
+// T_q and T_k as they stand: key_lengths and cu_seqlens are not read.
+template <typename Element>
+double attention_fma_count(const BasicAttentionArgs<Element>& args);
+template <typename Element>
+double attention_fma_count(const BasicAttentionGradArgs<Element>& args);
+
+}  // namespace ladder

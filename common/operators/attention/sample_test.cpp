@@ -1,0 +1,63 @@
+// A sample is right where the whole is, and shows what is wrong in it.
+#include "common/operators/attention/sample.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "common/operators/attention/reference.hpp"
+#include "common/operators/yardstick.hpp"
+
+namespace ladder::reference {
+namespace {
+
+AttentionCase long_case(bool causal) {
+  return {.B = 3, .T_q = 400, .T_k = 450, .H_q = 4, .H_kv = 2, .D = 4, .causal = causal};
+}
+
+TEST(Sample, AcceptsWhatIsRightAndRefusesWhatIsWrongInIt) {
+  for (const bool causal : {false, true}) {
+    const AttentionProblem problem = make_problem(long_case(causal));
+    const AttentionOutputs right = attention_plain(problem);
+    const auto verdict = [&](const AttentionOutputs& outputs) {
+      return judge_sample(problem, outputs, Arithmetic::kFp32, 0);
+    };
+    EXPECT_TRUE(verdict(right).right) << verdict(right).message;
+    const std::size_t last = right.o.size() - 1;
+    for (const std::size_t element : {std::size_t{0}, last / 2, last}) {
+      AttentionOutputs wrong = right;
+      wrong.o[element] += 1;
+      EXPECT_FALSE(verdict(wrong).right) << element;
+    }
+    AttentionOutputs wrong = right;
+    wrong.lse.back() += 1;
+    EXPECT_FALSE(verdict(wrong).right);
+    // In no window, but of everything it is asked whether it was written.
+    wrong = right;
+    wrong.o[4 * 4 * 161] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(verdict(wrong).right);
+  }
+}
+
+TEST(Sample, OfGradientsIsOfWholeHeads) {
+  AttentionCase c = long_case(true);
+  c.T_q = c.T_k = 60;
+  const AttentionGradProblem problem = make_attention_grad_problem(make_problem(c));
+  const AttentionGradients right = attention_gradients_plain(problem);
+  const auto verdict = [&](const AttentionGradients& gradients) {
+    return judge_sample(problem, gradients, Arithmetic::kFp32, 0);
+  };
+  EXPECT_TRUE(verdict(right).right) << verdict(right).message;
+  for (const auto member :
+       {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
+    AttentionGradients wrong = right;
+    (wrong.*member)[5] += 10;
+    EXPECT_FALSE(verdict(wrong).right);
+    wrong = right;
+    (wrong.*member).back() = std::numeric_limits<float>::infinity();
+    EXPECT_FALSE(verdict(wrong).right);
+  }
+}
+
+}  // namespace
+}  // namespace ladder::reference

@@ -1,0 +1,431 @@
+// The tester is tested for what chunkwise kernels, GLA and gradients bring: wrong answers that must be refused, with the right
+// diagnosis, and the rounding of tensor cores, which must be allowed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "common/core/bfloat16.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/operators/wkv/reference.hpp"
+#include "common/operators/yardstick.hpp"
+
+namespace ladder::testing {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr std::int64_t kChunk = 16;
+
+WkvCase case_of(Recurrence recurrence) {
+  WkvCase c{.recurrence = recurrence, .B = 2, .T = 37, .H = 3, .K = 16, .V = 16};
+  c.initial_state = c.final_state = true;
+  c.scale = 0.5f;
+  return c;
+}
+
+WkvOutputs right_answer(const WkvProblem& problem) {
+  const auto result = reference::wkv_recurrence(problem);
+  return {{result.o.begin(), result.o.end()},
+          {result.final_state.begin(), result.final_state.end()}};
+}
+
+std::vector<float> rounded(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+WkvGradients right_answer(const WkvGradProblem& problem) {
+  const auto g = reference::wkv_gradients(problem);
+  return {rounded(g.dq),      rounded(g.dk), rounded(g.dv),
+          rounded(g.d_log_w), rounded(g.du), rounded(g.d_initial_state)};
+}
+
+template <typename Problem, typename Outputs>
+std::string verdict(const Problem& problem, const Outputs& outputs,
+                    Arithmetic arithmetic = Arithmetic::kFp32) {
+  const auto result = is_right(problem, outputs, arithmetic);
+  return result ? "right" : result.message();
+}
+
+void expect_words(const std::string& words, const std::string& message) {
+  EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
+  EXPECT_NE(message.find(words), std::string::npos) << message;
+}
+
+TEST(Gla, AcceptsTheRightAnswer) {
+  for (const WkvCase& c : wkv_cases({.lengths = {0, 1, 17, 65}}, Recurrence::kGla)) {
+    const WkvProblem problem = make_problem(c);
+    EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
+  }
+}
+
+TEST(Gla, NamesTheMomentOfTheRead) {
+  WkvProblem problem = make_problem(case_of(Recurrence::kGla)), other = problem;
+  other.wkv_case.recurrence = Recurrence::kWkv;
+  other.u = Tensor<float>({other.wkv_case.H, other.wkv_case.K});
+  expect_words("equals the result read before the update", verdict(problem, right_answer(other)));
+
+  problem = other = make_problem(case_of(Recurrence::kWkv));
+  other.wkv_case.recurrence = Recurrence::kGla;
+  other.u = {};
+  expect_words("equals the result read after the update", verdict(problem, right_answer(other)));
+}
+
+TEST(Gla, KnowsTheMisconceptionsOfWkv) {
+  const WkvProblem problem = make_problem(case_of(Recurrence::kGla));
+  WkvProblem other = problem;
+  other.wkv_case.scale = 1.0f;
+  expect_words("the scale forgotten", verdict(problem, right_answer(other)));
+  other = problem;
+  other.initial_state = {};
+  expect_words("the initial state ignored", verdict(problem, right_answer(other)));
+  other = problem;
+  std::swap(other.k.data, other.v.data);
+  expect_words("k and v swapped", verdict(problem, right_answer(other)));
+}
+
+// Zeros the steps of the last partial chunk, in the order of time.
+void drop_last_chunk(const WkvCase& c, std::vector<float>& o, float left_behind) {
+  const std::int64_t step = c.H * c.V, dropped = c.T % kChunk;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    const std::int64_t first = c.reverse ? 0 : c.T - dropped;
+    std::fill_n(o.begin() + (b * c.T + first) * step, dropped * step, left_behind);
+  }
+}
+
+TEST(Chunks, TheLastPartialOneMustNotBeMissing) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const bool reverse : {false, true}) {
+      for (const float left_behind : {0.0f, kNan}) {
+        WkvCase c = case_of(recurrence);
+        c.reverse = reverse;
+        const WkvProblem problem = make_problem(c);
+        WkvOutputs outputs = right_answer(problem);
+        drop_last_chunk(c, outputs.o, left_behind);
+        expect_words("the last partial chunk of 16 or 32 missing", verdict(problem, outputs));
+      }
+    }
+  }
+}
+
+TEST(Chunks, TheLastPartialOneMustNotBeMissingFromTheState) {
+  const WkvProblem problem = make_problem(case_of(Recurrence::kGla));
+  const WkvCase& c = problem.wkv_case;
+  WkvProblem without = problem;
+  const std::int64_t step = c.H * c.K;
+  for (Tensor<float>* tensor : {&without.k, &without.log_w}) {
+    for (std::int64_t b = 0; b < c.B; ++b)
+      std::fill_n(tensor->data.begin() + (b * c.T + 32) * step, 5 * step, 0.0f);
+  }
+  WkvOutputs outputs = right_answer(problem);
+  outputs.final_state = right_answer(without).final_state;
+  const std::string message = verdict(problem, outputs);
+  expect_words("WRONG RESULT in final_state", message);
+  expect_words("equals the state with the last partial chunk of 16 or 32 missing", message);
+}
+
+// WKV in chunks, with `at_edge(state, w)` applied to each element of the state when a chunk ends.
+WkvOutputs with_edges(const WkvProblem& problem,
+                      const std::function<double(double state, double w)>& at_edge) {
+  const WkvCase& c = problem.wkv_case;
+  WkvOutputs outputs = right_answer(problem);
+  std::fill(outputs.o.begin(), outputs.o.end(), 0.0f);
+  for (std::int64_t bh = 0; bh < c.B * c.H; ++bh) {
+    for (std::int64_t e = 0; e < c.K * c.V; ++e) {
+      const std::int64_t j = e / c.V, i = e % c.V;
+      double state = problem.initial_state.data[bh * c.K * c.V + e];
+      for (std::int64_t t = 0; t < c.T; ++t) {
+        const std::int64_t row = (bh / c.H * c.T + t) * c.H + bh % c.H;
+        const double kv = double(problem.k.data[row * c.K + j]) * problem.v.data[row * c.V + i];
+        const double w = std::exp(double(problem.log_w.data[row * c.K + j]));
+        const double q = c.scale * problem.q.data[row * c.K + j];
+        outputs.o[row * c.V + i] +=
+            static_cast<float>(q * (state + problem.u.data[bh % c.H * c.K + j] * kv));
+        state = w * state + kv;
+        if ((t + 1) % kChunk == 0) state = at_edge(state, w);
+      }
+      outputs.final_state[bh * c.K * c.V + e] = static_cast<float>(state);
+    }
+  }
+  return outputs;
+}
+
+TEST(Chunks, DecayAtTheirEdgesMustNotBeDoneTwiceOrForgotten) {
+  const WkvProblem problem = make_problem(case_of(Recurrence::kWkv));
+  const auto right = [](double state, double) { return state; };
+  EXPECT_EQ(verdict(problem, with_edges(problem, right)), "right");
+  const auto twice = [](double state, double w) { return w * state; };
+  expect_words("right at first, then wrong: t from 16 to 36",
+               verdict(problem, with_edges(problem, twice)));
+  const auto forgotten = [](double state, double w) { return state / w; };
+  expect_words("t from 16 to 36", verdict(problem, with_edges(problem, forgotten)));
+  const auto state_lost = [](double, double) { return 0.0; };
+  expect_words("t from 16 to 36", verdict(problem, with_edges(problem, state_lost)));
+}
+
+TEST(PackedSequences, MustNotRunIntoEachOther) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    const WkvProblem problem = make_problem(packed(case_of(recurrence), {5, 0, 17, 15}));
+    EXPECT_EQ(verdict(problem, right_answer(problem)), "right");
+    WkvProblem one = problem;
+    one.wkv_case.lengths = {};
+    one.cu_seqlens = {};
+    WkvOutputs outputs = right_answer(problem);
+    outputs.o = right_answer(one).o;
+    expect_words("the sequences running into each other", verdict(problem, outputs));
+  }
+}
+
+TEST(PackedSequences, StatesAreNamedBySequence) {
+  const WkvProblem problem = make_problem(packed(case_of(Recurrence::kGla), {5, 0, 17, 15}));
+  WkvOutputs outputs = right_answer(problem);
+  outputs.final_state[3 * 3 * 16 * 16] += 1.0f;
+  expect_words("final_state(sequence=3, h=0, j=0, i=0)", verdict(problem, outputs));
+}
+
+TEST(PackedSequences, MustMatchTheSizes) {
+  WkvCase c = packed(case_of(Recurrence::kGla), {5, 17});
+  c.B = 2;
+  EXPECT_THROW(make_problem(c), std::invalid_argument);
+}
+
+float bf16(double x) {
+  return to_float(to_bfloat16(static_cast<float>(x)));
+}
+
+// What a kernel on tensor cores does, chunk by chunk: decayed q and k, states and scores are rounded to bf16; the state is fp32.
+WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
+  const WkvCase& c = problem.wkv_case;
+  const bool gla = c.recurrence == Recurrence::kGla;
+  WkvOutputs outputs = right_answer(problem);
+  std::vector<double> o(outputs.o.size());
+  for (std::int64_t bh = 0; bh < c.B * c.H; ++bh) {
+    const std::int64_t h = bh % c.H;
+    std::vector<double> state(problem.initial_state.data.begin() + bh * c.K * c.V,
+                              problem.initial_state.data.begin() + (bh + 1) * c.K * c.V);
+    const auto row = [&](std::int64_t t) { return (bh / c.H * c.T + t) * c.H + h; };
+    for (std::int64_t first = 0; first < c.T; first += kChunk) {
+      const std::int64_t end = std::min(first + kChunk, c.T);
+      // The decay of key row j over steps a to b - 1.
+      const auto decay = [&](std::int64_t a, std::int64_t b, std::int64_t j) {
+        double sum = 0;
+        for (std::int64_t t = a; t < b; ++t)
+          sum += problem.log_w.data[row(t) * c.K + j];
+        return std::exp(sum);
+      };
+      for (std::int64_t t = first; t < end; ++t) {
+        const std::int64_t reads = gla ? t + 1 : t;  // the state after so many steps
+        const float* q = problem.q.data.data() + row(t) * c.K;
+        for (std::int64_t j = 0; j < c.K; ++j) {
+          const float decayed = bf16(q[j] * decay(first, reads, j));
+          for (std::int64_t i = 0; i < c.V; ++i)
+            o[row(t) * c.V + i] += c.scale * decayed * bf16(state[j * c.V + i]);
+        }
+        for (std::int64_t s = first; s <= t; ++s) {
+          double score = 0;
+          for (std::int64_t j = 0; j < c.K; ++j) {
+            const float k = problem.k.data[row(s) * c.K + j];
+            const double between = decay(s + 1, reads, j);
+            score += !gla && s == t
+                         ? q[j] * problem.u.data[h * c.K + j] * k
+                         : bf16(q[j] * std::sqrt(between)) * bf16(k * std::sqrt(between));
+          }
+          for (std::int64_t i = 0; i < c.V; ++i)
+            o[row(t) * c.V + i] += c.scale * bf16(score) * problem.v.data[row(s) * c.V + i];
+        }
+      }
+      for (std::int64_t e = 0; e < c.K * c.V; ++e) {
+        const std::int64_t j = e / c.V;
+        state[e] *= decay(first, end, j);
+        for (std::int64_t s = first; s < end; ++s) {
+          state[e] += bf16(problem.k.data[row(s) * c.K + j] * decay(s + 1, end, j)) *
+                      problem.v.data[row(s) * c.V + e % c.V];
+        }
+      }
+    }
+    std::copy(state.begin(), state.end(), outputs.final_state.begin() + bh * c.K * c.V);
+  }
+  std::transform(o.begin(), o.end(), outputs.o.begin(), bf16);
+  return outputs;
+}
+
+TEST(Bf16Operands, AreAllowedWhereTheyAreSaid) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Decay decay : {Decay::kNone, Decay::kMild, Decay::kStrong, Decay::kStrongToken}) {
+      for (const std::int64_t T : {1, 5, 37, 130}) {
+        WkvCase c = case_of(recurrence);
+        c.T = T;
+        c.decay = decay;
+        c.precision = Precision::kBf16;
+        const WkvProblem problem = make_problem(c);
+        const WkvOutputs outputs = in_chunks_of_bf16(problem);
+        EXPECT_EQ(verdict(problem, outputs, Arithmetic::kBf16Operands), "right") << name_of(c);
+        if (T == 37 && decay == Decay::kMild) expect_words("", verdict(problem, outputs));
+      }
+    }
+  }
+}
+
+TEST(Bf16Operands, AreNoExcuseForAWrongResult) {
+  WkvCase c = case_of(Recurrence::kGla);
+  c.precision = Precision::kBf16;
+  const WkvProblem problem = make_problem(c);
+  const auto refused = [&](const std::string& words,
+                           const std::function<void(WkvOutputs&)>& spoil) {
+    WkvOutputs outputs = in_chunks_of_bf16(problem);
+    spoil(outputs);
+    expect_words(words, verdict(problem, outputs, Arithmetic::kBf16Operands));
+  };
+  refused("o(b=0, t=2,", [](WkvOutputs& x) { x.o[100] *= 1.2f; });
+  refused("", [](WkvOutputs& x) {  // two digits less
+    for (float& value : x.o)
+      value = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(value).bits & 0xfffcu)});
+  });
+  refused("last partial chunk", [&](WkvOutputs& x) { drop_last_chunk(c, x.o, 0.0f); });
+  refused("final_state", [](WkvOutputs& x) { x.final_state[7] += 0.1f; });
+}
+
+TEST(Gradients, AcceptsTheRightAnswer) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const WkvCase& c : wkv_cases(
+             {.bf16 = true, .lengths = {0, 1, 17, 40}, .K_sizes = {4, 20}, .V_sizes = {8, 33}},
+             recurrence)) {
+      const WkvGradProblem problem = make_grad_problem(c);
+      EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
+    }
+  }
+}
+
+// With the other arithmetic the limits are wider.
+TEST(Gradients, AllowBf16OperandsWhereTheyAreSaid) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    WkvCase c = case_of(recurrence);
+    c.precision = Precision::kBf16;
+    const WkvGradProblem problem = make_grad_problem(c);
+    const WkvGradients result = reference::wkv_gradients_plain(problem, Arithmetic::kBf16Operands);
+    EXPECT_EQ(verdict(problem, result, Arithmetic::kBf16Operands), "right");
+    WkvGradients rounded = right_answer(problem);
+    for (float& x : rounded.d_initial_state)
+      x = to_float(to_bfloat16(x));
+    EXPECT_EQ(verdict(problem, rounded, Arithmetic::kBf16Operands), "right");
+    expect_words("d_initial_state", verdict(problem, rounded));
+  }
+}
+
+void expect_gradient_refused(const std::string& words,
+                             const std::function<void(WkvGradients&)>& spoil,
+                             Recurrence recurrence = Recurrence::kWkv) {
+  const WkvGradProblem problem = make_grad_problem(case_of(recurrence));
+  WkvGradients gradients = right_answer(problem);
+  spoil(gradients);
+  expect_words(words, verdict(problem, gradients));
+}
+
+TEST(Gradients, RefusesOneNanInAnyOfThem) {
+  using G = WkvGradients;
+  for (const auto& [name, array] : {std::pair{"dq", &G::dq},
+                                    {"dk", &G::dk},
+                                    {"dv", &G::dv},
+                                    {"d_log_w", &G::d_log_w},
+                                    {"du", &G::du},
+                                    {"d_initial_state", &G::d_initial_state}}) {
+    expect_gradient_refused("WRONG RESULT in " + std::string(name) + "\nsome elements were never",
+                            [array = array](G& g) { (g.*array)[17] = kNan; });
+    expect_gradient_refused("WRONG RESULT in " + std::string(name), [array = array](G& g) {
+      std::fill_n((g.*array).begin() + 16, 16, 0.0f);
+    });
+    expect_gradient_refused(std::string(name) + " has",
+                            [array = array](G& g) { (g.*array).pop_back(); });
+  }
+}
+
+TEST(Gradients, NamesWhatIsMissing) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    const WkvGradProblem problem = make_grad_problem(case_of(recurrence));
+    const auto expect = [&](const std::string& words, std::vector<float> WkvGradients::*array,
+                            const std::function<void(WkvGradProblem&)>& change) {
+      WkvGradProblem changed = problem;
+      change(changed);
+      WkvGradients gradients = right_answer(problem);
+      gradients.*array = right_answer(changed).*array;
+      expect_words(words, verdict(problem, gradients));
+    };
+    using G = WkvGradients;
+    expect("d_final_state ignored", &G::dk, [](auto& p) { p.d_final_state = {}; });
+    expect("the initial state ignored", &G::d_log_w, [](auto& p) { p.forward.initial_state = {}; });
+    expect("the scale forgotten", &G::dq, [](auto& p) { p.forward.wkv_case.scale = 1.0f; });
+    expect("time running the other way", &G::dv,
+           [](auto& p) { p.forward.wkv_case.reverse = true; });
+    if (recurrence == Recurrence::kGla) continue;
+    expect("the bonus forgotten", &G::dv,
+           [](auto& p) { std::fill(p.forward.u.data.begin(), p.forward.u.data.end(), 0.0f); });
+  }
+}
+
+TEST(Gradients, NamesOneReadAtTheWrongTime) {
+  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kGla));
+  WkvGradProblem other = problem;
+  other.forward.wkv_case.recurrence = Recurrence::kWkv;
+  other.forward.u = Tensor<float>({3, 16});
+  WkvGradients gradients = right_answer(problem);
+  gradients.d_log_w = right_answer(other).d_log_w;
+  expect_words("o read before the update", verdict(problem, gradients));
+}
+
+TEST(Gradients, NamesOneOfTheFactorInsteadOfItsLogarithm) {
+  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kGla));
+  WkvGradients gradients = right_answer(problem);
+  for (std::size_t i = 0; i < gradients.d_log_w.size(); ++i)
+    gradients.d_log_w[i] /= std::exp(problem.forward.log_w.data[i]);
+  expect_words("of the decay factor, not of its logarithm", verdict(problem, gradients));
+}
+
+TEST(Gradients, NamesAMissingLastChunk) {
+  expect_gradient_refused("the last partial chunk of 16 or 32 missing", [](WkvGradients& g) {
+    drop_last_chunk(case_of(Recurrence::kWkv), g.dk, kNan);  // K = V
+  });
+}
+
+TEST(Gradients, MustAllBeWritten) {
+  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kWkv));
+  const Implementation lazy{.name = "lazy",
+                            .launchers = launchers<WkvBackward>([](const WkvGradArgs&) {})};
+  const WkvGradients gradients = run_backward(lazy, problem);
+  for (const auto* array : {&gradients.dq, &gradients.dk, &gradients.dv, &gradients.d_log_w,
+                            &gradients.du, &gradients.d_initial_state}) {
+    EXPECT_FALSE(array->empty());
+    EXPECT_TRUE(std::all_of(array->begin(), array->end(), [](float x) { return std::isnan(x); }));
+  }
+}
+
+TEST(Gradients, NoticesWritesElsewhere) {
+  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kWkv));
+  const auto expect_thrown = [&](std::function<void(const WkvGradArgs&)> launch) {
+    EXPECT_THROW(
+        run_backward({.name = "elsewhere", .launchers = launchers<WkvBackward>(std::move(launch))},
+                     problem),
+        WroteElsewhere);
+  };
+  expect_thrown([](const WkvGradArgs& a) { a.du[a.forward.H * a.forward.K] = 0; });
+  expect_thrown([](const WkvGradArgs& a) { a.d_log_w[-1] = 0; });
+  expect_thrown([](const WkvGradArgs& a) { const_cast<float*>(a.d_o)[0] = 7; });
+  expect_thrown([](const WkvGradArgs& a) { const_cast<float*>(a.forward.u)[0] = 7; });
+}
+
+TEST(LinearAttentionInBf16, IsRightAsAPlainLoopComputesIt) {
+  const LinearAttentionCase c{
+      .B = 2, .T_q = 20, .T_k = 20, .H = 3, .K = 16, .V = 8, .precision = Precision::kBf16};
+  const LinearAttentionProblem problem = make_problem(c);
+  const auto of_operands = reference::linear_attention_plain(problem, Arithmetic::kBf16Operands);
+  EXPECT_EQ(verdict(problem, of_operands, Arithmetic::kBf16Operands), "right");
+  LinearAttentionProblem changed = problem;
+  changed.attention_case.normalize = false;
+  expect_words("normaliser forgotten", verdict(problem, reference::linear_attention_plain(changed),
+                                               Arithmetic::kBf16Operands));
+}
+
+}  // namespace
+}  // namespace ladder::testing

@@ -1,0 +1,372 @@
+#include "common/program/climb.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+
+#include "common/program/estimate.hpp"
+#include "common/program/memory.hpp"
+
+namespace ladder::bench {
+namespace {
+
+// A part that takes less than this says little about the whole.
+constexpr double kTellingSeconds = 0.02;
+// What threads and fibers may take to start.
+constexpr double kStartSeconds = 0.1;
+// An estimate longer than this is shown.
+constexpr double kShownSeconds = 5;
+
+// A sample has this many calls, so that its beginning and end are nothing beside them, or a round over all copies; and fewer where
+// they would take longer than a burst may.
+constexpr std::size_t kLeastCalls = 24;
+constexpr double kMostCallsSeconds = 0.02;
+
+// How far past the cache the rotated data must reach.
+constexpr double kCacheMultiple = 3.0;
+// All copies together may take this share of the memory that is free.
+constexpr double kMemoryShare = 0.5;
+// More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
+constexpr std::size_t kMostCopies = 8192;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::unique_ptr<AnyProblem> timed_problem(const Selection& selection, double& seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_ptr<AnyProblem> problem = case_of(selection)->make();
+  seconds = seconds_since(begin);
+  return problem;
+}
+
+// How often a timing calls at most, with calls that take `once`: more copies would never be used.
+double most_calls(double once) {
+  return 30 + 4.0 / once;
+}
+
+// Runs one implementation on a problem: checks it, then times it.
+class Runner {
+ public:
+  Runner(Device& device, const AnyProblem& problem, const Implementation& implementation,
+         const std::string& precision)
+      : device_(device),
+        problem_(problem),
+        implementation_(implementation),
+        precision_(precision) {}
+
+  // One call and its verdict.
+  void check(Row& row, Spent& spent) {
+    place();
+    const auto call = [&] { data_[0]->call(); };
+    spent.launch = device_.time(call);
+    if (device_.back_end() == "cuda")
+      spent.launch = device_.time(call);  // the first call loads the kernel, too
+    device_.synchronize();
+    const auto begin = std::chrono::steady_clock::now();
+    const Verdict verdict = data_[0]->judge(arithmetic_of(implementation_, precision_), true);
+    spent.judge = seconds_since(begin);
+    row.right = verdict.right;
+    row.message = verdict.message;
+    row.error = verdict.error.whole;
+    row.limit = verdict.limit.whole;
+    row.yardstick_error = verdict.plain_loop.whole;
+  }
+
+  // Seconds of another call, after `check`.
+  double called() {
+    return device_.time([&] { data_[0]->call(); });
+  }
+
+  void time(Row& row, double once, double bytes) {
+    const Layout layout = layout_of(once, bytes, device_);
+    while (data_.size() < layout.copies)
+      place();
+    const auto call_on = [&](std::size_t copy) { data_[copy % layout.copies]->call(); };
+    Rotation rotation;
+    rotation.calls = layout.calls;
+    rotation.seconds = once;
+    for (std::size_t first = 0; first < layout.copies; first += layout.calls) {
+      rotation.recordings.push_back(device_.record([&, first] {
+        for (std::size_t i = 0; i < layout.calls; ++i)
+          call_on(first + i);
+      }));
+    }
+    const bool gpu = device_.back_end() == "cuda";
+    row.conditions = {gpu ? Regime::kBurst : Regime::kPlain, layout.calls,
+                      rotation.recordings[0].without_host, layout.copies, layout.passes_caches};
+    row.timing = measure(device_, rotation, row.conditions.regime);
+    if (!gpu) return;
+    row.sustained = measure(device_, rotation, Regime::kSustained);
+    std::vector<std::function<void()>> calls;
+    for (std::size_t copy = 0; copy < layout.copies; ++copy)
+      calls.push_back([&, copy] { call_on(copy); });
+    row.end_to_end = measure_end_to_end(device_, calls);
+  }
+
+ private:
+  void place() {
+    data_.push_back(problem_.place(device_, implementation_));
+    require(data_.back() != nullptr, implementation_.name +
+                                         " has no launcher for this problem; "
+                                         "allowed: what it computes");
+  }
+
+  Device& device_;
+  const AnyProblem& problem_;
+  const Implementation& implementation_;
+  std::string precision_;
+  std::vector<std::unique_ptr<AnyOnDevice>> data_;
+};
+
+void set_bound(Row& row, const Implementation& implementation, const Climb& climb,
+               const Ceilings& ceilings) {
+  if (ceilings.bytes_per_second == 0) return;
+  const std::string& precision = climb.options.precision;
+  const double operations = seconds_of(implementation.fma_share * climb.fma_count,
+                                       implementation.units, precision, ceilings);
+  const double bytes = climb.bytes / ceilings.bytes_per_second;
+  row.bound_seconds = std::max(operations, bytes);
+  row.bound_by_bytes = bytes >= operations;
+}
+
+Row row_of(const AbsentImplementation& absent) {
+  Row row;
+  row.chapter = absent.chapter;
+  row.implementation = absent.name;
+  row.source = absent.source;
+  row.message = "needs " + absent.needs;
+  return row;
+}
+
+// The problem on the asked shape is made once, when the first implementation needs it.
+class Climber {
+ public:
+  Climber(const Selection& options, const Progress& progress, const Limits& limits)
+      : options_(options), progress_(progress), limits_(limits) {
+    options_.shape = case_of(options)->shape();
+    result_.options = options_;
+    const Cost cost = cost_of(options_);
+    result_.fma_count = cost.fma_count;
+    result_.bytes = cost.bytes;
+  }
+
+  Climb climb() {
+    const std::vector<AbsentImplementation> absent = chosen_absent(options_);
+    const std::vector<Implementation> rungs = chosen_beside(absent);
+    std::size_t next_absent = 0, number = 0;
+    for (const Implementation& rung : rungs) {
+      for (; next_absent < absent.size() && comes_before(absent[next_absent], rung); ++next_absent)
+        result_.rows.push_back(row_of(absent[next_absent]));
+      counter_ = fmt::format("{} of {}: ", ++number, rungs.size());
+      result_.rows.push_back(climbed(rung));
+    }
+    for (; next_absent < absent.size(); ++next_absent)
+      result_.rows.push_back(row_of(absent[next_absent]));
+    progress_("");
+    return std::move(result_);
+  }
+
+ private:
+  static bool comes_before(const AbsentImplementation& absent, const Implementation& rung) {
+    return std::tie(absent.chapter, absent.step) < std::tie(rung.chapter, rung.step);
+  }
+
+  // None, where what is absent is all that was asked for.
+  std::vector<Implementation> chosen_beside(const std::vector<AbsentImplementation>& absent) const {
+    Selection here = options_;
+    for (const AbsentImplementation& each : absent)
+      std::erase(here.names, each.name);
+    if (here.names.empty() && !options_.names.empty()) return {};
+    return chosen(here);
+  }
+
+  Row climbed(const Implementation& implementation) {
+    Row row;
+    row.chapter = implementation.chapter;
+    row.implementation = implementation.name;
+    row.source = implementation.source;
+    row.message = why_unavailable(implementation.device);
+    if (!row.message.empty()) return row;
+    Device& where = device(implementation.device);
+    row.device = where.name();
+    row.back_end = where.back_end();
+    row.units = to_string(implementation.units, options_.precision);
+    const std::string what = counter_ +
+                             (row.back_end == "emulator" ? "checking " : "checking and timing ") +
+                             implementation.name;
+    progress_(what);
+    row.ran = true;
+    const bool gpu = row.back_end == "cuda";
+    if (!gpu && only_a_part_ran(row, implementation, where)) return row;
+    make_whole(where);
+    if (row.estimated_seconds > kShownSeconds)
+      progress_(what + ", about " + time_text(row.estimated_seconds));
+    row.estimated_seconds = 0;
+    guarded(row, [&] {
+      Runner runner(where, *whole_, implementation, options_.precision);
+      Spent spent;
+      runner.check(row, spent);
+      if (!row.right || row.back_end == "emulator") return;
+      set_bound(row, implementation, result_, ceilings_of(where));
+      runner.time(row, spent.launch, result_.bytes);
+    });
+    return row;
+  }
+
+  // A refusal is a row that did not run; anything else that an implementation throws is a failure of that one.
+  template <typename Work>
+  void guarded(Row& row, const Work& work) {
+    try {
+      work();
+    } catch (const std::invalid_argument& refusal) {
+      row.ran = row.right = false;
+      row.message = refusal.what();
+    } catch (const std::exception& failure) {
+      row.right = false;
+      row.timing = row.sustained = row.end_to_end = {};
+      row.message = fmt::format("FAILED: {}", failure.what());
+    }
+  }
+
+  const Ceilings& ceilings_of(Device& where) {
+    // Of this program's run, whatever it climbs.
+    static std::map<Device*, Ceilings> known;
+    if (known.count(&where) == 0) {
+      progress_("measuring the ceilings of " + where.name());
+      known[&where] = where.measure_ceilings();
+    }
+    const auto listed = [&](const auto& each) { return each.first == where.name(); };
+    if (std::none_of(result_.ceilings.begin(), result_.ceilings.end(), listed))
+      result_.ceilings.emplace_back(where.name(), known[&where]);
+    return known[&where];
+  }
+
+  void make_whole(Device& where) {
+    if (checked_room_.insert(&where).second) require_memory(options_, where);
+    if (whole_) return;
+    whole_ = case_of(options_)->make();
+  }
+
+  // Runs growing parts of the shape until one says how long the whole takes. True if that is the end: the row then holds the
+  // verdict on the parts.
+  bool only_a_part_ran(Row& row, const Implementation& implementation, Device& where) {
+    Shape part = part_of(options_);
+    const Shape smallest = part;
+    while (!(part == options_.shape)) {
+      Selection selection = options_;
+      selection.shape = part;
+      if (least_seconds(selection) > limits_.patience_seconds) {
+        row.ran = false;
+        row.message = fmt::format("even {} would take at least {}; allowed: a smaller --shape",
+                                  to_string(part), time_text(least_seconds(selection)));
+        return true;
+      }
+      require_memory(selection, where);
+      Spent spent;
+      guarded(row, [&] {
+        const auto problem = timed_problem(selection, spent.problem);
+        Runner runner(where, *problem, implementation, options_.precision);
+        runner.check(row, spent);
+        // The first call starts threads, which a larger one would not start more often.
+        if (row.right && spent.launch < kStartSeconds)
+          spent.launch = std::min(spent.launch, runner.called());
+      });
+      if (!row.right) {
+        if (row.ran) row.message += fmt::format(" (on {})", to_string(part));
+        return true;
+      }
+      if (spent.total() < kTellingSeconds) {
+        part = larger_part(part, options_);
+        continue;
+      }
+      const Spent whole = scaled(spent, part, options_);
+      const double problem = whole_ ? 0 : whole.problem;
+      // On a CPU it is called again for the samples.
+      const double samples = row.back_end == "emulator"
+                                 ? 0
+                                 : std::max(4 * whole.launch, std::min(TimingLimits().most_seconds,
+                                                                       100 * whole.launch));
+      row.estimated_seconds = problem + whole.launch + whole.judge + samples;
+      if (row.estimated_seconds <= limits_.patience_seconds) return false;
+      row.checked_shape = smallest;
+      return true;
+    }
+    return false;
+  }
+
+  Selection options_;
+  const Progress& progress_;
+  const Limits& limits_;
+  std::string counter_;
+  std::unique_ptr<AnyProblem> whole_;
+  std::set<Device*> checked_room_;
+  Climb result_;
+};
+
+}  // namespace
+
+bool Climb::all_right() const {
+  return std::all_of(rows.begin(), rows.end(),
+                     [](const Row& row) { return row.right || !row.ran; });
+}
+
+bool Climb::any_ran() const {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ran; });
+}
+
+double seconds_of(double fma_count, Units units, const std::string& precision,
+                  const Ceilings& ceilings) {
+  const bool fp32 = precision == "fp32";
+  double fma_per_second = ceilings.fma_per_second;
+  if (units == Units::kTensorCores)
+    fma_per_second = fp32 ? ceilings.tf32_fma_per_second / 3 : ceilings.tensor_fma_per_second;
+  if (units == Units::kWarpgroups) fma_per_second = ceilings.warpgroup_fma_per_second;
+  return fma_per_second > 0 ? fma_count / fma_per_second : 0;
+}
+
+std::string to_string(Units units, const std::string& precision) {
+  if (units == Units::kWarpgroups) return "tensor cores, a warpgroup's products";
+  if (units == Units::kCores) return "fp32 multiply-adds";
+  return precision == "fp32" ? "tensor cores, three TF32 products"
+                             : "tensor cores, a warp's products";
+}
+
+Layout layout_of(double once, double bytes, const Device& device) {
+  const bool is_host = device.free_bytes() == 0;
+  const double per_copy_host = bytes * (is_host ? 2 : 1);
+  double room = kMemoryShare * available_host_bytes() / per_copy_host;
+  if (!is_host) room = std::min(room, kMemoryShare * device.free_bytes() / bytes);
+  const double wanted = std::floor(kCacheMultiple * device.cache_bytes() / bytes) + 1;
+  const double useful = std::min(wanted, std::ceil(most_calls(once)));
+  const double possible = std::clamp(std::min<double>(room, kMostCopies), 1.0, useful);
+  Layout layout;
+  layout.copies = static_cast<std::size_t>(possible);
+  layout.passes_caches = layout.copies >= static_cast<std::size_t>(useful);
+  const std::size_t rounds = (kLeastCalls + layout.copies - 1) / layout.copies;
+  layout.calls = rounds * layout.copies;
+  const double quick = std::max(1.0, kMostCallsSeconds / once);
+  if (quick < layout.calls) {  // as many whole recordings as come to at least the copies
+    layout.calls = static_cast<std::size_t>(quick);
+    if (layout.calls < layout.copies) {
+      const std::size_t recordings = (layout.copies + layout.calls - 1) / layout.calls;
+      layout.copies = recordings * layout.calls;
+    } else {
+      layout.calls -= layout.calls % layout.copies;
+    }
+  }
+  return layout;
+}
+
+Climb climb(const Selection& options, const Progress& progress, const Limits& limits) {
+  return Climber(options, progress, limits).climb();
+}
+
+}  // namespace ladder::bench

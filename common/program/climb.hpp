@@ -1,0 +1,106 @@
+// The ladder itself: every implementation of one operator on one shape, first checked, then timed. What the emulator runs is
+// checked only: its clock says nothing about a GPU.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/core/device.hpp"
+#include "common/core/registry.hpp"
+#include "common/program/selection.hpp"
+#include "common/program/timing.hpp"
+
+namespace ladder::bench {
+
+// A time kept in docs/results for the same shape, and the GPU it was measured on.
+struct Recorded {
+  double seconds = 0;  // 0: none
+  std::string device;
+  bool old = false;  // measured with another version of the kernel, or nobody knows with which
+  double bound_seconds = 0;  // of that run; 0: it says none, or not of which units
+};
+
+// What stood still and what changed between the calls of a timing.
+struct Conditions {
+  Regime regime = Regime::kPlain;  // of Row::timing
+  std::size_t calls = 0;           // in a sample
+  bool without_host = false;       // those are a graph
+  std::size_t copies = 0;          // of the data, used in turn
+  bool copies_pass_caches = true;  // they are more than three times as large as the last cache
+};
+
+struct Row {
+  std::string chapter, implementation, device, back_end;
+  std::string source;  // "03_cuda_baseline/kernel.cu"
+  bool right = false;
+  std::string message;  // why not, or why it was not run
+  bool ran = false;
+  double error = 0;            // relative, against float64
+  double limit = 0;            // of that error
+  double yardstick_error = 0;  // of a plain loop on the same problem, for information
+  // A part of the asked shape, where the whole would have taken so long that only a part was checked; and how long.
+  std::optional<Shape> checked_shape;
+  double estimated_seconds = 0;
+  Timing timing;     // no samples in the emulator
+  Timing sustained;  // on a GPU: the same without pauses
+  Conditions conditions;
+  Timing
+      end_to_end;  // launch to result on the host's clock; no samples where the host is the device
+  std::string units;         // what its products run on: the ceiling that it is measured against
+  double bound_seconds = 0;  // the larger of operations and bytes over the ceilings; 0: no ceilings
+  bool bound_by_bytes = false;
+  Recorded recorded;  // where this run has no GPU for it
+};
+
+struct Climb {
+  Selection options;
+  double fma_count = 0, bytes = 0;
+  std::vector<std::pair<std::string, Ceilings>> ceilings;  // by device name
+  std::vector<Row> rows;
+  bool all_right() const;
+  bool any_ran() const;
+  bool passed() const { return any_ran() && all_right(); }
+};
+
+using Progress = std::function<void(const std::string&)>;
+
+struct Limits {
+  // Of one implementation in the emulator or on a CPU, by estimate. Beyond that a part of the shape is checked, and nothing timed.
+  double patience_seconds = 60;
+};
+
+// std::invalid_argument for an unknown operator or chapter and for a shape without room, before anything runs. What one
+// implementation throws becomes its row.
+Climb climb(const Selection& options, const Progress& progress, const Limits& limits = {});
+
+// How the data lies for calls of `once` seconds that touch so many bytes.
+struct Layout {
+  std::size_t copies = 1;  // used in turn
+  std::size_t calls = 1;   // recorded together; the same number for all that are quick
+  bool passes_caches = true;
+};
+Layout layout_of(double once, double bytes, const Device& device);
+
+// The time that `units` need for so many multiply-adds of tensors in that precision; 0 where they were not measured.
+double seconds_of(double fma_count, Units units, const std::string& precision,
+                  const Ceilings& ceilings);
+std::string to_string(Units units, const std::string& precision);
+
+// Adds what `folder` holds of the same operator, precision and shape to the rows that have no GPU here. With a kernels.json in it
+// (the hashes of the kernels as they are now) a time whose kernel has changed since is marked as old.
+void add_recorded(Climb& climb, const std::string& folder);
+
+// The hash in `folder`'s kernels.json for a source; empty if there is none.
+std::string kernel_hash(const std::string& folder, const std::string& source);
+
+// At most 100 characters a line. Of several climbs: one ladder after the other, and what is said of all of them once, at the end.
+std::string to_table(const Climb& climb);
+std::string to_table(const std::vector<Climb>& climbs);
+
+// docs/results/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
+nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
+
+}  // namespace ladder::bench

@@ -1,0 +1,155 @@
+#include "common/program/command_line.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <stdexcept>
+
+#include "common/program/build.hpp"
+#include "common/program/shape.hpp"
+
+namespace ladder::bench {
+
+namespace {
+
+// One line per operator, for --help.
+std::string known_operators(SelectionOptions::Shapes shapes) {
+  std::string text;
+  for (const auto& op : operators()) {
+    const Shape shape =
+        shapes == SelectionOptions::Shapes::kSmall ? op->small_shape() : op->shape();
+    text += fmt::format("  {:<20} {}; {}; {}\n", op->name(), to_string(shape),
+                        fmt::join(op->storages(), ", "), op->options());
+  }
+  return text;
+}
+
+}  // namespace
+
+SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shapes) {
+  app.footer("Shapes:\n" + known_shapes() +
+             "\nOperators: the default shape; precisions; options\n" + known_operators(shapes));
+  app.add_option("chapters", selection_.chapters,
+                 "Only these: numbers or folder names (01 02_openmp)");
+  asking_ = {
+      app.add_option("--shape", shape_,
+                     "A name, or sizes such as T=54,V=128; those left out are as in the operator's "
+                     "default"),
+      app.add_option("--operator", selection_.op, "One of: " + operator_names())
+          ->capture_default_str(),
+      app.add_option("--precision", selection_.precision,
+                     "What tensors are stored as: fp32, bf16, bf16_fp32_decay (log_w in fp32), "
+                     "fp16, as far as the operator has it")
+          ->capture_default_str(),
+      app.add_option("--options", options_,
+                     "The operator's own, such as reverse,decay=strong,lengths=5+0+17"),
+      app.add_option("--implementation", selection_.names,
+                     "Only this one, by name; may be repeated")
+          ->allow_extra_args(false),
+      app.add_flag("--causal", selection_.causal, "Attention in which a query sees no later key"),
+      app.add_flag("--states", selection_.states, "WKV or GLA from an initial to a final state")};
+  app.add_flag("--all", all_, "Variants too, not only the rungs");
+  app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
+      ->group("");  // set by the script
+}
+
+Selection SelectionOptions::selection() const {
+  Selection result = selection_;
+  const AnyOperator& op = find_operator(result.op);
+  const Shape base = shapes_ == Shapes::kSmall ? op.small_shape() : op.shape();
+  result.shape = shape_ ? parse_shape(*shape_, op, base) : base;
+  result.options = parse_options(options_);
+  result.rungs_only = !all_;
+  // Options may settle sizes: lengths of packed sequences do.
+  result.shape = case_of(result)->shape();
+  return result;
+}
+
+std::vector<Selection> SelectionOptions::selections(
+    const std::vector<std::pair<std::string, std::string>>& ladders) const {
+  const auto given = [](const CLI::Option* option) { return option->count() > 0; };
+  if (std::any_of(asking_.begin(), asking_.end(), given)) return {selection()};
+  std::vector<Selection> result;
+  for (const auto& [op, precision] : ladders) {
+    Selection each = selection();
+    each.op = op;
+    each.precision = precision;
+    each.shape = find_operator(op).shape();
+    if (has_any(each)) result.push_back(each);
+  }
+  return result.empty() ? std::vector<Selection>{selection()} : result;
+}
+
+std::map<std::string, std::string> SelectionOptions::conditions() const {
+  auto conditions = conditions_;
+  const std::string commit = commit_of(source_folder());
+  if (!commit.empty()) conditions["commit"] = commit;
+  conditions.insert({"commit", "unknown"});
+  conditions["compiler"] = compiler();
+  return conditions;
+}
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work) try {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kUsage;
+  }
+  return work();
+} catch (const std::invalid_argument& error) {
+  fmt::print(stderr, "\r{}\n", error.what());
+  return kUsage;
+} catch (const std::bad_alloc&) {
+  fmt::print(stderr, "\rThere is not enough memory for this --shape; allowed: a smaller one\n");
+  return kUsage;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "\r{}\n", error.what());
+  return kWrongResult;
+}
+
+void require_writable(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  const bool existed = std::filesystem::exists(path);
+  const bool writable = std::ofstream(path, std::ios::app).good();
+  if (writable && !existed) std::filesystem::remove(path);
+  if (!writable) {
+    throw std::invalid_argument(
+        fmt::format("{} is '{}'; allowed: a path that can be written", option, path));
+  }
+}
+
+void write_file(const std::string& path, const std::string& contents) {
+  std::ofstream file(path);
+  file << contents;
+  if (!file.flush()) throw std::runtime_error("could not write " + path);
+  fmt::print("written: {}\n", path);
+}
+
+std::string progress_text(const std::string& what, bool terminal) {
+  if (terminal) return "\r\033[K" + what;
+  return what.empty() ? "" : what + "\n";
+}
+
+void show_progress(const std::string& what) {
+  fmt::print(stderr, "{}", progress_text(what, isatty(STDERR_FILENO) == 1));
+  std::fflush(stderr);
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+}  // namespace ladder::bench

@@ -1,0 +1,57 @@
+// What the ladder's programs share on their command lines.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/program/selection.hpp"
+
+namespace ladder::bench {
+
+constexpr int kWrongResult = 1;
+constexpr int kUsage = 2;
+
+// Options for a selection, and for the conditions that go into a JSON file.
+class SelectionOptions {
+ public:
+  // Sizes that are left out are the operator's default, or those of its small shape.
+  enum class Shapes { kUsual, kSmall };
+
+  SelectionOptions(CLI::App& app, Shapes shapes);
+  Selection selection() const;  // after parsing; std::invalid_argument names what is wrong
+  // That one, if anything but chapters was asked for; otherwise those of `ladders` (operator and precision) that the chapters have.
+  std::vector<Selection> selections(
+      const std::vector<std::pair<std::string, std::string>>& ladders) const;
+  // What was given, and what counts more: the commit and the compiler as the program knows them.
+  std::map<std::string, std::string> conditions() const;
+
+ private:
+  Selection selection_;
+  std::optional<std::string> shape_;
+  Shapes shapes_;
+  std::string options_;
+  bool all_ = false;
+  std::vector<const CLI::Option*> asking_;  // options that say which one ladder is meant
+  std::map<std::string, std::string> conditions_;
+};
+
+// Runs `work` after parsing. The exit code: kUsage for bad arguments, kWrongResult for other failures, both with a sentence.
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work);
+
+// std::invalid_argument unless `path` is empty or can be written. Leaves no file behind that was not there.
+void require_writable(const std::string& option, const std::string& path);
+
+// Throws std::runtime_error if it cannot be written.
+void write_file(const std::string& path, const std::string& contents);
+
+// One line that is written again and again on a terminal, one line for each elsewhere.
+std::string progress_text(const std::string& what, bool terminal);
+void show_progress(const std::string& what);  // to stderr
+std::string today();
+
+}  // namespace ladder::bench

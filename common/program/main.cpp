@@ -1,0 +1,77 @@
+// The ladder program. The script `ladder` builds and calls it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "common/program/build.hpp"
+#include "common/program/climb.hpp"
+#include "common/program/command_line.hpp"
+
+using namespace ladder::bench;
+
+namespace {
+
+std::map<std::string, std::string> conditions_of(const Climb& climb,
+                                                 const SelectionOptions& options) {
+  auto conditions = options.conditions();
+  const auto on_gpu = [](const Row& row) { return row.back_end == "cuda"; };
+  if (std::any_of(climb.rows.begin(), climb.rows.end(), on_gpu))
+    conditions["cuda_compiler"] = cuda_compiler();
+  return conditions;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Climbs the ladder: every chapter's kernel, checked, then timed. With nothing but chapters "
+      "it climbs WKV in fp32 and in "
+      "bf16, and softmax attention in bf16.",
+      "./ladder run");
+  const SelectionOptions options(app, SelectionOptions::Shapes::kUsual);
+  std::string json_path, recorded;
+  app.add_option("--json", json_path, "Write the results there");
+  app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU")
+      ->group("");  // set by the script
+  Limits limits;
+  app.add_option("--patience", limits.patience_seconds,
+                 "Seconds that one implementation may take in the emulator or on the CPU. Beyond "
+                 "that, by estimate, only a part of the shape is checked, and nothing timed")
+      ->capture_default_str();
+
+  return run_program(app, argc, argv, [&] {
+    const std::vector<Selection> selections =
+        options.selections({{"wkv", "fp32"}, {"wkv", "bf16"}, {"attention", "bf16"}});
+    if (!(limits.patience_seconds > 0))
+      throw std::invalid_argument(
+          fmt::format("--patience is {}; allowed: more than 0 seconds", limits.patience_seconds));
+    require_writable("--json", json_path);
+    std::vector<Climb> climbs;
+    std::vector<nlohmann::json> runs;
+    for (const Selection& selection : selections) {
+      climbs.push_back(climb(selection, show_progress, limits));
+      add_recorded(climbs.back(), recorded);
+      const auto conditions = conditions_of(climbs.back(), options);
+      // A kernel that was edited is not the one whose hash is kept.
+      const bool edited = conditions.at("commit").find("-dirty") != std::string::npos;
+      runs.push_back(to_json(climbs.back(), edited ? "" : recorded));
+      runs.back()["date"] = today();
+      runs.back()["conditions"] = conditions;
+    }
+    fmt::print("{}", to_table(climbs));
+    nlohmann::json json = runs.front();
+    if (runs.size() > 1) json = {{"schema", "kernel-ladder/runs/1"}, {"runs", runs}};
+    if (!json_path.empty()) write_file(json_path, json.dump(2) + "\n");
+    std::fflush(stdout);
+    const auto ran = [](const Climb& each) { return each.any_ran(); };
+    const auto passed = [](const Climb& each) { return each.passed(); };
+    if (std::none_of(climbs.begin(), climbs.end(), ran))
+      fmt::print(stderr, "Nothing ran here: the table says why.\n");
+    return std::all_of(climbs.begin(), climbs.end(), passed) ? 0 : kWrongResult;
+  });
+}

@@ -1,0 +1,83 @@
+// Earlier runs beside this one.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/program/climb.hpp"
+
+namespace ladder::bench {
+namespace {
+
+std::string text(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+nlohmann::json parsed(const std::filesystem::path& file) {
+  return nlohmann::json::parse(std::ifstream(file), nullptr, false);
+}
+
+// The files of a kernels.json by name; null where there is none.
+nlohmann::json kernels_of(const std::string& folder) {
+  const nlohmann::json kernels = parsed(std::filesystem::path(folder) / "kernels.json");
+  if (!kernels.is_object() || text(kernels, "schema") != "kernel-ladder/kernels/1") return {};
+  return kernels.value("files", nlohmann::json());
+}
+
+bool is_same_run(const nlohmann::json& run, const nlohmann::json& mine) {
+  return run.is_object() && text(run, "schema") == text(mine, "schema") &&
+         text(run, "operator") == text(mine, "operator") &&
+         run.value("precision", "fp32") == text(mine, "precision") &&
+         run.value("states", false) == mine.at("states") &&
+         run.value("causal", false) == mine.at("causal") &&
+         run.value("options", nlohmann::json::object()) == mine.at("options") &&
+         run.value("shape", nlohmann::json()) == mine.at("shape");
+}
+
+}  // namespace
+
+std::string kernel_hash(const std::string& folder, const std::string& source) {
+  const nlohmann::json kernels = kernels_of(folder);
+  return kernels.is_object() ? text(kernels, source.c_str()) : "";
+}
+
+void add_recorded(Climb& climb, const std::string& folder) {
+  if (!std::filesystem::is_directory(folder)) return;
+  const nlohmann::json mine = to_json(climb);
+  const nlohmann::json kernels = kernels_of(folder);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  // Of several the one of the kernel as it is now, then the youngest.
+  std::vector<std::tuple<bool, std::string>> best(climb.rows.size());
+  for (const auto& file : files) {
+    const nlohmann::json run = parsed(file);
+    if (!is_same_run(run, mine)) continue;
+    for (std::size_t i = 0; i < climb.rows.size(); ++i) {
+      Row& row = climb.rows[i];
+      if (row.back_end != "emulator" && !row.back_end.empty()) continue;
+      for (const auto& each : run.value("rows", nlohmann::json::array())) {
+        if (text(each, "implementation") != row.implementation ||
+            text(each, "back_end") != "cuda" || !each.value("right", false) ||
+            !each.contains("seconds"))
+          continue;
+        const std::string hash =
+            kernels.is_object() ? text(kernels, row.source.c_str()) : std::string();
+        const bool old = kernels.is_object() && (hash.empty() || text(each, "ptx") != hash);
+        const std::tuple<bool, std::string> rank(!old, text(run, "date"));
+        if (row.recorded.seconds > 0 && rank < best[i]) continue;
+        best[i] = rank;
+        // A record without `units` has the bound of units that its kernel may not use.
+        const double bound = each.contains("units") ? each.value("bound_seconds", 0.0) : 0.0;
+        row.recorded = {each.at("seconds").get<double>(), text(each, "device"), old, bound};
+      }
+    }
+  }
+}
+
+}  // namespace ladder::bench

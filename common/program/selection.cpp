@@ -1,0 +1,112 @@
+#include "common/program/selection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace ladder::bench {
+namespace {
+
+bool computes(const Implementation& implementation, const Selection& selection) {
+  return find_operator(selection.op).computes(implementation, selection.precision);
+}
+
+// As AbsentImplementation calls it: "attention_bf16".
+std::string launcher_of(const Selection& selection) {
+  const std::string op = find_operator(selection.op).launchers_name();
+  return selection.precision == "fp32" ? op : op + "_" + selection.precision;
+}
+
+// Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
+bool means(const std::string& wanted, const std::string& chapter) {
+  return wanted == chapter || wanted == chapter + "/" || wanted == chapter.substr(0, 2);
+}
+
+}  // namespace
+
+std::unique_ptr<AnyCase> case_of(const Selection& selection) {
+  const AnyOperator& op = find_operator(selection.op);
+  Options options = selection.options;
+  if (selection.causal) options.emplace_back("causal", "");
+  for (const char* state : {"initial_state", "final_state"}) {
+    if (selection.states) options.emplace_back(state, "");
+  }
+  return op.make_case(selection.shape, options, selection.precision);
+}
+
+std::vector<Implementation> chosen(const Selection& selection) {
+  case_of(selection);  // refuses what the operator does not have
+  const std::vector<Implementation> all = implementations();
+  for (const std::string& wanted : selection.chapters) {
+    std::set<std::string> known;
+    for (const Implementation& each : all)
+      known.insert(each.chapter);
+    const auto meant = [&](const std::string& chapter) { return means(wanted, chapter); };
+    if (std::none_of(known.begin(), known.end(), meant)) {
+      throw std::invalid_argument(fmt::format("chapter is '{}'; allowed: {} or their numbers",
+                                              wanted, fmt::join(known, ", ")));
+    }
+  }
+  for (const std::string& name : selection.names)
+    find_implementation(name);
+  std::vector<Implementation> result;
+  std::set<std::string> able;  // chapters, whether wanted or not
+  for (const Implementation& each : all) {
+    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
+    const bool wanted = selection.chapters.empty() ||
+                        std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
+    const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
+                         selection.names.end();
+    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only : by_name;
+    const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
+    if (!shown || !runs || !computes(each, selection)) continue;
+    able.insert(each.chapter);
+    if (wanted) result.push_back(each);
+  }
+  if (result.empty()) {
+    throw std::invalid_argument(fmt::format(
+        "no {} in {} computes {} in {}; allowed: {}another --operator or --precision, or --all for "
+        "variants",
+        selection.cuda_only ? "CUDA kernel" : "implementation",
+        selection.chapters.empty() ? "any chapter"
+                                   : fmt::format("{}", fmt::join(selection.chapters, ", ")),
+        selection.op, selection.precision,
+        able.empty() ? "" : fmt::format("{}, ", fmt::join(able, ", "))));
+  }
+  return result;
+}
+
+bool has_any(const Selection& selection) {
+  try {
+    return !chosen(selection).empty();
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
+  case_of(selection);  // refuses what the operator does not have
+  const std::string launcher = launcher_of(selection);
+  std::vector<AbsentImplementation> result;
+  for (const AbsentImplementation& each : absent_implementations()) {
+    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
+    const auto has = [](const std::vector<std::string>& list, const std::string& text) {
+      return std::find(list.begin(), list.end(), text) != list.end();
+    };
+    const bool wanted = selection.chapters.empty() ||
+                        std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
+    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only
+                                               : has(selection.names, each.name);
+    if (wanted && shown && has(each.launchers, launcher)) result.push_back(each);
+  }
+  return result;
+}
+
+Cost cost_of(const Selection& selection) {
+  return case_of(selection)->cost();
+}
+
+}  // namespace ladder::bench

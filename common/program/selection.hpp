@@ -1,0 +1,41 @@
+// What a command is about: an operator, a shape, and which implementations.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/operator.hpp"
+
+namespace ladder::bench {
+
+struct Selection {
+  std::string op = "wkv";                  // the name of an operator
+  Shape shape = {};                        // sizes left out are the operator's default
+  std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
+  std::vector<std::string> names = {};     // only these implementations, variants too; empty: all
+  std::string precision = "fp32";          // of the tensors
+  bool causal = false;                     // short for the option causal
+  bool states = false;                     // short for the options initial_state and final_state
+  Options options = {};                    // of the operator
+  bool rungs_only = true;
+  bool cuda_only = false;
+};
+
+// The operator's case. std::invalid_argument for a size, an option or a precision that it does not have.
+std::unique_ptr<AnyCase> case_of(const Selection& selection);
+
+// By chapter. std::invalid_argument for an unknown operator, chapter or name.
+std::vector<Implementation> chosen(const Selection& selection);
+
+// Whether there is one for it.
+bool has_any(const Selection& selection);
+
+// What of it this program was built without; the same for names. By chapter.
+std::vector<AbsentImplementation> chosen_absent(const Selection& selection);
+
+// What it takes: multiply-adds of the recurrence (of softmax attention: of the scores and their products), and bytes when every
+// array moves once.
+Cost cost_of(const Selection& selection);
+
+}  // namespace ladder::bench

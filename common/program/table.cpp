@@ -1,0 +1,396 @@
+// A climb as a table and as JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "common/program/climb.hpp"
+#include "common/program/estimate.hpp"
+#include "common/program/memory.hpp"
+#include "common/program/shape.hpp"
+
+namespace ladder::bench {
+namespace {
+
+nlohmann::json options_json(const Options& options) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : options)
+    json[name] = value;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
+  nlohmann::json json = {
+      {"schema", "kernel-ladder/run/1"},
+      {"operator", climb.options.op},
+      {"precision", climb.options.precision},
+      {"shape", to_json(climb.options.shape)},
+      {"causal", climb.options.causal},
+      {"states", climb.options.states},
+      {"options", options_json(climb.options.options)},
+      {"fma_count", climb.fma_count},
+      {"bytes", climb.bytes},
+      {"ceilings", nlohmann::json::array()},
+      {"rows", nlohmann::json::array()},
+  };
+  for (const auto& [name, ceiling] : climb.ceilings) {
+    json["ceilings"].push_back({{"device", name},
+                                {"fma_per_second", ceiling.fma_per_second},
+                                {"bytes_per_second", ceiling.bytes_per_second},
+                                {"tensor_fma_per_second", ceiling.tensor_fma_per_second},
+                                {"tf32_fma_per_second", ceiling.tf32_fma_per_second},
+                                {"warpgroup_fma_per_second", ceiling.warpgroup_fma_per_second}});
+  }
+  for (const Row& row : climb.rows) {
+    nlohmann::json entry = {{"chapter", row.chapter}, {"implementation", row.implementation},
+                            {"device", row.device},   {"back_end", row.back_end},
+                            {"ran", row.ran},         {"right", row.right},
+                            {"message", row.message}, {"source", row.source}};
+    if (row.back_end == "cuda" && !kernels_folder.empty()) {
+      const std::string hash = kernel_hash(kernels_folder, row.source);
+      if (!hash.empty()) entry["ptx"] = hash;
+    }
+    if (row.right) {
+      entry["error"] = row.error;
+      entry["limit"] = row.limit;
+      entry["yardstick_error"] = row.yardstick_error;
+    }
+    if (row.checked_shape) {
+      entry["checked_shape"] = to_json(*row.checked_shape);
+      entry["estimated_seconds"] = row.estimated_seconds;
+    }
+    if (row.right && row.timing.samples > 0) {
+      entry["seconds"] = row.timing.seconds;
+      entry["spread"] = row.timing.spread;
+      entry["samples"] = row.timing.samples;
+      entry["regime"] = to_string(row.conditions.regime);
+      entry[row.conditions.without_host ? "calls_per_graph" : "calls_per_sample"] =
+          row.conditions.calls;
+      entry["copies"] = row.conditions.copies;
+      entry["copies_pass_caches"] = row.conditions.copies_pass_caches;
+      if (row.sustained.samples > 0) {
+        entry["sustained_seconds"] = row.sustained.seconds;
+        entry["sustained_spread"] = row.sustained.spread;
+      }
+      if (row.end_to_end.samples > 0) entry["end_to_end_seconds"] = row.end_to_end.seconds;
+      entry["units"] = row.units;
+      entry["bound_seconds"] = row.bound_seconds;
+      entry["bound_by"] = row.bound_by_bytes ? "bytes" : "operations";
+    }
+    if (row.recorded.seconds > 0) {
+      entry["recorded_seconds"] = row.recorded.seconds;
+      entry["recorded_device"] = row.recorded.device;
+      entry["recorded_old"] = row.recorded.old;
+      if (row.recorded.bound_seconds > 0)
+        entry["recorded_bound_seconds"] = row.recorded.bound_seconds;
+    }
+    json["rows"].push_back(entry);
+  }
+  return json;
+}
+
+namespace {
+
+// Tables and notes are read in a terminal.
+constexpr std::size_t kWidth = 100;
+
+std::string duration(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+std::string times(double factor) {
+  return factor >= 100 ? fmt::format("{:.0f}x", factor) : fmt::format("{:.3g}x", factor);
+}
+
+std::string bytes_per_second(double rate) {
+  return rate < 1e12 ? fmt::format("{:.3g} GB/s", 1e-9 * rate)
+                     : fmt::format("{:.0f} GB/s", 1e-9 * rate);
+}
+
+// In what the shape is rich of: bytes that must move, or operations.
+std::string rate_of(const Climb& climb, double seconds) {
+  constexpr double kFmaPerByte = 50;  // about what a GPU's tensor cores do in the time of a byte
+  const double operations = 2 * climb.fma_count;
+  return climb.fma_count > kFmaPerByte * climb.bytes
+             ? fmt::format("{:.3g} TF/s", 1e-12 * operations / seconds)
+             : bytes_per_second(climb.bytes / seconds);
+}
+
+std::string name_of(const Row& row) {
+  const std::string number = row.chapter.substr(0, row.chapter.find('_'));
+  return fmt::format("{:2} {}", number == row.chapter ? "" : number, row.implementation);
+}
+
+bool is_timed_here(const Row& row) {
+  return row.right && row.back_end != "emulator" && row.timing.samples > 0;
+}
+
+// The seconds a row counts with: its own on real hardware, the recorded ones where it was emulated or is absent.
+double counted_seconds(const Row& row) {
+  return is_timed_here(row) ? row.timing.seconds : row.recorded.seconds;
+}
+
+// Where they were taken. Times of two machines are never divided by each other.
+const std::string& counted_device(const Row& row) {
+  return is_timed_here(row) ? row.device : row.recorded.device;
+}
+
+// Of a row that has a time or a verdict: what there is to show, by column.
+struct Cells {
+  std::string name, back_end, time, load, call, vs_last, vs_first, of_bound, rate, error;
+};
+
+struct Column {
+  const char* header;
+  std::string Cells::*cell;
+  const char* meaning;  // none: the header says it
+};
+
+constexpr Column kName = {"chapter, implementation", &Cells::name, nullptr};
+constexpr Column kRate = {"rate", &Cells::rate, nullptr};
+constexpr Column kColumns[] = {
+    kName,
+    {"back end", &Cells::back_end, nullptr},
+    {"time", &Cells::time, nullptr},
+    {"load", &Cells::load, "time: in a burst, load: without pauses"},
+    {"call", &Cells::call, "call: until the host has the result"},
+    {"vs last", &Cells::vs_last, "vs: times as fast, on one device"},
+    {"vs first", &Cells::vs_first, nullptr},
+    {"of bound", &Cells::of_bound, "of bound: least time / time"},
+    kRate,
+    {"error", &Cells::error, "error: against float64"},
+};
+
+Cells cells_of(const Climb& climb, const Row& row, double first, double last) {
+  const double seconds = counted_seconds(row);
+  Cells cells;
+  cells.name = name_of(row);
+  cells.back_end = row.back_end;
+  if (row.right) cells.error = fmt::format("{:.1e}{}", row.error, row.checked_shape ? "+" : "");
+  if (seconds > 0) {
+    cells.time = duration(seconds);
+    if (last > 0) cells.vs_last = times(last / seconds);
+    if (first > 0) cells.vs_first = times(first / seconds);
+    cells.rate = rate_of(climb, seconds);
+    const double bound = is_timed_here(row) ? row.bound_seconds : row.recorded.bound_seconds;
+    if (bound > 0) cells.of_bound = fmt::format("{:.1f}%", 100 * bound / seconds);
+  }
+  if (is_timed_here(row)) {
+    if (row.sustained.samples > 0) cells.load = duration(row.sustained.seconds);
+    if (row.end_to_end.samples > 0) cells.call = duration(row.end_to_end.seconds);
+  } else if (seconds > 0) {
+    cells.time += row.recorded.old ? "?" : "*";
+  }
+  return cells;
+}
+
+// A line of a ladder: cells, or a sentence behind the name (which is empty where cells came before it).
+struct Line {
+  Cells cells;
+  std::string sentence;
+};
+
+std::size_t width_of(const std::vector<Line>& lines, const Column& column) {
+  std::size_t width = 0;
+  for (const Line& line : lines)
+    width = std::max(width, (line.cells.*column.cell).size());
+  return width == 0 ? 0 : std::max(width, std::string(column.header).size());
+}
+
+// Those in which anything stands. The rate only where there is room for it.
+std::vector<Column> columns_of(const std::vector<Line>& lines) {
+  std::vector<Column> columns;
+  std::size_t total = 0;
+  for (const Column& column : kColumns) {
+    const std::size_t width = width_of(lines, column);
+    if (width == 0) continue;
+    columns.push_back(column);
+    total += width + 1;
+  }
+  if (total > kWidth + 1)
+    std::erase_if(columns, [](const Column& column) { return column.cell == kRate.cell; });
+  return columns;
+}
+
+// Lines of at most kWidth; the first begins as the text does, all others with so many blanks.
+std::string wrapped(const std::string& text, std::size_t indent = 2) {
+  std::string result, line(text.find_first_not_of(' '), ' ');
+  std::istringstream words(text);
+  bool begun = false;  // the line has a word
+  for (std::string word; words >> word; begun = true) {
+    if (begun && line.size() + 1 + word.size() > kWidth) {
+      result += line + "\n";
+      line = std::string(indent, ' ');
+      begun = false;
+    }
+    line += (begun ? " " : "") + word;
+  }
+  return result + line + "\n";
+}
+
+std::string to_text(const std::vector<Line>& lines) {
+  const std::vector<Column> columns = columns_of(lines);
+  const auto row = [&](const auto& text_of) {
+    std::string text;
+    for (const Column& column : columns) {
+      const bool words = column.cell == &Cells::name || column.cell == &Cells::back_end;
+      const std::size_t width = width_of(lines, column);
+      text += fmt::format(fmt::runtime(words ? "{}{:<{}}" : "{}{:>{}}"), text.empty() ? "" : " ",
+                          text_of(column), width);
+    }
+    return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+  };
+  std::string text = row([](const Column& column) { return std::string(column.header); });
+  for (const Line& line : lines) {
+    if (line.sentence.empty()) {
+      text += row([&](const Column& column) {
+        const std::string& cell = line.cells.*column.cell;
+        return cell.empty() ? "-" : cell;
+      });
+    } else {
+      const std::string& name = line.cells.name;
+      text += wrapped((name.empty() ? "  " : name) + " " + line.sentence, 6);
+    }
+  }
+  return text;
+}
+
+std::vector<Line> lines_of(const Climb& climb) {
+  std::vector<Line> lines;
+  double first = 0, last = 0;
+  std::string last_device;
+  for (const Row& row : climb.rows) {
+    const bool only_recorded = !row.ran && row.recorded.seconds > 0;
+    const double seconds = row.right || only_recorded ? counted_seconds(row) : 0;
+    if (seconds > 0 && counted_device(row) != last_device) {
+      first = last = 0;
+      last_device = counted_device(row);
+    }
+    if (row.right || only_recorded) lines.push_back({cells_of(climb, row, first, last), ""});
+    if (!row.right) {
+      const bool failed = row.ran && row.message.rfind("FAILED", 0) == 0;
+      const char* what = failed ? "" : row.ran ? "WRONG: " : "not run: ";
+      Cells name;
+      if (!only_recorded) name.name = name_of(row);
+      lines.push_back({name, what + row.message});
+    }
+    if (seconds > 0) {
+      if (first == 0) first = seconds;
+      last = seconds;
+    }
+  }
+  return lines;
+}
+
+// What the columns mean, for those that are there.
+std::string legend_of(const std::vector<Climb>& climbs) {
+  std::string text;
+  for (const Column& column : kColumns) {
+    const bool shown = std::any_of(climbs.begin(), climbs.end(), [&](const Climb& climb) {
+      return width_of(lines_of(climb), column) > 0;
+    });
+    if (shown && column.meaning != nullptr)
+      text += fmt::format("{}{}", text.empty() ? "" : "; ", column.meaning);
+  }
+  return text.empty() ? "" : wrapped(text + ".");
+}
+
+std::string cache_note(const Climb& climb) {
+  const bool any = std::any_of(climb.rows.begin(), climb.rows.end(), [](const Row& row) {
+    return is_timed_here(row) && !row.conditions.copies_pass_caches;
+  });
+  return any ? wrapped(
+                   "The copies of the data are not three times as large as the last cache (no "
+                   "memory for more, or too many): times have help from it.")
+             : "";
+}
+
+std::string recorded_notes(const Climb& climb) {
+  std::set<std::string> notes;
+  for (const Row& row : climb.rows) {
+    if (is_timed_here(row) || row.recorded.seconds == 0) continue;
+    notes.insert(wrapped(row.recorded.old
+                             ? "? recorded on " + row.recorded.device +
+                                   " (docs/results), an old number: the kernel has changed since, "
+                                   "or the record does not say which one it was."
+                             : "* recorded on " + row.recorded.device +
+                                   " (docs/results), not measured here."));
+  }
+  return fmt::format("{}", fmt::join(notes, ""));
+}
+
+std::string emulator_notes(const Climb& climb) {
+  std::set<std::string> parts;
+  std::vector<std::string> waits;
+  bool emulated = false;
+  for (const Row& row : climb.rows) {
+    emulated = emulated || (row.right && row.back_end == "emulator");
+    if (!row.checked_shape || !row.right) continue;
+    parts.insert(to_string(*row.checked_shape));
+    waits.push_back(
+        fmt::format("{} about {}", row.implementation, time_text(row.estimated_seconds)));
+  }
+  std::string text;
+  if (emulated)
+    text += wrapped(
+        "emulator: the kernel really ran here and was checked. It is not timed: the emulator's "
+        "clock says nothing about a GPU.");
+  if (!parts.empty())
+    text += wrapped(fmt::format(
+        "+ checked on {} only. The whole shape would take {} here (--patience SECONDS allows "
+        "more).",
+        fmt::join(parts, "; "), fmt::join(waits, ", ")));
+  return text;
+}
+
+std::string ceiling_notes(const Climb& climb) {
+  std::string text;
+  for (const auto& [name, ceiling] : climb.ceilings) {
+    if (ceiling.fma_per_second == 0) continue;
+    const auto rate = [](double fma, const char* what) {
+      return fma > 0 ? fmt::format(", {:.3g} {}", 2e-12 * fma, what) : std::string();
+    };
+    text += wrapped(
+        fmt::format("ceilings of {}: {:.4g} GB/s copy; TFLOP/s: {:.3g} fp32 multiply-adds{}{}{}",
+                    name, 1e-9 * ceiling.bytes_per_second, 2e-12 * ceiling.fma_per_second,
+                    rate(ceiling.tf32_fma_per_second, "TF32 products of warps"),
+                    rate(ceiling.tensor_fma_per_second, "bf16 products of warps"),
+                    rate(ceiling.warpgroup_fma_per_second, "bf16 products of warpgroups")));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_table(const std::vector<Climb>& climbs) {
+  std::string table;
+  Climb all;  // what the notes are about
+  for (const Climb& climb : climbs) {
+    table +=
+        fmt::format("{}{} in {} on {}{}{}\n\n{}\n", climb.options.causal ? "causal " : "",
+                    climb.options.op, climb.options.precision, to_string(climb.options.shape),
+                    climb.options.states ? ", state in and out" : "",
+                    climb.options.options.empty() ? "" : ", " + options_text(climb.options.options),
+                    to_text(lines_of(climb)));
+    all.rows.insert(all.rows.end(), climb.rows.begin(), climb.rows.end());
+    for (const auto& ceiling : climb.ceilings) {
+      const auto same = [&](const auto& each) { return each.first == ceiling.first; };
+      if (std::none_of(all.ceilings.begin(), all.ceilings.end(), same))
+        all.ceilings.push_back(ceiling);
+    }
+  }
+  return table + legend_of(climbs) + cache_note(all) + recorded_notes(all) + emulator_notes(all) +
+         ceiling_notes(all);
+}
+
+std::string to_table(const Climb& climb) {
+  return to_table(std::vector<Climb>{climb});
+}
+
+}  // namespace ladder::bench

@@ -1,0 +1,127 @@
+#include "common/program/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+namespace ladder::bench {
+
+Timing summarise(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const auto quantile = [&](double q) {
+    return samples[static_cast<std::size_t>(q * (samples.size() - 1) + 0.5)];
+  };
+  Timing timing;
+  timing.seconds = quantile(0.5);
+  timing.spread = (quantile(0.75) - quantile(0.25)) / 2 / timing.seconds;
+  timing.samples = static_cast<int>(samples.size());
+  return timing;
+}
+
+std::string to_string(Regime regime) {
+  constexpr const char* names[] = {"plain", "burst", "sustained"};
+  return names[static_cast<std::size_t>(regime)];
+}
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Replays recordings in turn, also from one sample to the next.
+class Turns {
+ public:
+  Turns(Device& device, const Rotation& rotation) : device_(device), rotation_(rotation) {}
+
+  void replay(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      rotation_.recordings[next_++ % rotation_.recordings.size()].replay();
+  }
+
+  // Per call.
+  double timed(std::size_t count) {
+    const double seconds = device_.time([&] { replay(count); });
+    return seconds / (static_cast<double>(count) * rotation_.calls);
+  }
+
+  // As many as take that long, at least one.
+  std::size_t replays_in(double seconds) const {
+    const double each = std::max(rotation_.seconds * rotation_.calls, 1e-9);
+    return static_cast<std::size_t>(std::max(1.0, std::ceil(seconds / each)));
+  }
+
+ private:
+  Device& device_;
+  const Rotation& rotation_;
+  std::size_t next_ = 0;
+};
+
+Timing sampled(const TimingLimits& limits, const std::function<double()>& sample,
+               double least_seconds = 0) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<double> samples;
+  Timing timing;
+  while (static_cast<int>(samples.size()) < limits.most_samples) {
+    samples.push_back(sample());
+    timing = summarise(samples);
+    const double elapsed = seconds_since(begin);
+    if (elapsed < least_seconds) continue;
+    if (timing.samples >= limits.least_samples && timing.spread <= limits.enough_spread) break;
+    if (timing.samples >= 3 && elapsed > limits.most_seconds) break;
+  }
+  return timing;
+}
+
+}  // namespace
+
+Timing measure_end_to_end(Device& device, const std::vector<std::function<void()>>& calls) {
+  constexpr std::size_t kLeastSamples = 25;
+  std::vector<double> samples;
+  while (samples.size() < kLeastSamples) {
+    for (const auto& call : calls) {
+      if (samples.size() == kLeastSamples) break;
+      const auto begin = std::chrono::steady_clock::now();
+      call();
+      device.synchronize();
+      samples.push_back(seconds_since(begin));
+    }
+  }
+  return summarise(samples);
+}
+
+Timing measure(Device& device, const Rotation& rotation, Regime regime,
+               const TimingLimits& limits) {
+  Turns turns(device, rotation);
+  if (regime == Regime::kSustained) {
+    const std::size_t count = turns.replays_in(kSustainedSampleSeconds);
+    const auto begin = std::chrono::steady_clock::now();
+    while (seconds_since(begin) < kLoadSecondsBefore)
+      turns.timed(count);
+    return sampled(
+        limits, [&] { return turns.timed(count); }, kLoadSecondsTimed);
+  }
+  if (regime == Regime::kBurst) {
+    const std::size_t count = turns.replays_in(kLeastBurstSeconds);
+    return sampled(limits, [&] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(kPauseSeconds));
+      turns.replay(1);
+      return turns.timed(count);
+    });
+  }
+  turns.replay(1);
+  device.synchronize();
+  return sampled(limits, [&] { return turns.timed(1); });
+}
+
+Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
+               const TimingLimits& limits) {
+  const auto all_calls = [&] {
+    for (const auto& call : calls)
+      call();
+  };
+  return measure(device, {{{all_calls, false}}, calls.size(), 0}, Regime::kPlain, limits);
+}
+
+}  // namespace ladder::bench

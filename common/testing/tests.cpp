@@ -1,0 +1,142 @@
+#include "common/testing/tests.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+#include "common/core/device.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/guarded_array.hpp"
+
+namespace ladder::testing {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string(value) == "1";
+}
+
+namespace {
+
+class SuiteTest : public ::testing::Test {
+ public:
+  SuiteTest(std::string implementation, Body body, std::optional<std::size_t> turn)
+      : implementation_(std::move(implementation)), body_(std::move(body)), turn_(turn) {}
+
+  void TestBody() override {
+    const Implementation implementation = find_implementation(implementation_);
+    if (device_is_missing(implementation)) return;
+    Device& where = device(implementation.device);
+    std::vector<std::string> schedules = where.schedules();
+    if (turn_) schedules = {schedules[*turn_ % schedules.size()]};
+    for (const std::string& schedule : schedules) {
+      SCOPED_TRACE("schedule: " + schedule);
+      where.use_schedule(schedule);
+      try {
+        body_(implementation);
+      } catch (const NotOnThisDevice& why) {
+        return skip(why.what());
+      }
+      if (HasFailure() || IsSkipped()) return;
+    }
+  }
+
+ private:
+  std::string implementation_;
+  Body body_;
+  std::optional<std::size_t> turn_;
+};
+
+}  // namespace
+
+void add(const std::string& implementation, const std::string& test, Body body,
+         std::optional<std::size_t> turn) {
+  ::testing::RegisterTest(
+      implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+      [=]() -> ::testing::Test* { return new SuiteTest(implementation, body, turn); });
+}
+
+std::optional<Draw> wanted_draw() {
+  const char* value = std::getenv("LADDER_CASES");
+  if (value == nullptr) return std::nullopt;
+  try {
+    return parse_draw(value);
+  } catch (const std::invalid_argument& error) {
+    // Before main, where suites are registered, nobody would catch it.
+    std::cerr << error.what() << std::endl;
+    std::_Exit(2);
+  }
+}
+
+namespace {
+
+void expect_clear(const std::string& message, const std::string& argument) {
+  EXPECT_NE(message.find(argument), std::string::npos) << message;
+  EXPECT_NE(message.find("allow"), std::string::npos)
+      << message << ": does not say what is allowed";
+}
+
+}  // namespace
+
+void expect_refused(const std::string& argument, const std::function<void()>& call) {
+  try {
+    call();
+    ADD_FAILURE() << "a bad " << argument << " was accepted";
+  } catch (const std::invalid_argument& error) {
+    expect_clear(error.what(), argument);
+  }
+}
+
+void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
+                                          const std::function<void()>& work) {
+  for (const std::string& array : arrays) {
+    SCOPED_TRACE(array + " is one element off");
+    const ShiftedArray shifted(array);
+    try {
+      work();
+    } catch (const std::invalid_argument& error) {
+      expect_clear(error.what(), array);
+    }
+    EXPECT_TRUE(shifted.used()) << "there is no such array";
+  }
+}
+
+void expect_reach(const char* array, const std::vector<float>& clean,
+                  const std::vector<float>& spoilt, bool repeatable,
+                  const std::function<Reach(std::int64_t)>& reach) {
+  ASSERT_EQ(clean.size(), spoilt.size()) << array;
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    const Reach expected = reach(static_cast<std::int64_t>(i));
+    const bool untouched = repeatable ? clean[i] == spoilt[i] : std::isfinite(spoilt[i]);
+    const bool right = expected == Reach::kMay ||
+                       (expected == Reach::kMust ? !std::isfinite(spoilt[i]) : untouched);
+    ASSERT_TRUE(right) << array << ": element " << i << " of " << clean.size() << " is "
+                       << spoilt[i] << ", " << clean[i] << " without it; "
+                       << (expected == Reach::kMust ? "it must not be finite"
+                                                    : "it must not be reached");
+  }
+}
+
+bool device_is_missing(const Implementation& implementation) {
+  const std::string why = why_unavailable(implementation.device);
+  if (why.empty()) return false;
+  if (is_set("LADDER_REQUIRE_GPU")) {
+    ADD_FAILURE() << "LADDER_REQUIRE_GPU=1, but there is no GPU: " << why;
+    return true;
+  }
+  skip(why);
+  return true;
+}
+
+void skip(const std::string& why) {
+  if (const char* log = std::getenv("LADDER_SKIP_LOG")) {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::ofstream(log, std::ios::app)
+        << test->test_suite_name() << "." << test->name() << ": " << why << std::endl;
+  }
+  GTEST_SKIP() << why;
+}
+
+}  // namespace ladder::testing

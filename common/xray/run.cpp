@@ -1,0 +1,43 @@
+#include "common/xray/run.hpp"
+
+#include <stdexcept>
+
+namespace ladder {
+
+XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
+             const std::string& storage, std::uint64_t most_accesses) {
+  const auto work = [&] {
+    Device& where = device(implementation.device);
+    const auto on_device = problem.place(where, implementation);
+    require(on_device != nullptr,
+            implementation.name + " does not compute that; allowed: what it has a launcher for");
+    on_device->call();
+    where.synchronize();
+    return on_device->judge(arithmetic_of(implementation, storage), false);
+  };
+  return xray(implementation, work, most_accesses);
+}
+
+XrayRun xray(const Implementation& implementation, const std::function<Verdict()>& work,
+             std::uint64_t most_accesses) {
+  emulator::xray::set_access_limit(most_accesses);
+  emulator::xray::take();
+  XrayRun result;
+  try {
+    const Verdict verdict = work();
+    result.right = verdict.right;
+    result.message = verdict.message;
+  } catch (const std::invalid_argument&) {
+    throw;
+  } catch (const std::runtime_error& failure) {  // a launch that failed, or a write elsewhere
+    result.stopped = true;
+    result.message = failure.what();
+  }
+  for (emulator::xray::Kernel& kernel : emulator::xray::take()) {
+    result.too_large = result.too_large || kernel.too_large;
+    result.subjects.push_back({implementation.chapter, implementation.name, std::move(kernel)});
+  }
+  return result;
+}
+
+}  // namespace ladder

@@ -1,0 +1,33 @@
+// Implementations under the X-ray.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/core/operator.hpp"
+#include "report.hpp"
+
+namespace ladder {
+
+struct XrayRun {
+  std::vector<emulator::xray::Subject> subjects;  // one per kernel the implementation launched
+  bool too_large = false;  // stopped at the limit: the counts are of a part of the run
+  bool stopped = false;    // a launch failed: here too
+  bool right = false;      // the result, against float64
+  std::string message;     // what is wrong; empty if nothing is
+};
+
+// A launch with more accesses and basic blocks of single threads than this would take minutes.
+constexpr std::uint64_t kMostAccesses = 200'000'000;
+
+// Runs the implementation once. std::invalid_argument if it refuses the problem, or has no launcher for it.
+XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
+             const std::string& storage, std::uint64_t most_accesses = kMostAccesses);
+
+// The same around anything that launches its kernels and says what came of it.
+XrayRun xray(const Implementation& implementation, const std::function<Verdict()>& work,
+             std::uint64_t most_accesses = kMostAccesses);
+
+}  // namespace ladder

@@ -1,0 +1,83 @@
+// The product with a matrix in 4 bits as the tests, the ladder and the X-ray know it. On the host its codes are integers; packed they
+// are only where they are stored.
+#include <cmath>
+
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+#include "tests/90_open_operators/matmul_int4.hpp"
+
+namespace ladder {
+struct MatmulInt4Host : MatmulInt4Sizes {
+  const float* a = nullptr;            // (M, K)
+  const std::int32_t* code = nullptr;  // (K, N)
+  const float* scale = nullptr;        // (K / 32, N)
+  const std::int32_t* zero = nullptr;  // (K / 32, N)
+  float* c = nullptr;                  // (M, N)
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("a", s.a, {{"m", s.M}, {"k", s.K}});
+    visit("code", s.code, {{"k", s.K}, {"n", s.N}});
+    visit("scale", s.scale, {{"group", s.K / kInt4Group}, {"n", s.N}});
+    visit("zero", s.zero, {{"group", s.K / kInt4Group}, {"n", s.N}});
+    visit("c", s.c, {{"m", s.M}, {"n", s.N}});
+  }
+  float b(std::int64_t k, std::int64_t n) const {
+    const std::int64_t group = k / kInt4Group * N + n;
+    return scale[group] * static_cast<float>(code[k * N + n] - zero[group]);
+  }
+};
+
+struct MatmulInt4 : SimpleOperator<MatmulInt4, MatmulInt4Sizes, MatmulInt4Host, MatmulInt4Args> {
+  static constexpr const char* kName = "matmul_int4";
+
+  static Case make_case(const Sizes& sizes) {
+    require(sizes.K % kInt4Group == 0,
+            "K is " + std::to_string(sizes.K) + "; allowed: multiples of 32");
+    Case c{sizes};
+    c.precision = MatmulInt4Args::kStorage;
+    return c;
+  }
+  static void draw(const Case&, const std::string&, std::vector<std::int32_t>& codes,
+                   Generator& generator) {
+    for (std::int32_t& code : codes)
+      code = static_cast<std::int32_t>(generator.uniform(0.0f, 15.999f));
+  }
+  static void store(const Problem& problem, const MatmulInt4Args& args, const std::string&,
+                    std::vector<std::uint32_t>& packed) {
+    const Host& host = problem.args();
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(packed.size()); ++i) {
+      packed[i] = 0;
+      for (std::int64_t j = 0; j < 8; ++j)
+        packed[i] |=
+            static_cast<std::uint32_t>(host.code[(i / args.N * 8 + j) * args.N + i % args.N])
+            << (4 * j);
+    }
+  }
+
+  static double fma_count(const Host& a) {
+    return static_cast<double>(a.M) * static_cast<double>(a.N) * static_cast<double>(a.K);
+  }
+  // Besides the sum: the difference to the zero point and the product with the scale.
+  static double additions(const Host& a) { return static_cast<double>(a.K) + 2; }
+  static std::vector<Truth> truth(const Problem& problem) {
+    const Host& x = problem.args();
+    const auto elements = static_cast<std::size_t>(x.M * x.N);
+    Truth c{std::vector<double>(elements), std::vector<double>(elements)};
+    for (std::int64_t i = 0; i < x.M * x.N; ++i) {
+      for (std::int64_t k = 0; k < x.K; ++k) {
+        const double term = static_cast<double>(x.a[i / x.N * x.K + k]) * x.b(k, i % x.N);
+        c.values[i] += term;
+        c.terms[i] += term * term;
+      }
+      c.terms[i] = std::sqrt(c.terms[i]);
+    }
+    return {c};
+  }
+};
+
+namespace {
+const OperatorRegistration<MatmulInt4> registration;
+}  // namespace
+
+}  // namespace ladder

@@ -1,0 +1,50 @@
+// C = A B as the tests, the ladder and the X-ray know it.
+#include <Eigen/Dense>
+#include <cmath>
+
+#include "common/core/bfloat16.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+#include "tests/90_open_operators/matmul.hpp"
+
+namespace ladder {
+
+struct Matmul : SimpleOperator<Matmul, MatmulSizes, MatmulArgs<float>, MatmulArgs<float>,
+                               MatmulArgs<bfloat16>> {
+  static constexpr const char* kName = "matmul";
+
+  static double fma_count(const MatmulArgs<float>& a) {
+    return static_cast<double>(a.M) * static_cast<double>(a.N) * static_cast<double>(a.K);
+  }
+
+  static std::vector<Truth> truth(const Drawn<Matmul>& problem) {
+    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const auto& x = problem.args();
+    const Matrix a = Eigen::Map<const Floats>(x.a, x.M, x.K).cast<double>();
+    const Matrix b = Eigen::Map<const Floats>(x.b, x.K, x.N).cast<double>();
+    const Matrix c = a * b, terms = (a.cwiseAbs2() * b.cwiseAbs2()).cwiseSqrt();
+    return {{{c.data(), c.data() + c.size()}, {terms.data(), terms.data() + terms.size()}}};
+  }
+
+  static double additions(const MatmulArgs<float>& a) { return static_cast<double>(a.K); }
+
+  static std::string explain(const Drawn<Matmul>& problem, const Outputs& outputs,
+                             const std::vector<Truth>&) {
+    const auto& x = problem.args();
+    std::vector<double> late(outputs[0].size());
+    for (std::int64_t i = 0; i < x.M * x.N; ++i) {
+      for (std::int64_t k = 0; k + 1 < x.K; ++k)
+        late[i] += static_cast<double>(x.a[i / x.N * x.K + k]) * x.b[k * x.N + i % x.N];
+    }
+    return reference::roughly_equal(outputs[0], late, x.N)
+               ? "equals the product without the last k\n"
+               : "";
+  }
+};
+
+namespace {
+const OperatorRegistration<Matmul> registration;
+}  // namespace
+
+}  // namespace ladder

@@ -1,0 +1,24 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+
+// Ragged; K = 12.
+const ladder::Shape kShape = {{"M", 5}, {"N", 7}, {"K", 12}};
+const bool registered = ladder::testing::register_budget(
+    "matmul_threads", "matmul", {.loads = 2 * 12, .stores = 1, .atomics = 0}, kShape);
+
+// By the names of the list, without the operator's types.
+TEST(Matmul, FetchesARowForEachColumn) {
+  const auto problem = ladder::find_operator("matmul").make_case(kShape, {}, "bf16")->make();
+  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
+      ladder::xray(ladder::find_implementation("matmul_threads"), *problem, "bf16")));
+  EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 7u);
+  EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 5u);
+  EXPECT_EQ(kernel.buffer("c").stores().accesses_per_element.most, 1u);
+}
+
+}  // namespace

@@ -1,0 +1,144 @@
+"""Configures and builds one preset's folder, and says how far it is."""
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ladder_tools.place import ROOT, Failed
+
+_FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
+_STEP = re.compile(r"^\[ *(\d+)(?:/(\d+)|%)\]")  # ninja's [3/149], make's [ 12%]
+
+
+def cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def say(text, stream=sys.stdout):
+    print(f"ladder: {text}", file=stream, flush=True)
+
+
+class Progress:
+    """How far something is: in place on a terminal, else a line for each tenth."""
+
+    def __init__(self, stream=sys.stderr):
+        self._stream = stream
+        self._in_place = stream.isatty()
+        self._tenths = 0
+
+    def show(self, done, of, text):
+        if self._in_place:
+            self._stream.write(f"\r\033[K{text[:shutil.get_terminal_size().columns - 1]}")
+            self._stream.flush()
+        elif of >= 10 and 10 * done // of > self._tenths:
+            self._tenths = 10 * done // of
+            print(f"ladder: {text}", file=self._stream, flush=True)
+
+    def clear(self):
+        if self._in_place:
+            self._stream.write("\r\033[K")
+            self._stream.flush()
+
+
+def require_writable(folder):
+    error = ""
+    try:
+        (ROOT / folder).mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        error = f" ({problem.strerror})"
+    if error or not os.access(ROOT / folder, os.W_OK):
+        advice = "" if "space" in error else f"\nladder: copy the tree to a place of your own and call me there: cp -r {ROOT} ~/kernel-ladder"
+        raise Failed(f"{folder}/ cannot be written{error}{advice}")
+
+
+class Build:
+    """The build folder of one preset. One command at a time works there."""
+
+    def __init__(self, preset):
+        self.preset = preset
+        self.name = "build" if preset == "default" else f"build-{preset}"
+        self.folder = ROOT / self.name
+        self.log = self.folder / "build.log"
+        self._lock = None
+
+    def prepare(self):
+        """Installs what is missing and configures, by the script `ladder`; waits for whoever is at work here."""
+        require_writable(self.name)
+        require_writable("out")
+        self._lock = open(self.folder / ".lock", "a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another ./ladder is at work in {self.name}: waiting until it is done")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        options = [] if self.preset == "default" else [f"--{self.preset}"]
+        status = subprocess.run([ROOT / "ladder", "configure", *options], env={**os.environ, "LADDER_LOCKED": "1"}).returncode
+        if status:
+            sys.exit(status)
+
+    def _cached(self, variable):
+        text = (self.folder / "CMakeCache.txt").read_text(errors="replace")
+        found = re.search(rf"^{variable}:[A-Z]*=(.*)$", text, re.MULTILINE)
+        return found.group(1) if found else ""
+
+    def has_cuda(self):
+        return self._cached("LADDER_WITH_CUDA") == "ON"
+
+    def has_xray(self):
+        return self._cached("LADDER_HAS_XRAY") == "ON"
+
+    def targets(self):
+        """The names of the programs of the ladder that can be built."""
+        return set((self.folder / "ladder_programs.txt").read_text().split())
+
+    def runs_on_gpu(self):
+        return self.has_cuda() and bool(ask_nvidia("name"))
+
+    def compile(self, *targets):
+        """Whether the targets (all, if none is given) could be built; the output is in self.log."""
+        command = ["cmake", "--build", self.folder, "-j", str(cores())]
+        if targets:
+            command += ["--target", *targets]
+        progress = Progress()
+        with open(self.log, "w") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            for line in process.stdout:
+                log.write(line)
+                step = _STEP.match(line)
+                if step:
+                    progress.show(int(step[1]), int(step[2] or 100), line.rstrip() if sys.stderr.isatty() else step[0])
+        progress.clear()
+        if process.wait() == 0:
+            return True
+        self._stop_if_disk_is_full()
+        return False
+
+    def build(self, *targets):
+        """Builds, or says what the compiler said and ends."""
+        say(f"building ({self.name})" + ("" if self.log.exists() else ": the first time takes some minutes"))
+        if self.compile(*targets):
+            return
+        lines = self.log.read_text(errors="replace").splitlines()
+        shown = {shown for at, line in enumerate(lines) if re.search(r"error|Error|FAILED", line) for shown in range(at, at + 6)}
+        for at in sorted(shown)[:40]:
+            if at < len(lines):
+                print(lines[at], file=sys.stderr)
+        raise Failed(f"the build failed (whole log: {self.name}/build.log)")
+
+    def _stop_if_disk_is_full(self):
+        left = shutil.disk_usage(self.folder).free // 1024
+        if left < 64 or _FULL_DISK.search(self.log.read_text(errors="replace")):
+            raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
+
+
+def ask_nvidia(what):
+    """The first GPU's name, driver_version, ...; "" where there is none."""
+    try:
+        answer = subprocess.run(["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader"], capture_output=True, text=True)
+    except OSError:
+        return ""
+    return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout.strip() else ""

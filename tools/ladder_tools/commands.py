@@ -1,0 +1,35 @@
+"""What the script `ladder` hands over: run, test, xray, exercise and configure."""
+import sys
+
+from ladder_tools.building import Build
+from ladder_tools.exercise import exercise
+from ladder_tools.place import Failed, Refused
+from ladder_tools.programs import run, xray
+from ladder_tools.testing import test
+
+
+def configure(words, preset, caller):
+    del caller
+    if words:
+        raise Refused("configure takes no arguments")
+    Build(preset).prepare()
+    return 0
+
+
+COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "configure": configure}
+
+
+def main():
+    """usage: commands PRESET CALLER COMMAND WORD...    (CALLER: the folder that paths in the words are relative to)"""
+    preset, caller, command, *words = sys.argv[1:]
+    sys.stdout.reconfigure(line_buffering=True)
+    try:
+        return COMMANDS[command](words, preset, caller)
+    except Refused as refusal:
+        print(f"ladder: {refusal}\nusage: ./ladder --help shows all commands", file=sys.stderr)
+        return 2
+    except Failed as failure:
+        print(f"ladder: {failure}", file=sys.stderr)
+        return failure.code
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,346 @@
+"""./ladder exercise: the learner's loop."""
+import filecmp
+import os
+import re
+import shutil
+
+from ladder_tools import gtest
+from ladder_tools.building import Build, require_writable, say
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises
+
+_HINTS_PER_HOLE = 3
+_NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
+_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
+
+
+def _seconds():
+    text = os.environ.get("LADDER_EXERCISE_SECONDS", "120")
+    if not re.fullmatch(r"[1-9][0-9]*", text):
+        raise Refused(f"LADDER_EXERCISE_SECONDS is '{text}'; allowed: whole seconds, at least 1")
+    return int(text)
+
+
+class Arguments:
+    def __init__(self, words):
+        name, self.action, self.hole = "", "check", ""
+        for word in words:
+            # --hint 04.1: that hole. An exercise's name has no number after its dot.
+            if self.action == "hint" and not self.hole and re.fullmatch(r"[0-9]{2}\.[0-9]+", word):
+                self.hole = word
+            elif word in ("--hint", "--reset", "--solution"):
+                if self.action != "check":
+                    raise Refused("exercise takes --hint, --solution or --reset, once")
+                self.action = word[2:]
+            elif word.startswith("-"):
+                raise Refused(f"option is '{word}'; exercise allows --hint, --solution and --reset")
+            elif name:
+                raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
+            else:
+                name = word
+        self.exercise = exercise_of(name or self.hole.partition(".")[0])
+        if self.hole and self.hole not in self.exercise.holes():
+            raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
+
+
+def how_to_compare(exercise):
+    return f"To compare with ours: git diff --no-index {exercise.mine} {exercise.solution}"
+
+
+def copy_stub(exercise):
+    require_writable("my")
+    (ROOT / exercise.mine).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / exercise.stub, ROOT / exercise.mine)
+    say(f"{exercise.mine} is your copy of the stub: edit it, then call me again")
+
+
+def reset(exercise):
+    mine = ROOT / exercise.mine
+    if mine.exists() and not filecmp.cmp(ROOT / exercise.stub, mine, shallow=False):
+        backup, number = exercise.mine.with_name(mine.name + ".bak"), 2
+        while (ROOT / backup).exists():
+            backup, number = exercise.mine.with_name(f"{mine.name}.bak{number}"), number + 1
+        mine.rename(ROOT / backup)
+        say(f"what you had is kept as {backup}")
+    Hints(exercise).forget()
+    copy_stub(exercise)
+
+
+class Hints:
+    """The hints of the chapter's README: for each hole a line **03.1: ...**, then three <details> blocks. How many have been given
+    stands in a file beside the learner's copy."""
+
+    def __init__(self, exercise):
+        self._exercise = exercise
+
+    def _count(self, hole):
+        return (ROOT / self._exercise.mine).parent / f".hints_{hole}"
+
+    def forget(self):
+        for hole in self._exercise.holes():
+            self._count(hole).unlink(missing_ok=True)
+
+    def given(self, hole):
+        try:
+            return int(self._count(hole).read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def texts(self, hole):
+        """[(title, text)]"""
+        readme = (ROOT / self._exercise.folder / "README.md").read_text()
+        section = re.search(rf"^\*\*{re.escape(hole)}:.*\n((?:(?!\*\*[0-9]{{2}}\.[0-9]+:|## ).*\n?)*)", readme, re.MULTILINE)
+        if section is None:
+            return []
+        blocks = re.findall(r"^<details>(.*)\n((?:(?!</details>).*\n)*)", section[1], re.MULTILINE)
+        return [(re.sub(r"<[^>]*>", "", title), "".join(line for line in text.splitlines(True) if line.strip())) for title, text in blocks]
+
+    def give(self, hole):
+        """For that hole, else for the first TODO that is left, else for the stub's first hole with hints to give."""
+        exercise = self._exercise
+        todo = None
+        if not hole:
+            todo = exercise.first_todo()
+            if todo:
+                hole = todo[0]
+            else:
+                holes = exercise.holes()
+                print(f"No TODO is left in {exercise.mine}; these are the hints for the stub's holes, in order "
+                      f"(./ladder exercise {exercise.name} --hint HOLE for one of: {' '.join(holes)}).")
+                hole = next((each for each in holes if self.given(each) < _HINTS_PER_HOLE), "")
+                if not hole:
+                    print("All hints are given. From the first again:")
+                    self.forget()
+                    hole = holes[0]
+        given = self.given(hole)
+        if given >= _HINTS_PER_HOLE:
+            print(f"There are no more hints for {hole}. From the first again:")
+            given = 0
+        self._count(hole).write_text(f"{given + 1}\n")
+        if todo:
+            print(todo[1])
+        title, text = self.texts(hole)[given]
+        print(f"Hint {given + 1} for {hole}: {title}\n{text}", end="")
+
+
+def compiler_messages(log, most_lines=30):
+    """What the compiler said, without the build tool's own lines; paths begin here."""
+    shown = []
+    lines = iter(log.splitlines())
+    for line in lines:
+        if line.startswith("FAILED: "):
+            next(lines, None)  # the command itself
+        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line) and len(shown) < most_lines:
+            shown.append(line.replace(f"{ROOT}/", ""))
+    return "\n".join(shown)
+
+
+def words_of(failure, most_lines=20):
+    """What the judge said in a failure of GoogleTest's, without what repeats itself."""
+    shown = []
+    for line in failure.splitlines()[1:]:  # the first says where in the test's source
+        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.")
+                or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
+                or re.search(r"testing/tests\.cpp:[0-9]+: schedule: hardware$", line)
+                or re.fullmatch(r"[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
+            continue
+        line = re.sub(r"^  Actual: false \(", "", line)
+        shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
+    return shown[:most_lines]
+
+
+def smallest_case(names):
+    """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
+    found = []
+    for name in names:
+        test = re.search(r"MatchesReference/(.*)", name)
+        if test is None:
+            continue
+        size, options, long_enough = 1, 0, True
+        for word in test[1].split("_"):
+            factor = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
+            if factor is None:
+                options += word != "mild"
+                continue
+            if factor[1].startswith("T") and not 9 <= int(factor[2]) < 1000:
+                long_enough = False
+            size *= int(factor[2])
+        if long_enough:
+            found.append((options, size, name))
+    return min(found)[2] if found else None
+
+
+def asan_finding(text):
+    """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
+    kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
+    if kind is None:
+        return None
+    report = text[kind.end():].partition(" is located ")
+    access = re.search(r"^(READ|WRITE) of size ([0-9]+)", report[0], re.MULTILINE)
+    places = [re.sub(r".*/my/", "my/", frame) for frame in re.findall(r"^ *#[0-9]+ .*/my/.*$", report[0], re.MULTILINE)][:2]
+    if not places:
+        return None
+    where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] else ""
+    return (f"AddressSanitizer: {kind[1]} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
+            + (f", {where}" if where else ""))
+
+
+class Check:
+    """One round of the loop: compile, test, look closer."""
+
+    def __init__(self, exercise, build):
+        self._exercise = exercise
+        self._build = build
+        self._seconds = _seconds()
+        self._target = f"my{exercise.name}"
+        self._failing = None  # the test that failed
+
+    def _compile(self, target):
+        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+        return self._build.compile(target)
+
+    def _run(self, target, *options, **more):
+        return gtest.run(self._build.folder / target, self._seconds, *options, **more)
+
+    def _test(self, target):
+        """The tests up to the first that fails, a small and plain one first."""
+        first = smallest_case(gtest.names_of(self._build.folder / target))
+        done = self._run(target, test_filter=first) if first else None
+        if done is None or done.status == 0 and not done.timed_out:
+            done = self._run(target, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
+        (self._build.folder / "exercise.log").write_text(done.text)
+        return done
+
+    def _report(self, where, done):
+        """How the tests went, in words."""
+        if done.timed_out or done.crashed:
+            self._failing, said = done.last_begun()
+            more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
+            return [f"{where}: {done.how_it_ended(self._seconds)}{more}", f"  test: {self._failing}", *(f"  {line}" for line in said[:9])]
+        failed = done.first_failure()
+        if failed is None and done.status == 0:
+            skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
+            return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
+        if failed is None:
+            return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
+        self._failing = failed["name"]
+        said = [line for failure in failed["failures"] for line in words_of(failure)]
+        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self._failing}", *said[:20]]
+
+    def _asan(self):
+        target = f"{self._target}_asan"
+        if not self._failing or not self._compile(target):
+            return
+        finding = asan_finding(self._run(target, test_filter=self._failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
+        if finding:
+            print(finding)
+
+    def _xray(self):
+        """What the X-ray finds wrong, in the test that failed if one did, and what it counts in the learner's kernel, beside what the
+        exercise allows. Whether nothing is wrong."""
+        if not self._build.has_xray():
+            return True
+        target = f"{self._target}_xray"
+        if not self._compile(target):
+            print(f"X-ray: its program could not be built (whole log: {self._build.name}/build.log)")
+            return False
+        shown, errors = [], []
+        done, text = None, ""
+        for test_filter in ([self._failing] if self._failing else []) + ["*KeepsItsBudget"]:
+            done = self._run(target, test_filter=test_filter)
+            text += done.text
+            if not errors:
+                errors = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)]
+                shown += errors[:3]
+                if len(errors) > 3:
+                    shown.append(f"{len(errors) - 3} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
+        if done.timed_out or done.crashed:
+            shown.append(done.how_it_ended(self._seconds))
+        shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
+        for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
+            shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
+        (self._build.folder / "exercise_xray.log").write_text(text)
+        if not self._failing and done.status == 0 and not shown:
+            shown = ["nothing is wrong"]
+        for line in shown:
+            print(f"X-ray: {line}")
+        return done.status == 0
+
+    def __call__(self):
+        """Prints the verdict; returns whether the exercise is solved."""
+        exercise = self._exercise
+        back_ends = [("On the CPU", self._target)]
+        if exercise.needs_device:
+            back_ends = [("In the emulator", f"{self._target}_emulated")]
+            if self._build.has_cuda():
+                back_ends.append(("On the GPU", f"{self._target}_cuda"))
+        passed, clean, timed_out, compiled, crash = True, True, False, True, []
+        for where, target in back_ends:
+            if not self._compile(target):
+                print(compiler_messages(self._build.log.read_text(errors="replace")))
+                print(f"{exercise.mine} does not compile.")
+                passed = compiled = False
+                break
+            if where == "On the GPU" and not self._build.runs_on_gpu():
+                print(f"{where}: compiled, but there is none to run it")
+                continue
+            done = self._test(target)
+            report = self._report(where, done)
+            passed, timed_out = done.status == 0 and not done.timed_out, done.timed_out
+            if done.crashed:
+                crash = report  # it says little: what is found elsewhere comes before it
+            else:
+                print("\n".join(report))
+            if not passed:
+                break
+        if not exercise.needs_device:
+            if compiled and not passed and not timed_out:
+                self._asan()
+        elif timed_out:
+            if self._build.has_xray():
+                print("X-ray: not run, because the tests ran out of time")
+        elif compiled:
+            clean = self._xray()
+        if crash:
+            print("\n".join(crash))
+        return self._verdict(passed, clean)
+
+    def _verdict(self, passed, clean):
+        exercise = self._exercise
+        todo = exercise.first_todo()
+        if passed and clean:
+            print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
+            later = [each.name for each in exercises() if each.name > exercise.name]
+            print(f"Next: ./ladder exercise {later[0]}" if later else "That was the last exercise there is.")
+            return True
+        if todo:
+            print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
+        else:
+            print("No TODO is left and the tests pass, but the X-ray has something to say." if passed
+                  else "No TODO is left, but something is wrong.")
+            print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
+        return False
+
+
+def exercise(words, preset, caller):
+    del caller
+    arguments = Arguments(words)
+    one = arguments.exercise
+    _seconds()
+    if arguments.action == "solution":
+        print(how_to_compare(one))
+        return 0
+    if arguments.action == "reset":
+        reset(one)
+        return 0
+    if arguments.action == "hint":
+        if not (ROOT / one.mine).exists():
+            copy_stub(one)
+        Hints(one).give(arguments.hole)
+        return 0
+    if (ROOT / one.mine).exists():
+        say(f"checking {one.mine}")
+    else:
+        copy_stub(one)
+    build = Build(preset)
+    build.prepare()
+    return 0 if Check(one, build)() else 1

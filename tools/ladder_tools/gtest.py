@@ -1,0 +1,83 @@
+"""Runs a GoogleTest program with a time limit, and reads the JSON it writes."""
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+class Run:
+    """How a program ended (`status`: its exit code, -11 after SIGSEGV), what it printed, and its tests in order:
+    {"name": "suite.test", "skipped": bool, "failures": [text]}. A program that crashed leaves no tests."""
+
+    def __init__(self, status, timed_out, text, tests):
+        self.status, self.timed_out, self.text, self.tests = status, timed_out, text, tests
+
+    @property
+    def crashed(self):
+        return not self.timed_out and self.status not in (0, 1)
+
+    def how_it_ended(self, seconds):
+        if self.timed_out:
+            return f"stopped after {seconds} seconds"
+        why = f"exit code {self.status}" if self.status > 0 else signal.Signals(-self.status).name[len("SIG"):]
+        return f"the program crashed ({why})"
+
+    def passed(self):
+        return sum(not each["skipped"] and not each["failures"] for each in self.tests)
+
+    def skipped(self):
+        return sum(each["skipped"] for each in self.tests)
+
+    def first_failure(self):
+        """The first test that failed, else None."""
+        return next((each for each in self.tests if each["failures"]), None)
+
+    def last_begun(self):
+        """(the test that ran last, what it printed): of a program that was stopped, whose JSON was never written."""
+        name, lines = "", []
+        for line in self.text.splitlines():
+            begun = re.match(r"\[ RUN +\] (\S+)", line)
+            if begun:
+                name, lines = begun[1], []
+            else:
+                lines.append(line)
+        return name, lines
+
+
+def _tests(path):
+    try:
+        report = json.loads(path.read_text(errors="replace"))
+    except (OSError, ValueError):
+        return []
+    return [{"name": f"{suite['name']}.{each['name']}", "skipped": each.get("result") == "SKIPPED",
+             "failures": [failure["failure"] for failure in each.get("failures", [])]}
+            for suite in report["testsuites"] for each in suite["testsuite"]]
+
+
+def run(program, seconds, *options, test_filter=None, environment=None):
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [program, f"--gtest_output=json:{report}", "--gtest_color=no", *options]
+        if test_filter:
+            command.append(f"--gtest_filter={test_filter}")
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **(environment or {})})
+        timed_out = False
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            process.kill()
+            output, _ = process.communicate()
+        return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report))
+
+
+def names_of(program):
+    """The names of the program's tests; none if it cannot say."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        subprocess.run([program, "--gtest_list_tests", f"--gtest_output=json:{report}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return [each["name"] for each in _tests(report)]

@@ -1,0 +1,109 @@
+"""usage: must_fail mistake TEST PROGRAM PATCH SOURCE
+       must_fail stub TEST PROGRAM STUB
+
+The test of a program that must fail. A mistake's program ends with failing tests, one of which says the diagnosis that the patch
+announces in its second line. A stub's program ends with a failing test that says WRONG RESULT, its holes say how large they are
+and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel."""
+import difflib
+import os
+import re
+import sys
+from pathlib import Path
+
+from ladder_tools import gtest
+from ladder_tools.exercise import Hints
+from ladder_tools.place import ROOT, Exercise
+
+_SECONDS = 600
+_PARTS = 12
+_NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
+
+
+def header(patch, word):
+    """What the line "# WORD: ..." of a patch says, else ""."""
+    found = re.search(rf"^# {word}: (.+)$", patch, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def registered_names(source):
+    """The implementations that a source registers."""
+    return re.findall(r'\.name = "([a-z0-9_]*)"', source)
+
+
+def said(done, words):
+    return any(words in failure for test in done.tests for failure in test["failures"])
+
+
+def faults_of_mistake(program, patch, source):
+    patch = Path(patch).read_text()
+    diagnosis = header(patch, "diagnosis")
+    faults = [f"the patch has no line '# {word}: ...'" for word in ("mistake", "diagnosis") if not header(patch, word)]
+    if faults:
+        return faults
+    # Only the tests of what the file registers; all, where it registers nothing.
+    names = ":".join(f"{name}.*" for name in registered_names(Path(source).read_text())) or "*"
+    # A wrong answer takes long to diagnose, and the first failure is mostly enough; then the first of each part; then all are asked.
+    parts = [{"GTEST_TOTAL_SHARDS": str(_PARTS), "GTEST_SHARD_INDEX": str(part)} for part in range(_PARTS)]
+    for options, environment in [(["--gtest_fail_fast"], {}), *((["--gtest_fail_fast"], part) for part in parts), ([], {})]:
+        done = gtest.run(program, _SECONDS, *options, test_filter=names + _NO_LONG_SEQUENCES, environment=environment)
+        if environment and done.status == 0:
+            continue
+        if done.timed_out or done.status != 1:
+            print(done.text[-3000:])
+            ended = f"was {done.how_it_ended(_SECONDS)}" if done.timed_out else f"ends with {done.status}"
+            return [f"the program {ended}; it should end with 1, because tests fail"]
+        if said(done, diagnosis):
+            print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
+            return []
+    print(done.text[-3000:])
+    return [f"no failing test says '{diagnosis}'"]
+
+
+def faults_of_holes(exercise):
+    stub = (ROOT / exercise.stub).read_text()
+    faults = [] if exercise.holes() else ["the stub has no numbered TODO"]
+    for hole in exercise.holes():
+        lines = "\n".join(line for line in stub.splitlines() if f"TODO({hole})" in line)
+        if not hole.startswith(exercise.name[:2] + "."):
+            faults.append(f"{hole} has another chapter's number")
+        if not re.search(r"roughly [0-9]* line", lines):
+            faults.append(f"{hole} does not say how many lines, roughly")
+        if "budget:" not in lines:
+            faults.append(f"{hole} names no budget")
+        hints = [title for title, text in Hints(exercise).texts(hole) if text]
+        if hints != ["Nudge", "Formula", "Nearly code"]:
+            faults.append(f"the README's hints for {hole} are {hints}; they should be Nudge, Formula and Nearly code")
+    solution = (ROOT / exercise.solution).read_text()
+    for line in difflib.ndiff(stub.splitlines(), solution.splitlines()):
+        if line.startswith("- ") and "TODO(" not in line:
+            faults.append(f"solving it must only add lines to reach {exercise.solution}; this one goes: {line[2:].strip()}")
+    return faults
+
+
+def faults_of_stub(program, stub):
+    faults = faults_of_holes(Exercise(Path(stub).resolve().relative_to(ROOT)))
+    done = gtest.run(program, _SECONDS, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
+    if done.timed_out or done.status != 1:
+        print(done.text[-3000:])
+        ended = f"was {done.how_it_ended(_SECONDS)}" if done.timed_out else f"ends with {done.status}"
+        return faults + [f"the program {ended}; it should end with 1, because a test fails"]
+    if not said(done, "WRONG RESULT"):
+        print(done.text[-3000:])
+        faults.append("the failing test does not say WRONG RESULT")
+    return faults
+
+
+def main(arguments=None):
+    kind, test, program, *files = arguments or sys.argv[1:]
+    skip_log = os.environ.pop("LADDER_SKIP_LOG", None)  # what the program itself skips is no skip of this test
+    if not Path(program).exists():
+        reason = f"not built; ./ladder test {test} builds and runs it"
+        print(f"SKIPPED: {reason}")
+        if skip_log:
+            with open(skip_log, "a") as log:
+                log.write(f"{test}: {reason}\n")
+        return 0
+    faults = faults_of_mistake(program, *files) if kind == "mistake" else faults_of_stub(program, *files)
+    for fault in faults:
+        print(f"{test}: {fault}")
+    return 1 if faults else 0

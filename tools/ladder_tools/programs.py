@@ -1,0 +1,116 @@
+"""./ladder run and ./ladder xray: build the program and start it."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ladder_tools.building import Build, ask_nvidia, say
+from ladder_tools.place import ROOT, Failed, Refused, folder_of
+
+_HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
+
+
+def options_of(command):
+    """{--option: whether it takes a value}, from the program's kept help."""
+    lines = (_HELP / f"{command}_help.txt").read_text().splitlines()
+    found = (re.match(r" +(?:-\w,)?(--[\w-]+) +(TEXT|FLOAT|INT|UINT)?", line) for line in lines)
+    return {match[1]: bool(match[2]) for match in found if match}
+
+
+def program_for(chapters, back_end, targets):
+    """The smallest program that has these chapters: ladder_emulated_to_03 has 01 to 03, ladder_emulated all. `targets`: what can be built."""
+    part = f"ladder_{back_end}_to_{max(chapters, default='')[:2]}"
+    return part if chapters and part in targets else f"ladder_{back_end}"
+
+
+class Arguments:
+    """A program's arguments: `words` to hand on, in which chapters have their folder's name, and the paths of what is written."""
+
+    def __init__(self, command, words, caller):
+        self.words, self.chapters = [], []
+        self.paths = {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
+        known = options_of(command)
+        words = list(words)
+        while words:
+            word = words.pop(0)
+            if not word.startswith("-"):
+                self.chapters.append(folder_of(word))
+                self.words.append(self.chapters[-1])
+                continue
+            option, equals, value = word.partition("=")
+            if option not in known:
+                raise Refused(f"option is '{option}'; allowed: {' '.join(known)}")
+            if not known[option]:
+                if equals:
+                    raise Refused(f"{option} is followed by '={value}'; allowed: {option} alone")
+                self.words.append(option)
+                continue
+            if not equals:
+                if not words:
+                    raise Refused(f"{option} needs a value; allowed: {option} VALUE")
+                value = words.pop(0)
+                if value.startswith("-"):
+                    raise Refused(f"{option} is followed by '{value}'; allowed: a value")
+            if option in self.paths:
+                self.paths[option] = Path(caller) / value
+            else:
+                self.words.append(f"{option}={value}")
+
+
+def plotting_python():
+    """A Python that has matplotlib: this one, or another python3 of PATH; None where there is none. Looked for, not imported."""
+    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"
+    candidates = [sys.executable] + [shutil.which("python3", path=folder) for folder in (*os.get_exec_path(), "/usr/bin")]
+    for python in dict.fromkeys(filter(None, candidates)):
+        if subprocess.run([python, "-c", ask], stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    return None
+
+
+def _draw(json, plot):
+    python = plotting_python()
+    if python is None:
+        print("no plot: no python3 here has matplotlib (pip install matplotlib, or apt-get install python3-matplotlib)")
+        return
+    drawn = subprocess.run([python, _HELP / "plot.py", json, plot], stderr=subprocess.PIPE, text=True)
+    if drawn.returncode == 0:
+        print(f"written: {plot}")
+    else:
+        print(f"no plot ({(drawn.stderr.splitlines() or ['plot.py failed'])[-1]})")
+
+
+def run(words, preset, caller):
+    arguments = Arguments("run", words, caller)
+    build = Build(preset)
+    build.prepare()
+    back_end = "cuda" if build.runs_on_gpu() else "emulated"
+    xray = back_end == "emulated" and build.has_xray()
+    targets = [program_for(arguments.chapters, each, build.targets()) for each in [back_end] + (["xray"] if xray else [])]
+    if preset == "cuda" and back_end == "emulated":
+        targets.append(program_for(arguments.chapters, "cuda", build.targets()))
+        say("no GPU is found: the CUDA program is compiled, and the emulator runs")
+    build.build(*targets)
+    json = arguments.paths["--json"]
+    before = json.stat().st_mtime_ns if json.exists() else None
+    status = subprocess.run([build.folder / targets[0], "--condition", "driver", ask_nvidia("driver_version") or "none", f"--json={json}",
+                             "--recorded=docs/results", *arguments.words], cwd=ROOT).returncode
+    if status == 0 and json.exists() and json.stat().st_mtime_ns != before:
+        if xray:
+            status = subprocess.run([build.folder / targets[1], "--run", json], cwd=ROOT).returncode
+        sys.stdout.flush()
+        _draw(json, json.with_suffix(".png"))
+    return status
+
+
+def xray(words, preset, caller):
+    arguments = Arguments("xray", words, caller)
+    build = Build(preset)
+    build.prepare()
+    if not build.has_xray():
+        raise Failed("the X-ray needs g++, and this build uses another compiler")
+    program = program_for(arguments.chapters, "xray", build.targets())
+    build.build(program)
+    paths = [f"{option}={path}" for option, path in arguments.paths.items()]
+    return subprocess.run([build.folder / program, *paths, *arguments.words], cwd=ROOT).returncode

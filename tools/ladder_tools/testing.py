@@ -1,0 +1,178 @@
+"""./ladder test: builds tests and runs them by ctest, one line a chapter while they run."""
+import collections
+import json
+import re
+import subprocess
+import sys
+
+from ladder_tools.building import Build, Progress, cores
+from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Failed, Refused, exercises, folder_of
+
+# ctest's options that make sense here, and whether a value follows them.
+_CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
+          "--label-exclude": True, "-j": True, "--parallel": True, "--timeout": True, "--repeat": True, "-I": True,
+          "--tests-information": True, "--output-junit": True, "--output-log": True, "-O": True, "--stop-on-failure": False,
+          "--rerun-failed": False, "--schedule-random": False, "--output-on-failure": False, "-V": False, "--verbose": False,
+          "-VV": False, "--extra-verbose": False, "-N": False, "--show-only": False, "-Q": False, "--quiet": False,
+          "--progress": False, "--no-label-summary": False}
+_CTESTS_OWN_OUTPUT = {"-V", "--verbose", "-VV", "--extra-verbose", "-N", "--show-only", "-Q", "--quiet", "--progress"}
+_ON_DEMAND = "^(mistake|stub)$"  # labels of what is built and run only when asked for
+_RESULT = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (.*?)[ .]*(Passed|\*\*\*.*?|Not Run.*?) +([\d.]+) sec *$")
+_SHOWN_FAILURES = 5
+_SHOWN_LINES = 30
+
+
+def must_fail(word):
+    """(target, regular expression of the tests) for mistakes, stubs, mistake.05, stub.05, mistake.05.NAME, stub.05.NAME."""
+    if word in ("mistakes", "stubs"):
+        return ("mistakes" if word == "mistakes" else "exercises"), word[:-1] + "\\."
+    known = {f"mistake.{patch.parts[-3][:2]}.{patch.stem}" for patch in ROOT.glob("[0-9][0-9]_*/mistakes/*.patch")}
+    known |= {f"stub.{each.folder.name[:2]}.{each.solution.stem}" for each in exercises()}
+    if word in known:
+        return word, re.escape(word) + "$"
+    if any(name.rpartition(".")[0] == word for name in known):
+        return word, re.escape(word) + "\\."
+    near = sorted(name for name in known if name.startswith(word[:word.find(".") + 3])) or sorted(known)
+    raise Refused(f"test is '{word}'; allowed: mistakes, stubs, mistake.05, stub.05, {', '.join(near)}")
+
+
+class Arguments:
+    """The targets to build (all, if there are none) and the options for ctest."""
+
+    def __init__(self, words):
+        self.targets, self.options = [], []
+        labels, names, left_out = [], [], []
+        words = list(words)
+        while words and not words[0].startswith("-"):
+            word = words.pop(0)
+            if re.match(r"(mistake|stub)", word):
+                target, name = must_fail(word)
+                self.targets.append(target)
+                names.append(name)
+                continue
+            folder = folder_of(word)
+            room = folder if folder == ABOVE_THE_CHAPTERS else f"chapter{folder[:2]}"
+            self.targets.append(f"{room}_all")
+            labels.append(f"^{room}$")
+        if labels and names:
+            raise Refused("chapters and mistakes or stubs are both given; allowed: one of them")
+        if labels:
+            self.options += ["-L", "|".join(labels)]
+        if names:
+            self.options += ["-R", f"^({'|'.join(names)})"]
+        else:
+            left_out.append(_ON_DEMAND)
+        self.ctests_own_output = False
+        while words:
+            word = words.pop(0)
+            option, equals, _ = word.partition("=")
+            if re.fullmatch(r"-j\d+", word):
+                self.options.append(word)
+            elif option not in _CTEST:
+                raise Refused(f"option is '{option}'; allowed after the chapters, as ctest has them: {' '.join(_CTEST)}")
+            elif _CTEST[option] and not equals:
+                if not words:
+                    raise Refused(f"{option} needs a value; allowed: {option} VALUE")
+                value = words.pop(0)
+                if option in ("-LE", "--label-exclude"):
+                    left_out.append(value)  # ctest leaves out what all of several -LE name
+                else:
+                    self.options += [option, value]
+            else:
+                self.options.append(word)
+            self.ctests_own_output |= option in _CTESTS_OWN_OUTPUT
+        if left_out:
+            self.options += ["-LE", "|".join(left_out)]
+
+
+def room_of(test):
+    """chapter05 for chapter05.emulated.wkv_float4.IsRepeatable; the first part of other names."""
+    return test.split(".")[0]
+
+
+class Report:
+    """Reads what ctest says while it runs. Prints a line when a room's last test has ended, and what failing tests said."""
+
+    def __init__(self, expected, out=sys.stdout, progress=None):
+        self._expected = collections.Counter(room_of(name) for name in expected)
+        self._results = {room: collections.Counter() for room in self._expected}
+        self._seconds = collections.Counter()
+        self._out = out
+        self._progress = progress or Progress()
+        self._failures = 0
+        self._failing = None  # lines that the failing test said so far
+        self._room_ended = None  # a room's line, printed after what its last test said
+        self._ended = False
+
+    def line(self, text):
+        match = _RESULT.match(text)
+        if match:
+            self._flush()
+            self._test(int(match[1]), int(match[2]), match[3], match[4], float(match[5]))
+        elif re.match(r"^\d+% tests passed", text):
+            self._flush()
+            self._progress.clear()
+            self._ended = True
+            print("\n" + text, file=self._out)
+        elif re.match(r"^ *Start +\d+: ", text):
+            pass
+        elif self._failing is not None and not self._ended:
+            self._failing.append(text)
+        elif self._ended and re.match(r"^(The following tests (did not run|FAILED)|\s*\d+ - |Errors while|Label Time|\S+ *= .*sec\*proc)", text):
+            pass  # said already, when it happened
+        elif self._ended and text.strip() or text.startswith(("No tests", "CMake Error")):
+            print(text, file=self._out)
+
+    def _test(self, done, of, name, result, seconds):
+        kind = "passed" if result == "Passed" else "skipped" if "Skipped" in result or "Disabled" in result else "failed"
+        room = room_of(name)
+        results = self._results.setdefault(room, collections.Counter())
+        results[kind] += 1
+        self._seconds[room] += seconds
+        if kind == "failed":
+            self._failures += 1
+            self._progress.clear()
+            print(f"FAILED: {name}{'' if '*Failed' in result else ' (' + result.strip('* ') + ')'}", file=self._out, flush=True)
+            if self._failures <= _SHOWN_FAILURES:
+                self._failing = []
+        if sum(results.values()) == self._expected[room]:
+            counts = ", ".join(f"{results[each]} {each}" for each in ("passed", "failed", "skipped") if results[each])
+            self._room_ended = f"{room:<12} {counts:<28} {self._seconds[room]:8.1f} s"
+            if self._failing is None:
+                self._flush()
+        self._progress.show(done, of, f"test {done} of {of}" + (f", {self._failures} failed" if self._failures else ""))
+
+    def _flush(self):
+        if self._failing:
+            lines = [text for text in self._failing if text.strip()]
+            for text in lines[:_SHOWN_LINES]:
+                print(f"    {text}", file=self._out)
+            if len(lines) > _SHOWN_LINES:
+                print(f"    {len(lines) - _SHOWN_LINES} more lines: ./ladder test -R NAME --verbose shows all", file=self._out)
+        self._failing = None
+        if self._room_ended:
+            self._progress.clear()
+            print(self._room_ended, file=self._out, flush=True)
+            self._room_ended = None
+
+
+def test(words, preset, caller):
+    del caller
+    arguments = Arguments(words)
+    build = Build(preset)
+    build.prepare()
+    build.build(*arguments.targets)
+    command = ["ctest", "--preset", preset, "-j", str(cores()), *arguments.options]
+    if arguments.ctests_own_output:
+        return subprocess.run(command, cwd=ROOT).returncode
+    listed = subprocess.run([*command, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        raise Failed(listed.stderr.strip() or listed.stdout.strip())
+    # The hooks around a test run speak here too, after the JSON.
+    tests, _ = json.JSONDecoder().raw_decode(listed.stdout[listed.stdout.find("{"):])
+    names = [each["name"] for each in tests["tests"]]
+    report = Report(names)
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    for line in process.stdout:
+        report.line(line.rstrip("\n"))
+    return process.wait()

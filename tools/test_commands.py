@@ -1,0 +1,158 @@
+"""Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
+import io
+import stat
+import tempfile
+import unittest
+from pathlib import Path
+
+from ladder_tools import exercise, gtest, programs, testing
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, folder_of
+
+
+class Places(unittest.TestCase):
+    def test_a_chapter_goes_by_its_number_or_its_folder(self):
+        for text in ("3", "03", "03_cuda_baseline", "03_cuda_baseline/"):
+            self.assertEqual(folder_of(text), "03_cuda_baseline")
+        self.assertEqual(folder_of("best"), "best")
+        for text in ("", "99", "naive", "my/03_cuda_baseline", "003"):
+            with self.assertRaisesRegex(Refused, "chapter is .*allowed: 01_naive_cpu"):
+                folder_of(text)
+
+    def test_an_exercise_knows_its_files(self):
+        second = exercise_of("3.causal_dot_product")
+        self.assertEqual((second.name, str(second.solution), str(second.mine)),
+                         ("03.causal_dot_product", "03_cuda_baseline/causal_dot_product.cu",
+                          "my/03_cuda_baseline/causal_dot_product_exercise.cu"))
+        self.assertTrue(second.needs_device)
+        self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["03.1"])
+        for name in ("", "99", "03.no_such_idea", "best"):
+            with self.assertRaisesRegex(Refused, "allowed: 01 01.linear_attention"):
+                exercise_of(name)
+
+    def test_each_hole_has_three_hints(self):
+        for each in exercises():
+            for hole in each.holes():
+                titles = [title for title, text in exercise.Hints(each).texts(hole) if text]
+                self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
+
+
+class Arguments(unittest.TestCase):
+    def test_of_run_are_handed_on_with_paths_from_where_the_caller_stands(self):
+        given = programs.Arguments("run", ["3", "--shape", "T=8", "--all", "--json=x.json", "--patience=5"], "/tmp")
+        self.assertEqual(given.words, ["03_cuda_baseline", "--shape=T=8", "--all", "--patience=5"])
+        self.assertEqual(given.paths["--json"], Path("/tmp/x.json"))
+
+    def test_of_run_that_are_wrong_are_refused(self):
+        for words, said in ((["--shaep", "T=8"], "option is '--shaep'; allowed: .*--shape"), (["--shape"], "--shape needs a value"),
+                            (["--json", "--all"], "--json is followed by '--all'"), (["--condition", "x"], "option is '--condition'"),
+                            (["--all=1"], "--all is followed by"), (["77"], "chapter is '77'")):
+            with self.assertRaisesRegex(Refused, said, msg=words):
+                programs.Arguments("run", words, "/tmp")
+
+    def test_the_smallest_program_that_has_the_chapters_is_taken(self):
+        known = {"ladder_xray_to_03", "ladder_xray_to_04"}
+        for chapters, program in (([], "ladder_xray"), (["03_cuda_baseline"], "ladder_xray_to_03"), (["best"], "ladder_xray"),
+                                  (["04_no_atomic", "03_cuda_baseline"], "ladder_xray_to_04"), (["08_flash_attention"], "ladder_xray")):
+            self.assertEqual(programs.program_for(chapters, "xray", known), program)
+
+    def test_of_test_are_chapters_then_ctests(self):
+        given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])
+        self.assertEqual(given.targets, ["chapter01_all", "best_all"])
+        self.assertEqual(given.options, ["-L", "^chapter01$|^best$", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub)$|slow"])
+        self.assertTrue(given.ctests_own_output)
+        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub)$"])
+        self.assertEqual(testing.Arguments(["mistake.05", "stubs"]).options, ["-R", r"^(mistake\.05\.|stub\.)"])
+        self.assertEqual(testing.Arguments(["mistake.03.decay_first", "stub.03.kernel"]).targets, ["mistake.03.decay_first", "stub.03.kernel"])
+        for words, said in ((["mistake.03.none"], "test is 'mistake.03.none'; allowed: .*mistake.03.decay_first"),
+                            (["mistake.5"], "allowed: mistakes"), (["03", "stub.03"], "both given"),
+                            (["--foo"], "option is '--foo'; allowed"), (["-R"], "-R needs a value"), (["99"], "chapter is '99'"),
+                            (["-R", "x", "03"], "option is '03'")):
+            with self.assertRaisesRegex(Refused, said, msg=words):
+                testing.Arguments(words)
+
+    def test_of_exercise(self):
+        given = exercise.Arguments(["--hint", "04.1"])
+        self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "04.1"))
+        for words, said in ((["03", "04"], "one name"), (["03", "--solve"], "option is '--solve'"), (["03", "--hint", "--reset"], "once"),
+                            ([], "needs a name"), (["03", "--hint", "03.9"], "hole is '03.9'; allowed for 03: 03.1")):
+            with self.assertRaisesRegex(Refused, said, msg=words):
+                exercise.Arguments(words)
+
+
+class Programs(unittest.TestCase):
+    """GoogleTest's side is played by scripts."""
+
+    def script(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / "program"
+        path.write_text("#!/usr/bin/env python3\nimport json, os, signal, sys, time\n"
+                        "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n" + text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def test_a_report_is_read(self):
+        done = gtest.run(self.script("""
+tests = [{'name': 'A', 'result': 'COMPLETED'}, {'name': 'B', 'result': 'SKIPPED'},
+         {'name': 'C', 'result': 'COMPLETED', 'failures': [{'failure': 'x.cpp:1\\nwrong'}]}]
+open(report, 'w').write(json.dumps({'testsuites': [{'name': 'suite', 'testsuite': tests}]}))
+sys.exit(1)
+"""), 10)
+        self.assertEqual((done.status, done.passed(), done.skipped(), done.crashed), (1, 1, 1, False))
+        self.assertEqual(done.first_failure()["name"], "suite.C")
+
+    def test_a_crash_and_a_loop_leave_the_test_that_began_last(self):
+        begin = "print('[ RUN      ] suite.A\\nso far', flush=True)\n"
+        crash = gtest.run(self.script(begin + "os.kill(os.getpid(), signal.SIGSEGV)"), 10)
+        self.assertTrue(crash.crashed)
+        self.assertEqual(crash.how_it_ended(10), "the program crashed (SEGV)")
+        self.assertEqual(crash.last_begun(), ("suite.A", ["so far"]))
+        loop = gtest.run(self.script(begin + "time.sleep(60)"), 1)
+        self.assertFalse(loop.crashed)
+        self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
+        self.assertEqual(loop.last_begun()[0], "suite.A")
+
+    def test_a_small_and_plain_case_comes_first(self):
+        names = ["wkv.MatchesReference/B2_T37_H3_K64_V64_strong", "wkv.MatchesReference/B2_T1_H3_K4_V4_mild", "wkv.RefusesBadInput",
+                 "wkv.MatchesReference/B2_T15_H3_K4_V4_mild", "wkv.MatchesReference/B2_T15_H3_K64_V64_mild",
+                 "wkv.MatchesReference/B1_T1000_H1_K4_V4_mild"]
+        self.assertEqual(exercise.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
+        self.assertIsNone(exercise.smallest_case(["wkv.RefusesBadInput"]))
+
+    def test_a_failure_is_said_without_googletests_own_words(self):
+        said = exercise.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
+                                 "every element is zero\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
+                                 "../common/testing/tests.cpp:35: schedule: forward")
+        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero", "  schedule: forward"])
+
+    def test_an_asan_report_becomes_a_line(self):
+        text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
+                "    #0 0x5 in chapter01::step /home/x/my/01_naive_cpu/exercise.cpp:31\n"
+                "    #1 0x6 in chapter01::wkv /home/x/my/01_naive_cpu/exercise.cpp:50\n    #2 0x7 in main /x/main.cpp:1\n\n"
+                "0x1 is located 0 bytes to the right of 48-byte region [0x2,0x3)\n")
+        self.assertEqual(exercise.asan_finding(text),
+                         "AddressSanitizer: heap-buffer-overflow at my/01_naive_cpu/exercise.cpp:31, called at "
+                         "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes, 0 bytes to the right of 48-byte region")
+        self.assertIsNone(exercise.asan_finding("all is well"))
+
+    def test_of_the_build_the_compilers_messages_are_shown(self):
+        log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
+        self.assertEqual(exercise.compiler_messages(log), "my/a.cpp:3: error: no")
+
+
+class Reports(unittest.TestCase):
+    def test_a_line_a_chapter_and_the_names_of_what_fails(self):
+        out = io.StringIO()
+        report = testing.Report(["chapter01.a.A", "chapter01.a.B", "emulator.C"], out, testing.Progress(io.StringIO()))
+        for line in ("Test project /x", "    Start 1: chapter01.a.A", "1/3 Test #1: chapter01.a.A .......   Passed    0.10 sec",
+                     "2/3 Test #3: emulator.C ...***Skipped   0.00 sec", "3/3 Test #2: chapter01.a.B ...***Failed    0.25 sec",
+                     "WRONG RESULT in o", "", "", "67% tests passed, 1 tests failed out of 3", "", "The following tests FAILED:",
+                     "\t  2 - chapter01.a.B (Failed)", "Errors while running CTest", "1 skipped (see above):"):
+            report.line(line)
+        self.assertEqual([line.split() for line in out.getvalue().splitlines() if line],
+                         [line.split() for line in ("emulator 1 skipped 0.0 s", "FAILED: chapter01.a.B", "WRONG RESULT in o",
+                                                    "chapter01 1 passed, 1 failed 0.3 s", "67% tests passed, 1 tests failed out of 3", "1 skipped (see above):")])
+
+
+if __name__ == "__main__":
+    unittest.main()
