@@ -55,13 +55,13 @@ void advance(const Tile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(02.1): roughly 4 lines; where this step's q, k, w (from key row ik) and v (from column iv) begin in the tile.
+        // TODO(02.00.1): roughly 4 lines; where this step's q, k, w (from key row ik) and v (from column iv) begin in the tile.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
-          // TODO(02.1): roughly 1 line; one vector of v, which serves kRows rows.
+          // TODO(02.00.1): roughly 1 line; one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(02.1): roughly 4 lines; every key row reads and updates its vector of the state.
-          // TODO(02.1): budget: per key row three multiply-add operations, no load and no store of the state.
+          // TODO(02.00.1): roughly 4 lines; every key row reads and updates its vector of the state.
+          // TODO(02.00.1): budget: per key row three multiply-add operations, no load and no store of the state.
           store(o + c * kVec, out);
         }
       }
@@ -104,7 +104,7 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
 
   // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K multiply-adds instead of K * V.
   Vec bonus{};
-  // TODO(02.2): roughly 3 lines; sum_j q_j u_j k_j, kVec key rows at a time; budget: K / kVec vector steps.
+  // TODO(02.00.2): roughly 3 lines; sum_j q_j u_j k_j, kVec key rows at a time; budget: K / kVec vector steps.
   const float share = sum_of_lanes(bonus);
   for (std::int64_t iv = 0; iv < tile.columns; iv += kVec)
     store(o + iv, share * load(v + iv));

@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(03.1): roughly 3 lines; the term of key row ik goes to o with one atomicAdd, then state[ik] takes its step.
-      // TODO(03.1): budget: one global read each of k, q, u and log_w, one atomicAdd.
+      // TODO(03.00.1): roughly 3 lines; the term of key row ik goes to o with one atomicAdd, then state[ik] takes its step.
+      // TODO(03.00.1): budget: one global read each of k, q, u and log_w, one atomicAdd.
     }
   }
 }

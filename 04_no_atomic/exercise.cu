@@ -40,14 +40,14 @@ __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
     const float v = args.v[token * kHeadSize + iv];
     float* o = args.o + token * kHeadSize + iv;
 
-    // TODO(04.1): roughly 1 line; this step's sum, in a register, begins here.
+    // TODO(04.00.1): roughly 1 line; this step's sum, in a register, begins here.
     for (int ik = 0; ik < kHeadSize; ++ik) {
       const float kv = k[ik] * v;
-      // TODO(04.1): roughly 1 line; the term of key row ik joins the sum.
-      // TODO(04.1): budget: one global read each of q and u, no write to global memory.
+      // TODO(04.00.1): roughly 1 line; the term of key row ik joins the sum.
+      // TODO(04.00.1): budget: one global read each of q and u, no write to global memory.
       state[ik] = expf(log_w[ik]) * state[ik] + kv;
     }
-    // TODO(04.2): roughly 1 line; the output of this step; budget: one store, no atomic.
+    // TODO(04.00.2): roughly 1 line; the output of this step; budget: one store, no atomic.
   }
 }
 

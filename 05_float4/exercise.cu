@@ -24,7 +24,7 @@ constexpr int kThreads = 32;
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(05.1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
+  // TODO(05.00.1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
 }
 
 template <int kHeadSize>
@@ -51,10 +51,10 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
     for (int ik = 0; ik < kHeadSize; ik += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], log_w4[kVec], u4[kVec];
       load(q4, q + ik), load(k4, k + ik), load(log_w4, log_w + ik), load(u4, u + ik);
-      // TODO(05.2): roughly 5 lines; key rows ik to ik + 3, each with a sum of its own, which waits for no other.
-      // TODO(05.2): budget: no global read: all that is needed is in q4, k4, log_w4, u4 and state.
+      // TODO(05.00.2): roughly 5 lines; key rows ik to ik + 3, each with a sum of its own, which waits for no other.
+      // TODO(05.00.2): budget: no global read: all that is needed is in q4, k4, log_w4, u4 and state.
     }
-    // TODO(05.2): roughly 1 line; the output of this step; budget: one store.
+    // TODO(05.00.2): roughly 1 line; the output of this step; budget: one store.
   }
 }
 

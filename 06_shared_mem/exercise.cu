@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(kMostChannels)
     const LogW* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;
     const float v = has_column ? load(args.v + token * V + tid) : 0.0f;
 
-    // TODO(06.2): roughly 2 lines, at two places; what keeps threads apart that write and read the same words; budget: two barriers
-    // TODO(06.2): per step.
+    // TODO(06.00.2): roughly 2 lines, at two places; what keeps threads apart that write and read the same words; budget: two barriers
+    // TODO(06.00.2): per step.
     for (int ik = tid; ik < kRows; ik += threads) {
-      // TODO(06.1): roughly 3 lines; row ik of q and k, and exp of log_w's, go to shared memory, zeros from K on; budget: one global
-      // TODO(06.1): read of each by the whole block.
+      // TODO(06.00.1): roughly 3 lines; row ik of q and k, and exp of log_w's, go to shared memory, zeros from K on; budget: one global
+      // TODO(06.00.1): read of each by the whole block.
     }
 
     float sum[kVec] = {};
@@ -119,7 +119,6 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
 const ladder::Registration registration{
     {.name = "wkv_shared_mem",
      .chapter = "06_shared_mem",
-     .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,

@@ -120,7 +120,6 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
 const ladder::Registration registration{
     {.name = "wkv_shared_mem",
      .chapter = "06_shared_mem",
-     .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,

@@ -33,7 +33,6 @@ void linear_attention(const ladder::LinearAttentionArgs& args) {
 const ladder::Registration linear_attention_registration{
     {.name = "linear_attention_shared_mem",
      .chapter = "06_shared_mem",
-     .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};

@@ -20,7 +20,6 @@ void wkv_recurrent(const ladder::BasicWkvArgs<Element, LogW>& args) {
 const ladder::Registration wkv_recurrent_registration{
     {.name = "wkv_recurrent",
      .chapter = "06_shared_mem",
-     .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .fma_share = 0.75,  // that of time_tiles.cu

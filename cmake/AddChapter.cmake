@@ -1,20 +1,21 @@
-# add_chapter(05_float4): everything follows from the folder's name and the files in it.
+# add_chapter(05_float4): everything follows from the names of folders and files. A chapter's folder is its lesson 00, and each folder
+# NN_slug in it is a lesson; in both the same names stand:
 #
-#   X.cpp or X.cu        an idea: kernel and launcher                       (kernel, packed_causal_product, ...)
-#   test.cpp             tests of `kernel`                                  chapter05.*
-#   X_test.cpp           tests of idea X                                    chapter05.*
-#   exercise.cpp|.cu, X_exercise.cpp|.cu   the idea with holes; its tests are a program of their own, never run by default:
-#                                          stub.05.kernel, stub.05.X; from a learner's copy in my/05_float4/: my05, my05.X
-#   mistakes/X.patch     a planted mistake, which the tests must notice     mistake.05.X, built on demand (cmake/MustFail.cmake)
+#   kernel.cpp or kernel.cu      the idea: kernel and launcher. Other .cpp and .cu files beside it are built with it
+#   test.cpp, X_test.cpp         its tests                             chapter05.*, of a lesson chapter07.02_chunk_walk.*
+#   xray_test.cpp                what the lesson claims about memory accesses   chapter05.xray.*, chapter07.02_chunk_walk.xray.*
+#   exercise.cpp or exercise.cu  the kernel with holes; its tests are a program of their own, never run by default: stub.05,
+#                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk
+#   mistakes/X.patch             a planted mistake, which the tests must notice, built on demand (cmake/MustFail.cmake): mistake.05.X,
+#                                mistake.07.02_chunk_walk.X
 #
-#   X_operator.cpp       an operator of the chapter's own, registered; X_reference.cpp is built with it. Eigen is for these two
-#   X_main.cpp           a program that shows what idea X.cpp computes      chapter05_X, built on demand
+#   X_operator.cpp               an operator of its own, registered; X_reference.cpp is built with it. Eigen is for these two
+#   X_main.cpp                   a program that shows what idea X.cpp, or kernel.cpp, computes: chapter07_X, built on demand
+#   kernel_sm90.cu, sm90_test.cpp   an idea that needs a Hopper GPU: only nvcc builds it, for sm_90a; elsewhere it is skipped by name
 #
-#   X_sm90.cu, X_sm90_test.cpp   an idea that needs a Hopper GPU: only nvcc builds it, for sm_90a; elsewhere it is skipped by name
-#
-#   xray_test.cpp, X_xray_test.cpp   what the chapter claims about its kernels' memory accesses   chapter05.xray.*
-#
-# The target chapter05_all builds all of its test programs; its tests have the label chapter05.
+# All kernels of a chapter are built together, because its launchers may call each other; each lesson's tests are a program under
+# them. The target chapter05_all builds all test programs of a chapter, chapter07.02_chunk_walk_all those of a lesson (chapter07.00_all
+# of its own folder); a test's label is its lesson's, without _all.
 #
 # A learner's copy is also built to look more closely at a test that failed: my05_xray with the kernel instrumented, my01_asan
 # with AddressSanitizer where it needs no GPU.
@@ -79,31 +80,141 @@ function(add_xray_tests target objects)
   target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
 endfunction()
 
-# The program of a learner's copy of a stub, under the tests in `room`. Built on demand only.
-# exercise -> the idea `kernel` with test.cpp, X_exercise -> the idea X with X_test.cpp
-function(add_exercise prefix exercise room back_end)
-  get_filename_component(name ${exercise} NAME_WE)
-  string(REGEX REPLACE "_?exercise$" "" idea ${name})
-  set(target ${prefix})
-  set(test ${room}/)
-  if(idea)
-    string(APPEND target .${idea})
-    string(APPEND test ${idea}_)
-  endif()
+# The program of a learner's copy of a stub, under the tests of `lesson`, a folder. Built on demand only.
+function(add_exercise target copy lesson back_end)
   if(NOT back_end STREQUAL "cpu")
     string(APPEND target _${back_end})
   endif()
-  add_kernel_objects(${target}_objects ${back_end} ${exercise})
+  add_kernel_objects(${target}_objects ${back_end} ${copy})
   target_compile_options(${target}_objects PRIVATE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
   if(back_end STREQUAL "xray")
     # The plain tests too: the one that failed is run again, and what the X-ray finds in it is said.
-    add_xray_tests(${target} ${target}_objects ${test}xray_test.cpp ${test}test.cpp)
+    add_xray_tests(${target} ${target}_objects ${lesson}/xray_test.cpp ${lesson}/test.cpp)
     target_link_libraries(${target} PRIVATE ladder_suites)
   else()
-    add_kernel_tests(${target} ${target}_objects ${back_end} ${test}test.cpp)
+    add_kernel_tests(${target} ${target}_objects ${back_end} ${lesson}/test.cpp)
   endif()
   set_target_properties(${target}_objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+endfunction()
+
+# Sets PREFIX_kernels, PREFIX_hopper_kernels, PREFIX_operators, PREFIX_tests, PREFIX_hopper_tests, PREFIX_xray_tests and
+# PREFIX_programs to what lies in the folders of ARGN.
+function(sort_sources prefix)
+  list(TRANSFORM ARGN APPEND "/*.cpp" OUTPUT_VARIABLE of_the_host)
+  list(TRANSFORM ARGN APPEND "/*.cu" OUTPUT_VARIABLE of_the_device)
+  file(GLOB sources CONFIGURE_DEPENDS ${of_the_host} ${of_the_device})
+  foreach(kind operator reference xray_test test main exercise)
+    set(${kind} ${sources})
+    list(FILTER ${kind} INCLUDE REGEX "(^|[/_])${kind}\\.(cpp|cu)$")
+    list(REMOVE_ITEM sources ${${kind}})
+  endforeach()
+  foreach(kind sources test)
+    set(hopper_${kind} ${${kind}})
+    list(FILTER hopper_${kind} INCLUDE REGEX "(^|[/_])sm90(_test)?\\.(cpp|cu)$")
+    list(REMOVE_ITEM ${kind} ${hopper_${kind}})
+  endforeach()
+  set(${prefix}_kernels ${sources} PARENT_SCOPE)
+  set(${prefix}_hopper_kernels ${hopper_sources} PARENT_SCOPE)
+  set(${prefix}_operators ${operator} ${reference} PARENT_SCOPE)
+  set(${prefix}_tests ${test} PARENT_SCOPE)
+  set(${prefix}_hopper_tests ${hopper_test} PARENT_SCOPE)
+  set(${prefix}_xray_tests ${xray_test} PARENT_SCOPE)
+  set(${prefix}_programs ${main} PARENT_SCOPE)
+endfunction()
+
+# A program of tests over the kernels in `objects`, and its tests, which are called PREFIX.BACKEND.*; none, if ARGN is empty.
+function(add_lesson_tests lesson back_end objects)
+  if(NOT ARGN)
+    return()
+  endif()
+  set(prefix ${lesson}.${back_end}.)
+  if(back_end STREQUAL "cpu")
+    set(prefix ${lesson}.)
+  endif()
+  set(target ${lesson}_${back_end}_tests)
+  if(back_end STREQUAL "xray")
+    add_xray_tests(${target} "${objects}" ${ARGN})
+  else()
+    add_kernel_tests(${target} "${objects}" ${back_end} ${ARGN})
+  endif()
+  gtest_discover_tests(${target} TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS ${label} ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
+  add_dependencies(${label}_all ${target})
+endfunction()
+
+# A lesson's tests, exercise, mistakes and programs. `name`: 02_chunk_walk; empty for the chapter's own folder.
+function(add_lesson room name)
+  set(lesson ${chapter})
+  set(label ${chapter}.00)
+  set(folder ${room})
+  set(id ${number})
+  if(name)
+    set(lesson ${chapter}.${name})
+    set(label ${lesson})
+    set(folder ${room}/${name})
+    set(id ${number}.${name})
+  endif()
+  add_custom_target(${label}_all)
+  add_dependencies(${chapter}_all ${label}_all)
+  sort_sources(its ${folder})
+
+  foreach(back_end IN LISTS back_ends)
+    set(tests ${its_tests})
+    if(back_end STREQUAL "cuda" AND TARGET ${chapter}_sm90)
+      list(APPEND tests ${its_hopper_tests})
+      set(its_hopper_kernels "")
+    endif()
+    add_lesson_tests(${lesson} ${back_end} "${objects_${back_end}}" ${tests})
+  endforeach()
+  if(TARGET ${chapter}_xray)
+    add_lesson_tests(${lesson} xray ${chapter}_xray ${its_xray_tests})
+  endif()
+  if(its_hopper_kernels)
+    file(RELATIVE_PATH file ${room} ${its_hopper_kernels})
+    add_skipped_test(${lesson}.sm90 "${file} needs a Hopper GPU (sm_90a) and nvcc" ON)
+  endif()
+
+  list(GET back_ends 0 back_end)
+  set(first_tests ${lesson}_${back_end}_tests)
+  file(GLOB stub CONFIGURE_DEPENDS ${folder}/exercise.cpp ${folder}/exercise.cu)
+  if(stub)
+    set(exercise_back_ends ${back_ends})
+    if(stub MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other lessons need
+      set(exercise_back_ends cpu)
+    endif()
+    list(GET exercise_back_ends 0 stub_back_end)
+    add_stub(${stub} ${id} ${stub_back_end} ${first_tests} ${folder}/test.cpp)
+    file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${stub})
+    set(copy ${PROJECT_SOURCE_DIR}/my/${copy})
+    if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
+      foreach(back_end IN LISTS exercise_back_ends)
+        add_exercise(my${id} ${copy} ${folder} ${back_end})
+        # What looks more closely at a failure.
+        if(back_end STREQUAL "emulated" AND LADDER_HAS_XRAY)
+          add_exercise(my${id} ${copy} ${folder} xray)
+        elseif(back_end STREQUAL "cpu" AND NOT LADDER_ASAN)
+          add_exercise(my${id} ${copy} ${folder} asan)
+        endif()
+      endforeach()
+    endif()
+  endif()
+
+  list(GET back_ends 0 back_end)
+  file(GLOB patches CONFIGURE_DEPENDS ${folder}/mistakes/*.patch)
+  foreach(patch IN LISTS patches)
+    add_mistake(${patch} ${id} ${back_end} ${chapter}_${back_end} ${first_tests} ${kernels})
+  endforeach()
+
+  foreach(program IN LISTS its_programs)
+    string(REGEX REPLACE "^.*/(.*)_main\\.cpp$" "\\1" idea ${program})
+    set(shown ${folder}/${idea}.cpp)
+    if(NOT EXISTS ${shown})
+      set(shown ${folder}/kernel.cpp)
+    endif()
+    add_executable(${chapter}_${idea} EXCLUDE_FROM_ALL ${program} ${shown})
+    target_link_libraries(${chapter}_${idea} PRIVATE ladder_core fmt::fmt nlohmann_json::nlohmann_json)
+  endforeach()
 endfunction()
 
 function(add_chapter folder)
@@ -118,31 +229,16 @@ function(add_chapter folder)
   set_property(GLOBAL APPEND PROPERTY ladder_chapters ${number})
   set(chapter chapter${number})
   set(room ${PROJECT_SOURCE_DIR}/${folder})
-  file(GLOB sources CONFIGURE_DEPENDS ${room}/*.cpp ${room}/*.cu)
-
-  set(kernels ${sources})
-  list(FILTER kernels EXCLUDE REGEX "(^|[/_])(test|exercise|main|operator|reference)\\.(cpp|cu)$")
-  set(operators ${sources})
-  list(FILTER operators INCLUDE REGEX "_(operator|reference)\\.cpp$")
-  set(xray_tests ${sources})
-  list(FILTER xray_tests INCLUDE REGEX "(^|[/_])xray_test\\.cpp$")
-  set(tests ${sources})
-  list(FILTER tests INCLUDE REGEX "(^|[/_])test\\.cpp$")
-  list(FILTER tests EXCLUDE REGEX "(^|[/_])xray_test\\.cpp$")
-  set(exercises ${sources})
-  list(FILTER exercises INCLUDE REGEX "(^|[/_])exercise\\.(cpp|cu)$")
-  set(hopper_kernels ${kernels})
-  list(FILTER hopper_kernels INCLUDE REGEX "_sm90\\.cu$")
-  list(FILTER kernels EXCLUDE REGEX "_sm90\\.cu$")
-  set(hopper_tests ${tests})
-  list(FILTER hopper_tests INCLUDE REGEX "_sm90_test\\.cpp$")
-  list(FILTER tests EXCLUDE REGEX "_sm90_test\\.cpp$")
+  file(GLOB lessons RELATIVE ${room} CONFIGURE_DEPENDS ${room}/[0-9][0-9]_*)
+  list(TRANSFORM lessons PREPEND ${room}/ OUTPUT_VARIABLE folders)
+  sort_sources(all ${room} ${folders})
+  set(kernels ${all_kernels})
 
   # Of the chapter alone; read by add_kernel_tests and add_xray_tests, too.
   set(ladder_chapter_operators "")
-  if(operators)
+  if(all_operators)
     set(ladder_chapter_operators ${chapter}_operators)
-    add_library(${chapter}_operators OBJECT ${operators})
+    add_library(${chapter}_operators OBJECT ${all_operators})
     target_link_libraries(${chapter}_operators PUBLIC ladder_reference PRIVATE Eigen3::Eigen OpenMP::OpenMP_CXX)
     set_property(GLOBAL APPEND PROPERTY ladder_chapter_operators ${chapter}_operators)
     set_property(GLOBAL PROPERTY ladder_operators_${number} ${chapter}_operators)
@@ -159,99 +255,35 @@ function(add_chapter folder)
     set(back_ends cpu)
   endif()
 
-  set_property(GLOBAL APPEND PROPERTY ladder_absent_emulated ${hopper_kernels})
-  set(absent_cuda ${hopper_kernels})
-  if("cpu" IN_LIST back_ends)
-    set(first_objects ${chapter})
-  else()
-    set(first_objects ${chapter}_emulated)
-  endif()
-  set(first_tests ${first_objects}_tests)
-
+  set_property(GLOBAL APPEND PROPERTY ladder_absent_emulated ${all_hopper_kernels})
+  set(absent_cuda ${all_hopper_kernels})
   foreach(back_end IN LISTS back_ends)
-    set(suffix _${back_end})
-    set(prefix ${chapter}.${back_end}.)
-    if(back_end STREQUAL "cpu")
-      set(suffix "")
-      set(prefix ${chapter}.)
-    endif()
-    set(objects ${chapter}${suffix})
-    set(back_end_tests ${tests})
-    add_kernel_objects(${chapter}${suffix} ${back_end} ${kernels})
-    if(back_end STREQUAL "cuda" AND hopper_kernels AND "90a-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)
-      add_kernel_objects(${chapter}_sm90 cuda ${hopper_kernels})
+    set(objects ${chapter}_${back_end})
+    add_kernel_objects(${objects} ${back_end} ${kernels})
+    if(back_end STREQUAL "cuda" AND all_hopper_kernels AND "90a-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)
+      add_kernel_objects(${chapter}_sm90 cuda ${all_hopper_kernels})
       set_target_properties(${chapter}_sm90 PROPERTIES CUDA_ARCHITECTURES 90a-real)
       list(APPEND objects ${chapter}_sm90)
-      list(APPEND back_end_tests ${hopper_tests})
-      set(hopper_kernels "")
       set(absent_cuda "")
     endif()
+    set(objects_${back_end} ${objects})
     set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${objects})
     set_property(GLOBAL PROPERTY ladder_objects_${back_end}_${number} ${objects})
-    add_kernel_tests(${chapter}${suffix}_tests "${objects}" ${back_end} ${back_end_tests})
-    gtest_discover_tests(${chapter}${suffix}_tests TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST
-                         PROPERTIES LABELS ${chapter} ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
-    list(APPEND programs_of_tests ${chapter}${suffix}_tests)
   endforeach()
-
   set_property(GLOBAL APPEND PROPERTY ladder_absent_cuda ${absent_cuda})
-
-  foreach(exercise IN LISTS exercises)
-    set(exercise_back_ends ${back_ends})
-    if(exercise MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other files need
-      set(exercise_back_ends cpu)
-    endif()
-    get_filename_component(file ${exercise} NAME)
-    set(copy ${PROJECT_SOURCE_DIR}/my/${folder}/${file})
-    list(GET exercise_back_ends 0 back_end)
-    string(REGEX REPLACE "exercise\\.(cpp|cu)$" "test.cpp" test ${exercise})
-    add_stub(${exercise} ${number} ${back_end} ${first_tests} ${test})
-    if(NOT EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
-      continue()
-    endif()
-    foreach(back_end IN LISTS exercise_back_ends)
-      add_exercise(my${number} ${copy} ${room} ${back_end})
-      # What looks more closely at a failure.
-      if(back_end STREQUAL "emulated" AND LADDER_HAS_XRAY)
-        add_exercise(my${number} ${copy} ${room} xray)
-      elseif(back_end STREQUAL "cpu" AND NOT LADDER_ASAN)
-        add_exercise(my${number} ${copy} ${room} asan)
-      endif()
-    endforeach()
-  endforeach()
-
-  file(GLOB patches CONFIGURE_DEPENDS ${room}/mistakes/*.patch)
-  list(GET back_ends 0 back_end)
-  foreach(patch IN LISTS patches)
-    add_mistake(${patch} ${number} ${back_end} ${first_objects} ${first_tests} ${kernels})
-  endforeach()
-
-  foreach(kernel IN LISTS hopper_kernels)
-    get_filename_component(name ${kernel} NAME_WE)
-    add_skipped_test(${chapter}.${name} "${name}.cu needs a Hopper GPU (sm_90a) and nvcc" ON)
-  endforeach()
-
-  set(programs ${sources})
-  list(FILTER programs INCLUDE REGEX "_main\\.cpp$")
-  foreach(program IN LISTS programs)
-    string(REGEX REPLACE "^.*/(.*)_main\\.cpp$" "\\1" idea ${program})
-    add_executable(${chapter}_${idea} EXCLUDE_FROM_ALL ${program} ${room}/${idea}.cpp)
-    target_link_libraries(${chapter}_${idea} PRIVATE ladder_core fmt::fmt nlohmann_json::nlohmann_json)
-  endforeach()
-
   if("emulated" IN_LIST back_ends AND LADDER_HAS_XRAY)
     add_kernel_objects(${chapter}_xray xray ${kernels})
     set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_xray ${chapter}_xray)
     set_property(GLOBAL PROPERTY ladder_objects_xray_${number} ${chapter}_xray)
-    add_xray_tests(${chapter}_xray_tests ${chapter}_xray ${xray_tests})
-    gtest_discover_tests(${chapter}_xray_tests TEST_PREFIX ${chapter}.xray. DISCOVERY_MODE PRE_TEST
-                         PROPERTIES LABELS ${chapter})
-    list(APPEND programs_of_tests ${chapter}_xray_tests)
   elseif("emulated" IN_LIST back_ends)
     add_skipped_test(${chapter}.xray "the X-ray needs g++ without a sanitizer" OFF)
   endif()
 
-  add_custom_target(${chapter}_all DEPENDS ${programs_of_tests})
+  add_custom_target(${chapter}_all)
+  add_lesson(${room} "")
+  foreach(lesson IN LISTS lessons)
+    add_lesson(${room} ${lesson})
+  endforeach()
 endfunction()
 
 # Stands for tests that cannot be built, so that they are seen to be skipped.
@@ -259,8 +291,8 @@ function(add_skipped_test name reason needs_gpu)
   add_test(NAME ${name}
            COMMAND ${CMAKE_COMMAND} -D TEST=${name} -D "REASON=${reason}" -D NEEDS_GPU=${needs_gpu}
                    -D SKIP_LOG=${LADDER_SKIP_LOG} -P ${PROJECT_SOURCE_DIR}/cmake/SkippedTest.cmake)
-  string(REGEX MATCH "^chapter[0-9][0-9]" chapter ${name})
-  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED" LABELS "${chapter}")
+  string(REGEX MATCH "^chapter[0-9][0-9](\\.[0-9][0-9]_[a-z0-9_]+)?" lesson ${name})
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED" LABELS "${lesson}")
 endfunction()
 
 # Sets out_var to what a registration's text says that it computes: launchers<ladder::Attention>(attend<float>, attend<bfloat16>)
@@ -315,7 +347,7 @@ function(absent_sources out_var back_end)
       set(rung true)
     endif()
     file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${kernel})
-    get_filename_component(id ${kernel} NAME_WE)
+    string(REPLACE "\"" "" id ${name})
     string(APPEND text "static const ladder::AbsentRegistration ${id}{{.name = ${name}, .chapter = ${chapter}, .source = \"${source}\", "
                        ".step = ${step}, .rung = ${rung}, .needs = \"a Hopper GPU (sm_90a) and nvcc\", .launchers = {${launchers}}}};\n")
   endforeach()

@@ -1,9 +1,12 @@
 # Programs that must fail, and how they must: a chapter's planted mistakes (mistakes/NAME.patch) and its exercises' stubs. They are
-# built on demand only, by the targets `mistakes` and `exercises`, mistake.05 and stub.05 for a chapter, or each by its own name.
+# built on demand only, by the targets `mistakes` and `exercises`, mistake.05 and stub.05 for a chapter, mistake.07.02_chunk_walk for a
+# lesson, or each by its own name.
 #
 #   mistake.05.NAME   the chapter's tests over its kernels, of which one file has the patch applied: in a copy in mistakes/ of the
 #                     build folder. Only that file is compiled; a patch of a header recompiles the chapter's kernels with the copy.
-#   stub.05.NAME      the idea's tests over its exercise (NAME: kernel, or the second idea's name)
+#   stub.05.kernel    the lesson's tests over its exercise
+#
+# Those of a lesson have its name too: mistake.07.02_chunk_walk.NAME.
 #
 # Each is a test of the same name, with the label `mistake` or `stub`; it is skipped in plain sight where the program is not built.
 
@@ -13,14 +16,17 @@ mark_as_advanced(LADDER_PATCH LADDER_PYTHON)
 add_custom_target(mistakes)
 add_custom_target(exercises)
 
-# `kind`.`number`.`name`: a program that exists as a target becomes a test of this name. ARGN: files the test reads.
-function(add_must_fail_test kind all number name)
-  set(test ${kind}.${number}.${name})
-  if(NOT TARGET ${kind}.${number})
-    add_custom_target(${kind}.${number})
-    add_dependencies(${all} ${kind}.${number})
-  endif()
-  add_dependencies(${kind}.${number} ${test})
+# `kind`.`lesson`.`name`: a program that exists as a target becomes a test of this name. ARGN: files the test reads.
+function(add_must_fail_test kind all lesson name)
+  set(test ${kind}.${lesson}.${name})
+  string(SUBSTRING ${lesson} 0 2 number)
+  foreach(group ${kind}.${number} ${kind}.${lesson})
+    if(NOT TARGET ${group})
+      add_custom_target(${group})
+    endif()
+    add_dependencies(${group} ${test})
+  endforeach()
+  add_dependencies(${all} ${kind}.${number})
   if(NOT LADDER_PYTHON)
     add_skipped_test(${test} "python3 is not installed" OFF)
   else()
@@ -42,10 +48,11 @@ function(link_must_fail target back_end)
   set_target_properties(${target}.objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# `objects`, `tests`: the chapter's kernels and test program for `back_end`; ARGN: the kernels' sources.
-function(add_mistake patch number back_end objects tests)
+# `lesson`: 05, or 07.02_chunk_walk. `objects`: the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
+# kernels' sources.
+function(add_mistake patch lesson back_end objects tests)
   get_filename_component(name ${patch} NAME_WE)
-  set(target mistake.${number}.${name})
+  set(target mistake.${lesson}.${name})
   file(STRINGS ${patch} file REGEX "^\\+\\+\\+ b/")
   string(REGEX REPLACE "^\\+\\+\\+ b/" "" file "${file}")
   if(NOT file OR file MATCHES ";" OR NOT EXISTS ${PROJECT_SOURCE_DIR}/${file})
@@ -57,7 +64,7 @@ function(add_mistake patch number back_end objects tests)
     return()
   endif()
 
-  set(place ${PROJECT_BINARY_DIR}/mistakes/${number}.${name})
+  set(place ${PROJECT_BINARY_DIR}/mistakes/${lesson}.${name})
   get_filename_component(folder ${place}/${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
   add_custom_command(
@@ -78,21 +85,16 @@ function(add_mistake patch number back_end objects tests)
   endif()
   add_executable(${target} $<TARGET_OBJECTS:${tests}> ${others})
   link_must_fail(${target} ${back_end})
-  add_must_fail_test(mistake mistakes ${number} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
+  add_must_fail_test(mistake mistakes ${lesson} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
 endfunction()
 
-# The stub of an exercise. `tests`: the chapter's test program, of which `test` is the source that tests the idea.
-function(add_stub exercise number back_end tests test)
-  get_filename_component(name ${exercise} NAME_WE)
-  string(REGEX REPLACE "_?exercise$" "" name ${name})
-  if(NOT name)
-    set(name kernel)
-  endif()
-  set(target stub.${number}.${name})
+# The stub of a lesson's exercise. `tests`: the lesson's test program, of which `test` is the source that tests the kernel.
+function(add_stub exercise lesson back_end tests test)
+  set(target stub.${lesson}.kernel)
   add_kernel_objects(${target}.objects ${back_end} ${exercise})
   file(RELATIVE_PATH test ${CMAKE_CURRENT_SOURCE_DIR} ${test})  # as objects are named
   string(REPLACE "." "\\." test ${test})
   add_executable(${target} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${test}\\.o(bj)?$>")
   link_must_fail(${target} ${back_end})
-  add_must_fail_test(stub exercises ${number} ${name} ${exercise})
+  add_must_fail_test(stub exercises ${lesson} kernel ${exercise})
 endfunction()

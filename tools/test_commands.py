@@ -6,27 +6,41 @@ import unittest
 from pathlib import Path
 
 from ladder_tools import exercise, gtest, programs, testing
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, folder_of
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
 class Places(unittest.TestCase):
     def test_a_chapter_goes_by_its_number_or_its_folder(self):
         for text in ("3", "03", "03_cuda_baseline", "03_cuda_baseline/"):
-            self.assertEqual(folder_of(text), "03_cuda_baseline")
-        self.assertEqual(folder_of("best"), "best")
+            self.assertEqual((place_of(text).folder, place_of(text).room), ("03_cuda_baseline", "chapter03"))
+        self.assertEqual((place_of("best").folder, place_of("best").room), ("best", "best"))
         for text in ("", "99", "naive", "my/03_cuda_baseline", "003"):
             with self.assertRaisesRegex(Refused, "chapter is .*allowed: 01_naive_cpu"):
-                folder_of(text)
+                place_of(text)
+
+    def test_a_lesson_goes_by_its_number_its_name_or_its_folder(self):
+        for text in ("7.2", "07.02", "07.2", "07.02_chunk_walk", "07.chunk_walk", "07_chunkwise/02_chunk_walk/", "chunk_walk"):
+            self.assertEqual((place_of(text).folder, place_of(text).room), ("07_chunkwise/02_chunk_walk", "chapter07.02_chunk_walk"))
+        own = place_of("03.0")
+        self.assertEqual((own.folder, own.room, own.word), ("03_cuda_baseline", "chapter03.00", "03.00"))
+        for text in ("07.99", "07.walk", "07_chunkwise/mistakes"):
+            with self.assertRaisesRegex(Refused, "lesson is .*allowed: 07.01_prefix_sum 07.02_chunk_walk"):
+                place_of(text)
+        with self.assertRaisesRegex(Refused, "allowed: none, 04_no_atomic has no lessons"):
+            place_of("04.1")
+        with self.assertRaisesRegex(Refused, "allowed: 01_naive_cpu/01_linear_attention 02_openmp/05_linear_attention"):
+            place_of("linear_attention")
 
     def test_an_exercise_knows_its_files(self):
         second = exercise_of("3.causal_dot_product")
         self.assertEqual((second.name, str(second.solution), str(second.mine)),
-                         ("03.causal_dot_product", "03_cuda_baseline/causal_dot_product.cu",
-                          "my/03_cuda_baseline/causal_dot_product_exercise.cu"))
+                         ("03.01_causal_dot_product", "03_cuda_baseline/01_causal_dot_product/kernel.cu",
+                          "my/03_cuda_baseline/01_causal_dot_product/exercise.cu"))
         self.assertTrue(second.needs_device)
-        self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["03.1"])
+        self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["03.00.1"])
+        self.assertEqual(exercise_of("8").name, "08.02_online_softmax")
         for name in ("", "99", "03.no_such_idea", "best"):
-            with self.assertRaisesRegex(Refused, "allowed: 01 01.linear_attention"):
+            with self.assertRaisesRegex(Refused, "allowed: 01 01.01_linear_attention"):
                 exercise_of(name)
 
     def test_each_hole_has_three_hints(self):
@@ -58,7 +72,7 @@ class Arguments(unittest.TestCase):
     def test_of_test_are_chapters_then_ctests(self):
         given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])
         self.assertEqual(given.targets, ["chapter01_all", "best_all"])
-        self.assertEqual(given.options, ["-L", "^chapter01$|^best$", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub)$|slow"])
+        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub)$|slow"])
         self.assertTrue(given.ctests_own_output)
         self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub)$"])
         self.assertEqual(testing.Arguments(["mistake.05", "stubs"]).options, ["-R", r"^(mistake\.05\.|stub\.)"])
@@ -71,10 +85,10 @@ class Arguments(unittest.TestCase):
                 testing.Arguments(words)
 
     def test_of_exercise(self):
-        given = exercise.Arguments(["--hint", "04.1"])
-        self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "04.1"))
+        given = exercise.Arguments(["--hint", "04.00.1"])
+        self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "04.00.1"))
         for words, said in ((["03", "04"], "one name"), (["03", "--solve"], "option is '--solve'"), (["03", "--hint", "--reset"], "once"),
-                            ([], "needs a name"), (["03", "--hint", "03.9"], "hole is '03.9'; allowed for 03: 03.1")):
+                            ([], "needs a name"), (["03", "--hint", "03.00.9"], "hole is '03.00.9'; allowed for 03: 03.00.1")):
             with self.assertRaisesRegex(Refused, said, msg=words):
                 exercise.Arguments(words)
 

@@ -110,12 +110,12 @@ class OldRows(InAFolder):
     def test_a_row_is_old_when_its_kernels_are_not_todays(self):
         record = {"files": {"a.cu": "1", "b.cu": "2"}}
         rows = [dict(back_end="cuda", ran=True, seconds=1.0, implementation=name, **more) for name, more in {
-            "today": dict(source="a.cu", ptx="1"), "changed": dict(source="b.cu", ptx="1"),
-            "gone": dict(source="c.cu", ptx="1"), "unknown": {}}.items()]
+            "today": dict(source="a.cu", ptx="1"), "changed": dict(source="b.cu", ptx="3"),
+            "moved": dict(source="c.cu", ptx="2"), "unknown": {}}.items()]
         rows += [dict(back_end="cuda", ran=False, implementation="refused"), dict(back_end="cpu", ran=True, implementation="cpu")]
         (self.root / "h200.json").write_text(json.dumps({"rows": rows}))
         (self.root / "best.json").write_text(json.dumps({"rows": [["wkv", "fp32", 1, {"0": 2.5}]]}))  # of best/fit.py
-        self.assertEqual([name for _, name, _, _ in kernel_hashes.old_rows(record, self.root)], ["changed", "gone", "unknown"])
+        self.assertEqual([name for _, name, _, _ in kernel_hashes.old_rows(record, self.root)], ["changed", "unknown"])
 
 
 class Backfill(InAFolder):

@@ -20,9 +20,9 @@ class Rooms(unittest.TestCase):
             ("common/xray/run.cpp", "common/operators/wkv/operator.hpp"),
             ("common/emulator/src/runtime.cpp", "common/core/device.hpp"),
             ("common/core/registry.cpp", "03_cuda_baseline/kernel.hpp"),
-            ("03_cuda_baseline/test.cpp", "07_chunkwise/segments.hpp"),
-            ("07_chunkwise/test.cpp", "common/program/selection.hpp"),
-            ("07_chunkwise/kernel.cu", "Eigen/Dense"),
+            ("03_cuda_baseline/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
+            ("07_chunkwise/15_wkv_and_gla/test.cpp", "common/program/selection.hpp"),
+            ("07_chunkwise/15_wkv_and_gla/kernel.cu", "Eigen/Dense"),
             ("03_cuda_baseline/exercise.cu", "gtest/gtest.h"),
         ):
             self.assertTrue(ROOMS.wrong(path, included), (path, included))
@@ -32,8 +32,8 @@ class Rooms(unittest.TestCase):
             ("common/program/climb.cpp", "common/operators/precision.hpp"),
             ("common/operators/wkv/suite.cpp", "common/testing/tests.hpp"),
             ("common/operators/wkv/operator.hpp", "common/operators/attention/problem.hpp"),
-            ("07_chunkwise/test.cpp", "07_chunkwise/segments.hpp"),
-            ("07_chunkwise/gla_layer_operator.cpp", "Eigen/Dense"),
+            ("07_chunkwise/15_wkv_and_gla/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
+            ("07_chunkwise/06_gla_layer/gla_layer_operator.cpp", "Eigen/Dense"),
             ("best/measure.cpp", "common/program/timing.hpp"),
             ("tests/90_open_operators/test.cpp", "common/testing/suite.hpp"),
         ):

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <tuple>
 #include <utility>
 
 #include "common/core/errors.hpp"
@@ -24,9 +23,7 @@ std::vector<AbsentImplementation>& absent() {
 
 template <typename Each>
 std::vector<Each> sorted(std::vector<Each> list) {
-  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.chapter, a.step) < std::tie(b.chapter, b.step);
-  });
+  std::stable_sort(list.begin(), list.end(), comes_before<Each, Each>);
   return list;
 }
 
@@ -39,6 +36,11 @@ std::string inside_repository(const std::string& file, const std::string& chapte
 }
 
 }  // namespace
+
+std::string lesson_of(const std::string& source) {
+  const auto begin = source.find('/'), end = source.rfind('/');
+  return begin == end ? "" : source.substr(begin + 1, end - begin - 1);
+}
 
 std::vector<Implementation> implementations() {
   return sorted(registered());

@@ -4,6 +4,7 @@
 #include <any>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -79,7 +80,7 @@ enum class Units {
 struct Implementation {
   std::string name = {};     // "wkv_atomic": unique, the idea in a word
   std::string chapter = {};  // "03_cuda_baseline"
-  int step = 0;              // its place in the chapter, for those with the same operator
+  int step = 0;              // its place in the lesson, for those with the same operator
   DeviceKind device = DeviceKind::kCpu;
   // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
   bool rung = false;
@@ -91,7 +92,7 @@ struct Implementation {
   double fma_share = 1.0;
   Launchers launchers = {};
   std::string source =
-      {};  // the file that registers it, "03_cuda_baseline/kernel.cu": set by Registration
+      {};  // the file that registers it, "07_chunkwise/02_chunk_walk/kernel.cu": set by Registration
 };
 
 // An implementation that this program was built without.
@@ -103,6 +104,21 @@ struct AbsentImplementation {
   // What it computes: an operator, with a storage other than fp32 behind it: "wkv", "attention_bf16".
   std::vector<std::string> launchers = {};
 };
+
+// The folder in its chapter that holds a source: "02_chunk_walk"; empty for the chapter's own folder.
+std::string lesson_of(const std::string& source);
+
+// Order of reading: by chapter, by lesson (a chapter's own kernel is its lesson 00, what else lies in its folder comes last), by step.
+template <typename A, typename B>
+bool comes_before(const A& a, const B& b) {
+  const auto place = [](const auto& each) {
+    const std::string lesson = lesson_of(each.source);
+    const bool last = lesson.empty() && each.source.find("/kernel.") == std::string::npos &&
+                      each.source.find('/') != std::string::npos;
+    return std::tuple(each.chapter, last, lesson, each.step);
+  };
+  return place(a) < place(b);
+}
 
 // The implementation's launcher; null if it has none.
 template <typename Op, typename Args>
@@ -123,7 +139,7 @@ inline Arithmetic arithmetic_of(const Implementation& implementation, const std:
   return storage == "fp32" ? Arithmetic::kFp32 : implementation.bf16_arithmetic;
 }
 
-// All registered implementations, by chapter and step, and then in order of registration.
+// All registered implementations, in order of reading, and then of registration.
 std::vector<Implementation> implementations();
 
 // What was left out of this program, in the same order.

@@ -175,10 +175,6 @@ class Climber {
   }
 
  private:
-  static bool comes_before(const AbsentImplementation& absent, const Implementation& rung) {
-    return std::tie(absent.chapter, absent.step) < std::tie(rung.chapter, rung.step);
-  }
-
   // None, where what is absent is all that was asked for.
   std::vector<Implementation> chosen_beside(const std::vector<AbsentImplementation>& absent) const {
     Selection here = options_;

@@ -20,9 +20,14 @@ std::string launcher_of(const Selection& selection) {
   return selection.precision == "fp32" ? op : op + "_" + selection.precision;
 }
 
-// Whether somebody who writes `wanted` ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") means that chapter.
-bool means(const std::string& wanted, const std::string& chapter) {
-  return wanted == chapter || wanted == chapter + "/" || wanted == chapter.substr(0, 2);
+// Whether somebody who writes `wanted` means the chapter ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") or
+// the lesson ("07.02", "07_chunkwise/02_chunk_walk") that holds this source.
+bool means(std::string wanted, const std::string& chapter, const std::string& source) {
+  const std::string lesson = lesson_of(source);
+  if (wanted.ends_with('/')) wanted.pop_back();
+  return wanted == chapter || wanted == chapter.substr(0, 2) ||
+         (!lesson.empty() && (wanted == chapter + "/" + lesson ||
+                              wanted == chapter.substr(0, 2) + "." + lesson.substr(0, 2)));
 }
 
 }  // namespace
@@ -44,10 +49,13 @@ std::vector<Implementation> chosen(const Selection& selection) {
     std::set<std::string> known;
     for (const Implementation& each : all)
       known.insert(each.chapter);
-    const auto meant = [&](const std::string& chapter) { return means(wanted, chapter); };
-    if (std::none_of(known.begin(), known.end(), meant)) {
-      throw std::invalid_argument(fmt::format("chapter is '{}'; allowed: {} or their numbers",
-                                              wanted, fmt::join(known, ", ")));
+    const auto meant = [&](const Implementation& each) {
+      return means(wanted, each.chapter, each.source);
+    };
+    if (std::none_of(all.begin(), all.end(), meant)) {
+      throw std::invalid_argument(
+          fmt::format("chapter is '{}'; allowed: {} or their numbers, and lessons such as 07.02",
+                      wanted, fmt::join(known, ", ")));
     }
   }
   for (const std::string& name : selection.names)
@@ -55,7 +63,9 @@ std::vector<Implementation> chosen(const Selection& selection) {
   std::vector<Implementation> result;
   std::set<std::string> able;  // chapters, whether wanted or not
   for (const Implementation& each : all) {
-    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
+    const auto meant = [&](const std::string& wanted) {
+      return means(wanted, each.chapter, each.source);
+    };
     const bool wanted = selection.chapters.empty() ||
                         std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
     const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
@@ -92,7 +102,9 @@ std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
   const std::string launcher = launcher_of(selection);
   std::vector<AbsentImplementation> result;
   for (const AbsentImplementation& each : absent_implementations()) {
-    const auto meant = [&](const std::string& wanted) { return means(wanted, each.chapter); };
+    const auto meant = [&](const std::string& wanted) {
+      return means(wanted, each.chapter, each.source);
+    };
     const auto has = [](const std::vector<std::string>& list, const std::string& text) {
       return std::find(list.begin(), list.end(), text) != list.end();
     };

@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(kThreads) matmul_kernel(const MatmulArgs<Eleme
   const std::int64_t m = i / args.N, n = i % args.N;
   float sum = 0;
   for (std::int64_t k = 0; k < args.K; ++k) {
-    // TODO(90.1): roughly 2 lines; the product of a(m, k) and b(k, n) goes to sum;
-    // TODO(90.1): budget: one global read each of a and b
+    // TODO(90.00.1): roughly 2 lines; the product of a(m, k) and b(k, n) goes to sum;
+    // TODO(90.00.1): budget: one global read each of a and b
   }
   ladder::cuda::store(args.c + i, sum);
 }

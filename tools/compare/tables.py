@@ -145,7 +145,7 @@ def render(document):
 def old_kernels(document, kernels_now):
     """A sentence about the sources whose kernels are not those that were measured; empty where there are none."""
     measured_then = document["conditions"].get("kernels", {})
-    old = sorted(source for source, ptx in measured_then.items() if kernels_now.get(source) != ptx)
+    old = sorted(source for source, ptx in measured_then.items() if ptx not in kernels_now.values())
     if not old:
         return ""
     return f"**Old**: the kernels of {', '.join(f'`{source}`' for source in old)} have changed since (`tools/kernel_hashes`).\n\n"

@@ -24,8 +24,8 @@ class Arguments:
     def __init__(self, words):
         name, self.action, self.hole = "", "check", ""
         for word in words:
-            # --hint 04.1: that hole. An exercise's name has no number after its dot.
-            if self.action == "hint" and not self.hole and re.fullmatch(r"[0-9]{2}\.[0-9]+", word):
+            # --hint 04.00.1: that hole.
+            if self.action == "hint" and not self.hole and re.fullmatch(r"[0-9]{2}\.[0-9]{2}\.[0-9]+", word):
                 self.hole = word
             elif word in ("--hint", "--reset", "--solution"):
                 if self.action != "check":
@@ -37,7 +37,7 @@ class Arguments:
                 raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
             else:
                 name = word
-        self.exercise = exercise_of(name or self.hole.partition(".")[0])
+        self.exercise = exercise_of(name or self.hole.rpartition(".")[0])
         if self.hole and self.hole not in self.exercise.holes():
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
 
@@ -53,6 +53,31 @@ def copy_stub(exercise):
     say(f"{exercise.mine} is your copy of the stub: edit it, then call me again")
 
 
+# The number of the first hole of each stub, and its place, as they were before chapters had lessons.
+_BEFORE_LESSONS = {"01.01_linear_attention": 3, "02.05_linear_attention": 3, "03.01_causal_dot_product": 2, "06.03_fused_recurrent": 3,
+                   "07.02_chunk_walk": 1, "07.05_gla_steps": 3, "08.02_online_softmax": 1, "08.08_pipelined": 2, "08.20_split_keys": 3}
+
+
+def bring_up_to_date(exercise):
+    """A learner's copy from before the lessons goes to its lesson, and its holes get their numbers of today."""
+    before, mine = exercise.mine, ROOT / exercise.mine
+    if exercise.name in _BEFORE_LESSONS:
+        folder = ROOT / "my" / exercise.folder.parts[0]
+        idea = exercise.folder.name[3:]
+        name = "exercise" if exercise.name == "08.08_pipelined" else f"{idea}_exercise"
+        before = folder.relative_to(ROOT) / f"{name}{exercise.stub.suffix}"
+        if (ROOT / before).exists() and not mine.exists():
+            mine.parent.mkdir(parents=True, exist_ok=True)
+            (ROOT / before).rename(mine)
+            say(f"{before} has a new place: {exercise.mine}")
+    if not mine.exists():
+        return
+    text, first = mine.read_text(errors="replace"), _BEFORE_LESSONS.get(exercise.name, 1)
+    todays = re.sub(rf"TODO\({exercise.name[:2]}\.(\d+)\)", lambda old: f"TODO({exercise.holes_begin}{int(old[1]) - first + 1})", text)
+    if todays != text:
+        mine.write_text(todays)
+
+
 def reset(exercise):
     mine = ROOT / exercise.mine
     if mine.exists() and not filecmp.cmp(ROOT / exercise.stub, mine, shallow=False):
@@ -66,7 +91,7 @@ def reset(exercise):
 
 
 class Hints:
-    """The hints of the chapter's README: for each hole a line **03.1: ...**, then three <details> blocks. How many have been given
+    """The hints of the lesson's README: for each hole a line **03.00.1: ...**, then three <details> blocks. How many have been given
     stands in a file beside the learner's copy."""
 
     def __init__(self, exercise):
@@ -88,7 +113,7 @@ class Hints:
     def texts(self, hole):
         """[(title, text)]"""
         readme = (ROOT / self._exercise.folder / "README.md").read_text()
-        section = re.search(rf"^\*\*{re.escape(hole)}:.*\n((?:(?!\*\*[0-9]{{2}}\.[0-9]+:|## ).*\n?)*)", readme, re.MULTILINE)
+        section = re.search(rf"^\*\*{re.escape(hole)}:.*\n((?:(?!\*\*[0-9.]+:|## ).*\n?)*)", readme, re.MULTILINE)
         if section is None:
             return []
         blocks = re.findall(r"^<details>(.*)\n((?:(?!</details>).*\n)*)", section[1], re.MULTILINE)
@@ -326,6 +351,7 @@ def exercise(words, preset, caller):
     arguments = Arguments(words)
     one = arguments.exercise
     _seconds()
+    bring_up_to_date(one)
     if arguments.action == "solution":
         print(how_to_compare(one))
         return 0

@@ -116,16 +116,13 @@ def as_json(content):
 
 def old_rows(record, results):
     """(file, implementation, seconds, why) of the recorded times whose kernels are not those of `record`."""
-    old = []
+    old, now = [], set(record["files"].values())
     for path, _, rows in _rows(results):
         for row in rows:
-            now = record["files"].get(row.get("source"))
             if "ptx" not in row:
                 why = "its kernels are not known"
-            elif now is None:
-                why = f"{row['source']} is no more"
-            elif now != row["ptx"]:
-                why = f"{row['source']} has other kernels now"
+            elif row["ptx"] not in now:  # by the hash, not by the file: files move
+                why = f"no source has the kernels that {row['source']} had"
             else:
                 continue
             old.append((path.name, row["implementation"], row["seconds"], why))

@@ -64,8 +64,8 @@ def faults_of_holes(exercise):
     faults = [] if exercise.holes() else ["the stub has no numbered TODO"]
     for hole in exercise.holes():
         lines = "\n".join(line for line in stub.splitlines() if f"TODO({hole})" in line)
-        if not hole.startswith(exercise.name[:2] + "."):
-            faults.append(f"{hole} has another chapter's number")
+        if not hole.startswith(exercise.holes_begin):
+            faults.append(f"{hole} has another lesson's number; it begins with {exercise.holes_begin}")
         if not re.search(r"roughly [0-9]* line", lines):
             faults.append(f"{hole} does not say how many lines, roughly")
         if "budget:" not in lines:

@@ -1,5 +1,6 @@
-"""The tree: its chapters and exercises, and how a wrong argument is refused."""
+"""The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,40 +19,98 @@ class Failed(Exception):
         self.code = code
 
 
+def _numbered(folder):
+    return sorted(path.name for path in folder.iterdir() if re.match(r"[0-9]{2}_", path.name) and path.is_dir())
+
+
 def chapters():
-    return sorted(path.name for path in ROOT.iterdir() if re.match(r"[0-9]{2}_", path.name) and path.is_dir())
+    return _numbered(ROOT)
 
 
-def folder_of(chapter):
-    """The folder's name for 3, 03, 03_cuda_baseline or best."""
-    name = chapter.rstrip("/")
-    if name == ABOVE_THE_CHAPTERS:
-        return name
+def lessons(chapter):
+    """The folders of a chapter's lessons; its own folder, its lesson 00, is not among them."""
+    return _numbered(ROOT / chapter)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A chapter, or one lesson of it."""
+    chapter: str
+    lesson: str = None  # "02_chunk_walk"; "" is the chapter's own folder; None: all lessons
+
+    @property
+    def folder(self):
+        """07_chunkwise/02_chunk_walk"""
+        return f"{self.chapter}/{self.lesson}" if self.lesson else self.chapter
+
+    @property
+    def room(self):
+        """What its tests' names begin with, and the target that builds them, less its _all: chapter07, chapter07.02_chunk_walk."""
+        if self.chapter == ABOVE_THE_CHAPTERS:
+            return self.chapter
+        return f"chapter{self.chapter[:2]}" + ("" if self.lesson is None else f".{self.lesson or '00'}")
+
+    @property
+    def word(self):
+        """As the ladder's programs take it."""
+        return f"{self.chapter[:2]}.00" if self.lesson == "" else self.folder
+
+
+def _chapter(name):
     number = name.zfill(2) if re.fullmatch(r"[0-9]{1,2}", name) else None
     for folder in chapters():
         if name == folder or number == folder[:2]:
             return folder
-    raise Refused(f"chapter is '{chapter}'; allowed: {' '.join(chapters())} or their numbers, {ABOVE_THE_CHAPTERS}")
+    return None
+
+
+def place_of(word):
+    """For 3, 03, 03_cuda_baseline, best; of a lesson for 07.2, 07.02, 07.02_chunk_walk, 07_chunkwise/02_chunk_walk and chunk_walk; 03.00
+    is the chapter's own folder."""
+    name = word.rstrip("/")
+    if name == ABOVE_THE_CHAPTERS:
+        return Place(name)
+    before, separator, after = name.partition("/" if "/" in name else ".")
+    chapter = _chapter(before)
+    if chapter and not separator:
+        return Place(chapter)
+    if chapter:
+        number = after.zfill(2) if re.fullmatch(r"[0-9]{1,2}", after) else None
+        if number == "00":
+            return Place(chapter, "")
+        for lesson in lessons(chapter):
+            if after in (lesson, lesson[3:]) or number == lesson[:2]:
+                return Place(chapter, lesson)
+        known = " ".join(f"{chapter[:2]}.{lesson}" for lesson in lessons(chapter))
+        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, {chapter} has no lessons beside its own'}")
+    named = [Place(each, lesson) for each in chapters() for lesson in lessons(each) if name in (lesson, lesson[3:])]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise Refused(f"lesson is '{word}'; allowed: {' '.join(place.folder for place in named)}")
+    raise Refused(f"chapter is '{word}'; allowed: {' '.join(chapters())} or their numbers, lessons such as 07.02, {ABOVE_THE_CHAPTERS}")
 
 
 class Exercise:
-    """One exercise: its stub, our solution of it, the learner's copy, and the stub's holes."""
+    """One lesson's exercise: its stub, our solution of it, the learner's copy, and the stub's holes."""
 
     def __init__(self, stub):
         self.stub = stub  # all paths relative to ROOT
         self.folder = stub.parent
-        idea = re.sub(r"_?exercise$", "", stub.stem)
-        self.name = self.folder.name[:2] + (f".{idea}" if idea else "")
-        self.solution = self.folder / f"{idea or 'kernel'}{stub.suffix}"
+        chapter, lesson = (*self.folder.parts, "")[:2]
+        self.name = chapter[:2] + (f".{lesson}" if lesson else "")  # 03, 07.02_chunk_walk
+        self.holes_begin = f"{chapter[:2]}.{lesson[:2] or '00'}."  # 03.00.1, 07.02.2
+        self.solution = self.folder / f"kernel{stub.suffix}"
         self.mine = Path("my") / stub
         self.needs_device = stub.suffix == ".cu"
 
     def holes(self):
-        """In the order of the stub: 03.1"""
+        """In the order of the stub: 03.00.1"""
         return list(dict.fromkeys(re.findall(r"TODO\(([0-9.]*)\)", (ROOT / self.stub).read_text())))
 
     def first_todo(self):
-        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(03.1): roughly 3 lines; ...") of the learner's copy; None if none is left."""
+        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(03.00.1): roughly 3 lines; ...") of the learner's copy; None if none is
+        left."""
         for number, line in enumerate((ROOT / self.mine).read_text(errors="replace").splitlines(), 1):
             found = re.search(r"TODO\(([0-9.]+)\)", line)
             if found:
@@ -60,21 +119,21 @@ class Exercise:
 
 
 def exercises():
-    """In reading order: 03, then 03.causal_dot_product."""
-    found = [Exercise(stub.relative_to(ROOT)) for folder in chapters() for stub in (ROOT / folder).glob("*exercise.c*")
-             if re.fullmatch(r"(.*_)?exercise\.(cpp|cu)", stub.name)]
+    """In reading order: 03, then 03.01_causal_dot_product."""
+    found = [Exercise(stub.relative_to(ROOT)) for pattern in ("exercise.c*", "[0-9][0-9]_*/exercise.c*")
+             for chapter in chapters() for stub in (ROOT / chapter).glob(pattern) if stub.suffix in (".cpp", ".cu")]
     return sorted(found, key=lambda each: each.name)
 
 
 def exercise_of(name):
-    """For 3, 03, 03_cuda_baseline and 03.causal_dot_product."""
+    """For whatever place_of takes; of a whole chapter it is the first one."""
     known = {each.name: each for each in exercises()}
-    chapter, dot, idea = name.rstrip("/").partition(".")
+    refused = Refused((f"exercise is '{name}'" if name else "exercise needs a name") + f"; allowed: {' '.join(known)}")
     try:
-        folder = folder_of(chapter)
+        place = place_of(name)
     except Refused:
-        folder = ""
-    found = known.get(folder[:2] + dot + idea)
-    if found is None:
-        raise Refused((f"exercise is '{name}'" if name else "exercise needs a name") + f"; allowed: {' '.join(known)}")
-    return found
+        raise refused from None
+    for each in known.values():
+        if str(each.folder) == place.folder or place.lesson is None and each.folder.parts[0] == place.chapter:
+            return each
+    raise refused

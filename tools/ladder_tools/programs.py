@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
-from ladder_tools.place import ROOT, Failed, Refused, folder_of
+from ladder_tools.place import ROOT, Failed, Refused, place_of
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
@@ -26,7 +26,7 @@ def program_for(chapters, back_end, targets):
 
 
 class Arguments:
-    """A program's arguments: `words` to hand on, in which chapters have their folder's name, and the paths of what is written."""
+    """A program's arguments: `words` to hand on, in which chapters and lessons have their folder's name, and the paths of what is written."""
 
     def __init__(self, command, words, caller):
         self.words, self.chapters = [], []
@@ -36,8 +36,9 @@ class Arguments:
         while words:
             word = words.pop(0)
             if not word.startswith("-"):
-                self.chapters.append(folder_of(word))
-                self.words.append(self.chapters[-1])
+                place = place_of(word)
+                self.chapters.append(place.chapter)
+                self.words.append(place.word)
                 continue
             option, equals, value = word.partition("=")
             if option not in known:

@@ -54,7 +54,7 @@ class Records:
         folder = Path(root) / "docs" / "results"
         self.runs, self.cases, self.samples, self.sources = {}, {}, {}, {}
         kernels = folder / "kernels.json"
-        self.kernels = json.loads(kernels.read_text())["files"] if kernels.is_file() else {}
+        self.kernels = set(json.loads(kernels.read_text())["files"].values()) if kernels.is_file() else set()  # by hash: files move
         for path in sorted(folder.glob("*.json")):
             document = json.loads(path.read_text())
             schema = document.get("schema")
@@ -62,7 +62,7 @@ class Records:
                 self.runs[path.stem] = document
                 for row in document["rows"]:
                     if row.get("source"):
-                        self.sources[row["implementation"]] = row["source"]
+                        self.sources.setdefault(row["implementation"], set()).add(row["source"])
             elif schema == COMPARE:
                 self._add_cases(document)
             elif schema == SAMPLES:
@@ -72,7 +72,7 @@ class Records:
         """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
         def rank(conditions):
             then = conditions.get("kernels", {})
-            return all(then[each] == self.kernels.get(each) for each in then), conditions["date"]
+            return self.kernels.issuperset(then.values()), conditions["date"]
 
         for case in document["cases"]:
             before = self.cases.get(case["name"])
@@ -107,15 +107,14 @@ class Records:
         """Whether the kernel has changed since, or the record does not say which one it was."""
         if name in self.runs:
             row = self._row(self.runs[name], name, row_name)
-            return row["back_end"] == "cuda" and row.get("ptx") != self.kernels.get(row.get("source"), "")
+            return row["back_end"] == "cuda" and row.get("ptx") not in self.kernels
         case, conditions = self.cases[name]
         if not self._row(case, name, row_name)["ours"]:
             return False
-        then, source = conditions.get("kernels", {}), self.sources.get(row_name)
-        if source in then:
-            return then[source] != self.kernels.get(source)
-        # One that only chooses among the others, such as best_wkv.
-        return any(then[each] != self.kernels.get(each) for each in then)
+        then = conditions.get("kernels", {})
+        its = {then[source] for source in self.sources.get(row_name, ()) if source in then}
+        # One that only chooses among the others, such as best_wkv, is as old as the oldest.
+        return not self.kernels.issuperset(its or then.values())
 
     @staticmethod
     def _row(document, name, row_name):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from ladder_tools.building import Build, Progress, cores
-from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Failed, Refused, exercises, folder_of
+from ladder_tools.place import ROOT, Failed, Refused, exercises, place_of
 
 # ctest's options that make sense here, and whether a value follows them.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
@@ -23,14 +23,16 @@ _SHOWN_LINES = 30
 
 
 def must_fail(word):
-    """(target, regular expression of the tests) for mistakes, stubs, mistake.05, stub.05, mistake.05.NAME, stub.05.NAME."""
+    """(target, regular expression of the tests) for mistakes, stubs, mistake.05, mistake.05.NAME, stub.07.02_chunk_walk, ..."""
     if word in ("mistakes", "stubs"):
         return ("mistakes" if word == "mistakes" else "exercises"), word[:-1] + "\\."
     known = {f"mistake.{patch.parts[-3][:2]}.{patch.stem}" for patch in ROOT.glob("[0-9][0-9]_*/mistakes/*.patch")}
-    known |= {f"stub.{each.folder.name[:2]}.{each.solution.stem}" for each in exercises()}
+    known |= {f"mistake.{patch.parts[-4][:2]}.{patch.parts[-3]}.{patch.stem}"
+              for patch in ROOT.glob("[0-9][0-9]_*/[0-9][0-9]_*/mistakes/*.patch")}
+    known |= {f"stub.{each.name}.kernel" for each in exercises()}
     if word in known:
         return word, re.escape(word) + "$"
-    if any(name.rpartition(".")[0] == word for name in known):
+    if any(name.startswith(word + ".") for name in known):
         return word, re.escape(word) + "\\."
     near = sorted(name for name in known if name.startswith(word[:word.find(".") + 3])) or sorted(known)
     raise Refused(f"test is '{word}'; allowed: mistakes, stubs, mistake.05, stub.05, {', '.join(near)}")
@@ -50,10 +52,10 @@ class Arguments:
                 self.targets.append(target)
                 names.append(name)
                 continue
-            folder = folder_of(word)
-            room = folder if folder == ABOVE_THE_CHAPTERS else f"chapter{folder[:2]}"
-            self.targets.append(f"{room}_all")
-            labels.append(f"^{room}$")
+            place = place_of(word)
+            self.targets.append(f"{place.room}_all")
+            # What is skipped for a whole chapter has the chapter's label.
+            labels.append(f"^{place.room}(\\.|$)" if place.lesson is None else f"^{place.room[:9]}({re.escape(place.room[9:])})?$")
         if labels and names:
             raise Refused("chapters and mistakes or stubs are both given; allowed: one of them")
         if labels:

@@ -1,0 +1,85 @@
+// 03 cuda_baseline: the causal dot product of linear attention, the state cut into strips of 8 key rows.
+// Change: one block per (strip, batch, head), one thread per value column; the strip of the state lives in shared memory.
+// Why:    a strip is small enough for a block, and there are enough strips to fill the GPU.
+// Needs:  causal, identity feature map, no normaliser, T_q = T_k, V up to 1024; any CUDA GPU.
+// Costs:  every strip holds a part of each output, so the K/8 blocks of a head add theirs with atomics, in any order.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+
+namespace chapter03 {
+
+using ladder::LinearAttentionArgs;
+
+// Key rows per block: 8 x V floats of shared memory, and K/8 atomics per output element.
+constexpr int kRows = 8;
+
+__global__ void causal_dot_product(const LinearAttentionArgs args) {
+  extern __shared__ float kv_smem[];  // (kRows, V)
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * kRows;
+  const std::int64_t b = blockIdx.y;
+  const std::int64_t h = blockIdx.z;
+  const int iv = threadIdx.x;
+  const int V = blockDim.x;
+  const int rows = args.K - first_row < kRows ? static_cast<int>(args.K - first_row) : kRows;
+
+  // No barrier anywhere: a thread reads and writes its own column of the strip only.
+  for (int row = 0; row < rows; ++row)
+    kv_smem[row * V + iv] = 0.0f;
+
+  for (std::int64_t t = 0; t < args.T_q; ++t) {
+    const std::int64_t token = (b * args.T_q + t) * args.H + h;
+    const float* q = args.q + token * args.K + first_row;
+    const float* k = args.k + token * args.K + first_row;
+    const float v = args.v[token * V + iv];
+
+    float sum = 0.0f;
+    for (int row = 0; row < rows; ++row) {
+      // TODO(03.01.1): roughly 3 lines; add k v to this row of the strip, then the updated row's part to sum.
+      // TODO(03.01.1): budget: one global read each of k and q; one read and one write of kv_smem.
+    }
+    atomicAdd(args.o + token * V + iv, sum);
+  }
+}
+
+void linear_attention(const LinearAttentionArgs& args) {
+  ladder::validate(args);
+  ladder::require(args.causal, "causal is false; chapter 03 allows the causal form only");
+  ladder::require(args.feature_map == ladder::FeatureMap::kIdentity,
+                  "feature_map is elu + 1; chapter 03 allows the identity only");
+  ladder::require(!args.normalize, "normalize is true; chapter 03 allows false only");
+  ladder::require(args.key_lengths == nullptr,
+                  "key_lengths is given; chapter 03 allows a null pointer only");
+  ladder::require(args.T_q == args.T_k, "T_q is " + std::to_string(args.T_q) + " and T_k is " +
+                                            std::to_string(args.T_k) +
+                                            "; chapter 03 allows T_q = T_k only");
+  ladder::require(args.V <= 1024,
+                  "V is " + std::to_string(args.V) + "; chapter 03 allows up to 1024");
+  ladder::require(args.B <= 65535 && args.H <= 65535,
+                  "B or H is too large; chapter 03 allows up to 65535");
+  if (args.B == 0 || args.T_q == 0) return;
+
+  // atomicAdd adds to what is there.
+  CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.B * args.T_q * args.H * args.V * sizeof(float)));
+  const dim3 grid(static_cast<unsigned>((args.K + kRows - 1) / kRows),
+                  static_cast<unsigned>(args.B), static_cast<unsigned>(args.H));
+  const unsigned threads = static_cast<unsigned>(args.V);
+  causal_dot_product<<<grid, threads, kRows * threads * sizeof(float)>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration causal_dot_product_registration{
+    {.name = "causal_dot_product",
+     .chapter = "03_cuda_baseline",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
+
+}  // namespace chapter03

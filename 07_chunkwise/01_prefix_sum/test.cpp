@@ -1,0 +1,105 @@
+#include "07_chunkwise/01_prefix_sum/prefix_sum_operator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <iostream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/core/on_device.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
+
+namespace {
+
+using chapter07::prefix_sums::PrefixSum;
+using chapter07::prefix_sums::PrefixSumArgs;
+using chapter07::prefix_sums::PrefixSumOutputs;
+using Integers = std::vector<std::int32_t>;
+
+// A problem of these numbers on the device.
+class OnDevice {
+ public:
+  OnDevice(const Integers& x, std::int64_t chunk)
+      : on_device_(device(), {{{static_cast<std::int64_t>(x.size()), chunk}}, x}) {}
+
+  const PrefixSumArgs& args() const { return on_device_.args(); }
+  Integers sums() const { return downloaded().sums; }
+  Integers carry() const { return downloaded().carry; }
+  bool is_untouched() const { return on_device_.is_untouched(); }
+
+ private:
+  static ladder::Device& device() { return ladder::device(ladder::DeviceKind::kCuda); }
+  PrefixSumOutputs downloaded() const {
+    device().synchronize();
+    return on_device_.download();
+  }
+
+  ladder::OnDevice<PrefixSum, PrefixSumArgs> on_device_;
+};
+
+Integers numbers(std::int32_t count) {
+  Integers x(count);
+  std::iota(x.begin(), x.end(), 0);
+  return x;
+}
+
+// "0 1 3 6 | 4 9 15 22 | ..."
+std::string line(const std::string& name, const Integers& values, std::size_t per_chunk) {
+  std::string text = name;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string number = std::to_string(values[i]);
+    text +=
+        (i > 0 && i % per_chunk == 0 ? " |" : "") + std::string(4 - number.size(), ' ') + number;
+  }
+  return text + "\n";
+}
+
+bool device_is_missing() {
+  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
+}
+
+// The README shows this text.
+TEST(prefix_sum, PrintsTheExample) {
+  if (device_is_missing()) return;
+  const Integers x = numbers(12);
+  const OnDevice problem(x, 4);
+  std::string text = line("x          ", x, 4);
+  chapter07::prefix_sums::local_sums(problem.args());
+  text += line("local sums ", problem.sums(), 4);
+  chapter07::prefix_sums::carry(problem.args());
+  text += line("carry      ", problem.carry(), 1);
+  chapter07::prefix_sums::adjust(problem.args());
+  text += line("adjusted   ", problem.sums(), 4);
+  std::cout << text;
+  EXPECT_EQ(text,
+            "x             0   1   2   3 |   4   5   6   7 |   8   9  10  11\n"
+            "local sums    0   1   3   6 |   4   9  15  22 |   8  17  27  38\n"
+            "carry         0 |   6 |  28\n"
+            "adjusted      0   1   3   6 |  10  15  21  28 |  36  45  55  66\n");
+}
+
+TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
+  if (device_is_missing()) return;
+  for (const std::int32_t length : {0, 1, 3, 4, 5, 63, 64, 65, 130, 1000}) {
+    Integers x = numbers(length);
+    for (std::int32_t& value : x)
+      value = (value * 37 + 11) % 101 - 50;
+    Integers expected(x.size());
+    std::partial_sum(x.begin(), x.end(), expected.begin());
+    for (const std::int64_t chunk : {1, 2, 4, 7, 64, 1000, 5000}) {
+      const OnDevice problem(x, chunk);
+      chapter07::prefix_sums::prefix_sum(problem.args());
+      EXPECT_EQ(problem.sums(), expected) << "length " << length << ", chunks of " << chunk;
+    }
+  }
+}
+
+const bool registered = ladder::testing::register_suite(
+    "prefix_sum", "prefix_sum_in_chunks",
+    {.storages = {"int32"},
+     .sizes = {{"length", {37, 1, 5, 63, 64, 65, 130, 1000}}, {"chunk", {7, 1, 4, 64, 5000}}}});
+
+}  // namespace

@@ -1,0 +1,97 @@
+// 07 chunkwise, one block walks the chunks: linear attention with the state on chip.
+// Change: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S += k^T v between chunks.
+// Why:    products of small matrices instead of a step after the other; this is what tensor cores can do, see linear_attention.cu.
+// Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
+// Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, and each walks all of the time.
+//         A NaN in v_s reaches its column of o in all of its chunk, the earlier tokens too: 0 times NaN is NaN.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "07_chunkwise/teaching_chunks.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/shared_memory.hpp"
+
+namespace chapter07::chunk_walk {
+
+using ladder::LinearAttentionArgs;
+
+__global__ void __launch_bounds__(kThreads)
+    walk_chunks(const LinearAttentionArgs args, const Steps steps) {
+  extern __shared__ float smem[];
+  const int K = static_cast<int>(args.K), stride = row_stride(args);
+  float* const q_smem = smem;                             // (kChunk, stride)
+  float* const k_smem = q_smem + kChunk * stride;         // (kChunk, stride)
+  float* const v_smem = k_smem + kChunk * stride;         // (kChunk, 32)
+  float* const state_smem = v_smem + kChunk * kWarpSize;  // (K, 32)
+  __shared__ float scores_smem[kChunk][kChunk];
+
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const std::int64_t h = blockIdx.y, b = blockIdx.z;
+  const std::int64_t iv = static_cast<std::int64_t>(blockIdx.x) * columns_of(args) + lane;
+  const bool has_column = lane < columns_of(args) && iv < args.V;
+  const std::int64_t keys = keys_of(args, b);
+
+  for (int ik = warp; ik < K; ik += kWarps)
+    state_smem[ik * kWarpSize + lane] = 0.0f;
+
+  for (std::int64_t t = 0; t < steps.count; t += kChunk) {
+    const std::int64_t l0 = t - steps.first_query;
+    const int queries = rows_from(l0, args.T_q, kChunk);
+    const std::int64_t query = (b * args.T_q + l0) * args.H + h,
+                       key = (b * args.T_k + t) * args.H + h;
+    stage_features(q_smem, args.q + query * K, args, queries);
+    stage_features(k_smem, args.k + key * K, args, rows_from(t, keys, kChunk));
+    stage_values(v_smem, args.v + key * args.V, args, iv, rows_from(t, keys, kChunk));
+    __syncthreads();  // the chunk is here
+
+    for (int i = threadIdx.x; i < kChunk * kChunk; i += kThreads) {
+      const int l = i / kChunk, s = i % kChunk;
+      float score = 0.0f;
+      for (int ik = 0; ik < K; ++ik)
+        score += q_smem[l * stride + ik] * k_smem[s * stride + ik];
+      // TODO(07.02.2): roughly 1 line; query l sees no key after it: the causal mask inside a chunk; budget: no access to memory.
+      scores_smem[l][s] = score;
+    }
+    __syncthreads();  // all scores are here
+
+    for (int l = warp; l < queries; l += kWarps) {
+      float o = 0.0f;
+      for (int ik = 0; ik < K; ++ik)
+        o += q_smem[l * stride + ik] * state_smem[ik * kWarpSize + lane];
+      for (int s = 0; s < kChunk; ++s)
+        o += scores_smem[l][s] * v_smem[s * kWarpSize + lane];
+      const float denominator = __shfl_sync(0xffffffffu, o, kWarpSize - 1) + args.eps;
+      if (args.normalize) o /= denominator;
+      if (has_column) args.o[(query + l * args.H) * args.V + iv] = o;
+    }
+    __syncthreads();  // nobody reads the state as it was
+
+    // TODO(07.02.1): roughly 6 lines; add the chunk's k^T v to the state, warp by warp of its rows, a lane a column; budget: one read
+    // TODO(07.02.1): and one write of each state element, none of global memory.
+    __syncthreads();  // nobody reads the chunk any more
+  }
+}
+
+void linear_attention(const LinearAttentionArgs& args) {
+  require_shape(args);
+  if (args.B == 0 || args.T_q == 0) return;
+  const auto bytes = static_cast<int>(
+      (2 * kChunk * row_stride(args) + (kChunk + args.K) * kWarpSize) * sizeof(float));
+  ladder::cuda::allow_shared_memory("linear_attention_chunk_walk", walk_chunks, bytes);
+  const std::int64_t columns = columns_of(args);
+  const dim3 grid(static_cast<unsigned>((args.V + columns - 1) / columns),
+                  static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
+  walk_chunks<<<grid, kThreads, bytes>>>(args, steps_of(args, kChunk));
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{
+    {.name = "linear_attention_chunk_walk",
+     .chapter = "07_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
+
+}  // namespace chapter07::chunk_walk

@@ -1,0 +1,782 @@
+// 07 chunkwise: WKV and gated linear attention on tensor cores.
+// Change: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
+// Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
+// Needs:  K up to 256, V up to 2^20; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
+// Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
+//         64 x 64 state. A NaN in v_s reaches its column of o in all of its unit of 16 tokens, the earlier ones too: a masked score
+//         is 0, and 0 times NaN is NaN. See README for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "07_chunkwise/15_wkv_and_gla/operands.hpp"
+#include "07_chunkwise/15_wkv_and_gla/segments.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/clamped.hpp"
+#include "common/cuda/decay.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/storage.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace chapter07 {
+
+using ladder::BasicWkvArgs;
+using ladder::bfloat16;
+using ladder::cuda::decay_factor;
+using ladder::cuda::Scratch;
+
+constexpr int kWarpSize = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// Tokens the state takes at once: the depth of a tensor-core product.
+constexpr int kUnit = 16;
+
+// Channels that a warp prepares at once, two per lane.
+constexpr int kGroup = 2 * kWarpSize;
+
+constexpr int kMostChannels = 256;
+
+// The kernel counts steps, elements of a step and elements of a state in ints.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
+constexpr std::int64_t kMostColumns = std::int64_t{1} << 20;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // of all heads of a step, in q or v
+
+// Tiles of all heads and sequences: three segments of each are still blocks that a grid can count.
+constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
+
+// Bytes of the widest access.
+constexpr int kPieceBytes = 16;
+
+// What a launch computes. kStates: only the state that a segment would leave, had it begun with zeros.
+enum class Task { kWkv, kGla, kStates };
+
+// ---- How a block is cut ----
+
+// A block has kK channels (those beyond K are zero) and chunks of kUnits units of 16 tokens. 16 columns of V belong to kShares
+// warps, each of which has its share of the channels: as much state as fits into registers. While a chunk is prepared, kParts
+// warps share a unit. At least kBlocks blocks are to fit on a multiprocessor.
+template <typename Element_, typename LogW_, int kK_, int kWarps_, int kShares_, int kUnits_,
+          int kBlocks_>
+struct Tiling {
+  using Element = Element_;
+  using LogW = LogW_;
+  static constexpr int kK = kK_, kWarps = kWarps_, kShares = kShares_, kUnits = kUnits_;
+  static constexpr int kBlocks = kBlocks_;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kColumnWarps = kWarps / kShares;
+  static constexpr int kV = kColumnWarps * kUnit;
+  static constexpr int kShareK = kK / kShares;
+  static constexpr int kTokens = kUnits * kUnit;
+  static constexpr int kGroups = kK / kGroup;
+  static constexpr int kParts = kWarps / kUnits < kGroups ? kWarps / kUnits : kGroups;
+  static_assert(kParts >= 1 && kGroups % kParts == 0);
+};
+
+// A chunk. It arrives as it lies in global memory; then its places are used again.
+template <typename Tile>
+struct Chunk {
+  using Element = typename Tile::Element;
+  using LogW = typename Tile::LogW;
+  Element q_[Tile::kTokens * Tile::kK];   // then the q side of the whole unit
+  Element k_[Tile::kTokens * Tile::kK];   // then the k side
+  LogW log_w_[Tile::kTokens * Tile::kK];  // then scratch
+  Element v_[Tile::kTokens * Tile::kV];   // then o
+
+  // Sixteen tokens.
+  __device__ Matrix<Element, Tile::kK> q(int unit) { return {q_ + unit * kUnit * Tile::kK}; }
+  __device__ Matrix<Element, Tile::kK> k(int unit) { return {k_ + unit * kUnit * Tile::kK}; }
+  __device__ Matrix<LogW, Tile::kK> log_w(int unit) { return {log_w_ + unit * kUnit * Tile::kK}; }
+  __device__ Matrix<Element, Tile::kV> v(int unit) { return {v_ + unit * kUnit * Tile::kV}; }
+};
+
+template <typename Tile>
+struct alignas(128) Shared {
+  using Element = typename Tile::Element;
+  static constexpr int kScoreStride = 128 / sizeof(Element);
+  Chunk<Tile> chunks[2];
+  // [t][s]: what o_t takes of v_s, s < t. Zero elsewhere.
+  Element score_[Tile::kParts][Tile::kUnits][kUnit * kScoreStride];
+  float decay[Tile::kUnits][Tile::kK];             // over a whole unit
+  float bonus[Tile::kParts][Tile::kUnits][kUnit];  // what o_t takes of v_t
+  // What shares of a unit's o the warps after the first kColumnWarps hand over.
+  float4 o_share[Tile::kShares == 1 ? 1 : Tile::kShares - 1]
+                [Tile::kShares == 1 ? 1 : Tile::kUnits * 2 * Tile::kColumnWarps * kWarpSize];
+
+  __device__ Matrix<Element, kScoreStride> score(int part, int unit) {
+    return {score_[part][unit]};
+  }
+};
+
+// ---- Which tokens are whose ----
+
+// Every sequence is cut into `count` segments, and each has blocks of its own. For segments after the first, Task::kStates leaves
+// behind what each segment adds to the state and how much of the state before it decays; where nothing is left to compute,
+// blocks do nothing.
+struct Segments {
+  int count = 1;
+  std::int64_t stride = 0;   // blocks from a segment to the next
+  float4* states = nullptr;  // (blocks, kShareK / 8, threads), as they lie in registers
+  float* decays = nullptr;   // (blocks, kK)
+};
+
+// The tokens of a block in the order of their steps: token(step) = first + direction * step.
+struct Walk {
+  std::int64_t sequence, first;
+  int head, first_iv, segment, direction;
+  int steps;     // of this segment
+  bool is_last;  // of the sequence's segments that have steps
+};
+
+template <typename Tile, typename Args>
+__device__ Walk locate(const Args& args, int segments) {
+  const int tiles = (static_cast<int>(args.V) + Tile::kV - 1) / Tile::kV, heads = args.H;
+  Walk walk;
+  unsigned rest = blockIdx.x;
+  walk.first_iv = rest % tiles * Tile::kV;
+  rest /= tiles;
+  walk.head = rest % heads;
+  rest /= heads;
+  walk.segment = rest % segments;
+  walk.sequence = rest / segments;
+
+  std::int64_t begin = walk.sequence * args.T, length = args.T;
+  if (args.cu_seqlens != nullptr) {
+    begin = ladder::cuda::clamped(args.cu_seqlens[walk.sequence], 0, args.T);
+    length = ladder::cuda::clamped(args.cu_seqlens[walk.sequence + 1], begin, args.T) - begin;
+  }
+  const int chunks = (static_cast<int>(length) + Tile::kTokens - 1) / Tile::kTokens;
+  const int most = (chunks + segments - 1) / segments * Tile::kTokens;  // steps of a segment
+  const int first_step = walk.segment * most, left = static_cast<int>(length) - first_step;
+  walk.steps = left < 0 ? 0 : left < most ? left : most;
+  walk.is_last = left <= most && (left > 0 || walk.segment == 0);
+  walk.direction = args.reverse ? -1 : 1;
+  walk.first = args.reverse ? begin + length - 1 - first_step : begin + first_step;
+  return walk;
+}
+
+// ---- Between global and shared memory ----
+
+// A thread's pieces of a chunk: one in every kRowsAtOnce rows, always the same columns.
+template <typename Tile, typename T, int kColumns>
+struct Pieces {
+  static constexpr int kPiece = kPieceBytes / sizeof(T), kPerRow = kColumns / kPiece;
+  static constexpr int kRowsAtOnce = Tile::kThreads / kPerRow;
+  static_assert(Tile::kThreads % kPerRow == 0 && Tile::kTokens % kRowsAtOnce == 0);
+  const int row = threadIdx.x / kPerRow, column = threadIdx.x % kPerRow * kPiece;
+};
+
+// Copies a chunk's rows: `steps` of them and `columns` of their elements exist, the others become zero.
+// `from` is the first row, `stride` leads to the next.
+template <typename Tile, typename T, int kColumns>
+__device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, int stride, int steps,
+                      int columns, bool aligned) {
+  using Mine = Pieces<Tile, T, kColumns>;
+  const Mine mine;
+  from += static_cast<std::int64_t>(mine.row) * stride + mine.column;
+  if (aligned && steps >= Tile::kTokens && columns >= kColumns) {
+#pragma unroll
+    for (int row = mine.row; row < mine.row + Tile::kTokens; row += Mine::kRowsAtOnce) {
+      __pipeline_memcpy_async(to_smem.at(row, mine.column), from, kPieceBytes);
+      from += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int row = mine.row; row < Tile::kTokens; row += Mine::kRowsAtOnce) {
+    T* to = to_smem.at(row, mine.column);
+    if (aligned) {
+      const bool exists = row < steps && mine.column < columns;
+      __pipeline_memcpy_async(to, from, kPieceBytes, exists ? 0 : kPieceBytes);
+    } else {
+      for (int e = 0; e < Mine::kPiece; ++e)
+        to[e] = row < steps && mine.column + e < columns ? from[e] : T{};
+    }
+    from += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
+  }
+}
+
+// The way back for o. A thread takes the very pieces that it fetches of v.
+template <typename Tile, typename T, int kColumns>
+__device__ void put(T* to, const Matrix<T, kColumns>& from_smem, int stride, int steps, int columns,
+                    bool aligned) {
+  using Mine = Pieces<Tile, T, kColumns>;
+  const Mine mine;
+  to += static_cast<std::int64_t>(mine.row) * stride + mine.column;
+  if (aligned && steps >= Tile::kTokens && columns >= kColumns) {
+#pragma unroll
+    for (int row = mine.row; row < mine.row + Tile::kTokens; row += Mine::kRowsAtOnce) {
+      *reinterpret_cast<float4*>(to) =
+          *reinterpret_cast<const float4*>(from_smem.at(row, mine.column));
+      to += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int row = mine.row; row < steps && row < Tile::kTokens; row += Mine::kRowsAtOnce) {
+    const T* from = from_smem.at(row, mine.column);
+    for (int e = 0; e < Mine::kPiece && mine.column + e < columns; ++e)
+      to[e] = from[e];
+    to += static_cast<std::int64_t>(Mine::kRowsAtOnce) * stride;
+  }
+}
+
+// ---- Preparing a unit: nothing here knows the state ----
+
+// The scores of a unit, before they are put in their places. Of each level, the q side is rows, the k side columns.
+struct Scores {
+  float2 apart8 = {};  // tokens 8 to 15 with tokens 0 to 7
+  float2 apart4 = {};  // 4 to 7 with 0 to 3, 12 to 15 with 8 to 11
+  float2 apart2 = {};  // 2, 3 with 0, 1, and so on
+  // Rows: one alternate half, then the bonus of the other; columns: the other.
+  float neighbours[2][4] = {};
+};
+
+// A level's products: 8 rows of the q side, then 8 rows of the k side.
+template <typename Element, int kStride>
+__device__ void multiply_level(float2& score, const Matrix<Element, kStride>& rows, int lane) {
+  float folded[2][4] = {};
+#pragma unroll
+  for (int column = 0; column < kGroup; column += 32) {
+    Left<Element> q_side;
+    Right<Element> k_side[2];
+    load_folded(q_side, k_side, rows, 0, 8, column, lane);
+    multiply(folded[0], q_side, k_side[0]);
+    multiply(folded[1], q_side, k_side[1]);
+  }
+  score.x += folded[0][0] + folded[1][2];
+  score.y += folded[0][1] + folded[1][3];
+}
+
+template <Task kTask, typename Tile>
+__device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, float2 u, int unit,
+                        int group, int lane) {
+  using Element = typename Tile::Element;
+  using LogW = typename Tile::LogW;
+  constexpr bool kScores = kTask != Task::kStates;
+  // The unit's own rows, of this group of channels. The last block is scratch as soon as it has been read.
+  const Matrix<Element, Tile::kK> block0{chunk.q(unit).x + group * kGroup};
+  const Matrix<Element, Tile::kK> block1{chunk.k(unit).x + group * kGroup};
+  const Matrix<LogW, Tile::kK> log_w_smem{chunk.log_w(unit).x + group * kGroup};
+  const Matrix<Element, Tile::kK * sizeof(LogW) / sizeof(Element)> block2{
+      reinterpret_cast<Element*>(log_w_smem.x)};
+  const int ik = 2 * lane;
+
+  // w[t]: decay of the block of tokens that ends with t. q[t], k[t]: decayed from the block's beginning, to its end.
+  float2 q[kUnit], k[kUnit], w[kUnit];
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    const float2 log_w = load_pair(log_w_smem.at(t, ik));
+    w[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
+  }
+
+  // Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
+  const auto join = [&](int size) {
+#pragma unroll
+    for (int left = 0; left < kUnit; left += 2 * size) {
+      const int right = left + size;
+      const float2 w_left = w[right - 1], w_right = w[right + size - 1];
+#pragma unroll
+      for (int i = 0; i < size; ++i) {
+        k[left + i] = {k[left + i].x * w_right.x, k[left + i].y * w_right.y};
+        if constexpr (kScores)
+          q[right + i] = {q[right + i].x * w_left.x, q[right + i].y * w_left.y};
+      }
+      w[right + size - 1] = {w_left.x * w_right.x, w_left.y * w_right.y};
+    }
+  };
+  // The q side of the right blocks, the k side of the left ones: where they meet, both have the same anchor.
+  const auto put_level = [&](const auto& rows, int size) {
+    int row = 0;
+#pragma unroll
+    for (int left = 0; left < kUnit; left += 2 * size) {
+#pragma unroll
+      for (int i = 0; i < size; ++i, ++row) {
+        store_pair(rows.at(row, ik), q[left + size + i]);
+        store_pair(rows.at(row + 8, ik), k[left + i]);
+      }
+    }
+  };
+
+  if constexpr (kScores) {
+    // Neighbours have no decay between them, and the bonus has none at all: their products take q and k as they arrived.
+    __syncwarp();  // every lane has read log_w
+#pragma unroll
+    for (int t = 0; t < kUnit; ++t)
+      q[t] = load_pair(block0.at(t, ik));
+#pragma unroll
+    for (int t = 0; t < kUnit; ++t) {
+      if constexpr (kTask == Task::kWkv) {
+        store_pair(block2.at(t, ik), {q[t].x * u.x, q[t].y * u.y});
+      } else {
+        q[t] = {q[t].x * w[t].x, q[t].y * w[t].y};
+        if (t % 2 == 1) store_pair(block2.at(t, ik), q[t]);
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int column = 0; column < kGroup; column += 16) {
+      Right<Element> k_side[2];
+      load_right_alternate(k_side, block1, column, lane);
+      for (int half = 0; half < 2; ++half) {
+        Left<Element> q_side;
+        if constexpr (kTask == Task::kWkv) {
+          load_left_alternate(q_side, block0, 1 - half, block2, column, lane);
+        } else {
+          load_left_alternate(q_side, block2, 1 - half, block0, column, lane);
+        }
+        multiply(score.neighbours[half], q_side, k_side[half]);
+      }
+    }
+  }
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t)
+    k[t] = load_pair(block1.at(t, ik));
+  __syncwarp();  // every lane has read q and k
+  join(1);
+  if constexpr (kScores) put_level(block0, 2);
+  join(2);
+  if constexpr (kScores) put_level(block1, 4);
+  join(4);
+  if constexpr (kScores) {
+    put_level(block2, 8);
+    __syncwarp();
+    multiply_level(score.apart2, block0, lane);
+    multiply_level(score.apart4, block1, lane);
+    multiply_level(score.apart8, block2, lane);
+    __syncwarp();
+  }
+  join(8);
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    if constexpr (kScores) store_pair(block0.at(t, ik), q[t]);
+    store_pair(block1.at(t, ik), k[t]);
+  }
+  *reinterpret_cast<float2*>(decay_smem + group * kGroup + ik) = w[kUnit - 1];
+}
+
+// Where a lane's scores stand: with a = row / size, rows a * 2 size + size + row % size of the unit and columns
+// a * 2 size + column % size, where column / size is the same a.
+template <typename Element, int kStride>
+__device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus_smem,
+                           const Scores& score, int lane) {
+  const int row = lane / 4, pair = lane % 4;
+  store_pair(to_smem.at(8 + row, 2 * pair), score.apart8);
+  if (row / 4 == pair / 2)
+    store_pair(to_smem.at(row / 4 * 8 + 4 + row % 4, pair / 2 * 8 + pair % 2 * 2), score.apart4);
+  if (row / 2 == pair) {
+    store_pair(to_smem.at(row / 2 * 4 + 2 + row % 2, pair * 4), score.apart2);
+    // Tokens 2 row and 2 row + 1: which alternate half is the former's, and which column of this lane's pair is theirs? Asked
+    // by selection, because registers have no index.
+    const auto mine = [&](int half, int first) {
+      const float(&x)[2][4] = score.neighbours;
+      const float left = row / 4 == half ? x[0][first] : x[1][first];
+      const float right = row / 4 == half ? x[0][first + 1] : x[1][first + 1];
+      return row % 2 == 0 ? left : right;
+    };
+    store_pair(to_smem.at(2 * row + 1, 2 * row), {mine(0, 0), 0.0f});
+    store_pair(bonus_smem + 2 * row, {mine(0, 2), mine(1, 2)});
+  }
+}
+
+// ---- Walking: a warp has 16 columns of the state, transposed ----
+
+// state[n][..]: rows are value columns, columns the channels 8 n to 8 n + 7.
+template <int kK>
+struct State {
+  float x[kK / 8][4];
+};
+
+// o of 16 tokens and 16 columns, transposed, to its place. Neighbouring lanes of a column swap, so that each has two columns
+// of one token.
+template <int kStride>
+__device__ void put_output(const Matrix<bfloat16, kStride>& to, int first_t, int column,
+                           const float (&o)[4], int lane) {
+  const int row = lane / 4, pair = lane % 4;
+  const bool odd = row % 2 == 1;
+  const std::uint32_t first = ladder::cuda::pack_bf16(o[0], o[2]);
+  const std::uint32_t second = ladder::cuda::pack_bf16(o[1], o[3]);
+  const std::uint32_t other = __shfl_xor_sync(kAllLanes, odd ? first : second, 4);
+  const std::uint32_t left = odd ? other : first, right = odd ? second : other;
+  const int token = first_t + 2 * pair + row % 2, iv = column + row / 2 * 2;
+  *reinterpret_cast<std::uint32_t*>(to.at(token, iv)) = (left & 0xffffu) | right << 16;
+  *reinterpret_cast<std::uint32_t*>(to.at(token, iv + 8)) = left >> 16 | (right & 0xffff0000u);
+}
+
+template <int kStride>
+__device__ void put_output(const Matrix<float, kStride>& to, int first_t, int column,
+                           const float (&o)[4], int lane) {
+  for (int i = 0; i < 4; ++i)
+    *to.at(first_t + lane % 4 * 2 + i % 2, column + lane / 4 + i / 2 * 8) = o[i];
+}
+
+// A unit of 16 tokens: o = q S + score v, then S = decay S + k^T v. This warp has the columns from my_v on and the channels from
+// my_k on.
+template <bool kOutputs, typename Tile>
+__device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<Tile>& shared,
+                          Chunk<Tile>& chunk, int unit, int my_v, int my_k, int lane) {
+  using Element = typename Tile::Element;
+  const Matrix<Element, Tile::kK> q = chunk.q(unit), k = chunk.k(unit);
+
+  Left<Element> v;
+  load_left_transposed(v, chunk.v(unit), 0, my_v, lane);
+  if (kOutputs && my_k == 0) {
+#pragma unroll
+    for (int part = 0; part < Tile::kParts; ++part) {
+      Right<Element> score[2];
+      load_below(score, shared.score(part, unit), 0, 0, lane);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        multiply(o[i], v, score[i]);
+        // The bonus may be all that there is: it is not rounded.
+        add_columns(o[i], v, i, load_pair(&shared.bonus[part][unit][i * 8 + lane % 4 * 2]));
+      }
+    }
+  }
+#pragma unroll
+  for (int n = 0; n < Tile::kShareK / 8; n += 2) {
+    if constexpr (kOutputs) {
+      Left<Element> state_left;
+      Right<Element> q_side[2];
+      pack(state_left, state.x[n], state.x[n + 1]);
+      load_below(q_side, q, 0, my_k + n * 8, lane);
+      for (int i = 0; i < 2; ++i)
+        multiply(o[i], state_left, q_side[i]);
+    }
+    Right<Element> k_side[2];
+    load_transposed(k_side, k, 0, my_k + n * 8, lane);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float2 decay = load_pair(&shared.decay[unit][my_k + (n + i) * 8 + lane % 4 * 2]);
+      state.x[n + i][0] *= decay.x;
+      state.x[n + i][1] *= decay.y;
+      state.x[n + i][2] *= decay.x;
+      state.x[n + i][3] *= decay.y;
+      multiply(state.x[n + i], v, k_side[i]);
+    }
+  }
+}
+
+// o takes the place of v, of which only one warp still needs these columns.
+template <typename Tile>
+__device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], float scale, int my_v,
+                         int lane) {
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    for (float& x : o[i])
+      x *= scale;
+    put_output(chunk.v(unit), i * 8, my_v, o[i], lane);
+  }
+}
+
+// All units of a chunk.
+template <bool kOutputs, typename Tile>
+__device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Chunk<Tile>& chunk,
+                           float scale, int my_v, int share, int lane) {
+  if constexpr (Tile::kShares == 1 || !kOutputs) {
+#pragma unroll 1
+    for (int unit = 0; unit < Tile::kUnits; ++unit) {
+      float o[2][4] = {};
+      walk_unit<kOutputs>(o, state, shared, chunk, unit, my_v, share * Tile::kShareK, lane);
+      if constexpr (kOutputs) put_unit(chunk, unit, o, scale, my_v, lane);
+    }
+  } else {
+    float o[Tile::kUnits][2][4] = {};
+#pragma unroll
+    for (int unit = 0; unit < Tile::kUnits; ++unit)
+      walk_unit<kOutputs>(o[unit], state, shared, chunk, unit, my_v, share * Tile::kShareK, lane);
+    const auto place = [&](int unit, int i) {
+      return ((unit * 2 + i) * Tile::kColumnWarps + my_v / kUnit) * kWarpSize + lane;
+    };
+    if (share > 0) {
+#pragma unroll
+      for (int unit = 0; unit < Tile::kUnits; ++unit)
+        for (int i = 0; i < 2; ++i)
+          shared.o_share[share - 1][place(unit, i)] = {o[unit][i][0], o[unit][i][1], o[unit][i][2],
+                                                       o[unit][i][3]};
+    }
+    __syncthreads();  // all shares are there, and v has been read
+    if (share == 0) {
+#pragma unroll
+      for (int unit = 0; unit < Tile::kUnits; ++unit) {
+        for (int i = 0; i < 2; ++i) {
+          for (int other = 0; other < Tile::kShares - 1; ++other) {
+            const float4 x = shared.o_share[other][place(unit, i)];
+            o[unit][i][0] += x.x;
+            o[unit][i][1] += x.y;
+            o[unit][i][2] += x.z;
+            o[unit][i][3] += x.w;
+          }
+        }
+        put_unit(chunk, unit, o[unit], scale, my_v, lane);
+      }
+    }
+  }
+}
+
+// ---- The kernel ----
+
+template <Task kTask, typename Tile>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
+    chunk_walk(const BasicWkvArgs<typename Tile::Element, typename Tile::LogW> args,
+               const Segments segments, const bool aligned) {
+  using Element = typename Tile::Element;
+  constexpr bool kOutputs = kTask != Task::kStates;
+  extern __shared__ float4 raw_smem[];
+  Shared<Tile>& shared = *reinterpret_cast<Shared<Tile>*>(raw_smem);
+  const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
+  const int K = args.K, V = args.V;
+  const Walk walk = locate<Tile>(args, segments.count);
+  if (kOutputs ? walk.steps == 0 && !walk.is_last : walk.steps == 0 || walk.is_last) return;
+  const int chunks = (walk.steps + Tile::kTokens - 1) / Tile::kTokens;
+
+  const int step_K = walk.direction * static_cast<int>(args.H) * K;
+  const int step_V = walk.direction * static_cast<int>(args.H) * V;
+  const std::int64_t first_qk = (walk.first * args.H + walk.head) * K;
+  const std::int64_t first_v = (walk.first * args.H + walk.head) * V + walk.first_iv;
+  // Packed sequences have B = 1, and a batch is T tokens: token n of all has the same place either way.
+  const int step_w = walk.direction * static_cast<int>(args.log_w_stride_T);
+  const std::int64_t first_w = walk.first * args.log_w_stride_T + walk.head * K;
+
+  const auto start_fetch = [&](int chunk) {
+    if (chunk < chunks) {
+      const std::int64_t step = chunk * Tile::kTokens;
+      const int steps = walk.steps - chunk * Tile::kTokens;
+      Chunk<Tile>& to = shared.chunks[chunk % 2];
+      if constexpr (kOutputs)
+        fetch<Tile>(to.q(0), args.q + first_qk + step * step_K, step_K, steps, K, aligned);
+      fetch<Tile>(to.k(0), args.k + first_qk + step * step_K, step_K, steps, K, aligned);
+      fetch<Tile>(to.log_w(0), args.log_w + first_w + step * step_w, step_w, steps, K, aligned);
+      fetch<Tile>(to.v(0), args.v + first_v + step * step_V, step_V, steps, V - walk.first_iv,
+                  aligned);
+    }
+    __pipeline_commit();
+  };
+  const auto put_outputs = [&](int chunk) {
+    put<Tile>(args.o + first_v + static_cast<std::int64_t>(chunk) * Tile::kTokens * step_V,
+              shared.chunks[chunk % 2].v(0), step_V, walk.steps - chunk * Tile::kTokens,
+              V - walk.first_iv, aligned);
+  };
+  start_fetch(0);
+
+  // What a warp prepares.
+  const int my_unit = warp % Tile::kUnits, my_part = warp / Tile::kUnits;
+  constexpr int kMyGroups = Tile::kGroups / Tile::kParts;
+  float2 u[kMyGroups] = {};
+  if constexpr (kTask == Task::kWkv) {
+    const int channels = chunks > 0 ? K : 0;  // without steps u may be a null pointer
+    for (int i = 0; i < kMyGroups; ++i) {
+      const int ik = (my_part + i * Tile::kParts) * kGroup + 2 * lane;
+      const Element* mine = args.u + walk.head * K + ik;
+      u[i] = {ik < channels ? ladder::cuda::load(mine) : 0.0f,
+              ik + 1 < channels ? ladder::cuda::load(mine + 1) : 0.0f};
+    }
+  }
+  for (int i = tid; i < static_cast<int>(sizeof(shared.score_) / sizeof(float));
+       i += Tile::kThreads)
+    reinterpret_cast<float*>(shared.score_)[i] = 0.0f;
+
+  // What it walks.
+  const int share = Tile::kShares == 1 ? 0 : warp / Tile::kColumnWarps;
+  const int my_v = warp % Tile::kColumnWarps * kUnit;
+  // state element (n, e) of a lane: channel ik(n, e) and value column iv(e)
+  const auto channel = [&](int n, int e) {
+    return share * Tile::kShareK + n * 8 + lane % 4 * 2 + e % 2;
+  };
+  const auto column = [&](int e) { return walk.first_iv + my_v + lane / 4 + e / 2 * 8; };
+  const std::int64_t first_state = (walk.sequence * args.H + walk.head) * K * V;
+  State<Tile::kShareK> state = {};
+  if (kOutputs && args.initial_state != nullptr) {
+#pragma unroll
+    for (int n = 0; n < Tile::kShareK / 8; ++n)
+      for (int e = 0; e < 4; ++e)
+        if (channel(n, e) < K && column(e) < V)
+          state.x[n][e] = args.initial_state[first_state + channel(n, e) * V + column(e)];
+  }
+  if constexpr (kOutputs) {
+    for (std::int64_t before = walk.segment; before > 0; --before) {
+      const std::int64_t block = blockIdx.x - before * segments.stride;
+#pragma unroll
+      for (int n = 0; n < Tile::kShareK / 8; ++n) {
+        const float4 added =
+            segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid];
+        const float2 decay =
+            *reinterpret_cast<const float2*>(segments.decays + block * Tile::kK + channel(n, 0));
+        state.x[n][0] = decay.x * state.x[n][0] + added.x;
+        state.x[n][1] = decay.y * state.x[n][1] + added.y;
+        state.x[n][2] = decay.x * state.x[n][2] + added.z;
+        state.x[n][3] = decay.y * state.x[n][3] + added.w;
+      }
+    }
+  }
+  constexpr int kMyChannels = (Tile::kK + Tile::kThreads - 1) / Tile::kThreads;
+  float decay_of_all[kMyChannels];
+  for (float& decay : decay_of_all)
+    decay = 1.0f;
+
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    __pipeline_wait_prior(0);
+    __syncthreads();  // this chunk is here, and everybody has walked the one before
+    if (kOutputs && chunk > 0) put_outputs(chunk - 1);
+    start_fetch(chunk + 1);
+
+    Chunk<Tile>& now = shared.chunks[chunk % 2];
+    Scores score;
+    if (my_part < Tile::kParts) {
+#pragma unroll
+      for (int i = 0; i < kMyGroups; ++i)
+        prepare<kTask>(now, shared.decay[my_unit], score, u[i], my_unit, my_part + i * Tile::kParts,
+                       lane);
+      if constexpr (kOutputs)
+        put_scores(shared.score(my_part, my_unit), shared.bonus[my_part][my_unit], score, lane);
+    }
+    __syncthreads();  // all is prepared
+    if constexpr (!kOutputs) {
+      for (int i = 0; i < kMyChannels; ++i)
+        for (int unit = 0; unit < Tile::kUnits; ++unit)
+          if (tid + i * Tile::kThreads < Tile::kK)
+            decay_of_all[i] *= shared.decay[unit][tid + i * Tile::kThreads];
+    }
+    walk_chunk<kOutputs>(state, shared, now, args.scale, my_v, share, lane);
+  }
+  if (kOutputs && chunks > 0) {
+    __syncthreads();
+    put_outputs(chunks - 1);
+  }
+
+  if constexpr (!kOutputs) {
+    const std::int64_t block = blockIdx.x;
+#pragma unroll
+    for (int n = 0; n < Tile::kShareK / 8; ++n)
+      segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid] = {
+          state.x[n][0], state.x[n][1], state.x[n][2], state.x[n][3]};
+    for (int i = 0; i < kMyChannels; ++i)
+      if (tid + i * Tile::kThreads < Tile::kK)
+        segments.decays[block * Tile::kK + tid + i * Tile::kThreads] = decay_of_all[i];
+  }
+  if (kOutputs && walk.is_last && args.final_state != nullptr) {
+#pragma unroll
+    for (int n = 0; n < Tile::kShareK / 8; ++n)
+      for (int e = 0; e < 4; ++e)
+        if (channel(n, e) < K && column(e) < V)
+          args.final_state[first_state + channel(n, e) * V + column(e)] = state.x[n][e];
+  }
+}
+
+// ---- Launches ----
+
+// Whether all rows consist of whole 16-byte pieces.
+template <typename Element, typename LogW>
+bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
+  const auto off = [](const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % kPieceBytes != 0;
+  };
+  constexpr int kPiece = kPieceBytes / sizeof(Element);
+  return args.K % kPiece == 0 && args.V % kPiece == 0 && !off(args.q) && !off(args.k) &&
+         !off(args.v) && !off(args.log_w) && !off(args.o);
+}
+
+enum class Version { kDispatched, kFused, kTimeParallel };
+
+template <Task kTask, typename Tile, typename Args>
+void launch(const Args& args, const Segments& segments, std::int64_t blocks, int shared_bytes) {
+  chunk_walk<kTask, Tile><<<static_cast<unsigned>(blocks), Tile::kThreads, shared_bytes>>>(
+      args, segments, is_aligned(args));
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// How many blocks the device has room for at once. Also allows the kernel its shared memory.
+template <Task kTask, typename Tile>
+int blocks_at_once(int shared_bytes) {
+  const auto kernel = chunk_walk<kTask, Tile>;
+  int blocks = 0;
+  ladder::cuda::allow_shared_memory("wkv_chunkwise", kernel, shared_bytes);
+  CUDA_CHECK(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Tile::kThreads, shared_bytes));
+  return blocks * ladder::cuda::multiprocessor_count();
+}
+
+template <Task kTask, typename Tile, typename Args>
+void launch_version(const Args& args, Version version) {
+  constexpr int kSharedBytes = sizeof(Shared<Tile>);
+  const std::int64_t sequences = args.cu_seqlens != nullptr ? args.sequences : args.B;
+  const std::int64_t stride = args.H * ((args.V + Tile::kV - 1) / Tile::kV);
+  if (sequences == 0) return;
+  ladder::require(stride <= kMostTiles && sequences <= kMostTiles / stride,
+                  std::to_string(sequences) + " sequences of " + std::to_string(args.H) +
+                      " heads with V = " + std::to_string(args.V) +
+                      " are too many; chapter 07 allows up to 2^29 tiles of " +
+                      std::to_string(Tile::kV) + " columns");
+  const int room = blocks_at_once<kTask, Tile>(kSharedBytes);
+  std::int64_t count = segment_count(room, ladder::cuda::multiprocessor_count(), sequences * stride,
+                                     steps_of_a_sequence(args), Tile::kTokens);
+  if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
+  // A state that is updated where it lies has one reader, which is also its writer.
+  if (count <= 1 || version == Version::kFused ||
+      (args.initial_state == args.final_state && args.final_state != nullptr))
+    return launch<kTask, Tile>(args, {}, sequences * stride, kSharedBytes);
+
+  const std::int64_t blocks = sequences * stride * count;
+  const Scratch<float4> states(blocks * Tile::kShareK / 8 * Tile::kThreads);
+  const Scratch<float> decays(blocks * Tile::kK);
+  const Segments segments{static_cast<int>(count), stride, states.pointer(), decays.pointer()};
+  blocks_at_once<Task::kStates, Tile>(kSharedBytes);
+  launch<Task::kStates, Tile>(args, segments, blocks, kSharedBytes);
+  launch<kTask, Tile>(args, segments, blocks, kSharedBytes);
+}
+
+template <Task kTask, Version kVersion, typename Element, typename LogW>
+void run(const BasicWkvArgs<Element, LogW>& args) {
+  if constexpr (kTask == Task::kWkv) {
+    ladder::validate(args, ladder::PackedSequences::kAllowed);
+  } else {
+    ladder::validate_gla(args, ladder::PackedSequences::kAllowed);
+  }
+  ladder::require(args.K <= kMostChannels,
+                  "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
+  ladder::require(args.T <= kMostSteps,
+                  "T is " + std::to_string(args.T) + "; chapter 07 allows up to 2^30 = 1073741824");
+  ladder::require(args.V <= kMostColumns,
+                  "V is " + std::to_string(args.V) + "; chapter 07 allows up to 2^20 = 1048576");
+  ladder::require(args.H <= kMostElements / args.K && args.H <= kMostElements / args.V,
+                  "H is " + std::to_string(args.H) +
+                      "; chapter 07 allows H * K and H * V up to 2^30 = 1073741824");
+  constexpr bool kFp32 = sizeof(Element) == sizeof(float);
+  if (args.K <= 64)
+    return launch_version<kTask, Tiling<Element, LogW, 64, 4, 1, kFp32 ? 3 : 4, 2>>(args, kVersion);
+  if (args.K <= 128)
+    return launch_version<kTask, Tiling<Element, LogW, 128, 8, 1, kFp32 ? 3 : 4, 1>>(args,
+                                                                                     kVersion);
+  launch_version<kTask, Tiling<Element, LogW, 256, 8, 2, kFp32 ? 1 : 2, 1>>(args, kVersion);
+}
+
+template <Version kVersion>
+ladder::Implementation implementation(const char* name) {
+  return {.name = name,
+          .chapter = "07_chunkwise",
+          .device = ladder::DeviceKind::kCuda,
+          .rung = kVersion == Version::kDispatched,
+          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+          .units = ladder::Units::kTensorCores,
+          .fma_share = 2.0 / 3,  // a product into the state and one out of it
+          .launchers = ladder::launchers<ladder::Wkv>(run<Task::kWkv, kVersion, float, float>,
+                                                      run<Task::kWkv, kVersion, bfloat16, bfloat16>,
+                                                      run<Task::kWkv, kVersion, bfloat16, float>) +
+                       ladder::launchers<ladder::Gla>(run<Task::kGla, kVersion, float, float>,
+                                                      run<Task::kGla, kVersion, bfloat16, bfloat16>,
+                                                      run<Task::kGla, kVersion, bfloat16, float>)};
+}
+
+const ladder::Registration dispatched{implementation<Version::kDispatched>("wkv_chunkwise")};
+const ladder::Registration fused{implementation<Version::kFused>("wkv_chunkwise_fused")};
+const ladder::Registration time_parallel{
+    implementation<Version::kTimeParallel>("wkv_chunkwise_time_parallel")};
+
+}  // namespace chapter07

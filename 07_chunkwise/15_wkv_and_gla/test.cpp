@@ -1,0 +1,231 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "07_chunkwise/15_wkv_and_gla/segments.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
+
+using ladder::device;
+using ladder::find_implementation;
+using ladder::Implementation;
+using ladder::make_problem;
+using ladder::Precision;
+using ladder::Recurrence;
+using ladder::run;
+using ladder::WkvCase;
+using ladder::WkvOutputs;
+using ladder::WkvProblem;
+using ladder::testing::device_is_missing;
+using ladder::testing::is_right;
+
+namespace {
+
+// Short of a chunk, a unit and a token, and one beyond each.
+const ladder::testing::WkvSupport kSupport{
+    .bf16 = true,
+    .packed = true,
+    .nan_tile = 16,
+    .lengths = {0, 1, 17, 18, 20, 65, 130, 200},
+    .K_sizes = {16, 64, 100},
+    .V_sizes = {16, 2, 48, 64},
+    .also = {{"B2_T1_H3_K16_V48_strong_per_head_scaled_huge_bf16_fp32_decay", 31},
+             {"B2_T1_H3_K64_V16_total_per_head_huge_bf16", 160},
+             {"B2_T1_H3_K64_V48_total_huge_bf16", 477},
+             {"B2_T65_H3_K16_V16_total_per_head_reverse_scaled", 573},
+             {"gla_B2_T17_H3_K16_V16_strong_per_head_huge", 126},
+             {"gla_B2_T17_H3_K16_V16_total_reverse_scaled_tiny", 287},
+             {"gla_B2_T17_H3_K16_V48_strong_reverse_scaled_tiny", 558},
+             {"gla_B2_T17_H3_K64_V48_total_reverse_scaled_tiny", 110},
+             {"gla_B2_T1_H3_K64_V16_no_decay_per_head_huge", 216},
+             {"gla_B2_T1_H3_K64_V16_no_decay_scaled_tiny", 511},
+             {"gla_B2_T65_H3_K16_V16_total_per_head_reverse_scaled", 573},
+             {"gla_B2_T65_H3_K16_V48_strong_from_state_to_state_reverse_scaled", 596},
+             {"gla_B2_T65_H3_K16_V48_total_per_head_scaled", 212}}};
+const bool wkv = ladder::testing::register_wkv_suite("wkv_chunkwise", kSupport);
+const bool gla = ladder::testing::register_gla_suite("wkv_chunkwise", kSupport);
+
+void expect_right(const std::string& name, const WkvCase& c) {
+  const Implementation implementation = find_implementation(name);
+  const WkvProblem problem = make_problem(c);
+  EXPECT_TRUE(is_right(problem, run(implementation, problem),
+                       ladder::arithmetic_of(implementation, c.precision)))
+      << name << " " << name_of(c);
+}
+
+WkvCase with_states(WkvCase c) {
+  c.initial_state = c.final_state = true;
+  return c;
+}
+
+constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay};
+
+// Every width has its own tiling, in each precision; widths that are no multiple of anything are padded. Whole pieces (128) and
+// single elements (100, 250) are fetched in different ways. A chunk is 16 to 64 tokens, so that the longer runs have three and more.
+TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
+  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Precision precision : kPrecisions) {
+      for (const auto& [T, K, V] : {std::tuple{35, 13, 7},
+                                    {130, 64, 80},
+                                    {130, 100, 130},
+                                    {35, 128, 16},
+                                    {70, 250, 72},
+                                    {35, 256, 16}}) {
+        expect_right("wkv_chunkwise_fused", with_states({.recurrence = recurrence,
+                                                         .T = T,
+                                                         .H = 1,
+                                                         .K = K,
+                                                         .V = V,
+                                                         .precision = precision}));
+      }
+    }
+  }
+}
+
+// Three and four chunks of 64 tokens by one block: the places of a chunk are used again. Sequences of a pack may be as long.
+TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
+  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Precision precision : kPrecisions) {
+      WkvCase c = with_states({.recurrence = recurrence, .T = 200, .H = 2, .K = 64, .V = 48});
+      c.precision = precision;
+      expect_right("wkv_chunkwise_fused", c);
+      c.reverse = true;
+      c.T = 130;
+      expect_right("wkv_chunkwise_fused", c);
+      expect_right("wkv_chunkwise_fused", packed(c, {70, 1, 0, 200, 64}));
+    }
+  }
+}
+
+// Segments of one sequence, of several and of empty ones; the chunks of a segment begin elsewhere than the sequence's.
+TEST(wkv_chunkwise, MatchesReferenceInSegments) {
+  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Precision precision : kPrecisions) {
+      WkvCase c =
+          with_states({.recurrence = recurrence, .B = 2, .T = 200, .H = 2, .K = 64, .V = 48});
+      c.precision = precision;
+      expect_right("wkv_chunkwise_time_parallel", c);
+      c.reverse = true;
+      c.T = 130;
+      expect_right("wkv_chunkwise_time_parallel", c);
+      expect_right("wkv_chunkwise_time_parallel", packed(c, {0, 70, 1, 0, 400, 0}));
+      for (const std::int64_t K : {100, 250}) {
+        c = with_states({.recurrence = recurrence, .B = 1, .T = 100, .H = 1, .K = K, .V = 140});
+        c.precision = precision;
+        expect_right("wkv_chunkwise_time_parallel", c);
+      }
+    }
+  }
+}
+
+// An H200 has room for two blocks of 64 channels on each of 132 multiprocessors.
+TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
+  using chapter07::segment_count;
+  constexpr std::int64_t kRoom = 264, kMultiprocessors = 132, kTokens = 64;
+  const auto segments = [](std::int64_t B, std::int64_t H, std::int64_t T) {
+    const ladder::WkvArgs args{.B = B, .T = T, .H = H};
+    return segment_count(kRoom, kMultiprocessors, B * H, chapter07::steps_of_a_sequence(args),
+                         kTokens);
+  };
+  EXPECT_EQ(segments(8, 4, 1024), 8);  // limited by both room and length
+  EXPECT_EQ(segments(8, 1, 1024), 8);  // two chunks each
+  EXPECT_EQ(segments(8, 4, 4096), 8);  // all room
+  EXPECT_EQ(segments(1, 32, 4096), 8);
+  EXPECT_EQ(segments(1, 1, 4096), 32);
+  EXPECT_EQ(segments(1, 66, 4096), 4);
+  EXPECT_EQ(segments(1, 67, 4096), 1);  // more than half of the multiprocessors have a block
+  EXPECT_EQ(segments(8, 32, 4096), 1);  // the heads fill the device
+  EXPECT_EQ(segments(64, 32, 4096), 1);
+  EXPECT_EQ(segments(1, 1, 255), 1);  // too short
+  EXPECT_EQ(segments(1, 1, 0), 1);
+
+  // Packed sequences share T: eight of 1024 steps, on the average, are cut as eight batches are.
+  const std::int64_t somewhere[1] = {};
+  ladder::WkvArgs pack{.B = 1, .T = 8192, .H = 4};
+  pack.cu_seqlens = somewhere;
+  pack.sequences = 8;
+  EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 1024);
+  EXPECT_EQ(
+      segment_count(kRoom, kMultiprocessors, 8 * 4, chapter07::steps_of_a_sequence(pack), kTokens),
+      8);
+  pack.sequences = 0;
+  EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 0);
+}
+
+// What comes later, in the same chunk or not, must not change a bit of what came before.
+TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
+  const Implementation implementation = find_implementation("wkv_chunkwise");
+  if (device_is_missing(implementation)) return;
+  const WkvCase c{.T = 130, .H = 2, .K = 64, .V = 32, .precision = Precision::kBf16};
+  const WkvProblem problem = make_problem(c);
+  const WkvOutputs outputs = run(implementation, problem);
+  for (const std::int64_t T : {1, 20, 64, 100}) {
+    WkvProblem part = problem;
+    part.wkv_case.T = T;
+    for (ladder::Tensor<float>* tensor : {&part.q, &part.k, &part.log_w})
+      tensor->data.resize(T * c.H * c.K);
+    part.v.data.resize(T * c.H * c.V);
+    const WkvOutputs of_part = run(implementation, part);
+    EXPECT_TRUE(std::equal(of_part.o.begin(), of_part.o.end(), outputs.o.begin())) << "T = " << T;
+  }
+}
+
+// A decay to nothing at any of 16 tokens must not reach the others.
+TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
+  const Implementation implementation = find_implementation("wkv_chunkwise");
+  if (device_is_missing(implementation)) return;
+  for (std::int64_t forgets = 0; forgets < 17; ++forgets) {
+    const WkvCase c =
+        with_states({.T = 33, .H = 1, .K = 64, .V = 16, .precision = Precision::kBf16});
+    WkvProblem problem = make_problem(c);
+    std::fill_n(problem.log_w.data.begin() + forgets * c.K, c.K, -INFINITY);
+    EXPECT_TRUE(is_right(problem, run(implementation, problem),
+                         ladder::arithmetic_of(implementation, c.precision)))
+        << "at token " << forgets;
+  }
+}
+
+// The state may be updated where it is, however the work is divided.
+TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
+  const Implementation implementation = find_implementation("wkv_chunkwise_time_parallel");
+  if (device_is_missing(implementation)) return;
+  const WkvCase c =
+      with_states({.B = 1, .T = 200, .H = 2, .K = 64, .V = 20, .precision = Precision::kBf16});
+  const WkvProblem problem = make_problem(c);
+  ladder::OnDevice<ladder::Wkv, ladder::WkvBf16Args> on_device(device(implementation.device),
+                                                               problem);
+  auto args = on_device.args();
+  device(implementation.device)
+      .upload(args.final_state, problem.initial_state.data.data(),
+              problem.initial_state.data.size() * sizeof(float));
+  args.initial_state = args.final_state;
+  ladder::launch<ladder::Wkv>(implementation, args);
+  EXPECT_TRUE(
+      is_right(problem, on_device.download(), ladder::arithmetic_of(implementation, c.precision)));
+}
+
+TEST(wkv_chunkwise, RefusesMoreThan256Channels) {
+  const Implementation implementation = find_implementation("wkv_chunkwise");
+  if (device_is_missing(implementation)) return;
+  const WkvProblem problem =
+      make_problem({.T = 2, .H = 1, .K = 257, .V = 4, .precision = Precision::kBf16});
+  ladder::OnDevice<ladder::Wkv, ladder::WkvBf16Args> on_device(device(implementation.device),
+                                                               problem);
+  try {
+    ladder::launch<ladder::Wkv>(implementation, on_device.args());
+    ADD_FAILURE() << "K = 257 was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace

@@ -1,0 +1,116 @@
+// Decays between any two of 16 steps, without an exponent that could be positive and without a division.
+//
+// Take a key at step s and a query at step p > s. Their highest differing bit, the level, names the smallest aligned block whose
+// lower half holds s and whose upper half holds p, and the decay between them is a product of two factors: what k_s loses up to
+// the end of its half, and what a state loses from there to p. Both are products of decays, at most 1; to forget everything is a
+// factor of 0, here as in the recurrence. So at each level a step plays one part, key or query, and has one row to be multiplied:
+//
+//     level 0    k q k q k q k q k q k q k q k q
+//     level 1    k k q q k k q q k k q q k k q q
+//     level 2    k k k k q q q q k k k k q q q q
+//     level 3    k k k k k k k k q q q q q q q q
+//
+// Blocks lie among the lanes of a warp as in gradient_blocks.hpp, rows are channels and columns are steps: bit 0 of a step is e,
+// bits 1 and 2 are the lane's, bit 3 is j.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+
+namespace chapter07::backward {
+
+constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr int kBlockLevels = 4;  // of 16 steps
+
+// Whether a lane's element [j][2 i + e] is in the upper half of its block at `level`.
+inline __device__ bool is_query(int level, int j, int e, int lane) {
+  return level == 0 ? e == 1 : level == 3 ? j == 1 : (lane >> (level - 1) & 1) != 0;
+}
+
+// Of aligned blocks of 2^level steps: the product of the block's decays before a step and after it, and of all.
+struct Decays {
+  Sum before, after;
+  float total[2][2];  // [j][i], from level 1 on
+};
+
+// Level 0. WKV reads the state before its step's decay, GLA after it.
+template <bool kGla>
+__device__ Decays first_decays(const Sum& w) {
+  Decays decays;
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x) {
+      decays.before.d[j][x] = kGla ? w.d[j][x] : 1.0f;
+      decays.after.d[j][x] = 1.0f;
+    }
+  }
+  return decays;
+}
+
+// From `level` to the next.
+inline __device__ void climb(Decays& decays, const Sum& w, int level, int lane) {
+  float sibling[2][4], total[2][2];
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float across = level == 0   ? 0.0f
+                           : level == 3 ? decays.total[1 - j][i]
+                                        : __shfl_xor_sync(kAllLanes, decays.total[j][i], level);
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        sibling[j][2 * i + e] = level == 0 ? w.d[j][2 * i + 1 - e] : across;
+      total[j][i] = level == 0 ? w.d[j][2 * i] * w.d[j][2 * i + 1] : decays.total[j][i] * across;
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x) {
+      if (is_query(level, j, x % 2, lane)) {
+        decays.before.d[j][x] *= sibling[j][x];
+      } else {
+        decays.after.d[j][x] *= sibling[j][x];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      decays.total[j][i] = total[j][i];
+  }
+}
+
+// The row that each step has at `level`.
+inline __device__ Sum rows_at(int level, const Sum& q, const Sum& k, const Decays& decays,
+                              int lane) {
+  Sum rows;
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x) {
+      if (is_query(level, j, x % 2, lane)) {
+        rows.d[j][x] = q.d[j][x] * decays.before.d[j][x];
+      } else {
+        rows.d[j][x] = k.d[j][x] * decays.after.d[j][x];
+      }
+    }
+  }
+  return rows;
+}
+
+// exp(log_w), as exactly as the elements deserve. Near 1 expf may be off by a unit in the last place, always to the same side for
+// the same decay, and a chunk takes its 64th power.
+template <typename Element>
+__device__ float decay_of(float log_w) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return log_w > -0.25f ? 1.0f + expm1f(log_w) : expf(log_w);
+  } else {
+    return __expf(log_w);
+  }
+}
+
+}  // namespace chapter07::backward

@@ -1,0 +1,574 @@
+// 08 flash attention, the summit: Hopper's warpgroup products, fed by bulk copies.
+// Change: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
+//         and take softmax, so that one's exponentials run while another's products do.
+// Why:    a product of a warp (mma.sync) waits where its warp waits, and what the warp does besides is added to it.
+// Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
+// Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "08_flash_attention/quad.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace chapter08::sm90 {
+
+namespace hopper = ladder::cuda::hopper;
+using hopper::Barrier;
+using hopper::kPanel;
+using hopper::kWarpgroup;
+using hopper::Order;
+
+constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
+constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
+
+// ---- The cut ---------------------------------------------------------------------------------------------------------------
+
+// What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D rounded up to whole panels; the
+// copies fill with zeros.
+template <int kD_, int kConsumers_, int kKeys_>
+struct Cut {
+  static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
+  static constexpr int kPanels = kD / kPanel;
+  static constexpr int kQueries = kConsumers * kWarpgroupQueries;
+  static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
+  // A thread of a consumer holds kKeys / 2 scores, kKeys / 4 registers of packed weights and kD / 2 outputs; the producer needs
+  // few. There are 512 for a thread of each warpgroup, given in eights.
+  static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
+  static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
+  static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= 512);
+};
+
+constexpr int kStages = 2;  // of a ring of tiles; four were no faster
+constexpr int kWorks = 2;   // the next one's copies begin before the last one's outputs are written
+
+// One head of one tile of queries, as the producer hands it to the consumers.
+struct Work {
+  Sequence sequence;
+  std::int64_t l0;  // first query
+  int h;
+  int tiles;  // of keys; negative: there is no more work
+};
+
+// The rings. X_here: the copy into it is complete; X_read: all consumers have read it, and it may be written again.
+template <typename C, typename Element>
+struct Shared {
+  template <int kRows>
+  struct alignas(hopper::kTileAlign) Tile {
+    static constexpr int kPanelBytes = kRows * kPanel * sizeof(Element);
+    static constexpr int kBytes = C::kPanels * kPanelBytes;
+    Element at[C::kPanels][kRows][kPanel];
+  };
+  Tile<C::kQueries> q;
+  Tile<C::kKeys> k[kStages], v[kStages];
+  Work work[kWorks];
+  Barrier work_here[kWorks], work_read[kWorks], q_here, q_read;
+  Barrier k_here[kStages], k_read[kStages], v_here[kStages], v_read[kStages];
+};
+
+// Where the n-th of a ring of kLength goes, and the parity of its round.
+template <int kLength>
+__device__ int place_of(int n) {
+  return static_cast<int>(static_cast<unsigned>(n) % kLength);
+}
+template <int kLength>
+__device__ std::uint32_t parity_of(int n) {
+  return static_cast<unsigned>(n) / kLength % 2;
+}
+
+// How the host cuts the work: items are numbered, the heaviest first where it matters.
+struct Plan {
+  int items = 0;
+  int tiles = 0;        // of queries, of a batch (or, packed, of all sequences: some may be empty)
+  int heads = 0;        // of all batches
+  int together = 0;     // heads whose keys and values share the L2 cache
+  int* next = nullptr;  // the next item nobody has taken, less the number of blocks
+};
+
+namespace {
+
+// ---- Which work there is ---------------------------------------------------------------------------------------------------
+
+// Packed: a tile of sequence n lies in one of the slots from first_slot(n) to first_slot(n + 1) - 1. There is one more slot than the
+// sequence has whole tiles, or two: never too few, and nobody has to sum up how many tiles the sequences before have.
+template <int kQueries, typename Element>
+__device__ int first_slot(const BasicAttentionArgs<Element>& args, int n) {
+  return static_cast<int>(first_row_of(args.cu_seqlens_q, n, args.T_q)) / kQueries + n;
+}
+
+// Writes item `item` to `work`; false if there is nothing to do.
+template <typename C, typename Element>
+__device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& plan, int item,
+                          Work& work) {
+  int n = 0, tile;
+  if (args.cu_seqlens_q != nullptr) {
+    work.h = item / plan.tiles;
+    const int slot = item % plan.tiles;
+    int end = static_cast<int>(args.sequences);
+#pragma unroll 1
+    while (end - n > 1) {
+      const int middle = (n + end) / 2;
+      (first_slot<C::kQueries>(args, middle) <= slot ? n : end) = middle;
+    }
+    tile = first_slot<C::kQueries>(args, n + 1) - 1 - slot;
+  } else {
+    const int first = item / (plan.together * plan.tiles) * plan.together;
+    const int rest = item - first * plan.tiles;
+    const int heads = min(plan.together, plan.heads - first), H_q = static_cast<int>(args.H_q);
+    const int head = first + rest % heads;
+    tile = plan.tiles - 1 - rest / heads;
+    n = head / H_q;
+    work.h = head % H_q;
+  }
+  work.sequence = sequence_of(args, n);
+  work.l0 = tile * C::kQueries;
+  // Negative: cu_seqlens decreases, and this tile is nobody's.
+  if (work.l0 < 0 || work.l0 >= work.sequence.queries) return false;
+  const std::int64_t last = min(work.l0 + C::kQueries, work.sequence.queries) - 1;
+  work.tiles = static_cast<int>(work.sequence.keys_seen(last) + C::kKeys - 1) / C::kKeys;
+  return true;
+}
+
+// ---- The producer ------------------------------------------------------------------------------------------------------------
+
+template <typename C, typename Element, int kRows>
+__device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& tile,
+                          const CUtensorMap* map, Barrier* here, int head, int row) {
+  hopper::arrive_expecting(here, tile.kBytes);
+#pragma unroll
+  for (int panel = 0; panel < C::kPanels; ++panel)
+    hopper::copy_panel(tile.at[panel], map, here, panel * kPanel, head, row);
+}
+
+// One thread keeps the rings full.
+template <typename C, typename Element>
+__device__ void produce(const BasicAttentionArgs<Element>& args, const Plan& plan,
+                        const CUtensorMap* q_map, const CUtensorMap* k_map,
+                        const CUtensorMap* v_map, Shared<C, Element>& smem) {
+  int works = 0, keys = 0, values = 0;  // copied so far
+  int item = blockIdx.x, next = 0;
+  for (;; item = next) {
+    const int place = place_of<kWorks>(works);
+    hopper::wait(&smem.work_read[place], parity_of<kWorks>(works) ^ 1);
+    Work& work = smem.work[place];
+    if (item >= plan.items) {
+      work.tiles = -1;
+      hopper::arrive(&smem.work_here[place]);
+      return;
+    }
+    next = gridDim.x + atomicAdd(plan.next, 1);  // asked for early: the answer takes a while
+    if (!find_work<C>(args, plan, item, work)) continue;
+    hopper::arrive(&smem.work_here[place]);
+
+    const int tiles = work.tiles, first_key = static_cast<int>(work.sequence.first_key);
+    const int h_kv = work.h / static_cast<int>(args.H_q / args.H_kv);
+    hopper::wait(&smem.q_read, parity_of<1>(works) ^ 1);
+    copy_tile<C, Element, C::kQueries>(smem.q, q_map, &smem.q_here, work.h,
+                                       static_cast<int>(work.sequence.first_query + work.l0));
+    ++works;
+    const auto copy_k = [&](int tile) {
+      const int stage = place_of<kStages>(keys);
+      hopper::wait(&smem.k_read[stage], parity_of<kStages>(keys++) ^ 1);
+      copy_tile<C, Element, C::kKeys>(smem.k[stage], k_map, &smem.k_here[stage], h_kv,
+                                      first_key + tile * C::kKeys);
+    };
+    const auto copy_v = [&](int tile) {
+      const int stage = place_of<kStages>(values);
+      hopper::wait(&smem.v_read[stage], parity_of<kStages>(values++) ^ 1);
+      copy_tile<C, Element, C::kKeys>(smem.v[stage], v_map, &smem.v_here[stage], h_kv,
+                                      first_key + tile * C::kKeys);
+    };
+    if (tiles == 0) continue;
+    copy_k(tiles - 1);
+#pragma unroll 1
+    for (int tile = tiles - 2; tile >= 0; --tile) {
+      copy_k(tile);
+      copy_v(tile + 1);
+    }
+    copy_v(0);
+  }
+}
+
+// ---- The consumers -----------------------------------------------------------------------------------------------------------
+
+// In a quad of lanes, t is the lane: it gives word t of each of four blocks, and gets the four words of block t.
+__device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
+  const bool high = t & 2, odd = t & 1;
+  const std::uint32_t a = __shfl_xor_sync(kAllLanes, high ? w[0] : w[2], 2);
+  const std::uint32_t b = __shfl_xor_sync(kAllLanes, high ? w[1] : w[3], 2);
+  (high ? w[0] : w[2]) = a;
+  (high ? w[1] : w[3]) = b;
+  const std::uint32_t c = __shfl_xor_sync(kAllLanes, odd ? w[0] : w[1], 1);
+  const std::uint32_t d = __shfl_xor_sync(kAllLanes, odd ? w[2] : w[3], 1);
+  (odd ? w[0] : w[1]) = c;
+  (odd ? w[2] : w[3]) = d;
+}
+
+// Online softmax for the two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
+struct Softmax {
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
+
+  // Scores become exp2(factor * (score - m)); `keep` is what older sums are multiplied with.
+  template <int kCount>
+  __device__ void step(float (&s)[kCount], float (&keep)[2], float factor) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float top = m[r];
+#pragma unroll
+      for (int i = 0; i < kCount; i += 4)
+        top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
+      top = quad_max(top);
+      // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
+      const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
+      // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
+      keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
+      m[r] = top;
+      float sum = 0.0f;
+#pragma unroll
+      for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& x = s[i + 2 * r + e];
+          x = ladder::cuda::exp2_flushed(x * factor - offset);
+          sum += x;
+        }
+      }
+      l[r] = l[r] * keep[r] + sum;
+    }
+  }
+};
+
+// One warpgroup multiplies and takes softmax.
+template <typename C, typename Element>
+__device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Element>& smem) {
+  constexpr int kD = C::kD, kKeys = C::kKeys;
+  // From lane 0, so that the compiler knows that it is the same for all.
+  const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
+  const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
+  const int first_row = warpgroup * kWarpgroupQueries + thread / kWarpSize * 16 + lane / 4;
+  const float factor = args.scale * ladder::cuda::kLog2e;
+  const auto arrive = [&](Barrier* barrier) {  // all four warps do
+    if (lane == 0) hopper::arrive(barrier);
+  };
+  // Names of barriers: the warpgroups' turns at the tensor cores, and all of them together.
+  constexpr int kTurns = 1, kTogether = 1 + C::kConsumers;
+  const auto take_turn = [&] { hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup); };
+  const auto pass_turn = [&] {
+    hopper::arrive_named(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
+  };
+  if (warpgroup == C::kConsumers - 1) pass_turn();  // the first one begins
+
+  int count = 0;  // tiles of keys multiplied so far; those of values are one behind
+  const auto k_stage = [&] { return place_of<kStages>(count); };
+  const auto v_stage = [&] { return place_of<kStages>(count - 1); };
+  const auto wait_for_k = [&] { hopper::wait(&smem.k_here[k_stage()], parity_of<kStages>(count)); };
+  const auto wait_for_v = [&] {
+    hopper::wait(&smem.v_here[v_stage()], parity_of<kStages>(count - 1));
+  };
+  for (int works = 0;; ++works) {
+    hopper::wait(&smem.work_here[place_of<kWorks>(works)], parity_of<kWorks>(works));
+    const Work& work = smem.work[place_of<kWorks>(works)];
+    if (work.tiles < 0) break;
+
+    float s[kKeys / 2], o[kD / 2] = {}, keep[2];
+    std::uint32_t p[kKeys / 16][4];  // the scores' weights, packed
+    Softmax softmax;
+
+    // Keys that this thread's two rows see, and tiles of keys that all rows of the warpgroup see.
+    const int seen[2] = {static_cast<int>(work.sequence.keys_seen(work.l0 + first_row)),
+                         static_cast<int>(work.sequence.keys_seen(work.l0 + first_row + 8))};
+    const int whole_tiles =
+        static_cast<int>(work.sequence.keys_seen(work.l0 + warpgroup * kWarpgroupQueries)) / kKeys;
+
+    const auto multiply_q_k = [&] {
+      const auto& k = smem.k[k_stage()];
+#pragma unroll
+      for (int i = 0; i < kD / 16; ++i) {
+        const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
+        const auto a = hopper::describe(smem.q.at[panel][warpgroup * kWarpgroupQueries]);
+        const auto b = hopper::describe(k.at[panel]);
+        hopper::multiply_add<Element, kKeys, Order::kSums, Order::kSums>(
+            s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
+      }
+      hopper::commit_products();
+    };
+    const auto multiply_p_v = [&] {
+      const auto& v = smem.v[v_stage()];
+      const auto b = hopper::describe(v.at, v.kPanelBytes);
+#pragma unroll
+      for (int i = 0; i < kKeys / 16; ++i)
+        hopper::multiply_add<Element, kD, Order::kOutputs>(
+            o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
+      hopper::commit_products();
+    };
+    const auto mask = [&](int tile) {
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) {
+        const int key = tile * kKeys + i / 4 * 8 + static_cast<int>(t) * 2 + i % 2;
+        if (key >= seen[i % 4 / 2]) s[i] = -INFINITY;
+      }
+    };
+    const auto pack_scores = [&] {
+#pragma unroll
+      for (int i = 0; i < kKeys / 16; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          p[i][j] = ladder::cuda::pack<Element>(s[8 * i + 2 * j], s[8 * i + 2 * j + 1]);
+      }
+      hopper::pin(p);
+    };
+    const auto rescale = [&] {
+#pragma unroll
+      for (int i = 0; i < kD / 2; ++i)
+        o[i] *= keep[i % 4 / 2];
+      hopper::pin(o);
+    };
+
+    hopper::wait(&smem.q_here, parity_of<1>(works));
+    if (work.tiles == 0) {
+      arrive(&smem.q_read);
+    } else {
+      wait_for_k();
+      take_turn();
+      hopper::fence_operands();
+      multiply_q_k();
+      pass_turn();
+      hopper::wait_products<0>();
+      hopper::pin(s);
+      arrive(&smem.k_read[k_stage()]);
+      if (work.tiles == 1) arrive(&smem.q_read);
+      ++count;
+      mask(work.tiles - 1);
+      softmax.step(s, keep, factor);
+      pack_scores();
+
+      // Values behind the last key are multiplied with 0, but a NaN would stay one: they become 0. The warpgroups share the rows.
+      const int rows = static_cast<int>(work.sequence.keys) - (work.tiles - 1) * kKeys;
+      if (rows < kKeys) {
+        wait_for_v();
+        auto& v = smem.v[v_stage()];
+#pragma unroll 1
+        for (int i = warpgroup * kWarpgroup + thread; i < C::kPanels * (kKeys - rows) * 8;
+             i += C::kConsumers * kWarpgroup) {
+          const int unit = i % 8, row = rows + i / 8 % (kKeys - rows),
+                    panel = i / 8 / (kKeys - rows);
+          *reinterpret_cast<uint4*>(&v.at[panel][row][unit * 8]) = make_uint4(0, 0, 0, 0);
+        }
+        hopper::fence_shared();
+        hopper::sync_named(kTogether, C::kConsumers * kWarpgroup);
+      }
+
+      // Two groups of products at once: this tile's scores, and the outputs of the tile before. While the tensor cores go on with
+      // the latter (and with the other warpgroups' products), the scores become weights.
+      const auto step = [&](int tile, auto masked) {
+        wait_for_k();
+        take_turn();
+        hopper::fence_operands();
+        multiply_q_k();
+        wait_for_v();
+        hopper::
+            fence_operands();  // without it the compiler puts its own here, and all products wait for each other
+        multiply_p_v();
+        pass_turn();
+        hopper::wait_products<1>();  // the scores are here
+        hopper::pin(s);
+        arrive(&smem.k_read[k_stage()]);
+        if (tile == 0) arrive(&smem.q_read);
+        if constexpr (masked.value) mask(tile);
+        softmax.step(s, keep, factor);
+        hopper::wait_products<0>();
+        hopper::pin(o);
+        hopper::pin(s);  // what is packed next goes to registers that the product read
+        arrive(&smem.v_read[v_stage()]);
+        ++count;
+        pack_scores();
+        rescale();
+      };
+      int tile = work.tiles - 2;  // the last keys first: there the mask is
+      for (; tile >= whole_tiles; --tile)
+        step(tile, std::true_type{});
+      for (; tile >= 0; --tile)
+        step(tile, std::false_type{});
+
+      wait_for_v();
+      hopper::fence_operands();
+      multiply_p_v();
+      hopper::wait_products<0>();
+      hopper::pin(o);
+      arrive(&smem.v_read[v_stage()]);
+    }
+
+    // Four lanes hold a row; they exchange until each has 16 bytes of it.
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float sum = quad_sum(softmax.l[r]);
+      const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+      const std::int64_t l = work.l0 + first_row + 8 * r;
+      const bool inside = l < work.sequence.queries;
+      Element* const row = args.o + ((work.sequence.first_query + l) * args.H_q + work.h) * args.D;
+#pragma unroll
+      for (int i = 0; i < kD / 2; i += 16) {
+        std::uint32_t words[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          const float* const x = o + i + 4 * j + 2 * r;
+          words[j] = ladder::cuda::pack<Element>(x[0] * inverse, x[1] * inverse);
+        }
+        transpose_in_quad(words, t);
+        const int column = 2 * i + static_cast<int>(t) * 8;
+        if (inside && column < args.D)
+          *reinterpret_cast<uint4*>(row + column) =
+              make_uint4(words[0], words[1], words[2], words[3]);
+      }
+      if (inside && t == 0)
+        args.lse[work.sequence.first_lse + work.h * args.T_q + l] =
+            sum == 0.0f ? -INFINITY : softmax.m[r] * args.scale + logf(sum);
+    }
+    hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read it
+  }
+  if (warpgroup == 0) take_turn();  // the last one passed: a barrier is not left half full
+}
+
+}  // namespace
+
+template <typename C, typename Element>
+__global__ void __launch_bounds__(C::kThreads, 1)
+    attend(const BasicAttentionArgs<Element> args, const Plan plan,
+           const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
+           const __grid_constant__ CUtensorMap v_map) {
+  extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
+  auto& smem = *reinterpret_cast<Shared<C, Element>*>(bytes_smem);
+  if (threadIdx.x == 0) {
+    constexpr int kAll = C::kConsumers * kWarpgroupWarps;
+    for (int work = 0; work < kWorks; ++work) {
+      hopper::init(&smem.work_here[work], 1);
+      hopper::init(&smem.work_read[work], kAll * kWarpSize);
+    }
+    hopper::init(&smem.q_here, 1);
+    hopper::init(&smem.q_read, kAll);
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::init(&smem.k_here[stage], 1);
+      hopper::init(&smem.k_read[stage], kAll);
+      hopper::init(&smem.v_here[stage], 1);
+      hopper::init(&smem.v_read[stage], kAll);
+    }
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x < kWarpgroup) {
+    hopper::give_registers<C::kProducerRegisters>();
+    if (threadIdx.x == 0) produce<C>(args, plan, &q_map, &k_map, &v_map, smem);
+  } else {
+    hopper::take_registers<C::kConsumerRegisters>();
+    consume<C>(args, smem);
+  }
+}
+
+// ---- The launcher --------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+template <typename C, typename Element>
+Plan plan_for(const BasicAttentionArgs<Element>& args) {
+  // What the keys and values of heads that run together may take of an L2 cache of 50 MiB.
+  constexpr std::int64_t kSharedBytes = 32 << 20;
+  constexpr std::int64_t kMost =
+      INT32_MAX - 4096;  // rows and items are ints, and counted a little beyond the last
+
+  const bool packed = args.cu_seqlens_q != nullptr;
+  const std::int64_t sequences = sequence_count(args), heads = sequences * args.H_q;
+  // A packed sequence begins somewhere in a tile, so that it takes part in one more.
+  const std::int64_t tiles =
+      packed ? args.T_q / C::kQueries + sequences : (args.T_q + C::kQueries - 1) / C::kQueries;
+  const std::int64_t items = tiles * (packed ? args.H_q : heads);
+  ladder::require(std::max({items, heads, args.B * args.T_q, args.B * args.T_k}) <= kMost,
+                  "B * T_q, B * T_k or B * H_q * T_q / " + std::to_string(C::kQueries) +
+                      " is too large; attention_sm90 allows up to " + std::to_string(kMost));
+
+  const std::int64_t group = args.H_q / args.H_kv;
+  const std::int64_t head_bytes =
+      2 * std::max(args.T_k, std::int64_t{1}) * args.D * sizeof(Element);
+  // Causal: the heaviest tiles of many heads first, so that the last ones are light. Otherwise all weigh the same, and one head
+  // after the other keeps less in the cache.
+  const std::int64_t together =
+      args.causal ? std::max(std::int64_t{1}, kSharedBytes / head_bytes) * group : group;
+  Plan plan;
+  plan.items = static_cast<int>(items);
+  plan.tiles = static_cast<int>(tiles);
+  plan.heads = static_cast<int>(heads);
+  plan.together = static_cast<int>(std::min(heads, together));
+  return plan;
+}
+
+template <typename C, typename Element>
+void launch(const BasicAttentionArgs<Element>& args) {
+  Plan plan = plan_for<C>(args);
+  constexpr int kBytes = sizeof(Shared<C, Element>);
+  static_assert(kBytes <= 227 * 1024);
+  const auto kernel = attend<C, Element>;
+  ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
+  const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
+  const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
+  // Without keys nobody reads these two; a tensor has at least one row.
+  auto k_map = q_map, v_map = q_map;
+  if (rows_k > 0) {
+    k_map = hopper::describe_tensor(args.k, rows_k, args.H_kv, args.D, C::kKeys);
+    v_map = hopper::describe_tensor(args.v, rows_k, args.H_kv, args.D, C::kKeys);
+  }
+  const ladder::cuda::Scratch<int> next(1);
+  plan.next = next.pointer();
+  CUDA_CHECK(cudaMemsetAsync(plan.next, 0, sizeof(int), nullptr));
+  const int blocks = std::min(plan.items, ladder::cuda::multiprocessor_count());
+  kernel<<<static_cast<unsigned>(blocks), C::kThreads, kBytes>>>(args, plan, q_map, k_map, v_map);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+template <typename Element>
+void attention(const BasicAttentionArgs<Element>& args) {
+  constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
+  ladder::validate(args);
+  ladder::require_usual_D(args, "chapter 08");
+  if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;
+  ladder::require_pointer("q", args.q, kUnit);
+  ladder::require_pointer("o", args.o, kUnit);
+  if (args.T_k > 0) {
+    ladder::require_pointer("k", args.k, kUnit);
+    ladder::require_pointer("v", args.v, kUnit);
+  }
+  hopper::require_hopper("attention_sm90");
+  if (args.D <= 64) return launch<Cut<64, 3, 128>>(args);
+  if (args.D <= 128) return launch<Cut<128, 2, 128>>(args);
+  launch<Cut<256, 2, 64>>(args);
+}
+
+namespace {
+
+const ladder::Registration registration{
+    {.name = "attention_sm90",
+     .chapter = "08_flash_attention",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kWarpgroups,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
+                                                       attention<ladder::float16>)}};
+
+}  // namespace
+
+}  // namespace chapter08::sm90

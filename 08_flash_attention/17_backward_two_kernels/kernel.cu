@@ -1,0 +1,407 @@
+// 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
+// Change: against backward_scalar.cu, tiles of P and dS on chip, and tensor cores.
+// Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
+// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
+// Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "08_flash_attention/gradient_tiles.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace chapter08::backward_two_kernels {
+
+using namespace chapter08::gradients;
+using ladder::bfloat16;
+using ladder::float16;
+using ladder::cuda::Scratch;
+
+// ---- First kernel: a tile of keys stays, queries pass ----
+
+// Blocks: tile of keys, key head, sequence.
+template <typename Element, int D>
+__global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
+    key_gradients(const BasicAttentionGradArgs<Element> args,
+                  const QueryRows<Shape<D>::kQueries>* rows_of_queries) {
+  using S = Shape<D>;
+  constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
+  constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
+  constexpr int kChannels = S::kWarpChannels / 8, kSteps = S::kWarpQueries / 16;
+  extern __shared__ uint4 smem[];
+  auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const Visible visible = visible_from(sequence, 0);
+  const int queries = sequence.queries, keys = sequence.keys;
+  // Keys behind a batch's length have gradients too: zeros.
+  const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
+  const int first_key = blockIdx.x * kKeys, kv_head = blockIdx.y;
+  if (first_key >= keys_written) return;
+
+  const int H_q = forward.H_q, H_kv = forward.H_kv, group = H_q / H_kv;
+  const std::int64_t query_stride = static_cast<std::int64_t>(H_q) * D;
+  const std::int64_t key_stride = static_cast<std::int64_t>(H_kv) * D;
+  const std::int64_t key_offset = (sequence.first_key + first_key) * key_stride + kv_head * D;
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const int partner = warp % S::kPartners, key_row = warp / S::kPartners * S::kWarpKeys;
+  const int score_row = partner * S::kWarpQueries, channel = partner * 16;
+  const int other_row = kQueries - S::kWarpQueries - score_row;
+  const float scale = forward.scale * kLog2e;
+
+  using Rows = Tile<Element, D>;
+  using Scores = Tile<Element, kQueries>;
+  const Rows k_smem{memory.k}, v_smem{memory.v};
+  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const int key_place = columns_first<Rows>(key_row, 0, lane);
+  const int query_place = rows_first<Rows>(score_row, 0, lane);
+  const int channel_place = columns_first<Rows>(0, channel, lane);
+  const int put_place = sums_place<Scores>(key_row, score_row, lane);
+  const int other_place = columns_first<Scores>(key_row, other_row, lane);
+
+  // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
+  const int first_seeing =
+      sequence.causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
+  const int first_tile = first_seeing / kQueries;
+  const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
+  const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
+  const int tiles = tiles_per_head * group;
+  const std::int64_t tile_number = first_tile_of(sequence, blockIdx.z, kQueries);
+
+  const auto fetch_queries = [&](int tile, int head, int buffer) {
+    const int first = tile * kQueries;
+    const std::int64_t offset = (sequence.first_query + first) * query_stride + head * D;
+    fetch<S::kThreads, kQueries>(Rows{memory.q[buffer]}, forward.q + offset, query_stride,
+                                 queries - first);
+    fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
+                                 queries - first);
+    const auto* const rows =
+        reinterpret_cast<const float4*>(rows_of_queries + (tile_number + tile) * H_q + head);
+    if (threadIdx.x < kQueries / 2) {
+      __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
+                              rows + threadIdx.x, 16);
+    }
+  };
+
+  fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
+  int tile = first_tile, head = kv_head * group;
+  if (tiles > 0) fetch_queries(tile, head, 0);
+  __pipeline_commit();
+
+  float dk[kM][kChannels][4], dv[kM][kChannels][4];
+  clear(dk);
+  clear(dv);
+
+  for (int i = 0; i < tiles; ++i) {
+    __pipeline_wait_prior(0);
+    __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
+    const int first_query = tile * kQueries;
+    if (++tile == last_tile) {
+      tile = first_tile;
+      ++head;
+    }
+    if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
+    __pipeline_commit();
+    const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
+    const float* const lse_smem = memory.rows[i % 2].lse + score_row + lane % 4 * 2;
+    const float* const delta_smem = memory.rows[i % 2].delta + score_row + lane % 4 * 2;
+
+    // The scores and P, keys down and queries across.
+    float p[kM][kScores][4];
+    multiply_rows(p, k_smem, key_place, q_smem, query_place);
+#pragma unroll
+    for (int n = 0; n < kScores; ++n) {
+      const float2 lse = *reinterpret_cast<const float2*>(lse_smem + n * 8);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x)
+          p[m][n][x] =
+              ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
+      }
+    }
+    if (first_key + kKeys > visible.keys(first_query)) {
+#pragma unroll
+      for (int n = 0; n < kScores; ++n) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) {
+          const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
+          const int seen = visible.keys(query);
+#pragma unroll
+          for (int m = 0; m < kM; ++m) {
+            if (first_key + key_row + m * 16 + lane / 4 + x / 2 * 8 >= seen) p[m][n][x] = 0.0f;
+          }
+        }
+      }
+    }
+
+    // dV takes what this warp has of P; its partner's part comes through shared memory.
+    std::uint32_t factor[kSteps][kM][4];
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        pack_factor<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
+        put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
+
+    // dS
+    float ds[kM][kScores][4];
+    multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
+#pragma unroll
+    for (int n = 0; n < kScores; ++n) {
+      const float2 delta = *reinterpret_cast<const float2*>(delta_smem + n * 8);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x)
+          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - (x % 2 == 0 ? delta.x : delta.y));
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        pack_factor<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
+        put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
+    __syncthreads();  // P and dS are there
+
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+        ladder::cuda::load_matrices(factor[s][m],
+                                    p_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+        ladder::cuda::load_matrices(factor[s][m],
+                                    ds_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
+    }
+  }
+  __pipeline_wait_prior(0);
+
+  const int rows = keys_written - first_key - key_row;
+  const std::int64_t to = key_offset + key_row * key_stride + channel;
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, lane);
+}
+
+// ---- Second kernel: a tile of queries stays, keys pass ----
+
+// Each warp has 16 of the queries, all of the keys and all channels: what it computes it needs itself.
+template <int kD>
+struct QueryShape {
+  static constexpr int D = kD;
+  static constexpr int kWarps = 8;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kQueries = 16 * kWarps;
+  static constexpr int kKeys = D <= 128 ? 64 : 32;
+};
+
+template <typename Element, int D>
+struct QueryMemory {
+  using S = QueryShape<D>;
+  Element q[S::kQueries * D], d_o[S::kQueries * D];
+  Element k[2][S::kKeys * D], v[2][S::kKeys * D];
+};
+
+// Blocks: tile of queries, query head, sequence.
+template <typename Element, int D>
+__global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
+    query_gradients(const BasicAttentionGradArgs<Element> args,
+                    const QueryRows<Shape<D>::kQueries>* rows_of_queries) {
+  using S = QueryShape<D>;
+  constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
+  extern __shared__ uint4 smem[];
+  auto& memory = *reinterpret_cast<QueryMemory<Element, D>*>(smem);
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const Visible visible = visible_from(sequence, 0);
+  const int queries = sequence.queries;
+  const int first_query = blockIdx.x * kQueries, head = blockIdx.y;
+  if (first_query >= queries) return;
+
+  const int H_q = forward.H_q, H_kv = forward.H_kv, kv_head = head / (H_q / H_kv);
+  const std::int64_t query_stride = static_cast<std::int64_t>(H_q) * D;
+  const std::int64_t key_stride = static_cast<std::int64_t>(H_kv) * D;
+  const std::int64_t query_offset = (sequence.first_query + first_query) * query_stride + head * D;
+  const std::int64_t key_offset = sequence.first_key * key_stride + kv_head * D;
+  const int lane = threadIdx.x % kWarpSize, query_row = threadIdx.x / kWarpSize * 16;
+  const float scale = forward.scale * kLog2e;
+
+  const int last_query = min(first_query + kQueries, queries) - 1;
+  const int keys = max(visible.keys(last_query), 0);  // by any query of the tile
+  const int tiles = (keys + kKeys - 1) / kKeys;
+
+  using Rows = Tile<Element, D>;
+  const Rows q_smem{memory.q}, d_o_smem{memory.d_o};
+  const int query_place = columns_first<Rows>(query_row, 0, lane);
+  const int key_place = rows_first<Rows>(0, 0, lane);
+  const int channel_place = columns_first<Rows>(0, 0, lane);
+
+  const auto fetch_keys = [&](int i) {
+    const int first = i * kKeys;
+    const std::int64_t offset = key_offset + first * key_stride;
+    fetch<S::kThreads, kKeys>(Rows{memory.k[i % 2]}, forward.k + offset, key_stride, keys - first);
+    fetch<S::kThreads, kKeys>(Rows{memory.v[i % 2]}, forward.v + offset, key_stride, keys - first);
+  };
+  fetch<S::kThreads, kQueries>(q_smem, forward.q + query_offset, query_stride,
+                               queries - first_query);
+  fetch<S::kThreads, kQueries>(d_o_smem, args.d_o + query_offset, query_stride,
+                               queries - first_query);
+  if (tiles > 0) fetch_keys(0);
+  __pipeline_commit();
+
+  constexpr int kTile = Shape<D>::kQueries;  // that rows_of_queries is made of
+  float lse[2], delta[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int query = min(first_query + query_row + lane / 4 + i * 8, last_query);
+    const std::int64_t tile = first_tile_of(sequence, blockIdx.z, kTile) + query / kTile;
+    const auto& rows = rows_of_queries[tile * H_q + head];
+    lse[i] = rows.lse[query % kTile];
+    delta[i] = rows.delta[query % kTile];
+  }
+  float dq[1][D / 8][4];
+  clear(dq);
+
+  for (int i = 0; i < tiles; ++i) {
+    __pipeline_wait_prior(0);
+    __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
+    if (i + 1 < tiles) fetch_keys(i + 1);
+    __pipeline_commit();
+    const Rows k_smem{memory.k[i % 2]}, v_smem{memory.v[i % 2]};
+
+    // The scores and P, queries down and keys across.
+    float p[1][kKeys / 8][4];
+    multiply_rows(p, q_smem, query_place, k_smem, key_place);
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        p[0][n][x] = ladder::cuda::exp2_flushed(p[0][n][x] * scale - lse[x / 2]);
+    }
+    if ((i + 1) * kKeys > visible.keys(first_query + query_row)) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x) {
+        const int seen = visible.keys(first_query + query_row + lane / 4 + x / 2 * 8);
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n) {
+          if (i * kKeys + n * 8 + lane % 4 * 2 + x % 2 >= seen) p[0][n][x] = 0.0f;
+        }
+      }
+    }
+
+    float ds[1][kKeys / 8][4];
+    multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        ds[0][n][x] = p[0][n][x] * (ds[0][n][x] - delta[x / 2]);
+    }
+#pragma unroll
+    for (int s = 0; s < kKeys / 16; ++s) {
+      std::uint32_t factor[1][4];
+      pack_factor<Element>(factor[0], ds[0][2 * s], ds[0][2 * s + 1]);
+      multiply_add<1>(dq, factor, k_smem, Rows::move(channel_place, s * 16, 0));
+    }
+  }
+  __pipeline_wait_prior(0);
+
+  store<1>(dq, forward.scale, args.dq + query_offset + query_row * query_stride, query_stride,
+           queries - first_query - query_row, lane);
+}
+
+// ---- Launcher ----
+
+template <typename Element, int D>
+void launch(const BasicAttentionGradArgs<Element>& args) {
+  using S = Shape<D>;
+  using Q = QueryShape<D>;
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  constexpr int kKeyBytes = sizeof(Memory<Element, D>);
+  constexpr int kQueryBytes = sizeof(QueryMemory<Element, D>);
+  constexpr const char* kWho = "attention_backward_two_kernels";
+  ladder::cuda::allow_shared_memory(kWho, key_gradients<Element, D>, kKeyBytes);
+  ladder::cuda::allow_shared_memory(kWho, query_gradients<Element, D>, kQueryBytes);
+  const Scratch<QueryRows<S::kQueries>> rows(query_tiles(forward, S::kQueries));
+  const unsigned n = sequence_count(forward);
+  const dim3 row_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
+  const dim3 query_grid((forward.T_q + Q::kQueries - 1) / Q::kQueries, forward.H_q, n);
+  const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
+
+  if (forward.T_q > 0) {
+    describe_queries<Element><<<row_grid, kRowThreads>>>(args, S::kQueries, rows.pointer()->lse);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (forward.T_k > 0) {
+    key_gradients<Element, D><<<key_grid, S::kThreads, kKeyBytes>>>(args, rows.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (forward.T_q > 0) {
+    query_gradients<Element, D><<<query_grid, Q::kThreads, kQueryBytes>>>(args, rows.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+}
+
+template <typename Element>
+void attention_backward(const BasicAttentionGradArgs<Element>& args) {
+  validate(args);
+  require_usual_D(args.forward, "chapter 08");
+  require_grid(args.forward);
+  if (args.forward.B == 0) return;
+  require_alignment(args);
+  if (sequence_count(args.forward) == 0) return clear_gradients(args);
+  switch (args.forward.D) {
+    case 32: return launch<Element, 32>(args);
+    case 64: return launch<Element, 64>(args);
+    case 96: return launch<Element, 96>(args);
+    case 128: return launch<Element, 128>(args);
+    default: return launch<Element, 256>(args);
+  }
+}
+
+namespace {
+
+const ladder::Registration registration{
+    {.name = "attention_backward_two_kernels",
+     .chapter = "08_flash_attention",
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(attention_backward<bfloat16>,
+                                                               attention_backward<float16>)}};
+
+}  // namespace
+
+}  // namespace chapter08::backward_two_kernels

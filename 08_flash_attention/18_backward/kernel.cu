@@ -1,0 +1,364 @@
+// 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
+// Change: against backward_two_kernels.cu, the kernel that has dS adds its part of dQ where it is: in memory, atomically.
+// Why:    the scores are computed once instead of twice: five products instead of seven.
+// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
+// Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "08_flash_attention/gradient_tiles.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/vector_atomics.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace chapter08::backward {
+
+using namespace chapter08::gradients;
+using ladder::bfloat16;
+using ladder::float16;
+using ladder::cuda::Scratch;
+
+// For dQ the warps are dealt out anew: over the tile's queries, and over the channels.
+template <int D>
+struct OneKernelShape : Shape<D> {
+  static constexpr int kChannelWarps = D == 256 ? 4 : 2;
+  static constexpr int kDqQueries = Shape<D>::kQueries / (Shape<D>::kWarps / kChannelWarps);
+  static constexpr int kDqChannels = D / kChannelWarps;
+};
+
+// dQ grows here in fp32, each tile in the order of the registers it comes from: neighbouring threads add to neighbouring float4.
+template <int kQueries>
+struct Work {
+  QueryRows<kQueries>* rows;  // (tiles, H_q)
+  float4* dq;                 // (tiles, H_q, kQueries * D / 4)
+};
+
+// ---- The gradients of a tile of keys ----
+
+// Blocks: tile of keys, key head, sequence.
+template <typename Element, int D>
+__global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
+    add_gradients(const BasicAttentionGradArgs<Element> args, const Work<Shape<D>::kQueries> work) {
+  using S = OneKernelShape<D>;
+  constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
+  constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
+  constexpr int kChannels = S::kWarpChannels / 8, kSteps = S::kWarpQueries / 16;
+  extern __shared__ uint4 smem[];
+  auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const Visible visible = visible_from(sequence, 0);
+  const int queries = sequence.queries, keys = sequence.keys;
+  // Keys behind a batch's length have gradients too: zeros.
+  const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
+  const int first_key = blockIdx.x * kKeys, kv_head = blockIdx.y;
+  if (first_key >= keys_written) return;
+
+  const int H_q = forward.H_q, H_kv = forward.H_kv, group = H_q / H_kv;
+  const std::int64_t query_stride = static_cast<std::int64_t>(H_q) * D;
+  const std::int64_t key_stride = static_cast<std::int64_t>(H_kv) * D;
+  const std::int64_t key_offset = (sequence.first_key + first_key) * key_stride + kv_head * D;
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const int partner = warp % S::kPartners, key_row = warp / S::kPartners * S::kWarpKeys;
+  const int score_row = partner * S::kWarpQueries, channel = partner * 16;
+  const int other_row = kQueries - S::kWarpQueries - score_row;
+  const int dq_row = warp / S::kChannelWarps * S::kDqQueries;
+  const int dq_channel = warp % S::kChannelWarps * 16;
+  const float scale = forward.scale * kLog2e;
+
+  using Rows = Tile<Element, D>;
+  using Scores = Tile<Element, kQueries>;
+  const Rows k_smem{memory.k}, v_smem{memory.v};
+  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const int key_place = columns_first<Rows>(key_row, 0, lane);
+  const int query_place = rows_first<Rows>(score_row, 0, lane);
+  const int channel_place = columns_first<Rows>(0, channel, lane);
+  const int dq_channel_place = columns_first<Rows>(0, dq_channel, lane);
+  const int put_place = sums_place<Scores>(key_row, score_row, lane);
+  const int other_place = columns_first<Scores>(key_row, other_row, lane);
+  const int dq_place = rows_first<Scores>(0, dq_row, lane);
+
+  // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
+  const int first_seeing =
+      sequence.causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
+  const int first_tile = first_seeing / kQueries;
+  const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
+  const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
+  const int tiles = tiles_per_head * group;
+  const std::int64_t tile_number = first_tile_of(sequence, blockIdx.z, kQueries);
+
+  const auto fetch_queries = [&](int tile, int head, int buffer) {
+    const int first = tile * kQueries;
+    const std::int64_t offset = (sequence.first_query + first) * query_stride + head * D;
+    fetch<S::kThreads, kQueries>(Rows{memory.q[buffer]}, forward.q + offset, query_stride,
+                                 queries - first);
+    fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
+                                 queries - first);
+    const auto* const rows =
+        reinterpret_cast<const float4*>(work.rows + (tile_number + tile) * H_q + head);
+    if (threadIdx.x < kQueries / 2) {
+      __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
+                              rows + threadIdx.x, 16);
+    }
+  };
+
+  fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
+  int tile = first_tile, head = kv_head * group;
+  if (tiles > 0) fetch_queries(tile, head, 0);
+  __pipeline_commit();
+
+  float dk[kM][kChannels][4], dv[kM][kChannels][4];
+  clear(dk);
+  clear(dv);
+
+  for (int i = 0; i < tiles; ++i) {
+    __pipeline_wait_prior(0);
+    __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
+    const int first_query = tile * kQueries;
+    float4* const dq_tile =
+        work.dq + ((tile_number + tile) * H_q + head) * (kQueries * D / 4) + threadIdx.x;
+    if (++tile == last_tile) {
+      tile = first_tile;
+      ++head;
+    }
+    if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
+    __pipeline_commit();
+    const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
+    const float* const lse_smem = memory.rows[i % 2].lse + score_row + lane % 4 * 2;
+    const float* const delta_smem = memory.rows[i % 2].delta + score_row + lane % 4 * 2;
+
+    // The scores and P, keys down and queries across.
+    float p[kM][kScores][4];
+    multiply_rows(p, k_smem, key_place, q_smem, query_place);
+#pragma unroll
+    for (int n = 0; n < kScores; ++n) {
+      const float2 lse = *reinterpret_cast<const float2*>(lse_smem + n * 8);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x)
+          p[m][n][x] =
+              ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
+      }
+    }
+    if (first_key + kKeys > visible.keys(first_query)) {
+#pragma unroll
+      for (int n = 0; n < kScores; ++n) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) {
+          const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
+          const int seen = visible.keys(query);
+#pragma unroll
+          for (int m = 0; m < kM; ++m) {
+            if (first_key + key_row + m * 16 + lane / 4 + x / 2 * 8 >= seen) p[m][n][x] = 0.0f;
+          }
+        }
+      }
+    }
+
+    // dV takes what this warp has of P; its partner's part comes through shared memory.
+    std::uint32_t factor[kSteps][kM][4];
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        pack_factor<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
+        put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
+
+    // dS
+    float ds[kM][kScores][4];
+    multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
+#pragma unroll
+    for (int n = 0; n < kScores; ++n) {
+      const float2 delta = *reinterpret_cast<const float2*>(delta_smem + n * 8);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x)
+          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - (x % 2 == 0 ? delta.x : delta.y));
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        pack_factor<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
+        put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, score_row + s * 16, 0));
+    }
+    __syncthreads();  // P and dS are there
+
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+        ladder::cuda::load_matrices(factor[s][m],
+                                    p_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int m = 0; m < kM; ++m)
+        ladder::cuda::load_matrices(factor[s][m],
+                                    ds_smem.x + Scores::move(other_place, m * 16, s * 16));
+      multiply_add<S::kPartners>(dk, factor[s], q_smem,
+                                 Rows::move(channel_place, other_row + s * 16, 0));
+    }
+
+    // dQ: all keys of the tile.
+    constexpr int kDqM = S::kDqQueries / 16, kDqN = S::kDqChannels / 8;
+    float dq[kDqM][kDqN][4];
+    clear(dq);
+#pragma unroll
+    for (int key = 0; key < kKeys; key += 16) {
+      std::uint32_t a[kDqM][4];
+#pragma unroll
+      for (int m = 0; m < kDqM; ++m)
+        ladder::cuda::load_matrices_transposed(a[m],
+                                               ds_smem.x + Scores::move(dq_place, key, m * 16));
+      multiply_add<S::kChannelWarps>(dq, a, k_smem, Rows::move(dq_channel_place, key, 0));
+    }
+#pragma unroll
+    for (int m = 0; m < kDqM; ++m) {
+#pragma unroll
+      for (int n = 0; n < kDqN; ++n) {
+        ladder::cuda::atomic_add(dq_tile + (m * kDqN + n) * S::kThreads,
+                                 make_float4(dq[m][n][0], dq[m][n][1], dq[m][n][2], dq[m][n][3]));
+      }
+    }
+  }
+  __pipeline_wait_prior(0);
+
+  const int rows = keys_written - first_key - key_row;
+  const std::int64_t to = key_offset + key_row * key_stride + channel;
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, lane);
+}
+
+// ---- dQ as it is to be ----
+
+// Scales, rounds and puts in order. Blocks: tile of queries, query head, sequence.
+template <typename Element, int D>
+__global__ void __launch_bounds__(Shape<D>::kThreads)
+    round_dq(const BasicAttentionGradArgs<Element> args, const Work<Shape<D>::kQueries> work) {
+  using S = OneKernelShape<D>;
+  constexpr int kM = S::kDqQueries / 16, kN = S::kDqChannels / 8;
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const int first = blockIdx.x * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
+  const int rows = sequence.queries - first;
+  if (rows <= 0) return;
+  const std::int64_t tile = first_tile_of(sequence, blockIdx.z, S::kQueries) + blockIdx.x;
+  const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * D / 4);
+  const std::int64_t stride = static_cast<std::int64_t>(H_q) * D;
+  Element* const to = args.dq + (sequence.first_query + first) * stride + head * D;
+
+  // Four neighbouring lanes of a warp had eight channels of two rows.
+  for (int i = threadIdx.x; i < S::kQueries * D / 16; i += S::kThreads) {
+    const int n = i % kN, row = i / kN % 8, m = i / kN / 8 % kM, warp = i / kN / 8 / kM;
+    const float4* const lanes = from + (m * kN + n) * S::kThreads + warp * kWarpSize + row * 4;
+    std::uint32_t upper[4], lower[4];
+#pragma unroll
+    for (int lane = 0; lane < 4; ++lane) {
+      const float4 x = lanes[lane];
+      upper[lane] = ladder::cuda::pack<Element>(forward.scale * x.x, forward.scale * x.y);
+      lower[lane] = ladder::cuda::pack<Element>(forward.scale * x.z, forward.scale * x.w);
+    }
+    const int query = warp / S::kChannelWarps * S::kDqQueries + m * 16 + row;
+    const int channel = (n / 2 * S::kChannelWarps + warp % S::kChannelWarps) * 16 + n % 2 * 8;
+    const auto store_8 = [&](int l, const std::uint32_t(&x)[4]) {
+      if (l < rows) {
+        *reinterpret_cast<uint4*>(to + l * stride + channel) = make_uint4(x[0], x[1], x[2], x[3]);
+      }
+    };
+    store_8(query, upper);
+    store_8(query + 8, lower);
+  }
+}
+
+// ---- Launcher ----
+
+template <typename Element, int D>
+void launch(const BasicAttentionGradArgs<Element>& args) {
+  using S = OneKernelShape<D>;
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  constexpr int kBytes = sizeof(Memory<Element, D>);
+  ladder::cuda::allow_shared_memory("attention_backward", add_gradients<Element, D>, kBytes);
+  const std::int64_t tiles = query_tiles(forward, S::kQueries);
+  const Scratch<QueryRows<S::kQueries>> rows(tiles);
+  const Scratch<float4> dq(tiles * (S::kQueries * D / 4));
+  const Work<S::kQueries> work{rows.pointer(), dq.pointer()};
+  const unsigned n = sequence_count(forward);
+  const dim3 query_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
+  const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
+
+  if (forward.T_q > 0) {
+    CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * D * sizeof(float)));
+    describe_queries<Element><<<query_grid, kRowThreads>>>(args, S::kQueries, work.rows->lse);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (forward.T_k > 0) {
+    add_gradients<Element, D><<<key_grid, S::kThreads, kBytes>>>(args, work);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (forward.T_q > 0) {
+    round_dq<Element, D><<<query_grid, S::kThreads>>>(args, work);
+    CUDA_CHECK(cudaGetLastError());
+  }
+}
+
+template <typename Element>
+void attention_backward(const BasicAttentionGradArgs<Element>& args) {
+  validate(args);
+  require_usual_D(args.forward, "chapter 08");
+  require_grid(args.forward);
+  if (args.forward.B == 0) return;
+  require_alignment(args);
+  if (sequence_count(args.forward) == 0) return clear_gradients(args);
+  switch (args.forward.D) {
+    case 32: return launch<Element, 32>(args);
+    case 64: return launch<Element, 64>(args);
+    case 96: return launch<Element, 96>(args);
+    case 128: return launch<Element, 128>(args);
+    default: return launch<Element, 256>(args);
+  }
+}
+
+namespace {
+
+const ladder::Registration registration{
+    {.name = "attention_backward",
+     .chapter = "08_flash_attention",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(attention_backward<bfloat16>,
+                                                               attention_backward<float16>)}};
+
+}  // namespace
+
+}  // namespace chapter08::backward

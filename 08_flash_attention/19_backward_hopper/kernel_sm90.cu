@@ -1,0 +1,663 @@
+// 08 flash attention: the gradients on Hopper, with warpgroup products and bulk copies.
+// Change: one kernel for dq, dk and dv: a block keeps 128 keys and values, one warp brings queries, two warpgroups calculate.
+// Why:    five products instead of seven, and the tensor cores work on while the warps take exponentials.
+// Needs:  compute capability 9.0; bf16 or fp16; D = 64 or 128; tensors aligned to 16 bytes.
+// Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/storage.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace chapter08::backward_sm90 {
+
+namespace hopper = ladder::cuda::hopper;
+using hopper::Order;
+using ladder::BasicAttentionArgs;
+using ladder::BasicAttentionGradArgs;
+
+constexpr int kKeys = 128;    // of a block
+constexpr int kQueries = 64;  // of a step: its S and dP fit into registers beside dk and dv
+constexpr int kStages = 2;    // steps whose queries are in use or on their way
+
+constexpr int kConsumers = 2;                   // warpgroups that calculate,
+constexpr int kGroupKeys = kKeys / kConsumers;  // so many keys each
+constexpr int kConsumerThreads = kConsumers * hopper::kWarpgroup;
+constexpr int kThreads = hopper::kWarpgroup + kConsumerThreads;
+constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+
+constexpr int kRowBytes = 2 * hopper::kPanel;                                     // of a panel
+constexpr int kQueryPanel = kQueries * kRowBytes, kKeyPanel = kKeys * kRowBytes;  // bytes
+constexpr int kUnit = 8;  // elements of 16 bytes
+
+constexpr int kEndThreads = 256;  // of a block of the kernels before and after
+
+// ---- Which tile -------------------------------------------------------------------------------------------------------------
+//
+// All sequences' rows in tiles of kRows. A packed sequence begins with a tile of its own: tile cu_seqlens[n] / kRows + n is the
+// first of sequence n, which leaves room enough for those before it. Some tiles lie behind the end of their sequence.
+
+struct Tile {
+  std::int64_t sequence = 0;
+  std::int64_t first_row = 0;  // of the sequence's
+};
+
+template <int kRows>
+std::int64_t count_tiles(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t sequences) {
+  return cu_seqlens != nullptr ? T / kRows + sequences : (T + kRows - 1) / kRows * sequences;
+}
+
+template <int kRows>
+__device__ std::int64_t first_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t n) {
+  return cu_seqlens != nullptr ? first_row_of(cu_seqlens, n, T) / kRows + n
+                               : (T + kRows - 1) / kRows * n;
+}
+
+template <int kRows>
+__device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t sequences,
+                          unsigned tile) {
+  std::int64_t n = 0;
+  if (cu_seqlens == nullptr) {
+    n = tile / static_cast<unsigned>((T + kRows - 1) / kRows);
+  } else {
+    for (std::int64_t end = sequences; end - n > 1;) {
+      const std::int64_t middle = (n + end) / 2;
+      (first_tile<kRows>(T, cu_seqlens, middle) <= tile ? n : end) = middle;
+    }
+  }
+  const std::int64_t first_row = (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows;
+  return {n,
+          first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and this is nobody's
+}
+
+// ---- Before: what the steps need of each query ------------------------------------------------------------------------------
+//
+// A block per query tile and head, which is a slot: tile * H_q + head. It has 64 pairs (lse, delta) in `stats`, and a tile of sums of
+// dq, in the order in which the warpgroups hold them.
+
+template <typename Element, int kD>
+__global__ void __launch_bounds__(kEndThreads)
+    prepare(const BasicAttentionGradArgs<Element> args, std::int64_t sequences, float* stats) {
+  constexpr int kLanes = kD / kUnit, kRows = kEndThreads / kLanes, kPasses = kQueries / kRows;
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(forward.H_q);
+  const Tile tile = find_tile<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences,
+                                        slot / static_cast<unsigned>(forward.H_q));
+  const Sequence s = sequence_of(forward, tile.sequence);
+  if (tile.first_row >= s.queries) return;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int first = static_cast<int>(threadIdx.x) / kLanes;
+
+  // All loads at once. Behind the last query that one's row once more: a branch would have them wait for one another.
+  uint4 o[kPasses], d_o[kPasses];
+  float lse[kPasses];
+#pragma unroll
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const std::int64_t l = min(tile.first_row + first + pass * kRows, s.queries - 1);
+    const std::int64_t at = ((s.first_query + l) * forward.H_q + h) * kD + lane * kUnit;
+    o[pass] = *reinterpret_cast<const uint4*>(forward.o + at);
+    d_o[pass] = *reinterpret_cast<const uint4*>(args.d_o + at);
+    lse[pass] = forward.lse[s.first_lse + h * forward.T_q + l];
+  }
+#pragma unroll
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const int row = first + pass * kRows;
+    float delta = 0;
+#pragma unroll
+    for (int i = 0; i < kUnit; ++i)
+      delta += ladder::cuda::load(reinterpret_cast<const Element*>(&o[pass]) + i) *
+               ladder::cuda::load(reinterpret_cast<const Element*>(&d_o[pass]) + i);
+#pragma unroll
+    for (int step = kLanes / 2; step > 0; step /= 2)
+      delta += __shfl_xor_sync(~0u, delta, step);
+    if (lane != 0) continue;
+    // A query that sees no key, or is not there, weighs every key with exp2(.. - inf) = 0.
+    const bool sees_keys = tile.first_row + row < s.queries && lse[pass] != -INFINITY;
+    float* const pair = stats + (std::int64_t{slot} * kQueries + row) / 2 * 4 + row % 2;
+    pair[0] = sees_keys ? lse[pass] * ladder::cuda::kLog2e : INFINITY;
+    pair[2] = sees_keys ? delta : 0.0f;
+  }
+}
+
+// ---- After: dq in 16 bits ---------------------------------------------------------------------------------------------------
+
+template <typename Element, int kD>
+__global__ void __launch_bounds__(kEndThreads)
+    finish(const BasicAttentionGradArgs<Element> args, std::int64_t sequences,
+           const float* dq_sums) {
+  // A row more than a multiple of 32 banks: the pairs that a warp writes lie in different banks.
+  __shared__ alignas(16) Element rows_smem[kQueries][kD + kUnit];
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(forward.H_q);
+  const Tile tile = find_tile<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences,
+                                        slot / static_cast<unsigned>(forward.H_q));
+  const Sequence s = sequence_of(forward, tile.sequence);
+  if (tile.first_row >= s.queries) return;
+  const float4* const sums =
+      reinterpret_cast<const float4*>(dq_sums + std::int64_t{slot} * (kQueries * kD));
+#pragma unroll
+  for (int i = 0; i < kQueries * kD / 4; i += kEndThreads) {
+    const int at = i + static_cast<int>(threadIdx.x);
+    const float4 x = sums[at];
+    // Each warpgroup has half of the columns, 8 by 8; see hopper.hpp for the four floats of a thread.
+    const int thread = at % hopper::kWarpgroup, block = at / hopper::kWarpgroup;
+    const int row = thread / 32 * 16 + thread % 32 / 4, column = block * 8 + thread % 4 * 2;
+    *reinterpret_cast<std::uint32_t*>(&rows_smem[row][column]) =
+        ladder::cuda::pack<Element>(x.x * forward.scale, x.y * forward.scale);
+    *reinterpret_cast<std::uint32_t*>(&rows_smem[row + 8][column]) =
+        ladder::cuda::pack<Element>(x.z * forward.scale, x.w * forward.scale);
+  }
+  __syncthreads();
+  constexpr int kUnits = kD / kUnit;
+  for (int i = static_cast<int>(threadIdx.x); i < kQueries * kUnits; i += kEndThreads) {
+    const int row = i / kUnits, column = i % kUnits * kUnit;
+    const std::int64_t l = tile.first_row + row;
+    if (l >= s.queries) break;
+    *reinterpret_cast<uint4*>(args.dq + ((s.first_query + l) * forward.H_q + h) * kD + column) =
+        *reinterpret_cast<const uint4*>(&rows_smem[row][column]);
+  }
+}
+
+// ---- A block's work ---------------------------------------------------------------------------------------------------------
+
+// Shared memory: tiles in panels of 64 columns.
+template <typename Element, int kD>
+struct Shared {
+  static constexpr int kPanels = kD / hopper::kPanel;
+  using Keys = Element[kPanels][kKeys][hopper::kPanel];
+  using Queries = Element[kPanels][kQueries][hopper::kPanel];
+  alignas(hopper::kTileAlign) Keys k, v;
+  alignas(hopper::kTileAlign) Queries q[kStages], d_o[kStages];
+  // Transposed, of this step and of the step before.
+  alignas(hopper::kTileAlign) Element ds[2][kKeys][kQueries];
+  float4 stats[kStages][kQueries / 2];  // of two queries: lse, lse, delta, delta
+  hopper::Barrier keys_here, q_here[kStages], d_o_here[kStages], free[kStages], ds_here[2];
+  hopper::Barrier
+      ragged_here;  // for both, while rows behind the last query are still to be blanked
+};
+
+// The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of the group.
+struct Work {
+  Sequence s;
+  std::int64_t first_key = 0;  // of the sequence's
+  int first_slot = 0;          // of the sequence's first query tile and head 0
+  int kv_head = 0;
+  int first_head = 0, H_q = 0;
+  int first_tile = 0, tiles = 0;
+  int steps = 0;
+};
+
+template <typename Element>
+__device__ Work find_work(const BasicAttentionArgs<Element>& args, std::int64_t sequences) {
+  Work w;
+  const Tile tile = find_tile<kKeys>(args.T_k, args.cu_seqlens_k, sequences, blockIdx.x);
+  w.s = sequence_of(args, tile.sequence);
+  w.first_key = tile.first_row;
+  w.first_slot =
+      static_cast<int>(first_tile<kQueries>(args.T_q, args.cu_seqlens_q, tile.sequence) * args.H_q);
+  w.kv_head = static_cast<int>(blockIdx.y);
+  w.H_q = static_cast<int>(args.H_q);
+  const int group = static_cast<int>(args.H_q / args.H_kv);
+  w.first_head = w.kv_head * group;
+  if (w.first_key >= w.s.keys) return w;
+  w.tiles = static_cast<int>((w.s.queries + kQueries - 1) / kQueries);
+  if (w.s.causal) {  // begins with the first query that sees the first key
+    const std::int64_t hidden = w.first_key + w.s.queries - w.s.keys;
+    w.first_tile = static_cast<int>(hidden > 0 ? min(hidden / kQueries, std::int64_t{w.tiles}) : 0);
+  }
+  w.steps = (w.tiles - w.first_tile) * group;
+  return w;
+}
+
+// Of a step: which head and tile. They walk through a head's tiles, then to the next head.
+struct Step {
+  int head, tile;
+  __device__ explicit Step(const Work& w) : head(w.first_head), tile(w.first_tile) {}
+  __device__ void next(const Work& w) {
+    if (++tile < w.tiles) return;
+    tile = w.first_tile;
+    ++head;
+  }
+  __device__ int slot(const Work& w) const { return w.first_slot + tile * w.H_q + head; }
+};
+
+// Rows from `first` on become 0: what the copy found there is no part of the sequence, and 0 times it must be 0, were it NaN.
+// `threads` of them share the work.
+template <typename Element, int kPanels, int kRows>
+__device__ void blank_rows(Element (&tile_smem)[kPanels][kRows][hopper::kPanel], int first,
+                           int thread, int threads) {
+  for (int i = first * 8 + thread; i < kRows * 8; i += threads)
+    for (int p = 0; p < kPanels; ++p)
+      *reinterpret_cast<uint4*>(&tile_smem[p][i / 8][i % 8 * kUnit]) = make_uint4(0, 0, 0, 0);
+}
+
+// One warp keeps the copies ahead of the products.
+template <typename Element, int kD>
+__device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensorMap& q_map,
+                        const CUtensorMap& k_map, const CUtensorMap& v_map,
+                        const CUtensorMap& d_o_map, const float4* stats) {
+  constexpr int kPanels = Shared<Element, kD>::kPanels;
+  const int lane = static_cast<int>(threadIdx.x);
+  if (lane == 0) {
+    const int row = static_cast<int>(w.s.first_key + w.first_key);
+    hopper::arrive_expecting(&smem.keys_here, 2 * sizeof(smem.k));
+    for (int p = 0; p < kPanels; ++p) {
+      const int column = p * hopper::kPanel;
+      hopper::copy_panel(smem.k[p], &k_map, &smem.keys_here, column, w.kv_head, row);
+      hopper::copy_panel(smem.v[p], &v_map, &smem.keys_here, column, w.kv_head, row);
+    }
+  }
+  const int last_rows = static_cast<int>(w.s.queries % kQueries);
+  int ragged = 0;  // tiles so far
+  Step step(w);
+  for (int i = 0; i < w.steps; ++i, step.next(w)) {
+    const int stage = i % kStages;
+    const bool is_ragged = last_rows > 0 && step.tile == w.tiles - 1;
+    hopper::wait(&smem.free[stage], (i / kStages + 1) % 2);
+    if (lane == 0) {
+      const int row = static_cast<int>(w.s.first_query) + step.tile * kQueries;
+      hopper::Barrier* const q_here = is_ragged ? &smem.ragged_here : &smem.q_here[stage];
+      hopper::Barrier* const d_o_here = is_ragged ? &smem.ragged_here : &smem.d_o_here[stage];
+      hopper::arrive_expecting(q_here, sizeof(smem.q[0]) + sizeof(smem.stats[0]));
+      for (int p = 0; p < kPanels; ++p)
+        hopper::copy_panel(smem.q[stage][p], &q_map, q_here, p * hopper::kPanel, step.head, row);
+      hopper::copy_bytes(smem.stats[stage], stats + std::int64_t{step.slot(w)} * (kQueries / 2),
+                         sizeof(smem.stats[0]), q_here);
+      hopper::arrive_expecting(d_o_here, sizeof(smem.d_o[0]));
+      for (int p = 0; p < kPanels; ++p)
+        hopper::copy_panel(smem.d_o[stage][p], &d_o_map, d_o_here, p * hopper::kPanel, step.head,
+                           row);
+    }
+    __syncwarp();
+    if (!is_ragged) continue;
+    hopper::wait(&smem.ragged_here, ragged++ % 2);
+    blank_rows(smem.q[stage], last_rows, lane, 32);
+    blank_rows(smem.d_o[stage], last_rows, lane, 32);
+    hopper::fence_shared();
+    __syncwarp();
+    if (lane == 0) {
+      hopper::arrive(&smem.q_here[stage]);
+      hopper::arrive(&smem.d_o_here[stage]);
+    }
+  }
+}
+
+// ---- The products of a step -------------------------------------------------------------------------------------------------
+//
+// Each warpgroup has 64 of the keys. It takes S and dP transposed, keys by queries: then P^T and dS^T, packed, are the A of
+// dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq = dS k, a sum over both warpgroups' keys, wants dS in
+// shared memory.
+
+// S^T = k q^T, or dP^T = v d_o^T.
+template <typename Element, int kD>
+__device__ void multiply_rows(float (&d)[kQueries / 2], std::uint64_t keys, std::uint64_t queries) {
+  hopper::fence_operands();
+#pragma unroll
+  for (int s = 0; s < kD / 16; ++s) {
+    const int panel = s / 4, inside = s % 4 * hopper::kNextSums;
+    hopper::multiply_add<Element, kQueries, Order::kSums, Order::kSums>(
+        d, hopper::advance(keys, panel * kKeyPanel + inside),
+        hopper::advance(queries, panel * kQueryPanel + inside), s > 0);
+  }
+  hopper::commit_products();
+}
+
+// dv += P^T d_o, or dk += dS^T q.
+template <typename Element, int kD>
+__device__ void add_weighted_rows(float (&sum)[kD / 2],
+                                  const std::uint32_t (&weights)[kQueries / 16][4],
+                                  std::uint64_t queries) {
+  hopper::fence_operands();
+#pragma unroll
+  for (int s = 0; s < kQueries / 16; ++s)
+    hopper::multiply_add<Element, kD, Order::kOutputs>(
+        sum, weights[s], hopper::advance(queries, s * hopper::kNextOutputs));
+  hopper::commit_products();
+}
+
+// dq = dS k, the warpgroup's half of the columns.
+template <typename Element, int kD>
+__device__ void multiply_ds(float (&dq)[kD / 4], std::uint64_t ds, std::uint64_t keys) {
+  hopper::fence_operands();
+#pragma unroll
+  for (int s = 0; s < kKeys / 16; ++s)
+    hopper::multiply_add<Element, kD / 2, Order::kOutputs, Order::kOutputs>(
+        dq, hopper::advance(ds, s * hopper::kNextOutputs),
+        hopper::advance(keys, s * hopper::kNextOutputs), s > 0);
+  hopper::commit_products();
+}
+
+template <int kD>
+__device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
+#pragma unroll
+  for (int b = 0; b < kD / 16; ++b)
+    hopper::add_floats(sums + b * (4 * hopper::kWarpgroup), dq[4 * b], dq[4 * b + 1], dq[4 * b + 2],
+                       dq[4 * b + 3]);
+}
+
+// ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
+
+enum Named { kBothGroups = 1, kOwnGroup = 2 };  // and kOwnGroup + 1
+
+// What a product left, rounded, as the A of the next.
+template <typename Element>
+__device__ void pack_rows(std::uint32_t (&to)[kQueries / 16][4],
+                          const float (&from)[kQueries / 2]) {
+#pragma unroll
+  for (int j = 0; j < kQueries / 4; ++j)
+    to[j / 4][j % 4] = ladder::cuda::pack<Element>(from[2 * j], from[2 * j + 1]);
+  hopper::pin(to);
+}
+
+// The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
+//
+//     tensor cores   dk(i - 1)  S(i)  dP(i)                                dv(i)  dq(i - 1)  dk(i)  S(i + 1) ...
+//     warps                     wait  P(i) = exp2(..)  dS(i) = P (dP - ..)        wait       dq(i - 1) to memory
+//
+// What is left of the gap behind dP, the other warpgroup's products fill. They are not tied to each other: dq comes a step late, and
+// by then the other's half of dS is there.
+template <typename Element, int kD>
+__device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, float* dq_sums,
+                     int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
+  const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
+  const int lane = tid % 32, pair = lane % 4;
+  const float log2_scale = scale * ladder::cuda::kLog2e;
+  const int keys = static_cast<int>(min(w.s.keys - w.first_key, std::int64_t{kKeys}));
+  const int group_row = tid / 32 * 16 + group * kGroupKeys;       // the warp's first key
+  const int key = group_row + lane / 4;                           // this thread's, and key + 8
+  const int ds_row = group_row + lane % 16, ds_unit = lane / 16;  // where it stores ds
+  // Query l of the sequence sees the block's keys 0 to l + diagonal - 1.
+  const int diagonal = static_cast<int>(w.s.keys - w.s.queries - w.first_key) + 1;
+
+  hopper::wait(&smem.keys_here, 0);
+  if (keys < kKeys) {
+    const int thread = group * hopper::kWarpgroup + tid;
+    blank_rows(smem.k, keys, thread, kConsumerThreads);
+    blank_rows(smem.v, keys, thread, kConsumerThreads);
+    hopper::fence_shared();
+    hopper::sync_named(kBothGroups, kConsumerThreads);
+  }
+  const std::uint64_t k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
+  const std::uint64_t v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
+  const std::uint64_t k_columns =  // from this warpgroup's half on
+      hopper::describe(
+          &smem.k[group * (kD / 2) / hopper::kPanel][0][group * (kD / 2) % hopper::kPanel]);
+  const std::uint64_t ds_begin = hopper::describe(smem.ds);
+  const std::uint64_t q_begin = hopper::describe(smem.q, kQueryPanel);
+  const std::uint64_t d_o_begin = hopper::describe(smem.d_o, kQueryPanel);
+  dq_sums += group * (kQueries * kD / 2) + tid * 4;
+
+  Step step(w);
+  int slot = 0;  // of the step before
+  for (int i = 0; i < w.steps; ++i, step.next(w)) {
+    const int stage = i % kStages, parity = i / kStages % 2;
+    const std::uint64_t q = hopper::advance(q_begin, stage * static_cast<int>(sizeof(smem.q[0])));
+    const std::uint64_t d_o =
+        hopper::advance(d_o_begin, stage * static_cast<int>(sizeof(smem.q[0])));
+    float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
+    std::uint32_t p16[kQueries / 16][4], ds16[kQueries / 16][4];
+
+    hopper::wait(&smem.q_here[stage], parity);
+    multiply_rows<Element, kD>(p, k_rows, q);
+    hopper::wait_products<1>();  // dk of the step before
+    hopper::pin(dv);
+    hopper::pin(dk);
+    if (i > 0) hopper::arrive(&smem.free[(i - 1) % kStages]);  // every lane has read its stats
+    hopper::wait(&smem.d_o_here[stage], parity);
+    multiply_rows<Element, kD>(ds, v_rows, d_o);
+
+    hopper::wait_products<1>();  // S
+    hopper::pin(p);
+    const int first_query = step.tile * kQueries;
+    if (keys < kKeys || (w.s.causal && first_query + diagonal < kKeys)) {
+      const int seen = w.s.causal ? first_query + pair * 2 + diagonal : kKeys;
+#pragma unroll
+      for (int j = 0; j < kQueries / 2; ++j) {
+        const int down = (j & 2) * 4, right = j / 4 * 8 + j % 2;
+        if (key + down >= keys || key + down - right >= seen) p[j] = -INFINITY;
+      }
+    }
+    const float4* const stats = smem.stats[stage] + pair;
+#pragma unroll
+    for (int b = 0; b < kQueries / 8; ++b) {
+      const float4 x = stats[4 * b];
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        p[4 * b + j] =
+            ladder::cuda::exp2_flushed(p[4 * b + j] * log2_scale - (j % 2 == 0 ? x.x : x.y));
+    }
+    hopper::wait_products<0>();  // dP
+    hopper::pin(ds);
+#pragma unroll
+    for (int b = 0; b < kQueries / 8; ++b) {
+      const float4 x = stats[4 * b];
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        ds[4 * b + j] = p[4 * b + j] * (ds[4 * b + j] - (j % 2 == 0 ? x.z : x.w));
+    }
+    pack_rows<Element>(p16, p);
+    pack_rows<Element>(ds16, ds);
+    add_weighted_rows<Element, kD>(dv, p16, d_o);
+    // The dS of the step before is whole, and nobody reads the one before that any more.
+    if (i > 0) hopper::wait(&smem.ds_here[(i - 1) % 2], (i - 1) / 2 % 2);
+#pragma unroll
+    for (int s = 0; s < kQueries / 16; ++s)
+      hopper::store_matrices(&smem.ds[i % 2][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit],
+                             ds16[s]);
+    hopper::fence_shared();
+    // In the first step that dS is anything, and dq is not used.
+    multiply_ds<Element, kD>(
+        dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),
+        k_columns);
+    add_weighted_rows<Element, kD>(dk, ds16, q);
+    hopper::wait_products<1>();  // dq
+    hopper::pin(dq);
+    __syncwarp();
+    if (lane == 0) hopper::arrive(&smem.ds_here[i % 2]);
+    if (i > 0) add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
+    slot = step.slot(w);
+  }
+
+  const int last = w.steps - 1;
+  float dq[kD / 4];
+  hopper::wait(&smem.ds_here[last % 2], last / 2 % 2);
+  multiply_ds<Element, kD>(
+      dq, hopper::advance(ds_begin, last % 2 * static_cast<int>(sizeof(smem.ds[0]))), k_columns);
+  hopper::wait_products<0>();
+  hopper::pin(dv);
+  hopper::pin(dk);
+  hopper::pin(dq);
+  add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
+}
+
+// The warpgroup's rows of dk or dv: through shared memory, so that whole rows are stored.
+template <typename Element, int kD>
+__device__ void store_rows(typename Shared<Element, kD>::Keys& tile_smem, const Work& w, int H_kv,
+                           int rows, int group, const float (&sum)[kD / 2], float scale,
+                           Element* to) {
+  const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
+  const int row = group * kGroupKeys + tid / 32 * 16 + tid % 16, unit = tid % 32 / 16;
+#pragma unroll
+  for (int s = 0; s < kD / 16; ++s) {
+    std::uint32_t packed[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      packed[j] =
+          ladder::cuda::pack<Element>(sum[8 * s + 2 * j] * scale, sum[8 * s + 2 * j + 1] * scale);
+    hopper::store_matrices(&tile_smem[s / 4][row][((s % 4 * 2 + unit) ^ row % 8) * kUnit], packed);
+  }
+  hopper::sync_named(kOwnGroup + group, hopper::kWarpgroup);
+  constexpr int kUnits = kD / kUnit;
+  for (int i = tid; i < kGroupKeys * kUnits; i += hopper::kWarpgroup) {
+    const int r = group * kGroupKeys + i / kUnits, u = i % kUnits;
+    if (r >= rows) break;
+    const std::int64_t at = (w.s.first_key + w.first_key + r) * H_kv + w.kv_head;
+    *reinterpret_cast<uint4*>(to + at * kD + u * kUnit) =
+        *reinterpret_cast<const uint4*>(&tile_smem[u / 8][r][(u % 8 ^ r % 8) * kUnit]);
+  }
+}
+
+template <typename Element, int kD>
+__device__ void consume(Shared<Element, kD>& smem, const Work& w,
+                        const BasicAttentionGradArgs<Element>& args, float* dq_sums) {
+  // From lane 0, so that the compiler knows it to be the same in a warp.
+  const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / hopper::kWarpgroup, 0) - 1;
+  float dk[kD / 2] = {}, dv[kD / 2] = {};
+  if (w.steps > 0) walk<Element, kD>(smem, w, args.forward.scale, dq_sums, group, dk, dv);
+  hopper::sync_named(kBothGroups, kConsumerThreads);  // k is read no more
+
+  // Keys behind key_lengths have rows, too: zeros.
+  const std::int64_t keys = args.forward.cu_seqlens_k != nullptr ? w.s.keys : args.forward.T_k;
+  const int rows = static_cast<int>(min(keys - w.first_key, std::int64_t{kKeys}));
+  const int H_kv = static_cast<int>(args.forward.H_kv);
+  store_rows<Element, kD>(smem.v, w, H_kv, rows, group, dv, 1.0f, args.dv);
+  store_rows<Element, kD>(smem.k, w, H_kv, rows, group, dk, args.forward.scale, args.dk);
+}
+
+// A block per tile of keys and key head. Neighbouring blocks read the same queries and add to the same dq, in L2.
+template <typename Element, int kD>
+__global__ void __launch_bounds__(kThreads, 1)
+    gradients(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
+              const __grid_constant__ CUtensorMap v_map,
+              const __grid_constant__ CUtensorMap d_o_map,
+              const __grid_constant__ BasicAttentionGradArgs<Element> args, std::int64_t sequences,
+              const float4* stats, float* dq_sums) {
+  extern __shared__ unsigned char memory_smem[];
+  const unsigned misaligned = hopper::shared_address(memory_smem) % hopper::kTileAlign;
+  auto& smem = *reinterpret_cast<Shared<Element, kD>*>(
+      memory_smem + (misaligned > 0 ? hopper::kTileAlign - misaligned : 0));
+  const Work w = find_work(args.forward, sequences);
+  if (threadIdx.x == 0) {
+    hopper::init(&smem.keys_here, 1);
+    hopper::init(&smem.ragged_here, 2);
+    for (int s = 0; s < kStages; ++s) {
+      hopper::init(&smem.q_here[s], 1);
+      hopper::init(&smem.d_o_here[s], 1);
+      hopper::init(&smem.free[s], kConsumerThreads);
+    }
+    for (hopper::Barrier& barrier : smem.ds_here)
+      hopper::init(&barrier, kConsumerThreads / 32);
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x < hopper::kWarpgroup) {
+    hopper::give_registers<kProducerRegisters>();
+    if (threadIdx.x < 32 && w.steps > 0)
+      produce<Element, kD>(smem, w, q_map, k_map, v_map, d_o_map, stats);
+  } else {
+    hopper::take_registers<kConsumerRegisters>();
+    consume<Element, kD>(smem, w, args, dq_sums);
+  }
+}
+
+// ---- The launcher -----------------------------------------------------------------------------------------------------------
+
+void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
+  ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
+                                     "; allowed in chapter 08 on Hopper: up to " +
+                                     std::to_string(most));
+}
+
+template <typename Element, int kD>
+void launch(const BasicAttentionGradArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const std::int64_t sequences = sequence_count(forward);
+  const std::int64_t query_rows = forward.B * forward.T_q, key_rows = forward.B * forward.T_k;
+  if (query_rows == 0) {
+    const auto bytes = static_cast<std::size_t>(key_rows * forward.H_kv * kD) * sizeof(Element);
+    CUDA_CHECK(cudaMemsetAsync(args.dk, 0, bytes, nullptr));
+    CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, nullptr));
+    return;
+  }
+  constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
+  ladder::cuda::allow_shared_memory("attention_backward_sm90", gradients<Element, kD>,
+                                    kSharedBytes);
+  const std::int64_t query_tiles =
+      count_tiles<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
+  const std::int64_t slots = query_tiles * forward.H_q;
+  require_at_most("H_q times the tiles of 64 queries", slots, std::numeric_limits<int>::max());
+  const ladder::cuda::Scratch<float> stats(slots * kQueries * 2);
+  const ladder::cuda::Scratch<float> dq_sums(slots * kQueries * kD);
+  CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
+                             static_cast<std::size_t>(slots) * kQueries * kD * sizeof(float),
+                             nullptr));
+  prepare<Element, kD>
+      <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, stats.pointer());
+  CUDA_CHECK(cudaGetLastError());
+  if (key_rows > 0) {
+    const std::int64_t key_tiles = count_tiles<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
+    const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
+    gradients<Element, kD><<<key_grid, kThreads, kSharedBytes>>>(
+        hopper::describe_tensor(forward.q, query_rows, forward.H_q, kD, kQueries),
+        hopper::describe_tensor(forward.k, key_rows, forward.H_kv, kD, kKeys),
+        hopper::describe_tensor(forward.v, key_rows, forward.H_kv, kD, kKeys),
+        hopper::describe_tensor(args.d_o, query_rows, forward.H_q, kD, kQueries), args, sequences,
+        reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  finish<Element, kD>
+      <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, dq_sums.pointer());
+  CUDA_CHECK(cudaGetLastError());
+}
+
+template <typename Element>
+void attention_backward(const BasicAttentionGradArgs<Element>& args) {
+  validate(args);
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  ladder::require(
+      forward.D == 64 || forward.D == 128,
+      "D is " + std::to_string(forward.D) + "; allowed in chapter 08 on Hopper: 64, 128");
+  constexpr std::int64_t kMostRows = std::numeric_limits<int>::max(), kMostHeads = 65535;
+  require_at_most("B * T_q", forward.B * forward.T_q, kMostRows);
+  require_at_most("B * T_k", forward.B * forward.T_k, kMostRows);
+  require_at_most("H_q", forward.H_q, kMostHeads);
+  constexpr int kAlign = 16;  // of copies and wide loads
+  if (forward.B * forward.T_q > 0) {
+    ladder::require_pointer("q", forward.q, kAlign);
+    ladder::require_pointer("o", forward.o, kAlign);
+    ladder::require_pointer("d_o", args.d_o, kAlign);
+    ladder::require_pointer("dq", args.dq, kAlign);
+  }
+  if (forward.B * forward.T_k > 0) {
+    ladder::require_pointer("k", forward.k, kAlign);
+    ladder::require_pointer("v", forward.v, kAlign);
+    ladder::require_pointer("dk", args.dk, kAlign);
+    ladder::require_pointer("dv", args.dv, kAlign);
+  }
+  hopper::require_hopper("attention_backward_sm90");
+  if (sequence_count(forward) == 0) return clear_gradients(args);
+  if (forward.D == 64) {
+    launch<Element, 64>(args);
+  } else {
+    launch<Element, 128>(args);
+  }
+}
+
+namespace {
+
+const ladder::Registration registration{
+    {.name = "attention_backward_sm90",
+     .chapter = "08_flash_attention",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kWarpgroups,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(
+         attention_backward<ladder::bfloat16>, attention_backward<ladder::float16>)}};
+
+}  // namespace
+
+}  // namespace chapter08::backward_sm90

@@ -1,0 +1,443 @@
+// 08 flash attention, decoding: few queries against a long cache; the keys are split over blocks. bf16 and fp16.
+// Change: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
+// Why:    one query per head leaves most of the GPU idle when a block takes all keys, and here only memory should be the limit.
+// Needs:  D in {32, 64, 96, 128, 256}, any T_q and T_k, key lengths, causal; no packed sequences. Tensor cores (sm_80).
+// Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and back.
+//         See README for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "08_flash_attention/quad.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/20_split_keys/split_keys.hpp"
+#include "08_flash_attention/swizzle.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/storage.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace chapter08::split_keys {
+
+using ladder::BasicAttentionArgs;
+
+namespace {
+
+constexpr int kRows = 16;  // of a tile of queries, as tensor cores take them
+constexpr int kUnit = 8;   // elements of a 16-byte copy
+constexpr int kParts = 8;  // threads of `merge_splits` that share a column
+// So that a grid's blocks can be counted.
+constexpr std::int64_t kMaxRows = 1 << 18, kMaxHeads = 65535;
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+// A block's warps have keys of their own, each kStages stages of kKeys keys and values, all but one of them on their way: 64 KB
+// and more in a block.
+template <int D>
+struct Cut {
+  static constexpr int kBytes = 96 * 1024;  // of shared memory, what any GPU since sm_80 has
+  static constexpr int kWarps = D == 256 ? 2 : 4;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kKeys = D <= 64 ? 32 : 16;
+  static constexpr int kTile = kKeys * D;  // elements of k, and as many of v
+  static constexpr int kStages = kBytes / (kWarps * 4 * kTile);
+  static constexpr int kMergeThreads = kParts * D / 4;
+};
+
+// Of a row's keys so far, or of some of them, in four columns: the largest score (base 2), the sum of the weights
+// exp2(score - m), and the sum of the values with these weights.
+struct Partial {
+  float m = kNothing, l = 0.0f;
+  float4 acc = {0.0f, 0.0f, 0.0f, 0.0f};
+};
+
+// `one`, as if it had seen the keys of `other` too.
+__device__ void merge(Partial& one, const Partial& other) {
+  const float m = fmaxf(one.m, other.m);
+  const float origin = m == kNothing ? 0.0f : m;  // no key in either: -inf - -inf would be NaN
+  const float keep = exp2f(one.m - origin), add = exp2f(other.m - origin);
+  one.m = m;
+  one.l = keep * one.l + add * other.l;
+  one.acc.x = keep * one.acc.x + add * other.acc.x;
+  one.acc.y = keep * one.acc.y + add * other.acc.y;
+  one.acc.z = keep * one.acc.z + add * other.acc.z;
+  one.acc.w = keep * one.acc.w + add * other.acc.w;
+}
+
+// The rows that share the keys of one kv head: query l, head g of the group is row l * group + g.
+struct Rows {
+  int group = 1, count = 0;
+  int tiles = 0;  // of kRows
+};
+
+template <typename Element>
+__device__ std::int64_t query_of(const BasicAttentionArgs<Element>& args, const Rows& rows,
+                                 std::int64_t b, std::int64_t h, int row) {
+  return (b * args.T_q + row / rows.group) * args.H_q + h * rows.group + row % rows.group;
+}
+
+// The answer, four columns of it.
+template <typename Element>
+__device__ void finish(const BasicAttentionArgs<Element>& args, const Rows& rows, std::int64_t b,
+                       std::int64_t h, int row, int column, const Partial& p) {
+  const float share = p.l > 0.0f ? 1.0f / p.l : 0.0f;
+  Element* const o = args.o + query_of(args, rows, b, h, row) * args.D + column;
+  ladder::cuda::store(o, p.acc.x * share);
+  ladder::cuda::store(o + 1, p.acc.y * share);
+  ladder::cuda::store(o + 2, p.acc.z * share);
+  ladder::cuda::store(o + 3, p.acc.w * share);
+  if (column == 0) {
+    const std::int64_t head = h * rows.group + row % rows.group;
+    args.lse[(b * args.H_q + head) * args.T_q + row / rows.group] =
+        p.l > 0.0f ? p.m * ladder::cuda::kLn2 + logf(p.l) : kNothing;
+  }
+}
+
+// What the splits leave for `merge_splits`. Null if there is only one.
+struct Partials {
+  float4* acc = nullptr;         // (B, H_kv, rows, splits, D / 4)
+  float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
+};
+
+// One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
+// another before the end.
+template <typename Element, int D>
+__global__ void __launch_bounds__(Cut<D>::kThreads)
+    attend(const BasicAttentionArgs<Element> args, const Rows rows, const Partials partials) {
+  using C = Cut<D>;
+  constexpr int kWarps = C::kWarps, kScores = C::kKeys / 8;
+  constexpr int kUnits = D / kUnit, kBlocks = D / 16;
+  constexpr int kCopies = C::kKeys * kUnits / kWarpSize;
+  extern __shared__ uint4 smem[];  // (kWarps, kStages, k and v, kKeys, D)
+  __shared__ float2 statistics_smem[kWarps][kRows];
+
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  // Tiles and heads change fastest: blocks that read the same or neighbouring bytes run together.
+  const int first_row = static_cast<int>(blockIdx.x % rows.tiles) * kRows;
+  const int rows_here = min(rows.count - first_row, kRows);
+  const std::int64_t h = blockIdx.x / rows.tiles, b = blockIdx.z;
+  const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
+  const Sequence sequence = sequence_of(args, b);
+
+  const std::int64_t stages = (sequence.keys + C::kKeys - 1) / C::kKeys;
+  const std::int64_t stages_here = (stages + splits - 1) / splits;
+  const std::int64_t first = split * stages_here * C::kKeys;
+  const std::int64_t seen_by_first = sequence.keys_seen(first_row / rows.group);
+  const std::int64_t seen_by_last = sequence.keys_seen((first_row + rows_here - 1) / rows.group);
+  const std::int64_t end = min(first + stages_here * C::kKeys, seen_by_last);
+
+  Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
+  const std::int64_t stride = args.H_kv * D;
+  const Element* const k = args.k + (sequence.first_key * args.H_kv + h) * D;
+  const Element* const v = args.v + (sequence.first_key * args.H_kv + h) * D;
+  const auto fetch = [&](int stage, std::int64_t t) {
+    Element* const tile = tiles + stage * 2 * C::kTile;
+    if (t < end) {
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
+        const std::int64_t from = (t + row) * stride + unit * kUnit;
+        const int zeros = t + row < end ? 0 : 16;  // not NaN, which 0 times would remain
+        Element* const to = tile + Swizzled<D>::place(row, unit * kUnit);
+        __pipeline_memcpy_async(to, k + from, 16, zeros);
+        __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
+      }
+    }
+    __pipeline_commit();  // a group for every stage, so that they can be counted
+  };
+
+  constexpr int kStep = kWarps * C::kKeys;
+  std::int64_t ahead = first + warp * C::kKeys;
+#pragma unroll
+  for (int stage = 0; stage < C::kStages - 1; ++stage, ahead += kStep)
+    fetch(stage, ahead);
+
+  // The lane has two rows of every product.
+  std::int64_t seen[2];
+  std::uint32_t q_reg[kBlocks][4];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = lane / 4 + 8 * i;
+    const bool there = row < rows_here;
+    const std::int64_t query = query_of(args, rows, b, h, first_row + (there ? row : 0));
+    seen[i] = sequence.keys_seen((first_row + (there ? row : 0)) / rows.group);
+    const auto* const q = reinterpret_cast<const std::uint32_t*>(args.q + query * D) + lane % 4;
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+      q_reg[block][i] = there ? q[block * 8] : 0u;
+      q_reg[block][i + 2] = there ? q[block * 8 + 4] : 0u;
+    }
+  }
+
+  const float to_base_2 = args.scale * ladder::cuda::kLog2e;
+  float m[2] = {kNothing, kNothing}, l[2] = {};  // l: of the lane's own columns
+  float acc[2 * kBlocks][4] = {};
+  int now = 0, next = C::kStages - 1;
+  for (std::int64_t t = first + warp * C::kKeys; t < end; t += kStep, ahead += kStep) {
+    __pipeline_wait_prior(C::kStages - 2);
+    __syncwarp();  // all lanes' copies are here, and nobody still reads what is overwritten next
+    fetch(next, ahead);
+    next = next + 1 < C::kStages ? next + 1 : 0;
+    const Element* const k_smem = tiles + now * 2 * C::kTile;
+    const Element* const v_smem = k_smem + C::kTile;
+    now = now + 1 < C::kStages ? now + 1 : 0;
+
+    float scores[kScores][4] = {};
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+      for (int j = 0; j < kScores; j += 2) {
+        std::uint32_t r[4];
+        const unsigned row = j * 8 + lane / 16 * 8 + lane % 8;
+        ladder::cuda::load_matrices(
+            r, k_smem + Swizzled<D>::place(row, block * 16 + lane / 8 % 2 * kUnit));
+        ladder::cuda::mma<Element>(scores[j], q_reg[block], {r[0], r[1]});
+        ladder::cuda::mma<Element>(scores[j + 1], q_reg[block], {r[2], r[3]});
+      }
+    }
+
+    if (t + C::kKeys > seen_by_first) {
+#pragma unroll
+      for (int j = 0; j < kScores; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          if (t + j * 8 + lane % 4 * 2 + e % 2 >= seen[e / 2]) scores[j][e] = kNothing;
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float largest = kNothing;
+#pragma unroll
+      for (int j = 0; j < kScores; ++j)
+        largest = fmaxf(largest, fmaxf(scores[j][2 * i], scores[j][2 * i + 1]));
+      const float before = m[i];
+      m[i] = fmaxf(before, quad_max(largest) * to_base_2);
+      const float origin = m[i] == kNothing ? 0.0f : m[i];  // no key yet: -inf - -inf is NaN
+      const float keep = exp2f(before - origin);
+      l[i] *= keep;
+#pragma unroll
+      for (int c = 0; c < 2 * kBlocks; ++c)
+        acc[c][2 * i] *= keep, acc[c][2 * i + 1] *= keep;
+#pragma unroll
+      for (int j = 0; j < kScores; ++j) {
+#pragma unroll
+        for (int e = 2 * i; e < 2 * i + 2; ++e) {
+          scores[j][e] = exp2f(scores[j][e] * to_base_2 - origin);
+          l[i] += scores[j][e];
+        }
+      }
+    }
+
+#pragma unroll
+    for (int j = 0; j < kScores; j += 2) {
+      std::uint32_t p[4];
+      pack_factor<Element>(p, scores[j], scores[j + 1]);
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+        std::uint32_t r[4];
+        const unsigned row = j * 8 + lane % 16;
+        ladder::cuda::load_matrices_transposed(
+            r, v_smem + Swizzled<D>::place(row, block * 16 + lane / 16 * kUnit));
+        ladder::cuda::mma<Element>(acc[2 * block], p, {r[0], r[1]});
+        ladder::cuda::mma<Element>(acc[2 * block + 1], p, {r[2], r[3]});
+      }
+    }
+  }
+
+  // The warps' results through shared memory, in rows a little apart.
+  constexpr int kAccStride = D + 8;
+  static_assert(kRows * kAccStride <= C::kStages * C::kTile);
+  __syncwarp();  // nobody reads this warp's stages any more
+  float* const acc_smem = reinterpret_cast<float*>(tiles);  // (kRows, kAccStride)
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = lane / 4 + 8 * i;
+    l[i] = quad_sum(l[i]);
+    if (lane % 4 == 0) statistics_smem[warp][row] = make_float2(m[i], l[i]);
+#pragma unroll
+    for (int c = 0; c < 2 * kBlocks; ++c)
+      *reinterpret_cast<float2*>(acc_smem + row * kAccStride + c * 8 + lane % 4 * 2) =
+          make_float2(acc[c][2 * i], acc[c][2 * i + 1]);
+  }
+  __syncthreads();  // all warps' results are here
+
+  for (int i = threadIdx.x; i < rows_here * (D / 4); i += C::kThreads) {
+    const int row = i / (D / 4), column = i % (D / 4);
+    Partial all;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      const float* const other =
+          reinterpret_cast<const float*>(smem) + w * C::kStages * C::kTile + row * kAccStride;
+      const float2 statistics = statistics_smem[w][row];
+      merge(all,
+            {statistics.x, statistics.y, *reinterpret_cast<const float4*>(other + column * 4)});
+    }
+    if (partials.acc == nullptr) {
+      finish(args, rows, b, h, first_row + row, column * 4, all);
+      continue;
+    }
+    const std::int64_t to = ((b * args.H_kv + h) * rows.count + first_row + row) * splits + split;
+    partials.acc[to * (D / 4) + column] = all.acc;
+    if (column == 0) partials.statistics[to] = make_float2(all.m, all.l);
+  }
+}
+
+// One block: one row. Its threads take the splits in turns, and then merge among themselves.
+template <typename Element, int D>
+__global__ void __launch_bounds__(Cut<D>::kMergeThreads)
+    merge_splits(const BasicAttentionArgs<Element> args, const Rows rows, const int splits,
+                 const Partials partials) {
+  constexpr int kColumns = D / 4;
+  __shared__ float4 acc_smem[kParts][kColumns];
+  __shared__ float2 statistics_smem[kParts];
+  const int part = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
+  const int row = static_cast<int>(blockIdx.x);
+  const std::int64_t h = blockIdx.y, b = blockIdx.z;
+  const std::int64_t first = ((b * args.H_kv + h) * rows.count + row) * splits;
+
+  Partial mine;
+#pragma unroll 8
+  for (int split = part; split < splits; split += kParts) {
+    const float2 statistics = partials.statistics[first + split];
+    merge(mine, {statistics.x, statistics.y, partials.acc[(first + split) * kColumns + column]});
+  }
+  acc_smem[part][column] = mine.acc;
+  if (column == 0) statistics_smem[part] = make_float2(mine.m, mine.l);
+  __syncthreads();  // all parts are here
+  if (part > 0) return;
+#pragma unroll
+  for (int other = 1; other < kParts; ++other)
+    merge(mine, {statistics_smem[other].x, statistics_smem[other].y, acc_smem[other][column]});
+  finish(args, rows, b, h, row, column * 4, mine);
+}
+
+template <typename Element, int D>
+void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
+  const std::int64_t group = args.H_q / args.H_kv, count = args.T_q * group;
+  ladder::require(count <= kMaxRows, "T_q * H_q / H_kv is " + std::to_string(count) +
+                                         "; attention_split_keys allows up to " +
+                                         std::to_string(kMaxRows));
+  ladder::require(args.B <= kMaxHeads && args.H_kv <= kMaxHeads,
+                  "B is " + std::to_string(args.B) + " and H_kv " + std::to_string(args.H_kv) +
+                      "; attention_split_keys allows up to " + std::to_string(kMaxHeads));
+  const std::int64_t tiles = (count + kRows - 1) / kRows;
+  const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
+  using C = Cut<D>;
+  ladder::cuda::allow_shared_memory("attention_split_keys", attend<Element, D>, C::kBytes);
+  if (splits == 0) {
+    Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &places.blocks_each, attend<Element, D>, C::kThreads, C::kBytes));
+    const bool one_is_enough = tiles == 1 && C::kWarps == 4;
+    splits = split_plan(args.T_k, D, args.B * args.H_kv * tiles,
+                        one_is_enough ? places : places.as_one_round());
+  }
+
+  const std::int64_t kept = splits > 1 ? args.B * args.H_kv * count * splits : 0;
+  const ladder::cuda::Scratch<float4> acc(kept * (D / 4));
+  const ladder::cuda::Scratch<float2> statistics(kept);
+  const Partials partials{acc.pointer(), statistics.pointer()};
+  const auto H_kv = static_cast<unsigned>(args.H_kv), B = static_cast<unsigned>(args.B);
+  const dim3 grid(static_cast<unsigned>(rows.tiles) * H_kv, static_cast<unsigned>(splits), B);
+  attend<Element, D><<<grid, C::kThreads, C::kBytes>>>(args, rows, partials);
+  CUDA_CHECK(cudaGetLastError());
+  if (splits == 1) return;
+  const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
+  merge_splits<Element, D>
+      <<<merge_grid, C::kMergeThreads>>>(args, rows, static_cast<int>(splits), partials);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+// Every candidate's time, in elements of k that a block reads when all multiprocessors read at once, one block each.
+std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, Places places) {
+  constexpr double kFirstStart = 70 * 128;  // of blocks that start while nobody reads
+  constexpr double kStart = 30 * 128;       // of every block, and its end
+  constexpr double kMerge = 150 * 128;      // the second kernel
+  constexpr double kMergedSplit = 128;      // what it takes for each split
+  constexpr double kEnough = 0.9;           // so many of the multiprocessors saturate memory
+  constexpr double kUneven = 1.12;          // where some have a block more than others
+  constexpr std::int64_t kKeysAtOnce = 64;  // of a block
+  constexpr std::int64_t kMoreSplits = 16;  // than fit at once: to even out the last blocks
+  const double multiprocessors = places.multiprocessors, blocks_each = places.blocks_each;
+  const std::int64_t at_once = places.multiprocessors * places.blocks_each;
+  const std::int64_t most =
+      std::min((keys + kKeysAtOnce - 1) / kKeysAtOnce, at_once / tiles + kMoreSplits);
+
+  std::int64_t best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int64_t splits = 1; splits <= most; ++splits) {
+    const std::int64_t blocks = tiles * splits;
+    double rounds = blocks_each * static_cast<double>(blocks / at_once);
+    const double rest = static_cast<double>(blocks % at_once) / multiprocessors;
+    if (rest > 1.0)
+      rounds += std::min(kUneven * rest, blocks_each);
+    else if (rest > 0.0)
+      rounds += std::max(rest, kEnough);
+
+    const std::int64_t turns = (keys + splits * kKeysAtOnce - 1) / (splits * kKeysAtOnce);
+    double cost = rounds * (static_cast<double>(turns * kKeysAtOnce * D) + kStart);
+    cost += std::min(rounds, blocks_each) * kFirstStart;
+    if (splits > 1)
+      cost += (1.0 + static_cast<double>(tiles) / static_cast<double>(at_once)) *
+              (kMerge + kMergedSplit * static_cast<double>(splits));
+    if (cost < least) best = splits, least = cost;
+  }
+  return best;
+}
+
+template <typename Element>
+void attention_in_splits(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
+  validate(args);
+  require_usual_D(args, "chapter 08");
+  ladder::require(args.cu_seqlens_q == nullptr,
+                  "cu_seqlens_q is given; attention_split_keys allows key_lengths instead");
+  if (args.B == 0 || args.T_q == 0) return;
+  if (args.T_k > 0) {
+    ladder::require_pointer("k", args.k, 16);
+    ladder::require_pointer("v", args.v, 16);
+  }
+  ladder::require_pointer("q", args.q, 4);
+  switch (args.D) {
+    case 32: return launch<Element, 32>(args, splits);
+    case 64: return launch<Element, 64>(args, splits);
+    case 96: return launch<Element, 96>(args, splits);
+    case 128: return launch<Element, 128>(args, splits);
+    default: return launch<Element, 256>(args, splits);
+  }
+}
+
+template void attention_in_splits(const ladder::AttentionBf16Args&, std::int64_t);
+template void attention_in_splits(const ladder::AttentionFp16Args&, std::int64_t);
+
+namespace {
+
+template <typename Element>
+void attention(const BasicAttentionArgs<Element>& args) {
+  attention_in_splits(args, 0);
+}
+
+const ladder::Registration registration{
+    {.name = "attention_split_keys",
+     .chapter = "08_flash_attention",
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
+                                                       attention<ladder::float16>)}};
+
+}  // namespace
+
+}  // namespace chapter08::split_keys

@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "08_flash_attention/edge_tests.hpp"
+#include "08_flash_attention/20_split_keys/split_keys.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/compare.hpp"
+#include "common/operators/suite.hpp"
+
+namespace {
+
+using chapter08::split_keys::Places;
+using chapter08::split_keys::split_plan;
+using ladder::AttentionCase;
+using ladder::AttentionProblem;
+using ladder::Implementation;
+using ladder::Precision;
+
+const char* const kName = "attention_split_keys";
+
+const bool registered = ladder::testing::register_attention_suite(
+    kName, {.fp32 = false,
+            .bf16 = true,
+            .fp16 = true,
+            .packed = false,
+            .nan_tile = 32,
+            .lengths = {
+                {0, 5}, {5, 0}, {1, 1}, {1, 130}, {2, 64}, {5, 17}, {8, 65}, {17, 16}, {33, 100}}});
+
+const bool edges_registered =
+    chapter08::edges::register_forward_edges(kName, {.packed = false, .limits = {"B"}});
+
+// The implementation with a number of splits instead of the plan.
+Implementation in_splits(std::int64_t splits) {
+  Implementation implementation = ladder::find_implementation(kName);
+  const auto attend = [=](const auto& args) {
+    chapter08::split_keys::attention_in_splits(args, splits);
+  };
+  implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(attend);
+  implementation.launchers.set<ladder::Attention, ladder::AttentionFp16Args>(attend);
+  return implementation;
+}
+
+void expect_right(const Implementation& implementation, const AttentionProblem& problem) {
+  const Precision precision = problem.attention_case.precision;
+  EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
+                                        ladder::arithmetic_of(implementation, precision)));
+}
+
+// Among them splits that are no whole round of the warps, and more splits than stages.
+TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
+  if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
+  for (const std::int64_t D : {64, 96}) {
+    AttentionCase c{.B = 2, .T_q = 3, .T_k = 300, .H_q = 4, .H_kv = 2, .D = D};
+    c.causal = true;
+    c.key_lengths = true;
+    c.precision = D == 64 ? Precision::kBf16 : Precision::kFp16;
+    const AttentionProblem problem = ladder::make_problem(c);
+    for (const std::int64_t splits : {1, 2, 5, 30}) {
+      SCOPED_TRACE(splits);
+      expect_right(in_splits(splits), problem);
+    }
+  }
+}
+
+TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
+  if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
+  const std::vector<std::int64_t> lengths = {0, 1, 2, 15, 16, 17, 63, 64, 65, 129, 130};
+  for (const bool causal : {false, true}) {
+    AttentionCase c{.B = 11, .T_q = 3, .T_k = 130, .H_q = 2, .H_kv = 1, .D = 128};
+    c.causal = causal;
+    c.key_lengths = true;
+    c.precision = Precision::kBf16;
+    AttentionProblem problem = ladder::make_problem(c);
+    problem.key_lengths.data = lengths;
+    for (const std::int64_t splits : {1, 3}) {
+      SCOPED_TRACE(splits);
+      expect_right(in_splits(splits), problem);
+    }
+  }
+}
+
+// A group of 8 and 5 queries: 40 rows, so two whole tiles and a half.
+TEST(attention_split_keys, TakesMoreRowsThanATileHas) {
+  if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
+  AttentionCase c{.B = 1, .T_q = 5, .T_k = 70, .H_q = 16, .H_kv = 2, .D = 32};
+  c.causal = true;
+  c.precision = Precision::kBf16;
+  expect_right(in_splits(2), ladder::make_problem(c));
+}
+
+TEST(attention_split_keys, RefusesWhatItCannotTake) {
+  ladder::AttentionBf16Args args;
+  args.B = 1, args.T_q = 1, args.T_k = 1, args.H_q = 1, args.H_kv = 1, args.D = 64;
+  alignas(16) ladder::bfloat16 x[72] = {};
+  float lse = 0;
+  args.q = args.k = args.v = x, args.o = x, args.lse = &lse;
+  args.k = x + 4;
+  EXPECT_THROW(chapter08::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  args.k = x, args.T_q = 1 << 21;
+  EXPECT_THROW(chapter08::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+}
+
+// An H200 has 132 multiprocessors; two blocks fit into each at D = 128.
+constexpr Places kH200{.multiprocessors = 132, .blocks_each = 2};
+
+TEST(attention_split_keys, SplitsForOneBlockPerMultiprocessor) {
+  EXPECT_EQ(split_plan(32768, 128, 8, kH200), 16);   // 128 blocks
+  EXPECT_EQ(split_plan(32768, 128, 1, kH200), 128);  // 256 keys each
+  EXPECT_EQ(split_plan(6553, 128, 40, kH200), 3);    // 120 blocks
+  EXPECT_EQ(split_plan(2978, 128, 88, kH200), 3);    // 264 blocks, two each
+  EXPECT_EQ(split_plan(16384, 256, 8, {132, 1}), 16);
+}
+
+TEST(attention_split_keys, SplitsNothingWhereBatchesAndHeadsAreManyOrKeysFew) {
+  EXPECT_EQ(split_plan(2520, 128, 104, kH200), 1);
+  EXPECT_EQ(split_plan(1024, 128, 256, kH200), 1);
+  EXPECT_EQ(split_plan(1024, 128, 512, kH200), 1);
+  EXPECT_EQ(split_plan(128, 128, 8, kH200), 1);
+  EXPECT_EQ(split_plan(1, 128, 1, kH200), 1);
+  EXPECT_EQ(split_plan(0, 128, 1, kH200), 1);
+}
+
+// 272 blocks: 264 at once and then 8 more, which would take as long again.
+TEST(attention_split_keys, SplitsLongKeysSoThatTheLastBlocksAreShort) {
+  EXPECT_EQ(split_plan(32768, 128, 256, kH200), 16);
+  EXPECT_EQ(split_plan(32768, 128, 272, kH200), 16);
+}
+
+TEST(attention_split_keys, PlansForAnyDevice) {
+  for (const std::int64_t keys : {0, 1, 1000, 1000000}) {
+    for (const std::int64_t tiles : {1, 7, 1000, 100000}) {
+      for (const int multiprocessors : {1, 20, 132}) {
+        const std::int64_t splits = split_plan(keys, 64, tiles, {multiprocessors, 2});
+        EXPECT_GE(splits, 1);
+        EXPECT_LE(splits, keys / 64 + 1);
+        EXPECT_LE(splits, 2 * multiprocessors / tiles + 16);
+      }
+    }
+  }
+}
+
+}  // namespace

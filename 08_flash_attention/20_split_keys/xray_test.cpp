@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "08_flash_attention/20_split_keys/split_keys.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/compare.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+
+// The X-ray of `attend` and, where there are several splits, of `merge_splits`.
+std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
+  ladder::AttentionCase c{.B = 1, .T_q = 2, .T_k = 150, .H_q = 8, .H_kv = 2, .D = D};
+  c.causal = true;
+  c.precision = ladder::Precision::kBf16;
+  const ladder::AttentionProblem problem = ladder::make_problem(c);
+  ladder::Implementation implementation = ladder::find_implementation("attention_split_keys");
+  implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(
+      [=](const auto& args) { chapter08::split_keys::attention_in_splits(args, splits); });
+  take();
+  EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
+                                        ladder::Arithmetic::kBf16Operands));
+  return take();
+}
+
+TEST(SplitKeys, FetchesKeysAndValuesOnceForAGroupOfHeads) {
+  for (const std::int64_t splits : {1, 3}) {
+    const Kernel attend = kernels_of(64, splits).front();
+    for (const char* const name : {"k", "v"}) {
+      EXPECT_EQ(attend.buffer(name).loads().accesses_per_element.least, 1u);
+      EXPECT_EQ(attend.buffer(name).loads().accesses_per_element.most, 1u);
+    }
+  }
+}
+
+TEST(SplitKeys, ConflictsInNoBankAndRacesNobody) {
+  for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+    const std::vector<Kernel> kernels = kernels_of(D, 2);
+    ASSERT_EQ(kernels.size(), 2u);
+    for (const Kernel& kernel : kernels) {
+      for (const Access& access : kernel.accesses)
+        EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
+      for (const Error& error : kernel.errors)
+        ADD_FAILURE() << error.message;
+    }
+  }
+}
+
+// Warps have keys of their own, and meet only to merge what they have found.
+TEST(SplitKeys, TakesOneBarrierPerBlock) {
+  const std::vector<Kernel> kernels = kernels_of(64, 3);
+  ASSERT_EQ(kernels.size(), 2u);
+  const std::uint64_t heads = 2, splits = 3, rows = 2 * 4;
+  EXPECT_EQ(kernels[0][kBarriers], heads * splits);
+  EXPECT_EQ(kernels[1][kBarriers], heads * rows);
+  EXPECT_EQ(kernels[1].buffer("o").stores().accesses_per_element.most, 1u);
+}
+
+// 08.3, for a learner: merging touches no memory, so nothing is loaded that is not loaded without it.
+TEST(SplitKeys, KeepsItsBudget) {
+  constexpr std::uint64_t kAllowed = 408;
+  std::uint64_t used = 0;
+  for (const Kernel& kernel : kernels_of(64, 3))
+    used += kernel[kGlobalLoadRequests];
+  std::printf("budget: %llu of %llu global loads used, in three splits\n",
+              static_cast<unsigned long long>(used), static_cast<unsigned long long>(kAllowed));
+  EXPECT_LE(used, kAllowed);
+}
+
+}  // namespace
