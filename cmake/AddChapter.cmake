@@ -236,7 +236,7 @@ function(add_chapter folder)
   foreach(program IN LISTS programs)
     string(REGEX REPLACE "^.*/(.*)_main\\.cpp$" "\\1" idea ${program})
     add_executable(${chapter}_${idea} EXCLUDE_FROM_ALL ${program} ${room}/${idea}.cpp)
-    target_link_libraries(${chapter}_${idea} PRIVATE ladder_core fmt::fmt nlohmann_json::nlohmann_json)
+    target_link_libraries(${chapter}_${idea} PRIVATE ladder_reference fmt::fmt nlohmann_json::nlohmann_json)
   endforeach()
 
   if("emulated" IN_LIST back_ends AND LADDER_HAS_XRAY)
