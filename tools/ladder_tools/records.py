@@ -60,7 +60,7 @@ def xray_counts(document):
         row = {name: number for name, number in each["counters"].items() if number}
         for buffer in each["buffers"]:
             for key, word in (("accesses_per_element", "threads"), ("requests_per_element", "warps")):
-                if buffer["loads"]["accesses"]:
+                if buffer["loads"]["accesses"] and " " not in buffer["name"]:  # a tensor, not scratch
                     row[f"{buffer['name']} {word}"] = buffer["loads"][key]["mean"]
         name = each["implementation"]
         counts[name if names.count(name) == 1 else f"{name}, {each['kernel']}"] = row

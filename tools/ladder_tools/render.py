@@ -79,8 +79,7 @@ def record(root, names):
         subprocess.run(["bash", "-c", sample.get("after", "true")], cwd=root, check=True)
         dropped = re.compile(sample.get("without", r"^(ladder|written): "))
         lines = [line.rstrip() for line in said.split("\n") if not dropped.search(line)]
-        while lines and not lines[-1]:
-            lines.pop()
+        lines = "\n".join(lines).strip("\n").split("\n")
         if "json" in sample:
             document_of = json.loads((root / sample["json"]).read_text())
             sample.update(counters=[each["name"] for each in document_of["counters"]], counts=xray_counts(document_of))
