@@ -195,14 +195,18 @@ class BareFigures(unittest.TestCase):
 
     def test_are_none_in_blocks_in_code_or_without_a_unit(self):
         table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
-        self.assertEqual(self.found(f"<!-- generated from\n{table}-->\n{table}\n<!-- generated -->\n"), [])
+        self.assertEqual(self.found(f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n"), [])
         self.assertEqual(self.found(f"```\n{table}```\n"), [])
         self.assertEqual(self.found("| a | b |\n|---|---|\n| 16 x 128 | 224,640, 64 % |\n"), [])
         self.assertEqual(self.found(table, allowed=("a",)), [])
 
+    def test_are_found_in_a_template_where_they_are_no_placeholder(self):
+        page = "words\n<!-- generated from\n@t = 3 s\n| {{t : 5 ms}} |\n| by hand | 2.49 ms |\n-->\n| 1 ms |\n\n<!-- generated -->\n"
+        self.assertEqual(self.found(page), [(5, "| by hand | 2.49 ms |")])
+
     def test_are_found_behind_a_block(self):
         table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
-        page = f"<!-- generated from\n{table}-->\n{table}\n<!-- generated -->\n\n{table}"
+        page = f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n\n{table}"
         self.assertEqual(self.found(page), [(page.count("\n") - 2, "| a | b |")])
 
 
@@ -212,7 +216,7 @@ class BareFigures(unittest.TestCase):
             for page in pages:
                 (Path(folder) / page).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / page).write_text("| field | b |\n|---|---|\n| x | 3 ms |\n")
-            self.assertEqual(render.bare_figures(Path(folder), pages), ["page.md:1: measured figures outside of a generated block: | field | b |"])
+            self.assertEqual(render.bare_figures(Path(folder), pages), ["page.md:1: figures that no record of docs/results has: | field | b |"])
 
 
 class Translations(unittest.TestCase):

@@ -122,12 +122,19 @@ UNIT_IN_HEAD = re.compile(r"(?<![\w/])(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s)(?![\w/
 
 
 def bare_figures(page, allowed=()):
-    """(line number, first line) of each table outside of generated blocks that has measured times or rates. `allowed`: first cells of
-    heads of tables that may have them."""
-    text = page
-    for pattern in (BLOCK, CODE):
-        text = pattern.sub(lambda found: re.sub(r"[^\n]", "", found[0]), text)
-    found, lines, at = [], text.split("\n"), 0
+    """(line number, first line) of each table outside of generated blocks that has measured times or rates, and of each line of a
+    block's template that has some which are no placeholder. `allowed`: first cells of heads of tables that may have them."""
+
+    def empty(text):
+        return re.sub(r"[^\n]", "", text)
+
+    found = []
+    for block in BLOCK.finditer(page):
+        begin = page.count("\n", 0, block.start("template")) + 1
+        lines = PLACEHOLDER.sub("", block["template"]).split("\n")
+        found += [(begin + number, line.strip()) for number, line in enumerate(lines) if WITH_UNIT.search(line)]
+    text = CODE.sub(lambda code: empty(code[0]), BLOCK.sub(lambda block: empty(block[0]), page))
+    lines, at = text.split("\n"), 0
     while at < len(lines):
         begin = at
         while at < len(lines) and lines[at].lstrip().startswith("|"):
@@ -138,7 +145,7 @@ def bare_figures(page, allowed=()):
             if measured or any(WITH_UNIT.search(row) for row in rows):
                 found.append((begin + 1, head[0].strip()))
         at = max(at, begin + 1)
-    return found
+    return sorted(found)
 
 
 def meaning_hash(page):

@@ -51,7 +51,7 @@ def bare_figures(root, pages):
     for page in pages:
         allowed = MAY_HAVE_FIGURES.get(page, ())
         if allowed is not None:
-            wrong += [f"{page}:{line}: measured figures outside of a generated block: {head}" for line, head in blocks.bare_figures((root / page).read_text(), allowed)]
+            wrong += [f"{page}:{line}: figures that no record of docs/results has: {head}" for line, head in blocks.bare_figures((root / page).read_text(), allowed)]
     return wrong
 
 
