@@ -213,7 +213,7 @@ function(add_lesson room name)
       set(shown ${folder}/kernel.cpp)
     endif()
     add_executable(${chapter}_${idea} EXCLUDE_FROM_ALL ${program} ${shown})
-    target_link_libraries(${chapter}_${idea} PRIVATE ladder_core fmt::fmt nlohmann_json::nlohmann_json)
+    target_link_libraries(${chapter}_${idea} PRIVATE ladder_reference fmt::fmt nlohmann_json::nlohmann_json)
   endforeach()
 endfunction()
 

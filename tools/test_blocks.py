@@ -4,8 +4,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ladder_tools import blocks, links, pictures
-from ladder_tools.records import Missing, Records, duration, durations, factor, scientific, three_digits
+from ladder_tools import blocks, links, pictures, render
+from ladder_tools.records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts
 
 RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,
        "ceilings": [{"device": "NVIDIA X", "fma_per_second": 28e12, "bytes_per_second": 4e12}],
@@ -129,6 +129,94 @@ class Blocks(WithRecords):
         self.assertEqual(blocks.render("```\n{{sample x}}\n```", records), "```\na\n  b\n```")
         with self.assertRaisesRegex(blocks.Wrong, "no sample is called y"):
             blocks.render("{{sample y}}", records)
+
+
+TABLES = {"schema": "kernel-ladder/tables/1", "tables": {"tried": {
+    "machine": "a GPU", "conditions": "one run", "provenance": "transcribed", "columns": ["what", "time", ""], "align": "lrl",
+    "rows": [["as it is", "6.26 ms", ""], ["both", "**4.45 ms**", "kept"]]}}}
+
+
+def seen(name, kernel, **counters):
+    each = {"accesses": 8, "accesses_per_element": {"mean": 64}, "requests_per_element": {"mean": 2.5}}
+    return {"implementation": name, "kernel": kernel, "counters": counters,
+            "buffers": [{"name": "q", "loads": each}, {"name": "o", "loads": {"accesses": 0}}]}
+
+
+XRAY = {"counters": [{"name": "global_load_requests"}, {"name": "barriers"}],
+        "kernels": [seen("one", "k", global_load_requests=224640, barriers=0), seen("two", "tiles", barriers=4), seen("two", "sums", barriers=0)]}
+
+
+class Tables(WithRecords):
+    def test_are_rendered_as_a_whole_or_by_the_cell(self):
+        records = self.records(transcribed=TABLES)
+        self.assertEqual(blocks.render("{{table tried}}", records), "| what | time | |\n|---|---:|---|\n| as it is | 6.26 ms | |\n| both | **4.45 ms** | kept |")
+        self.assertEqual(blocks.render("@t = tried\n{{t : both : time}}", records), "**4.45 ms**")
+        for template, words in {"{{table none}}": "no table is called none", "{{tried : none : time}}": "no row none", "{{tried : both : none}}": "no column none"}.items():
+            with self.assertRaisesRegex(blocks.Wrong, words):
+                blocks.render(template, records)
+
+    def test_with_a_row_of_too_few_cells_are_refused(self):
+        short = json.loads(json.dumps(TABLES))
+        short["tables"]["tried"]["rows"][1].pop()
+        with self.assertRaisesRegex(blocks.Wrong, "row both has 2 cells; allowed: 3"):
+            blocks.render("{{table tried}}", self.records(transcribed=short))
+
+    def test_of_an_xray_have_its_counts(self):
+        sample = {"command": "x", "counters": [each["name"] for each in XRAY["counters"]], "counts": xray_counts(XRAY), "commit": "abc1234", "date": "2026-01-02"}
+        records = self.records(samples={"schema": "kernel-ladder/samples/1", "samples": {"x": sample}})
+        for template, text in {"{{x : one : global_load_requests}}": "224,640", "{{x : one : barriers}}": "0", "{{x : one : q threads}}": "64", "{{x : one : q warps}}": "2.5",
+                               "{{x : two, tiles : barriers}}": "4", "{{x : two, sums : barriers}}": "0", "{{x : conditions}}": "commit abc1234, 2026-01-02"}.items():
+            self.assertEqual(blocks.render(template, records), text)
+        for template, words in {"{{x : two : barriers}}": "no kernel two", "{{x : one : none}}": "nothing is called none", "{{x : one : o threads}}": "nothing is called o threads"}.items():
+            with self.assertRaisesRegex(blocks.Wrong, words):
+                blocks.render(template, records)
+
+    def test_of_ceilings_have_the_range_of_all_runs(self):
+        other = {**RUN, "ceilings": [{"device": "NVIDIA X", "fma_per_second": 28.3e12, "bytes_per_second": 4e12}]}
+        records = self.records(other=other)
+        self.assertEqual(blocks.render("{{ceilings NVIDIA X : fma_per_second : 2e-12 : 1}}", records), "56.0 to 56.6")
+        self.assertEqual(blocks.render("{{ceilings NVIDIA X : bytes_per_second : 1e-12 : 2}}", records), "4.00")
+        with self.assertRaisesRegex(blocks.Wrong, "no run has fma_per_second of Y"):
+            blocks.render("{{ceilings Y : fma_per_second : 1 : 1}}", records)
+
+
+class BareFigures(unittest.TestCase):
+    def found(self, page, allowed=()):
+        return blocks.bare_figures(page, allowed)
+
+    def test_are_tables_with_times_and_rates(self):
+        for cell in ("3.51 ms", "**58 us**", "914 -> 886 us", "2 ns", "4.26 TB/s", "9 GB/s", "15.2 ms, 36.2 TFLOP/s", "12.1 G/s", "1\u00a0ms"):
+            self.assertEqual(self.found(f"words\n\n| a | b |\n|---|---|\n| x | {cell} |\n"), [(3, "| a | b |")], cell)
+
+    def test_may_have_the_unit_in_the_head(self):
+        for head in ("ms", "full, TFLOP/s", "| time, us |"):
+            self.assertEqual(len(self.found(f"| {head} | b |\n|---|---|\n| x | 3.5 |\n")), 1, head)
+        self.assertEqual(self.found("| ms | b |\n|---|---|\n| x | none |\n"), [])
+
+    def test_are_none_in_blocks_in_code_or_without_a_unit(self):
+        table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
+        self.assertEqual(self.found(f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n"), [])
+        self.assertEqual(self.found(f"```\n{table}```\n"), [])
+        self.assertEqual(self.found("| a | b |\n|---|---|\n| 16 x 128 | 224,640, 64 % |\n"), [])
+        self.assertEqual(self.found(table, allowed=("a",)), [])
+
+    def test_are_found_in_a_template_where_they_are_no_placeholder(self):
+        page = "words\n<!-- generated from\n@t = 3 s\n| {{t : 5 ms}} |\n| by hand | 2.49 ms |\n-->\n| 1 ms |\n\n<!-- generated -->\n"
+        self.assertEqual(self.found(page), [(5, "| by hand | 2.49 ms |")])
+
+    def test_are_found_behind_a_block(self):
+        table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
+        page = f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n\n{table}"
+        self.assertEqual(self.found(page), [(page.count("\n") - 2, "| a | b |")])
+
+
+    def test_of_a_page_are_named_unless_the_list_has_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pages = [Path("page.md"), *render.MAY_HAVE_FIGURES]
+            for page in pages:
+                (Path(folder) / page).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / page).write_text("| field | b |\n|---|---|\n| x | 3 ms |\n")
+            self.assertEqual(render.bare_figures(Path(folder), pages), ["page.md:1: figures that no record of docs/results has: | field | b |"])
 
 
 class Translations(unittest.TestCase):

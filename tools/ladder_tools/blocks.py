@@ -11,7 +11,9 @@
 
 A placeholder is {{RECORD : ROW : FIELD}}; FIELD may be left out. RECORD is a file of docs/results without .json, or a case of
 h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at the end makes it empty where nothing was recorded.
-{{sample NAME}} is a recorded sample output, {{all runs}} a row for each recorded run. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
+RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
+{{table NAME}} is such a table as a whole, {{sample NAME}} a recorded sample output,
+{{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}} a row for each recorded run. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
 that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so."""
 import hashlib
 import re
@@ -41,13 +43,18 @@ def _parts(text, names):
 def _placeholder(text, names, records):
     if text.startswith("sample "):
         return "\n".join(records.sample(text.removeprefix("sample ").strip())["lines"])
+    if text.startswith("table "):
+        return "\n".join(records.table(text.removeprefix("table ").strip()))
+    if text.startswith("ceilings "):
+        device, key, scale, digits = text.removeprefix("ceilings ").split(" : ")
+        return records.ceilings(device.strip(), key.strip(), float(scale), int(digits))
     if text.strip() == "all runs":
         return "\n".join(records.all_runs(OLD))
     optional = text.rstrip().endswith("?")
     name, row, field = _parts(text.rstrip().removesuffix("?"), names)[:3]
     try:
         value = records.value(name, row, field)
-        about_a_row = row != "conditions" and not row.startswith("ceiling ")
+        about_a_row = row != "conditions" and not row.startswith("ceiling ") and name not in records.tables
         old = about_a_row and field in TIMES and records.is_old(name, row)
     except Missing:
         if optional:
@@ -107,6 +114,38 @@ def rendered(page, records):
     if wrong:
         raise Wrong("\n".join(wrong))
     return result
+
+
+CODE = re.compile(r"^```.*?^```", re.S | re.M)
+WITH_UNIT = re.compile(r"\d\s*(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s|TF/s|G/s)(?![\w/])")
+UNIT_IN_HEAD = re.compile(r"(?<![\w/])(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s)(?![\w/])")
+
+
+def bare_figures(page, allowed=()):
+    """(line number, first line) of each table outside of generated blocks that has measured times or rates, and of each line of a
+    block's template that has some which are no placeholder. `allowed`: first cells of heads of tables that may have them."""
+
+    def empty(text):
+        return re.sub(r"[^\n]", "", text)
+
+    found = []
+    for block in BLOCK.finditer(page):
+        begin = page.count("\n", 0, block.start("template")) + 1
+        lines = PLACEHOLDER.sub("", block["template"]).split("\n")
+        found += [(begin + number, line.strip()) for number, line in enumerate(lines) if WITH_UNIT.search(line)]
+    text = CODE.sub(lambda code: empty(code[0]), BLOCK.sub(lambda block: empty(block[0]), page))
+    lines, at = text.split("\n"), 0
+    while at < len(lines):
+        begin = at
+        while at < len(lines) and lines[at].lstrip().startswith("|"):
+            at += 1
+        head, rows = lines[begin:begin + 1], lines[begin + 2:at]
+        if rows and head[0].split("|")[1].strip() not in allowed:
+            measured = UNIT_IN_HEAD.search(head[0]) and any(re.search(r"\|[^|]*\d", row) for row in rows)
+            if measured or any(WITH_UNIT.search(row) for row in rows):
+                found.append((begin + 1, head[0].strip()))
+        at = max(at, begin + 1)
+    return sorted(found)
 
 
 def meaning_hash(page):

@@ -1,4 +1,5 @@
-"""What docs/results holds, by name: recorded runs of the ladder, comparisons with public kernels, sample outputs."""
+"""What docs/results holds, by name: recorded runs of the ladder, comparisons with public kernels, sample outputs, counts of the X-ray,
+and tables of figures that no program's output was kept of."""
 import json
 import math
 from pathlib import Path
@@ -6,6 +7,8 @@ from pathlib import Path
 RUN = "kernel-ladder/run/1"
 COMPARE = "kernel-ladder/compare/1"
 SAMPLES = "kernel-ladder/samples/1"
+TABLES = "kernel-ladder/tables/1"
+XRAY = "kernel-ladder/xray/1"
 
 
 class Missing(LookupError):
@@ -47,12 +50,29 @@ def scientific(value):
     return f"{mantissa}e{int(exponent)}"
 
 
+def xray_counts(document):
+    """What pages say of an X-ray's JSON: (implementation, or "implementation, kernel" where it launches several) -> counter -> number.
+    "q threads" and "q warps": how many threads, and requests of warps, load an element of q, on average."""
+    kernels = document["kernels"]
+    names = [each["implementation"] for each in kernels]
+    counts = {}
+    for each in kernels:
+        row = {name: number for name, number in each["counters"].items() if number}
+        for buffer in each["buffers"]:
+            for key, word in (("accesses_per_element", "threads"), ("requests_per_element", "warps")):
+                if buffer["loads"]["accesses"] and " " not in buffer["name"]:  # a tensor, not scratch
+                    row[f"{buffer['name']} {word}"] = buffer["loads"][key]["mean"]
+        name = each["implementation"]
+        counts[name if names.count(name) == 1 else f"{name}, {each['kernel']}"] = row
+    return counts
+
+
 class Records:
     """Everything in a tree's docs/results."""
 
     def __init__(self, root):
         folder = Path(root) / "docs" / "results"
-        self.runs, self.cases, self.samples, self.sources = {}, {}, {}, {}
+        self.runs, self.cases, self.samples, self.sources, self.tables = {}, {}, {}, {}, {}
         kernels = folder / "kernels.json"
         self.kernels = set(json.loads(kernels.read_text())["files"].values()) if kernels.is_file() else set()  # by hash: files move
         for path in sorted(folder.glob("*.json")):
@@ -67,6 +87,8 @@ class Records:
                 self._add_cases(document)
             elif schema == SAMPLES:
                 self.samples.update(document["samples"])
+            elif schema == TABLES:
+                self.tables.update(document["tables"])
 
     def _add_cases(self, document):
         """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
@@ -85,7 +107,53 @@ class Records:
             return self._of_run(name, row_name, field or "time")
         if name in self.cases:
             return self._of_case(name, row_name, field or "both")
-        raise Missing(f"{name} is neither a run nor a case of a comparison in docs/results")
+        if name in self.tables:
+            return self._of_table(name, row_name, field)
+        if "counts" in self.samples.get(name, {}):
+            return self._of_counts(name, row_name, field)
+        raise Missing(f"{name} is no run, no case of a comparison, no table and no X-ray in docs/results")
+
+    def table(self, name):
+        """The whole table in Markdown, line by line."""
+        if name not in self.tables:
+            raise Missing(f"no table is called {name}")
+        table = self.tables[name]
+        rules = {"l": "---", "r": "---:", "c": ":---:"}
+        for row in table["rows"]:
+            if len(row) != len(table["columns"]):
+                raise ValueError(f"{name}: row {row[0]} has {len(row)} cells; allowed: {len(table['columns'])}")
+
+        def line(row):
+            return "|" + "".join(f" {cell} |" if cell else " |" for cell in row)
+
+        return [line(table["columns"]), "|" + "|".join(rules[each] for each in table["align"]) + "|", *map(line, table["rows"])]
+
+    def ceilings(self, device, key, scale, digits):
+        """From the least to the most of all recorded runs."""
+        found = [each[key] * scale for run in self.runs.values() for each in run["ceilings"] if each["device"] == device and each.get(key)]
+        if not found:
+            raise Missing(f"no run has {key} of {device}")
+        return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in (min(found), max(found))))
+
+    def _of_table(self, name, row_name, column):
+        table = self.tables[name]
+        if column not in table["columns"]:
+            raise Missing(f"{name} has no column {column}")
+        for row in table["rows"]:
+            if row[0] == row_name:
+                return row[table["columns"].index(column)]
+        raise Missing(f"{name} has no row {row_name}")
+
+    def _of_counts(self, name, row_name, field):
+        sample = self.samples[name]
+        if row_name == "conditions":
+            return f"commit {sample['commit']}, {sample['date']}"
+        if row_name not in sample["counts"]:
+            raise Missing(f"{name} has no kernel {row_name}; it has {'; '.join(sample['counts'])}")
+        if field not in sample["counters"] and field not in sample["counts"][row_name]:
+            raise Missing(f"{name}, {row_name}: nothing is called {field}")
+        number = sample["counts"][row_name].get(field, 0)
+        return f"{number:,.2f}".rstrip("0").rstrip(".") if number != int(number) else f"{int(number):,}"
 
     def all_runs(self, mark):
         """Rows of a table: file, what was computed, conditions, times. `mark` stands behind those of kernels that have changed since."""
@@ -105,6 +173,8 @@ class Records:
 
     def is_old(self, name, row_name):
         """Whether the kernel has changed since, or the record does not say which one it was."""
+        if name not in self.runs and name not in self.cases:
+            return False
         if name in self.runs:
             row = self._row(self.runs[name], name, row_name)
             return row["back_end"] == "cuda" and row.get("ptx") not in self.kernels
