@@ -24,12 +24,15 @@ class Rooms(unittest.TestCase):
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "common/program/selection.hpp"),
             ("07_chunkwise/15_wkv_and_gla/kernel.cu", "Eigen/Dense"),
             ("03_cuda_baseline/exercise.cu", "gtest/gtest.h"),
+            ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
         ):
             self.assertTrue(ROOMS.wrong(path, included), (path, included))
 
     def test_allows_those_along_the_order(self):
         for path, included in (
             ("common/program/climb.cpp", "common/operators/precision.hpp"),
+            ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/teaching_chunks.hpp"),
+            ("07_chunkwise/limits_test.cpp", "07_chunkwise/06_gla_layer/gla_layer.hpp"),
             ("common/operators/wkv/suite.cpp", "common/testing/tests.hpp"),
             ("common/operators/wkv/operator.hpp", "common/operators/attention/problem.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),

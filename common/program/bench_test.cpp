@@ -810,6 +810,42 @@ TEST(Registry, KnowsTheFileThatRegisters) {
   EXPECT_EQ(source("test_file_3", "98_files/kernel.cu"), "98_files/kernel.cu");
 }
 
+TEST(Registry, LessonsComeInTheOrderOfTheirFolders) {
+  const char* const in_order[] = {"99_order/kernel.cu", "99_order/02_b/kernel.cu",
+                                  "99_order/02_b/kernel_sm90.cu", "99_order/11_a/kernel.cu",
+                                  "99_order/dispatch.cu"};
+  EXPECT_EQ(lesson_of(in_order[0]), "");
+  EXPECT_EQ(lesson_of(in_order[1]), "02_b");
+  EXPECT_EQ(lesson_of("test.cpp"), "");
+  for (std::size_t a = 0; a < std::size(in_order); ++a) {
+    for (std::size_t b = 0; b < std::size(in_order); ++b) {
+      const bool same_lesson =
+          lesson_of(in_order[a]) == lesson_of(in_order[b]) && a != 0 && b != 0 && a != 4 && b != 4;
+      const Implementation first{.chapter = "99_order", .source = in_order[a]};
+      const AbsentImplementation second{.chapter = "99_order", .source = in_order[b]};
+      EXPECT_EQ(comes_before(first, second), a < b && !same_lesson) << in_order[a] << in_order[b];
+    }
+  }
+}
+
+TEST(Selection, KnowsALessonByItsNumberAndItsFolder) {
+  const auto launch = launchers<GlaBackward>(+[](const WkvGradArgs&) {});
+  for (const char* file : {"97_lessons/kernel.cu", "97_lessons/02_b/kernel.cu"})
+    Registration({.name = file, .chapter = "97_lessons", .launchers = launch}, file);
+  const auto names = [](const char* wanted) {
+    std::string result;
+    for (const Implementation& each :
+         chosen({.op = "gla_backward", .chapters = {wanted}, .rungs_only = false}))
+      result += each.name + " ";
+    return result;
+  };
+  EXPECT_EQ(names("97_lessons/"), "97_lessons/kernel.cu 97_lessons/02_b/kernel.cu ");
+  EXPECT_EQ(names("97.00"), "97_lessons/kernel.cu ");
+  for (const char* wanted : {"97.02", "97_lessons/02_b", "97_lessons/02_b/"})
+    EXPECT_EQ(names(wanted), "97_lessons/02_b/kernel.cu ");
+  EXPECT_THROW(names("97.03"), std::invalid_argument);
+}
+
 // ---- Estimates ----
 
 TEST(Estimate, TakesAPartOfTheShapeWithItsChannels) {

@@ -21,13 +21,12 @@ std::string launcher_of(const Selection& selection) {
 }
 
 // Whether somebody who writes `wanted` means the chapter ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") or
-// the lesson ("07.02", "07_chunkwise/02_chunk_walk") that holds this source.
+// the lesson ("07.02", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder) that holds this source.
 bool means(std::string wanted, const std::string& chapter, const std::string& source) {
-  const std::string lesson = lesson_of(source);
   if (wanted.ends_with('/')) wanted.pop_back();
-  return wanted == chapter || wanted == chapter.substr(0, 2) ||
-         (!lesson.empty() && (wanted == chapter + "/" + lesson ||
-                              wanted == chapter.substr(0, 2) + "." + lesson.substr(0, 2)));
+  const std::string number = chapter.substr(0, 2), lesson = lesson_of(source);
+  return wanted == chapter || wanted == number || wanted == chapter + "/" + lesson ||
+         wanted == number + "." + (lesson.empty() ? "00" : lesson.substr(0, 2));
 }
 
 }  // namespace
