@@ -82,7 +82,7 @@ std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects,
   const auto [output, elements] = case_of(selection)->first_output();
   const double warps = elements / kWarpSize;
   std::string table = fmt::format(
-      "X-ray of {} in {} at {}, for 32 elements of {} (more: ./ladder xray)\n"
+      "X-ray of {} in {} at {}\nfor 32 elements of {}; more: ./ladder xray\n"
       "{:<18} {:<26} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
       selection.op, selection.precision, to_string(selection.shape), output, "chapter",
       "implementation", "loads", "sectors", "stores", "atomics", "shared", "barriers");

@@ -8,7 +8,6 @@ RUN = "kernel-ladder/run/1"
 COMPARE = "kernel-ladder/compare/1"
 SAMPLES = "kernel-ladder/samples/1"
 TABLES = "kernel-ladder/tables/1"
-XRAY = "kernel-ladder/xray/1"
 
 
 class Missing(LookupError):
