@@ -70,7 +70,7 @@ class MustFail(unittest.TestCase):
         with mock.patch.object(must_fail, "ROOT", self.folder), mock.patch("ladder_tools.place.ROOT", self.folder), \
                 mock.patch("ladder_tools.exercise.ROOT", self.folder):
             faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
-        for said in ("another lesson's number", "how many lines", "names no budget", "hints for 08.1 are ['Nudge']", "this one goes: int b = 1;"):
+        for said in ("another lesson's number", "how many lines", "names no budget", "hints for 08.02.1 are ['Nudge']", "this one goes: int b = 1;"):
             self.assertIn(said, faults)
 
     def test_what_is_not_built_is_skipped_in_plain_sight(self):

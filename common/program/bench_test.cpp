@@ -508,6 +508,15 @@ TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
   EXPECT_EQ(cell_of(climb, "c", "vs first"), "2x");
 }
 
+TEST(Climb, EndsOnItsBestRung) {
+  Climb climb;
+  climb.rows = {timed_row("a", "one", 1e-6), timed_row("b", "two", 8), timed_row("c", "two", 2),
+                timed_row("d", "two", 4)};
+  EXPECT_NE(to_table(climb).find("fastest: 99 c, 2 s\n"), std::string::npos) << to_table(climb);
+  climb.rows.pop_back();
+  EXPECT_EQ(to_table(climb).find("fastest"), std::string::npos) << to_table(climb);
+}
+
 TEST(Table, LeavesOutColumnsWithoutACell) {
   Climb climb;
   climb.rows = {timed_row("a", "CPU", 8)};

@@ -265,11 +265,13 @@ std::vector<Line> lines_of(const Climb& climb) {
   std::vector<Line> lines;
   double first = 0, last = 0;
   std::string last_device;
+  const Row* fastest = nullptr;
   for (const Row& row : climb.rows) {
     const bool only_recorded = !row.ran && row.recorded.seconds > 0;
     const double seconds = row.right || only_recorded ? counted_seconds(row) : 0;
     if (seconds > 0 && counted_device(row) != last_device) {
       first = last = 0;
+      fastest = nullptr;
       last_device = counted_device(row);
     }
     if (row.right || only_recorded) lines.push_back({cells_of(climb, row, first, last), ""});
@@ -282,9 +284,14 @@ std::vector<Line> lines_of(const Climb& climb) {
     }
     if (seconds > 0) {
       if (first == 0) first = seconds;
+      if (fastest == nullptr || seconds < counted_seconds(*fastest)) fastest = &row;
       last = seconds;
     }
   }
+  // A ladder ends on its best rung.
+  if (fastest != nullptr && counted_seconds(*fastest) < last)
+    lines.push_back(
+        {{}, "fastest: " + name_of(*fastest) + ", " + duration(counted_seconds(*fastest))});
   return lines;
 }
 
