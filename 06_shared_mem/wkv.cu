@@ -22,7 +22,7 @@ const ladder::Registration wkv_recurrent_registration{
      .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
-     .fma_share = 0.75,  // that of time_tiles.cu
+     .fma_share = 0.75,  // that of 07_time_tiles
      .launchers = ladder::launchers<ladder::Wkv>(wkv_recurrent<float, float>,
                                                  wkv_recurrent<ladder::bfloat16, ladder::bfloat16>,
                                                  wkv_recurrent<ladder::bfloat16, float>)}};

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "07_chunkwise/06_gla_layer/gla_layer.hpp"
-#include "07_chunkwise/05_gla_steps/gla_steps.hpp"
 #include "07_chunkwise/01_prefix_sum/prefix_sum.hpp"
+#include "07_chunkwise/05_gla_steps/gla_steps.hpp"
+#include "07_chunkwise/06_gla_layer/gla_layer.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "07_chunkwise/06_gla_layer/gla_layer.hpp"
 #include "07_chunkwise/01_prefix_sum/prefix_sum.hpp"
+#include "07_chunkwise/06_gla_layer/gla_layer.hpp"
 #include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/suite.hpp"

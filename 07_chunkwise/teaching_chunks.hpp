@@ -1,4 +1,4 @@
-// A chunk of tokens in shared memory, for the small kernels of linear attention: chunk_states.cu and chunk_walk.cu.
+// A chunk of tokens in shared memory, for the small kernels of linear attention: 02_chunk_walk and 03_chunk_states.
 #pragma once
 
 #include <cuda_runtime.h>

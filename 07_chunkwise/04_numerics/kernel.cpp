@@ -1,5 +1,5 @@
 // 07 chunkwise, numerics: why chunkwise kernels overflow under strong decay, on the CPU: five forms of the scores within a chunk.
-// Change: none of these is a kernel; gla_steps.cu takes the third form, the only one that is right everywhere.
+// Change: none of these is a kernel; 05_gla_steps takes the third form, the only one that is right everywhere.
 // Why:    the decay between two tokens is a factor of at most 1, but it has to be split in two to fit a matrix product.
 // Needs:  one head, T a multiple of the chunk.
 // Costs:  an exp for each score, channel and operand; a kernel computes the operands once.

@@ -13,9 +13,9 @@
 #include <limits>
 #include <string>
 
+#include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/swizzle.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"

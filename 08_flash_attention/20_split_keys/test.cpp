@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "08_flash_attention/edge_tests.hpp"
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
+#include "08_flash_attention/edge_tests.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/operators/compare.hpp"
 #include "common/operators/suite.hpp"
