@@ -9,6 +9,7 @@
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/reference.hpp"
+#include "common/operators/misconceptions.hpp"
 #include "common/operators/named_cases.hpp"
 #include "common/operators/parts.hpp"
 #include "common/operators/planted.hpp"
@@ -145,14 +146,16 @@ class SelfTest {
     if constexpr (!requires { outputs.lse; }) {
       const auto right = stored(problem, expected.truth);
       const auto right_parts = reference::parts(problem, expected, right, arithmetic);
-      for (const auto& [fault, wrong] : planted(problem, arithmetic)) {
+      for (const auto& each : reference::misconceptions(problem, expected.truth, arithmetic)) {
+        if (each.slight.empty()) continue;
+        const auto wrong = stored(problem, each.answer());
         const auto wrong_parts = reference::parts(problem, expected, wrong, arithmetic);
         for (std::size_t n = 0; n < wrong_parts.size(); ++n) {
           const reference::Part& part = wrong_parts[n];
           // Storage in 16 bits hides it; and where nothing is left of the terms, there is nothing to be wrong.
           const bool shows = *part.result != *right_parts[n].result && part.roundings.stored == 0 &&
                              norm(*part.truth) >= 1e-6 * norm(*part.terms);
-          if (shows) count(planted_[fault], part);
+          if (shows) count(planted_[each.slight], part);
         }
       }
     }

@@ -26,19 +26,6 @@ AttentionOutputs stored(const AttentionProblem& problem, const reference::Attent
 AttentionGradients stored(const AttentionGradProblem& problem,
                           const BasicAttentionGradients<double>& truth);
 
-// "tf32": operands of 11 bits, where the tensors are fp32. "bf16 state": every step rounds it, where the arithmetic is
-// fp32; not seen where o is stored in bf16, too. "d_log_w":
-// summed over 200 steps or more without decay, from states that are rounded once for each chunk of 64, where it is stored in fp32 beside
-// bf16.
-std::vector<Planted<WkvOutputs>> planted(const WkvProblem& problem, Arithmetic arithmetic);
-std::vector<Planted<WkvGradients>> planted(const WkvGradProblem& problem, Arithmetic arithmetic);
-std::vector<Planted<std::vector<float>>> planted(const LinearAttentionProblem& problem,
-                                                 Arithmetic arithmetic);
-std::vector<Planted<AttentionOutputs>> planted(const AttentionProblem& problem,
-                                               Arithmetic arithmetic);
-std::vector<Planted<AttentionGradients>> planted(const AttentionGradProblem& problem,
-                                                 Arithmetic arithmetic);
-
 // Of one array: "row": the largest row comes from the next head; "element": the largest of its elements is off by a tenth of its
 // terms, of those in fp32 by 1e-4.
 std::vector<Planted<std::vector<float>>> planted_in(const reference::Part& part, bool fp32);
