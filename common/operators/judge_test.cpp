@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iostream>
 #include <map>
 #include <random>
 #include <string>
@@ -98,6 +99,8 @@ TEST(NamedCases, AreTheCasesOfTheSuites) {
   EXPECT_THROW(wkv_case({"B2_T17_H3_K16_V16_somehow"}), std::invalid_argument);
 }
 
+constexpr int kSeeds = 200;
+
 struct Counts {
   int judged = 0, refused = 0;
 };
@@ -113,6 +116,10 @@ class SelfTest {
   }
 
   void expect_sharp() const {
+    std::cout << misconceptions_.judged << " misconceptions, " << named_ << " named\n";
+    EXPECT_GT(misconceptions_.judged, kSeeds / 4);
+    EXPECT_EQ(misconceptions_.refused, misconceptions_.judged);
+    EXPECT_GT(100 * named_, 99 * misconceptions_.judged);
     EXPECT_LT(1000 * right_.refused, right_.judged) << right_.refused << " of " << right_.judged;
     for (const auto& [fault, counts] : planted_) {
       EXPECT_GT(100 * counts.refused, 99 * counts.judged)
@@ -125,6 +132,8 @@ class SelfTest {
   void add_one(const Problem& problem, Arithmetic arithmetic, Precision precision,
                const PlainLoop& loop) {
     auto expected = reference::expected(problem, arithmetic);
+    plant(problem, arithmetic, expected,
+          precision == Precision::kFp32 ? 0 : reference::kBf16Rounding);
     auto outputs = loop(problem, arithmetic);
     if constexpr (requires { outputs.lse; }) {
       for (std::size_t i = 0; i < outputs.lse.size(); ++i) {
@@ -161,6 +170,30 @@ class SelfTest {
     }
   }
 
+  // One of the misconceptions, another one in every case. It is refused where it shows, and called by its name or by that of another one
+  // that gives the same.
+  template <typename Problem, typename Expected>
+  void plant(const Problem& problem, Arithmetic arithmetic, const Expected& expected,
+             double rounding) {
+    const auto list = reference::misconceptions(problem, expected.truth, arithmetic);
+    const auto wrong = stored(problem, list[next_++ % list.size()].answer());
+    bool shows = false;
+    for (const reference::Part& part : reference::parts(problem, expected, wrong, arithmetic)) {
+      const std::vector<float>& result = *part.result;
+      if (result.empty()) continue;
+      // Where nothing at all is written there is no name for it.
+      if (std::none_of(result.begin(), result.end(), [](float x) { return std::isfinite(x); }))
+        return;
+      shows |= !reference::roughly_equal(result, *part.truth, part.layout.row(), rounding);
+    }
+    if (!shows) return;
+    const std::string message = is_right(problem, wrong, arithmetic).message();
+    ++misconceptions_.judged;
+    misconceptions_.refused += message.find("WRONG RESULT") != std::string::npos;
+    named_ += message.find("equals") != std::string::npos ||
+              message.find("every element is zero") != std::string::npos;
+  }
+
   static double norm(const std::vector<double>& values) {
     double square = 0;
     for (const double x : values)
@@ -172,11 +205,11 @@ class SelfTest {
     counts.refused += !part.judged().within_limit();
   }
 
-  Counts right_;
+  std::size_t next_ = 0;
+  Counts right_, misconceptions_;
+  int named_ = 0;
   std::map<std::string, Counts> planted_;
 };
-
-constexpr int kSeeds = 200;
 
 template <typename Choices>
 auto one_of(std::mt19937& engine, const Choices& choices) {

@@ -46,8 +46,8 @@ AttentionGradients stored(const AttentionGradProblem& problem,
   return {rounded_all(truth.dq, p), rounded_all(truth.dk, p), rounded_all(truth.dv, p)};
 }
 
-std::vector<Planted<std::vector<float>>> planted_in(const reference::Part& part, bool fp32) {
-  std::vector<Planted<std::vector<float>>> result;
+std::vector<Planted> planted_in(const reference::Part& part, bool fp32) {
+  std::vector<Planted> result;
   const std::int64_t row = part.layout.row(), rows = std::ssize(*part.truth) / row;
   const auto size_of = [&](std::int64_t i) {
     return std::max(std::abs((*part.truth)[i]), (*part.terms)[i]);

@@ -1,10 +1,10 @@
-// Wrong results, each the truth with one fault in it: they are as little wrong as a kernel with that fault can be.
+// Results for the judge's self-test: the truth as it is stored, and one row or element of it wrong. Those that are wrong in another way
+// are in common/operators/misconceptions.hpp.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "common/core/registry.hpp"
 #include "common/operators/attention/problem.hpp"
 #include "common/operators/linear_attention/problem.hpp"
 #include "common/operators/parts.hpp"
@@ -12,10 +12,9 @@
 
 namespace ladder::testing {
 
-template <typename Outputs>
 struct Planted {
   std::string fault;
-  Outputs outputs;
+  std::vector<float> values;
 };
 
 // What the truth is when it is stored.
@@ -28,6 +27,6 @@ AttentionGradients stored(const AttentionGradProblem& problem,
 
 // Of one array: "row": the largest row comes from the next head; "element": the largest of its elements is off by a tenth of its
 // terms, of those in fp32 by 1e-4.
-std::vector<Planted<std::vector<float>>> planted_in(const reference::Part& part, bool fp32);
+std::vector<Planted> planted_in(const reference::Part& part, bool fp32);
 
 }  // namespace ladder::testing

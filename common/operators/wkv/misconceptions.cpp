@@ -74,6 +74,11 @@ WkvResult logarithm_as_factor(WkvProblem problem) {
   return result;
 }
 
+bool all_finite(const Tensor<float>& tensor) {
+  return std::all_of(tensor.data.begin(), tensor.data.end(),
+                     [](float x) { return std::isfinite(x); });
+}
+
 // The first of every four key rows stands for all of them.
 Tensor<float> first_of_four(Tensor<float> tensor, std::int64_t K) {
   for (std::size_t i = 0; i < tensor.data.size(); ++i)
@@ -333,8 +338,7 @@ Misconceptions<WkvResult> misconceptions(const WkvProblem& problem, const WkvRes
   add_change("result with time running the other way",
              [](WkvProblem& p) { p.wkv_case.reverse = !p.wkv_case.reverse; });
   add_change("result with the scale forgotten", [](WkvProblem& p) { p.wkv_case.scale = 1.0f; });
-  const auto is_finite = [](float x) { return std::isfinite(x); };
-  if (std::all_of(problem.log_w.data.begin(), problem.log_w.data.end(), is_finite)) {
+  if (all_finite(problem.log_w)) {
     add("result with log_w itself as the decay factor",
         [&problem] { return logarithm_as_factor(problem); });
   }
@@ -421,18 +425,21 @@ Misconceptions<BasicWkvGradients<double>> misconceptions(const WkvGradProblem& p
   add_change(gla ? "of o read before the update" : "of o read after the update",
              [](WkvGradProblem& p) { p.forward = read_at_the_other_time(std::move(p.forward)); });
   add_change("with d_final_state ignored", [](WkvGradProblem& p) { p.d_final_state = {}; });
-  add_change("with the initial state ignored",
-             [](WkvGradProblem& p) { p.forward.initial_state = {}; });
+  add_change("with the initial state ignored", [](WkvGradProblem& p) {
+    std::fill(p.forward.initial_state.data.begin(), p.forward.initial_state.data.end(), 0.0f);
+  });
   add_change("with the scale forgotten",
              [](WkvGradProblem& p) { p.forward.wkv_case.scale = 1.0f; });
   add_change("with time running the other way",
              [](WkvGradProblem& p) { p.forward.wkv_case.reverse = !p.forward.wkv_case.reverse; });
-  add("of the decay factor, not of its logarithm", [&problem, &truth] {
-    Gradients of_factor = truth;
-    for (std::size_t i = 0; i < of_factor.d_log_w.size(); ++i)
-      of_factor.d_log_w[i] /= std::exp(static_cast<double>(problem.forward.log_w.data[i]));
-    return of_factor;
-  });
+  if (all_finite(problem.forward.log_w)) {
+    add("of the decay factor, not of its logarithm", [&problem, &truth] {
+      Gradients of_factor = truth;
+      for (std::size_t i = 0; i < of_factor.d_log_w.size(); ++i)
+        of_factor.d_log_w[i] /= std::exp(static_cast<double>(problem.forward.log_w.data[i]));
+      return of_factor;
+    });
+  }
   for (const std::int64_t chunk : kUsualTiles) {
     add(
         "with the last partial chunk of * missing",
