@@ -14,6 +14,7 @@
 #include <string>
 
 #include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
@@ -266,6 +267,7 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const Steps steps) {
 
 void decay_cumsum(const Steps& steps) {
   const WkvArgs& args = steps.args;
+  if (args.T == 0) return;
   decay_cumsum_kernel<<<blocks_for(args.B * args.H * (steps.T_p / steps.chunk) * args.K),
                         kThreads>>>(steps);
   CUDA_CHECK(cudaGetLastError());
@@ -273,6 +275,7 @@ void decay_cumsum(const Steps& steps) {
 
 void prepare_qg_kg(const Steps& steps) {
   const WkvArgs& args = steps.args;
+  if (args.T == 0) return;
   prepare_qg_kg_kernel<<<blocks_for(args.B * args.H * steps.T_p * args.K), kThreads>>>(steps);
   CUDA_CHECK(cudaGetLastError());
 }
@@ -288,6 +291,7 @@ void inter_chunk(const Steps& steps) {
 
 void intra_chunk_scores(const Steps& steps) {
   const WkvArgs& args = steps.args;
+  if (args.T == 0) return;
   const auto blocks = static_cast<unsigned>(args.B * args.H * steps.T_p / kSubChunk);
   intra_chunk_scores_kernel<<<blocks, kThreads>>>(steps);
   CUDA_CHECK(cudaGetLastError());
@@ -295,12 +299,19 @@ void intra_chunk_scores(const Steps& steps) {
 
 void combine(const Steps& steps) {
   const WkvArgs& args = steps.args;
+  if (args.T == 0) return;
   combine_kernel<<<blocks_for(args.B * args.H * args.T * args.V), kThreads>>>(steps);
   CUDA_CHECK(cudaGetLastError());
 }
 
-void gla(const WkvArgs& args, std::int64_t chunk) {
-  ladder::validate_gla(args);
+namespace {
+
+std::int64_t in_whole_chunks(std::int64_t T, std::int64_t chunk) {
+  return (T + chunk - 1) / chunk * chunk;
+}
+
+// Sizes are at least what their lists allow.
+void require_countable(const WkvArgs& args, std::int64_t chunk) {
   ladder::require(args.K <= kMostRows,
                   "K is " + std::to_string(args.K) + "; GLA in five steps allows 1 to 256");
   ladder::require(chunk > 0 && chunk % kSubChunk == 0 && chunk <= kMostChunk,
@@ -312,16 +323,42 @@ void gla(const WkvArgs& args, std::int64_t chunk) {
   ladder::require(args.H <= INT32_MAX && args.B <= INT32_MAX / args.H,
                   "B * H is " + std::to_string(args.B) + " * " + std::to_string(args.H) +
                       "; GLA in five steps allows up to 2^31 - 1");
-  Steps steps{.args = args, .chunk = chunk, .T_p = (args.T + chunk - 1) / chunk * chunk};
   // A thread for each element of (B, H, T_p, K) and of (B, H, T, V), a block for each 16 rows: as many blocks as a grid can count.
   const std::int64_t heads = args.B * args.H, most_threads = std::int64_t{INT32_MAX} * kThreads;
-  const std::int64_t threads_per_head = steps.T_p * std::max({args.K, args.V, kSubChunk});
+  const std::int64_t threads_per_head =
+      in_whole_chunks(args.T, chunk) * std::max({args.K, args.V, kSubChunk});
   ladder::require(threads_per_head == 0 || heads <= most_threads / threads_per_head,
                   "B * H * T is too large; GLA in five steps allows B * H * T * max(K, V, 16) up "
                   "to 2^39, T rounded up to whole chunks");
-  const std::int64_t rows = heads * steps.T_p;
+}
+
+// A step as an implementation of its own.
+template <typename Op, typename Args>
+ladder::Implementation alone(const char* name, int step, void (*launch)(const Steps&)) {
+  const auto checked = [launch](const Args& args) {
+    ladder::validate_lists(args);
+    require_countable(args.args, args.chunk);
+    ladder::require(args.T_p == in_whole_chunks(args.args.T, args.chunk),
+                    "T_p is " + std::to_string(args.T_p) + "; allowed: T in whole chunks");
+    if (args.args.B > 0) launch(args);
+  };
+  return {.name = name,
+          .chapter = "07_chunkwise",
+          .step = step,
+          .device = ladder::DeviceKind::kCuda,
+          .rung = true,
+          .launchers = ladder::launchers<Op>(checked)};
+}
+
+}  // namespace
+
+void gla(const WkvArgs& args, std::int64_t chunk) {
+  ladder::validate_gla(args);
+  require_countable(args, chunk);
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
 
+  Steps steps{.args = args, .chunk = chunk, .T_p = in_whole_chunks(args.T, chunk)};
+  const std::int64_t rows = args.B * args.H * steps.T_p;
   const Scratch<LogSum> log_decay(rows * args.K);
   const Scratch<float> qg(rows * args.K), kg(rows * args.K), o_inter(rows * args.V);
   const Scratch<float> scores(rows * chunk);
@@ -330,15 +367,11 @@ void gla(const WkvArgs& args, std::int64_t chunk) {
   steps.kg = kg.pointer();
   steps.o_inter = o_inter.pointer();
   steps.scores = scores.pointer();
-  if (args.T > 0) {
-    decay_cumsum(steps);
-    prepare_qg_kg(steps);
-  }
+  decay_cumsum(steps);
+  prepare_qg_kg(steps);
   inter_chunk(steps);
-  if (args.T > 0) {
-    intra_chunk_scores(steps);
-    combine(steps);
-  }
+  intra_chunk_scores(steps);
+  combine(steps);
 }
 
 const ladder::Registration registration{
@@ -346,5 +379,15 @@ const ladder::Registration registration{
      .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::Gla>([](const ladder::WkvArgs& args) { gla(args); })}};
+
+const ladder::Registration step_1{
+    alone<DecayCumsum, DecayCumsumArgs>("gla_decay_cumsum", 1, decay_cumsum)};
+const ladder::Registration step_2{
+    alone<PrepareQgKg, PrepareQgKgArgs>("gla_prepare_qg_kg", 2, prepare_qg_kg)};
+const ladder::Registration step_3{
+    alone<InterChunk, InterChunkArgs>("gla_inter_chunk", 3, inter_chunk)};
+const ladder::Registration step_4{
+    alone<IntraChunkScores, IntraChunkScoresArgs>("gla_intra_chunk_scores", 4, intra_chunk_scores)};
+const ladder::Registration step_5{alone<Combine, CombineArgs>("gla_combine", 5, combine)};
 
 }  // namespace chapter07::gla_steps

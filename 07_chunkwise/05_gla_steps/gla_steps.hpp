@@ -31,19 +31,102 @@ struct Steps {
 
   // (B, H, T_p, K) G: sums from the chunk's first step on, the row's own step included
   LogSum* log_decay = nullptr;
-  float* qg = nullptr;       // (B, H, T_p, K) q decayed since the chunk began; zero from T on
-  float* kg = nullptr;       // (B, H, T_p, K) k decayed until the chunk ends; zero from T on
-  float* o_inter = nullptr;  // (B, H, T_p, V) what earlier chunks give to o, not yet scaled
+  float* qg = nullptr;  // (B, H, T_p, K) q decayed since the chunk began; zero from T on
+  float* kg = nullptr;  // (B, H, T_p, K) k decayed until the chunk ends; zero from T on
+  float* o_inter =
+      nullptr;  // (B, H, T_p, V) what earlier chunks give to o, not yet scaled; unwritten from T on
   // (B, H, T_p, chunk) what a row's step takes of each step of its chunk; zero for later ones
   float* scores = nullptr;
 };
 
-void decay_cumsum(const Steps& steps);   // log_w -> log_decay
-void prepare_qg_kg(const Steps& steps);  // q, k, log_decay -> qg, kg
-// qg, kg, v, log_decay, initial_state -> o_inter, final_state
+// Each step launched alone. Arguments are not checked; without time steps only `inter_chunk` has something to do.
+void decay_cumsum(const Steps& steps);
+void prepare_qg_kg(const Steps& steps);
 void inter_chunk(const Steps& steps);
-void intra_chunk_scores(const Steps& steps);  // q, k, log_decay -> scores
-void combine(const Steps& steps);             // o_inter, scores, v -> o
+void intra_chunk_scores(const Steps& steps);
+void combine(const Steps& steps);
+
+// The steps as operators (gla_steps_operator.hpp). Their arguments are Steps, with lists of what that step reads and writes.
+struct DecayCumsum;
+struct PrepareQgKg;
+struct InterChunk;
+struct IntraChunkScores;
+struct Combine;
+
+struct StepArgs : Steps {
+  static constexpr const char* kStorage = "fp32";
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.args.B, 0), visit("T", s.args.T, 0), visit("H", s.args.H, 1);
+    visit("K", s.args.K, 1), visit("V", s.args.V, 1), visit("chunk", s.chunk, kSubChunk);
+    visit("T_p", s.T_p), visit("log_w_stride_B", s.args.log_w_stride_B);
+    visit("log_w_stride_T", s.args.log_w_stride_T), visit("scale", s.args.scale);
+    visit("reverse", s.args.reverse);
+  }
+
+ protected:
+  static ladder::Axes tokens(const ladder::WkvArgs& a, const char* channel, std::int64_t width) {
+    return {{"b", a.B}, {"t", a.T}, {"h", a.H}, {channel, width}};
+  }
+  static ladder::Axes rows(const Steps& s, const char* column, std::int64_t width) {
+    return {{"b", s.args.B}, {"h", s.args.H}, {"step", s.T_p}, {column, width}};
+  }
+};
+
+struct DecayCumsumArgs : StepArgs {
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    const ladder::Presence tokens = ladder::WkvArgs::presence(s.args);
+    visit("log_w", s.args.log_w, ladder::WkvArgs::log_w_axes(s.args), tokens);
+    visit("log_decay", s.log_decay, rows(s, "j", s.args.K));
+  }
+};
+
+struct PrepareQgKgArgs : StepArgs {
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("q", s.args.q, tokens(s.args, "j", s.args.K));
+    visit("k", s.args.k, tokens(s.args, "j", s.args.K));
+    visit("log_decay", ladder::as_input(s.log_decay), rows(s, "j", s.args.K));
+    visit("qg", s.qg, rows(s, "j", s.args.K));
+    visit("kg", s.kg, rows(s, "j", s.args.K));
+  }
+};
+
+struct InterChunkArgs : StepArgs {
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    const ladder::Axes states = ladder::WkvArgs::state_axes(s.args);
+    visit("v", s.args.v, tokens(s.args, "i", s.args.V));
+    visit("log_decay", ladder::as_input(s.log_decay), rows(s, "j", s.args.K));
+    visit("qg", ladder::as_input(s.qg), rows(s, "j", s.args.K));
+    visit("kg", ladder::as_input(s.kg), rows(s, "j", s.args.K));
+    visit("initial_state", s.args.initial_state, states, ladder::Presence::kOptional);
+    visit("o_inter", s.o_inter, rows(s, "i", s.args.V));
+    visit("final_state", s.args.final_state, states, ladder::Presence::kOptional);
+  }
+};
+
+struct IntraChunkScoresArgs : StepArgs {
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("q", s.args.q, tokens(s.args, "j", s.args.K));
+    visit("k", s.args.k, tokens(s.args, "j", s.args.K));
+    visit("log_decay", ladder::as_input(s.log_decay), rows(s, "j", s.args.K));
+    visit("scores", s.scores, rows(s, "key", s.chunk));
+  }
+};
+
+struct CombineArgs : StepArgs {
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("o_inter", ladder::as_input(s.o_inter), rows(s, "i", s.args.V));
+    visit("scores", ladder::as_input(s.scores), rows(s, "key", s.chunk));
+    visit("v", s.args.v, tokens(s.args, "i", s.args.V));
+    visit("o", s.args.o, tokens(s.args, "i", s.args.V));
+  }
+};
 
 // All five. std::invalid_argument for bad arguments, K above kMostRows, and a chunk that is not a multiple of kSubChunk.
 void gla(const ladder::WkvArgs& args, std::int64_t chunk = kChunk);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "07_chunkwise/05_gla_steps/gla_steps_operator.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -21,44 +22,60 @@ const bool registered = ladder::testing::register_budget(
      .stores = 4 * 64 / 5.0 + 2,
      .atomics = 0});
 
-enum Step { kDecayCumsum, kPrepareQgKg, kInterChunk, kIntraChunkScores, kCombine, kSteps };
+// The steps alone, on one chunk of 64 steps with 64 key rows and 64 columns.
+const ladder::Shape kOneChunk = {{"B", 1},  {"T", 64}, {"H", 2},
+                                 {"K", 64}, {"V", 64}, {"chunk", 64}};
+bool register_step(const char* step, const ladder::testing::Budget& budget) {
+  return ladder::testing::register_budget(step, step, budget, kOneChunk);
+}
+const bool steps_registered =
+    register_step("gla_decay_cumsum", {.loads = 1, .stores = 1, .atomics = 0}) &&
+    // q, k, the step's sum and the chunk's last
+    register_step("gla_prepare_qg_kg", {.loads = 4, .stores = 2, .atomics = 0}) &&
+    // qg, kg and v once per key row; the initial state, and the sums at the chunk's end
+    register_step("gla_inter_chunk", {.loads = 3 * 64 + 2, .stores = 2, .atomics = 0}) &&
+    // q, k and a sum in four sub-chunks; q, k and three sums in six pairs of them
+    register_step("gla_intra_chunk_scores",
+                  {.loads = (4 * 3 + 6 * 5) * 16 / 64.0, .stores = 1, .atomics = 0}) &&
+    // o_inter, and 1 to 64 scores and rows of v
+    register_step("gla_combine", {.loads = 1 + 2 * 32.5, .stores = 1, .atomics = 0});
+
+using namespace chapter07::gla_steps;
+using ladder::testing::xray_of;
 
 TEST(GlaFiveSteps, IsFiveKernelsWithoutAtomics) {
   const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35};
   const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
-  ASSERT_EQ(kernels.size(), kSteps);
+  ASSERT_EQ(kernels.size(), 5u);
   for (const Kernel& kernel : kernels)
     EXPECT_EQ(kernel[kAtomics], 0u) << kernel.name;
 }
 
 TEST(GlaFiveSteps, WritesOutputsOnce) {
-  const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35};
-  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
-  ASSERT_EQ(kernels.size(), kSteps);
-  const Traffic& stores = kernels[kCombine].buffer("o").stores();
+  const Kernel kernel =
+      xray_of<Combine>("gla_combine", {{.B = 1, .T = 70, .H = 2, .K = 20, .V = 35, .chunk = 64}});
+  const Traffic& stores = kernel.buffer("o").stores();
   EXPECT_EQ(stores.accesses_per_element.least, 1u);
   EXPECT_EQ(stores.accesses_per_element.most, 1u);
 }
 
 TEST(GlaFiveSteps, ConflictsInNoBank) {
-  const ladder::WkvCase s{.B = 1, .T = 70, .H = 1, .K = 64, .V = 64};
-  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
-  ASSERT_EQ(kernels.size(), kSteps);
-  for (const Step step : {kInterChunk, kIntraChunkScores}) {
-    EXPECT_GT(kernels[step][kSharedLoadRequests], 0u);
-    EXPECT_EQ(kernels[step][kSharedLoadBankConflicts], 0u);
-    EXPECT_EQ(kernels[step][kSharedStoreBankConflicts], 0u);
+  const StepCase c{{.B = 1, .T = 70, .H = 1, .K = 64, .V = 64}};
+  for (const Kernel& kernel : {xray_of<InterChunk>("gla_inter_chunk", c),
+                               xray_of<IntraChunkScores>("gla_intra_chunk_scores", c)}) {
+    EXPECT_GT(kernel[kSharedLoadRequests], 0u);
+    EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+    EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   }
 }
 
 // What is left for the summit to do: the state stays on chip, but each of its rows asks for v again.
 TEST(GlaFiveSteps, FetchesAnElementOfVOncePerKeyRow) {
-  const ladder::WkvCase s{.B = 1, .T = 70, .H = 1, .K = 20, .V = 64};
-  const std::vector<Kernel> kernels = xrays_of<ladder::Gla>("gla_five_steps", s);
-  ASSERT_EQ(kernels.size(), kSteps);
-  const Traffic& loads = kernels[kInterChunk].buffer("v").loads();
-  EXPECT_EQ(loads.accesses_per_element.least, static_cast<std::uint64_t>(s.K));
-  EXPECT_EQ(loads.accesses_per_element.most, static_cast<std::uint64_t>(s.K));
+  const StepCase c{{.B = 1, .T = 70, .H = 1, .K = 20, .V = 64}};
+  const Kernel kernel = xray_of<InterChunk>("gla_inter_chunk", c);
+  const Traffic& loads = kernel.buffer("v").loads();
+  EXPECT_EQ(loads.accesses_per_element.least, static_cast<std::uint64_t>(c.K));
+  EXPECT_EQ(loads.accesses_per_element.most, static_cast<std::uint64_t>(c.K));
 }
 
 }  // namespace

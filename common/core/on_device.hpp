@@ -35,9 +35,14 @@ namespace ladder {
 template <typename... Each>
 struct Types {};
 
+template <typename Element>
+concept Number = std::is_arithmetic_v<Element> || requires(Element x) {
+  to_float(x);
+};
+
 // x as a `To`. Numbers are rounded to the nearest that is stored.
 template <typename To, typename From>
-To converted(const From& x) {
+requires(std::is_same_v<To, From> || (Number<To> && Number<From>)) To converted(const From& x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else if constexpr (std::is_same_v<To, bfloat16>) {

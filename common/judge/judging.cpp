@@ -100,19 +100,21 @@ void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop) {
   }
 }
 
-bool roughly_equal(const std::vector<float>& result, const std::vector<double>& other,
-                   std::int64_t row, double rounding) {
-  const RelativeError error = relative_error(result, other, row);
-  return error.finite && error.whole < 1e-4 + rounding;
-}
-
-std::string fitting_chunks(const std::function<bool(std::int64_t)>& explains,
-                           std::initializer_list<std::int64_t> usual) {
-  std::string fitting;
-  for (const std::int64_t chunk : usual) {
-    if (explains(chunk)) fitting += (fitting.empty() ? "" : " or ") + std::to_string(chunk);
+bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
+                   double rounding) {
+  if (result.size() != other.size()) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (std::isfinite(other[i])) {
+      any = true;
+      continue;
+    }
+    if (std::isfinite(result[i]) && result[i] != 0) return false;
+    result[i] = 0;
+    other[i] = 0;
   }
-  return fitting;
+  const RelativeError error = relative_error(result, other, row);
+  return any && error.finite && error.whole < 1e-4 + rounding;
 }
 
 }  // namespace ladder::reference

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -43,12 +42,9 @@ void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
 // Of a value, at most.
 inline constexpr double kBf16Rounding = 1.0 / 256;
 
-// `rounding`: of what the result is stored in.
-bool roughly_equal(const std::vector<float>& result, const std::vector<double>& other,
-                   std::int64_t row, double rounding = 0);
-
-// "16 or 32": the usual chunk lengths for which `explains(chunk)` holds.
-std::string fitting_chunks(const std::function<bool(std::int64_t)>& explains,
-                           std::initializer_list<std::int64_t> usual = {16, 32, 64, 128});
+// `rounding`: of what the result is stored in. Where `other` is not finite, the result must be 0 or not finite either: it was not
+// written, or it overflowed.
+bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
+                   double rounding = 0);
 
 }  // namespace ladder::reference

@@ -62,6 +62,16 @@ Case checked(Case c, const NamedCase& named) {
 
 }  // namespace
 
+const char* test_word(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return "InFp32";
+    case Precision::kBf16: return "InBf16";
+    case Precision::kBf16Fp32Decay: return "InBf16WithFp32Decay";
+    case Precision::kFp16: return "InFp16";
+  }
+  return "";
+}
+
 WkvCase wkv_case(const NamedCase& named) {
   Words words(named.name);
   WkvCase c;

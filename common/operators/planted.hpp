@@ -1,10 +1,10 @@
-// Wrong results, each the truth with one fault in it: they are as little wrong as a kernel with that fault can be.
+// Results for the judge's self-test: the truth as it is stored, and one row or element of it wrong. Those that are wrong in another way
+// are in common/operators/misconceptions.hpp.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "common/core/registry.hpp"
 #include "common/operators/attention/problem.hpp"
 #include "common/operators/linear_attention/problem.hpp"
 #include "common/operators/parts.hpp"
@@ -12,10 +12,9 @@
 
 namespace ladder::testing {
 
-template <typename Outputs>
 struct Planted {
   std::string fault;
-  Outputs outputs;
+  std::vector<float> values;
 };
 
 // What the truth is when it is stored.
@@ -26,21 +25,8 @@ AttentionOutputs stored(const AttentionProblem& problem, const reference::Attent
 AttentionGradients stored(const AttentionGradProblem& problem,
                           const BasicAttentionGradients<double>& truth);
 
-// "tf32": operands of 11 bits, where the tensors are fp32. "bf16 state": every step rounds it, where the arithmetic is
-// fp32; not seen where o is stored in bf16, too. "d_log_w":
-// summed over 200 steps or more without decay, from states that are rounded once for each chunk of 64, where it is stored in fp32 beside
-// bf16.
-std::vector<Planted<WkvOutputs>> planted(const WkvProblem& problem, Arithmetic arithmetic);
-std::vector<Planted<WkvGradients>> planted(const WkvGradProblem& problem, Arithmetic arithmetic);
-std::vector<Planted<std::vector<float>>> planted(const LinearAttentionProblem& problem,
-                                                 Arithmetic arithmetic);
-std::vector<Planted<AttentionOutputs>> planted(const AttentionProblem& problem,
-                                               Arithmetic arithmetic);
-std::vector<Planted<AttentionGradients>> planted(const AttentionGradProblem& problem,
-                                                 Arithmetic arithmetic);
-
 // Of one array: "row": the largest row comes from the next head; "element": the largest of its elements is off by a tenth of its
 // terms, of those in fp32 by 1e-4.
-std::vector<Planted<std::vector<float>>> planted_in(const reference::Part& part, bool fp32);
+std::vector<Planted> planted_in(const reference::Part& part, bool fp32);
 
 }  // namespace ladder::testing

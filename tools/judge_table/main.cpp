@@ -18,6 +18,7 @@
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/judge.hpp"
 #include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
 #include "common/operators/planted.hpp"
 #include "common/operators/wkv/operator.hpp"
@@ -29,7 +30,6 @@ namespace {
 using nlohmann::json;
 using reference::Judged;
 using reference::Part;
-using testing::planted;
 using testing::planted_in;
 using testing::stored;
 
@@ -163,7 +163,10 @@ class Case {
 
   void plant() {
     const auto right = stored(problem_, expected_.truth);
-    for (auto& [fault, outputs] : planted(problem_, arithmetic_)) {
+    for (const auto& each : reference::misconceptions(problem_, expected_.truth, arithmetic_)) {
+      const std::string& fault = each.slight;
+      if (fault.empty()) continue;
+      auto outputs = stored(problem_, each.answer());
       make_finite(infinite_, outputs);
       const auto before = reference::parts(problem_, expected_, right, arithmetic_);
       for_parts(outputs, [&](const Part& part, const Judged& judged) {

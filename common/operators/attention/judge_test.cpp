@@ -6,11 +6,13 @@
 #include <limits>
 
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/attention/plain.hpp"
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/misconceptions.hpp"
+#include "common/operators/planted.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/operators/yardstick.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -73,33 +75,14 @@ TEST(Fp16, IsForSoftmaxAttentionOnly) {
   EXPECT_THROW(with_storage<LinearAttention>("fp16", []<typename>() {}), std::invalid_argument);
 }
 
-Implementation plain(const Wrong& wrong) {
-  Implementation plain{.name = "plain"};
-  const auto forward = [=](const auto& a) { plain_attention(a, wrong); };
-  plain.launchers.set<Attention, AttentionArgs>(forward);
-  plain.launchers.set<Attention, AttentionBf16Args>(forward);
-  plain.launchers.set<Attention, AttentionFp16Args>(forward);
-  const auto backward = [=](const auto& a) { plain_attention_backward(a, wrong); };
-  plain.launchers.set<AttentionBackward, AttentionGradArgs>(backward);
-  plain.launchers.set<AttentionBackward, AttentionGradBf16Args>(backward);
-  plain.launchers.set<AttentionBackward, AttentionGradFp16Args>(backward);
-  return plain;
-}
-
 template <typename Problem, typename Outputs>
 std::string verdict(const Problem& problem, const Outputs& outputs) {
   const auto result = is_right(problem, outputs);
   return result ? "right" : result.message();
 }
 
-std::string verdict(const AttentionCase& c, const Wrong& wrong) {
-  const AttentionProblem problem = make_problem(c);
-  return verdict(problem, run(plain(wrong), problem));
-}
-
-std::string backward_verdict(const AttentionCase& c, const Wrong& wrong) {
-  const AttentionGradProblem problem = reference::make_attention_grad_problem(make_problem(c));
-  return verdict(problem, run_backward(plain(wrong), problem));
+AttentionGradProblem grad_problem(const AttentionCase& c) {
+  return reference::make_attention_grad_problem(make_problem(c));
 }
 
 void expect_in(const std::string& words, const std::string& message) {
@@ -107,31 +90,53 @@ void expect_in(const std::string& words, const std::string& message) {
   EXPECT_NE(message.find(words), std::string::npos) << message;
 }
 
+// The first wrong answer of the list whose words begin like that, in these tiles, as it is stored; and what it must be called.
+template <typename Problem, typename Truth>
+auto wrong_answer(const Problem& problem, const Truth& truth, const std::string& words,
+                  std::int64_t tile) {
+  for (const auto& each : reference::misconceptions(problem, truth, Arithmetic::kFp32)) {
+    if (each.words.starts_with(words) && each.tile == tile)
+      return std::pair(stored(problem, each.answer()), each.words.substr(0, each.words.find('*')) +
+                                                           (tile > 0 ? std::to_string(tile) : ""));
+  }
+  throw std::invalid_argument("no misconception has the words " + words);
+}
+
+constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
+
 // In every precision.
-void expect_diagnosis(const std::string& words, AttentionCase c, const Wrong& wrong) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+void expect_diagnosis(const std::string& words, AttentionCase c, std::int64_t tile = 0) {
+  for (const Precision precision : kPrecisions) {
     c.precision = precision;
-    expect_in(words, verdict(c, wrong));
+    const AttentionProblem problem = make_problem(c);
+    const auto truth = reference::attention_closed_sum(problem);
+    const auto [wrong, name] = wrong_answer(problem, truth, "equals " + words, tile);
+    expect_in(name, verdict(problem, wrong));
   }
 }
-void expect_backward_diagnosis(const std::string& words, AttentionCase c, const Wrong& wrong) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+void expect_backward_diagnosis(const std::string& words, AttentionCase c, std::int64_t tile = 0) {
+  for (const Precision precision : kPrecisions) {
     c.precision = precision;
-    expect_in(words, backward_verdict(c, wrong));
+    const AttentionGradProblem problem = grad_problem(c);
+    const auto truth = reference::attention_gradients(problem);
+    const auto [wrong, name] = wrong_answer(problem, truth, "equals the gradient " + words, tile);
+    expect_in(name, verdict(problem, wrong));
   }
 }
 
 TEST(AttentionJudge, AcceptsTheRightAnswer) {
-  EXPECT_EQ(verdict(kFull, {}), "right");
-  EXPECT_EQ(verdict(kCausal, {}), "right");
-  EXPECT_EQ(backward_verdict(kFull, {}), "right");
-  EXPECT_EQ(backward_verdict(kCausal, {}), "right");
+  for (const AttentionCase& c : {kFull, kCausal}) {
+    const AttentionProblem problem = make_problem(c);
+    EXPECT_EQ(verdict(problem, reference::attention_plain(problem)), "right");
+    const AttentionGradProblem gradients = grad_problem(c);
+    EXPECT_EQ(verdict(gradients, reference::attention_gradients_plain(gradients)), "right");
+  }
 }
 
 void expect_refused(const std::string& words, const std::function<void(AttentionOutputs&)>& spoil) {
   const AttentionProblem problem =
       make_problem(with(kCausal, [](AttentionCase& c) { c.T_k = 9; }));  // ten see no key
-  AttentionOutputs outputs = run(plain({}), problem);
+  AttentionOutputs outputs = reference::attention_plain(problem);
   ASSERT_EQ(verdict(problem, outputs), "right");
   spoil(outputs);
   expect_in(words, verdict(problem, outputs));
@@ -159,9 +164,9 @@ TEST(AttentionJudge, WantsExactlyNothingWithoutKeys) {
 }
 
 TEST(AttentionJudge, WantsExactlyNoGradientsWhereNothingIsSeen) {
-  const AttentionGradProblem problem = reference::make_attention_grad_problem(make_problem(
-      AttentionCase{.B = 2, .T_q = 3, .T_k = 4, .H_q = 2, .H_kv = 2, .D = 8, .key_lengths = true}));
-  const AttentionGradients right = run_backward(plain({}), problem);
+  const AttentionGradProblem problem =
+      grad_problem({.B = 2, .T_q = 3, .T_k = 4, .H_q = 2, .H_kv = 2, .D = 8, .key_lengths = true});
+  const AttentionGradients right = reference::attention_gradients_plain(problem);
   ASSERT_EQ(verdict(problem, right), "right");
   for (auto array : {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
     AttentionGradients wrong = right;
@@ -174,73 +179,74 @@ TEST(AttentionJudge, AllowsTheRoundingOfOperandsWhereItIsAnnounced) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
     const AttentionProblem problem =
         make_problem({.T_q = 20, .T_k = 300, .H_q = 2, .H_kv = 2, .D = 64, .precision = precision});
-    const auto outputs = run(plain({.operands_rounded = true}), problem);
-    EXPECT_TRUE(is_right(problem, outputs, Arithmetic::kBf16Operands));
+    const auto rounded = Arithmetic::kBf16Operands;
+    EXPECT_TRUE(is_right(problem, reference::attention_plain(problem, rounded), rounded));
     const AttentionGradProblem gradients = reference::make_attention_grad_problem(problem);
-    EXPECT_TRUE(is_right(gradients, run_backward(plain({.operands_rounded = true}), gradients),
-                         Arithmetic::kBf16Operands));
+    EXPECT_TRUE(
+        is_right(gradients, reference::attention_gradients_plain(gradients, rounded), rounded));
   }
 }
 
 TEST(AttentionDiagnosis, Masks) {
-  expect_diagnosis("without the causal mask", kCausal, {.no_causal_mask = true});
-  expect_diagnosis("with the first query aligned with the first key", kCausal,
-                   {.first_with_first = true});
+  expect_diagnosis("the result without the causal mask", kCausal);
+  expect_diagnosis("the result with the first query aligned with the first key", kCausal);
   const AttentionCase lengths = with(kFull, [](AttentionCase& c) { c.key_lengths = true; });
-  expect_diagnosis("the key lengths ignored", lengths, {.no_key_lengths = true});
+  expect_diagnosis("the result with the key lengths ignored", lengths);
+  expect_diagnosis("the result without the last key", kCausal);
 }
 
-TEST(AttentionDiagnosis, LastTileUnmasked) {
+TEST(AttentionDiagnosis, Tiles) {
+  const AttentionCase one_more = with(kFull, [](AttentionCase& c) { c.T_k = 129; });
   for (const std::int64_t tile : {16, 32, 64, 128}) {
-    expect_diagnosis("keys of zeros behind the last one, in tiles of " + std::to_string(tile),
-                     with(kFull, [](AttentionCase& c) { c.T_k = 129; }),
-                     {.last_tile_unmasked = true, .key_tile = tile});
+    expect_diagnosis("the result with keys of zeros behind the last one", one_more, tile);
   }
-}
-
-TEST(AttentionDiagnosis, MaskedAfterTheExponent) {
-  expect_diagnosis("masked keys counted in the sum, in tiles of 32", kCausal,
-                   {.masked_after_exp = true});
+  expect_diagnosis("the result with masked keys counted in the sum", kCausal, 32);
+  expect_diagnosis("the result with the last partial tile of", kFull, 16);
 }
 
 TEST(AttentionDiagnosis, Rescaling) {
-  expect_diagnosis("without rescaling o when the maximum grows, in tiles of 32", kFull,
-                   {.o_not_rescaled = true});
-  expect_diagnosis("without rescaling the sum when the maximum grows, in tiles of 16", kFull,
-                   {.sum_not_rescaled = true, .key_tile = 16});
-  expect_diagnosis("without rescaling o and the sum when the maximum grows, in tiles of 1", kCausal,
-                   {.o_not_rescaled = true, .sum_not_rescaled = true, .key_tile = 1});
+  expect_diagnosis("the result without rescaling o when the maximum grows", kFull, 32);
+  expect_diagnosis("the result without rescaling the sum when the maximum grows", kFull, 16);
+  expect_diagnosis("the result without rescaling o and the sum when the maximum grows", kCausal, 1);
 }
 
 TEST(AttentionDiagnosis, MaximumNotCarried) {
-  const AttentionCase huge = with(kFull, [](AttentionCase& c) { c.magnitude = 100.0f; });
-  EXPECT_EQ(verdict(kFull, {.maximum_not_carried = true}), "right");  // it only overflows
-  expect_diagnosis("the maximum not carried from tile to tile, in tiles of 32", huge,
-                   {.maximum_not_carried = true});
-  expect_diagnosis("the maximum not carried from tile to tile and without rescaling o and the sum",
-                   kFull,
-                   {.maximum_not_carried = true, .o_not_rescaled = true, .sum_not_rescaled = true});
+  const std::string words = "the result with the maximum not carried from tile to tile";
+  const AttentionProblem problem = make_problem(kFull);
+  const auto truth = reference::attention_closed_sum(problem);
+  const auto wrong = wrong_answer(problem, truth, "equals " + words + ", in", 32).first;
+  EXPECT_EQ(verdict(problem, wrong), "right");  // it only overflows
+  expect_diagnosis(words + ", in", with(kFull, [](AttentionCase& c) { c.magnitude = 100.0f; }), 32);
+  expect_diagnosis(words + " and without rescaling o and the sum", kFull, 32);
 }
 
 TEST(AttentionDiagnosis, Others) {
-  expect_diagnosis("the scale forgotten", kFull, {.no_scale = true});
-  expect_diagnosis("h % H_kv", kFull, {.heads_modulo = true});
-  expect_diagnosis("without the division by the sum", kFull, {.not_divided = true});
-  expect_diagnosis("lse in base 2", kCausal, {.lse_in_base_2 = true});
-  expect_diagnosis("lse without the maximum", kCausal, {.lse_without_maximum = true});
+  expect_diagnosis("the result with the scale forgotten", kFull);
+  expect_diagnosis("the result with query head h at key head h % H_kv", kFull);
+  expect_diagnosis("the result with every query head at key head 0", kFull);
+  expect_diagnosis("the result without the division by the sum", kFull);
+  expect_diagnosis("lse in base 2", kCausal);
+  expect_diagnosis("lse without the maximum", kCausal);
 }
 
 TEST(AttentionDiagnosis, Gradients) {
-  expect_backward_diagnosis("without the causal mask", kCausal, {.no_causal_mask = true});
-  expect_backward_diagnosis("the first query aligned with the first key", kCausal,
-                            {.first_with_first = true});
-  expect_backward_diagnosis("delta forgotten", kFull, {.delta_forgotten = true});
-  expect_backward_diagnosis("WRONG RESULT in dk", kFull, {.dk_unscaled = true});
-  expect_backward_diagnosis("the gradient without the scale", kFull, {.dk_unscaled = true});
+  expect_backward_diagnosis("without the causal mask", kCausal);
+  expect_backward_diagnosis("with the first query aligned with the first key", kCausal);
+  expect_backward_diagnosis("with delta forgotten", kFull);
+  expect_backward_diagnosis("without the scale", kFull);
+  expect_backward_diagnosis("with lse taken for a logarithm in base 2", kFull);
+  expect_backward_diagnosis("with the last partial tile of", kFull, 16);
+  // Of one gradient alone.
+  const AttentionGradProblem problem = grad_problem(kFull);
+  AttentionGradients wrong = reference::attention_gradients_plain(problem);
+  for (float& x : wrong.dk)
+    x /= problem.forward.args().scale;
+  expect_in("WRONG RESULT in dk", verdict(problem, wrong));
+  expect_in("the gradient without the scale", verdict(problem, wrong));
 }
 
 TEST(AttentionOnDevice, NoticesWritesOverTheForwardPass) {
-  const AttentionGradProblem problem = reference::make_attention_grad_problem(make_problem(kFull));
+  const AttentionGradProblem problem = grad_problem(kFull);
   const Implementation over_o{.name = "over_o",
                               .launchers = launchers<AttentionBackward>(
                                   [](const AttentionGradArgs& a) { a.forward.o[0] += 1.0f; })};

@@ -13,7 +13,6 @@ namespace {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
-using Mask = AttentionFaults::Mask;
 
 // Queries that are computed together: as products of matrices, which are several times as fast.
 constexpr std::int64_t kBlock = 64;
@@ -33,16 +32,15 @@ Matrix rows_of(const float* data, std::int64_t first, std::int64_t count, std::i
 // One query head of one sequence.
 struct Head {
   const AttentionProblem& problem;
-  const AttentionFaults& faults;
+  const KeysSeen& seen;
   AttentionProblem::Sequence sequence;
   std::int64_t h, h_kv;
   double scale;
   Matrix q, k, v;
 
-  Head(const AttentionProblem& p, const AttentionFaults& f, std::int64_t n, std::int64_t head)
-      : problem(p), faults(f), sequence(p.sequence(n)), h(head) {
+  Head(const AttentionProblem& p, const KeysSeen& keys_seen, std::int64_t n, std::int64_t head)
+      : problem(p), seen(keys_seen), sequence(p.sequence(n)), h(head) {
     const AttentionArgs a = p.args();
-    if (f.key_lengths_ignored && a.key_lengths != nullptr) sequence.keys = a.T_k;
     h_kv = h / (a.H_q / a.H_kv);
     scale = a.scale;
     q = rows_of(a.q, sequence.first_query, sequence.queries, a.H_q, a.D, h);
@@ -60,26 +58,7 @@ struct Head {
     return problem.lse_index(sequence.first_query + l, h);
   }
 
-  std::int64_t keys_seen(std::int64_t l) const {
-    return std::min(keys_unmasked(l), std::max<std::int64_t>(0, sequence.keys - faults.keys_lost));
-  }
-  std::int64_t keys_unmasked(std::int64_t l) const {
-    switch (faults.mask) {
-      case Mask::kNone: return sequence.keys;
-      case Mask::kFirstWithFirst: return std::min(l + 1, sequence.keys);
-      case Mask::kCausal:
-        return std::max<std::int64_t>(0, l + 1 + sequence.keys - sequence.queries);
-      default: return problem.keys_seen(sequence, l);
-    }
-  }
-
-  // Of query l and the first n keys; 0 where there are no keys left.
-  Vector scores(std::int64_t l, std::int64_t n) const {
-    Vector s = Vector::Zero(n);
-    const std::int64_t keys = std::min(n, sequence.keys);
-    s.head(keys) = scale * (k.topRows(keys) * q.row(l).transpose());
-    return s;
-  }
+  std::int64_t keys_seen(std::int64_t l) const { return seen[sequence.first_query + l]; }
 
   // Of `count` queries from `first` on; there must be n keys.
   Matrix scores(std::int64_t first, std::int64_t count, std::int64_t n) const {
@@ -106,7 +85,7 @@ struct Rows {
 
 // Runs compute_rows(head, first, rows) for all queries, kBlock of them at a time.
 template <typename ComputeRows>
-AttentionResult for_every_query(const AttentionProblem& problem, const AttentionFaults& faults,
+AttentionResult for_every_query(const AttentionProblem& problem, const KeysSeen& seen,
                                 const ComputeRows& compute_rows) {
   const AttentionCase& c = problem.attention_case;
   AttentionResult result;
@@ -116,7 +95,7 @@ AttentionResult for_every_query(const AttentionProblem& problem, const Attention
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(problem.args())))
   for (std::int64_t n = 0; n < c.sequences(); ++n) {
     for (std::int64_t h = 0; h < c.H_q; ++h) {
-      const Head head(problem, faults, n, h);
+      const Head head(problem, seen, n, h);
       for (std::int64_t first = 0; first < head.sequence.queries; first += kBlock) {
         Rows rows(std::min(kBlock, head.sequence.queries - first), c.D);
         compute_rows(head, first, rows);
@@ -145,14 +124,25 @@ void take_roots(std::vector<double>& squares) {
     x = std::sqrt(x);
 }
 
-std::int64_t tiled(std::int64_t count, std::int64_t tile) {
-  return (count + tile - 1) / tile * tile;
-}
-
 }  // namespace
 
+KeysSeen keys_seen(const AttentionProblem& problem) {
+  const AttentionCase& c = problem.attention_case;
+  KeysSeen seen(c.B * c.T_q);
+  for (std::int64_t n = 0; n < c.sequences(); ++n) {
+    const AttentionProblem::Sequence s = problem.sequence(n);
+    for (std::int64_t l = 0; l < s.queries; ++l)
+      seen[s.first_query + l] = problem.keys_seen(s, l);
+  }
+  return seen;
+}
+
 AttentionResult attention_closed_sum(const AttentionProblem& problem) {
-  return for_every_query(problem, {}, [](const Head& head, std::int64_t first, Rows& rows) {
+  return attention_closed_sum(problem, keys_seen(problem));
+}
+
+AttentionResult attention_closed_sum(const AttentionProblem& problem, const KeysSeen& seen) {
+  return for_every_query(problem, seen, [](const Head& head, std::int64_t first, Rows& rows) {
     const std::int64_t count = rows.o.rows(), n = head.keys_seen(first + count - 1);
     if (n == 0) return;
     Matrix p = head.scores(first, count, n);
@@ -172,7 +162,8 @@ AttentionResult attention_closed_sum(const AttentionProblem& problem) {
 }
 
 AttentionResult attention_terms(const AttentionProblem& problem, double score_roundoff) {
-  return for_every_query(problem, {}, [&](const Head& head, std::int64_t first, Rows& rows) {
+  const KeysSeen seen = keys_seen(problem);
+  return for_every_query(problem, seen, [&](const Head& head, std::int64_t first, Rows& rows) {
     const std::int64_t count = rows.o.rows(), n = head.keys_seen(first + count - 1);
     rows.lse.setZero();
     if (n == 0) return;
@@ -197,59 +188,16 @@ AttentionResult attention_terms(const AttentionProblem& problem, double score_ro
   });
 }
 
-AttentionResult attention_recurrence(const AttentionProblem& problem,
-                                     const AttentionFaults& faults) {
-  const auto compute_row = [&](const Head& head, std::int64_t l, std::int64_t r, Rows& rows) {
-    const AttentionProblem::Sequence& sequence = head.sequence;
-    const std::int64_t tile = faults.key_tile;
-    std::int64_t seen = head.keys_seen(l), visited = seen;
-    if (faults.whole_tiles_only) seen = visited = std::min(seen, sequence.keys / tile * tile);
-    if (faults.masked_keys_count) {
-      const std::int64_t last = tiled(l + 1, faults.query_tile) - 1;
-      visited = tiled(head.keys_seen(std::min(last, sequence.queries - 1)), tile);
-    }
-    const Vector s = head.scores(l, visited);
-    Vector o = Vector::Zero(head.q.cols());
-    double largest = -kInfinity, sum = 0;
-    const std::int64_t tiles = tiled(visited, tile) / tile;
-    for (std::int64_t i = 0; i < tiles; ++i) {
-      const std::int64_t first = (faults.last_tile_first ? tiles - 1 - i : i) * tile;
-      const std::int64_t count = std::min(tile, visited - first);
-      const std::int64_t counted_in_o = std::clamp<std::int64_t>(seen - first, 0, count);
-      const double before = largest, of_tile = s.segment(first, count).maxCoeff();
-      largest = faults.maximum_carried ? std::max(before, of_tile) : of_tile;
-      // Without a carried maximum it may overflow, as a float does.
-      double rescale = std::exp(before - largest);
-      if (rescale > std::numeric_limits<float>::max()) rescale = kInfinity;
-      if (faults.o_rescaled) o *= rescale;
-      if (faults.sum_rescaled) sum *= rescale;
-      const Vector p = exact_exp(s.segment(first, count).array() - largest);
-      sum += p.sum();
-      o +=
-          head.v.middleRows(std::min(first, seen), counted_in_o).transpose() * p.head(counted_in_o);
-    }
-    if (visited == 0) return;
-    rows.o.row(r) = o / sum;
-    rows.lse[r] = largest + std::log(sum);
-    rows.largest[r] = largest;
-  };
-  return for_every_query(problem, faults, [&](const Head& head, std::int64_t first, Rows& rows) {
-    for (std::int64_t r = 0; r < rows.o.rows(); ++r)
-      compute_row(head, first + r, r, rows);
-  });
-}
-
 namespace {
 
 // What a formula is asked for: its value, or the sum of its squared terms. The second takes the squares of all that is multiplied.
 enum class Of { kValue, kSquaredTerms };
 
 BasicAttentionGradients<double> sum_gradients(const AttentionGradProblem& problem,
-                                              const AttentionFaults& faults, Of of,
-                                              ScoreRoundoff roundoff = {}) {
+                                              const AttentionResult& exact, const KeysSeen& keys,
+                                              Of of, ScoreRoundoff roundoff = {}) {
   const AttentionProblem& forward = problem.forward;
   const AttentionCase& c = forward.attention_case;
-  const AttentionResult exact = attention_closed_sum(forward);
   BasicAttentionGradients<double> result;
   result.dq.resize(forward.q.data.size());
   result.dk.resize(forward.k.data.size());
@@ -267,7 +215,7 @@ BasicAttentionGradients<double> sum_gradients(const AttentionGradProblem& proble
     for (std::int64_t h_kv = 0; h_kv < c.H_kv; ++h_kv) {
       const std::int64_t group = c.H_q / c.H_kv;
       for (std::int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h) {
-        const Head head(forward, faults, n, h);
+        const Head head(forward, keys, n, h);
         const double scale = of == Of::kSquaredTerms ? head.scale * head.scale : head.scale;
         const AttentionProblem::Sequence& s = head.sequence;
         const Matrix q = term(head.q), k = term(head.k), v = term(head.v);
@@ -285,9 +233,8 @@ BasicAttentionGradients<double> sum_gradients(const AttentionGradProblem& proble
           for (std::int64_t r = 0; r < count; ++r) {
             const std::int64_t l = first + r, seen = head.keys_seen(l), row = head.query_row(l);
             const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * c.D, 1, c.D));
-            const double delta = faults.delta_forgotten ? 0.0 : d_o.row(l).dot(o.row(0));
-            const double lse =
-                exact.lse[head.lse_index(l)] * (faults.lse_in_base_2 ? std::log(2.0) : 1.0);
+            const double delta = d_o.row(l).dot(o.row(0));
+            const double lse = exact.lse[head.lse_index(l)];
             p.row(r).tail(n - seen).setZero();
             p.row(r).head(seen) = exact_exp(p.row(r).head(seen).array() - lse);
             if (of == Of::kSquaredTerms && seen > 0) score_terms.row(r).array() += lse * lse;
@@ -319,13 +266,21 @@ BasicAttentionGradients<double> sum_gradients(const AttentionGradProblem& proble
 }  // namespace
 
 BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem,
-                                                    const AttentionFaults& faults) {
-  return sum_gradients(problem, faults, Of::kValue);
+                                                    const AttentionResult& forward,
+                                                    const KeysSeen& seen) {
+  return sum_gradients(problem, forward, seen, Of::kValue);
+}
+
+BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem) {
+  return attention_gradients(problem, attention_closed_sum(problem.forward),
+                             keys_seen(problem.forward));
 }
 
 BasicAttentionGradients<double> attention_gradient_terms(const AttentionGradProblem& problem,
                                                          const ScoreRoundoff& roundoff) {
-  BasicAttentionGradients<double> terms = sum_gradients(problem, {}, Of::kSquaredTerms, roundoff);
+  BasicAttentionGradients<double> terms =
+      sum_gradients(problem, attention_closed_sum(problem.forward), keys_seen(problem.forward),
+                    Of::kSquaredTerms, roundoff);
   for (std::vector<double>* squares : {&terms.dq, &terms.dk, &terms.dv})
     take_roots(*squares);
   return terms;

@@ -14,38 +14,20 @@ struct AttentionResult {
   std::vector<double> largest;  // (B, H_q, T_q): of the scaled scores
 };
 
-// What a kernel may get wrong on its way through the keys. As it stands here: nothing.
-struct AttentionFaults {
-  enum class Mask { kAsAsked, kNone, kCausal, kFirstWithFirst };  // query 0 sees key 0, and so on
+// How many of its sequence's first keys each of the B * T_q queries sees: never fewer than the one before it.
+using KeysSeen = std::vector<std::int64_t>;
+KeysSeen keys_seen(const AttentionProblem& problem);
 
-  Mask mask = Mask::kAsAsked;
-  bool key_lengths_ignored = false;
-  std::int64_t keys_lost = 0;  // the last keys of each sequence
-  // What follows only means something to keys that are taken a tile at a time; not to the gradients.
-  std::int64_t key_tile = 1;
-  bool whole_tiles_only = false;  // the keys behind the last whole tile are lost
-  // What a query does not see of the tiles that it and its neighbours go through counts in the sum, as keys of zeros where there
-  // are no more keys.
-  bool masked_keys_count = false;
-  std::int64_t query_tile = 1;
-  bool maximum_carried = true;  // or each tile has its own
-  bool o_rescaled = true, sum_rescaled = true;
-  bool last_tile_first = false;  // no fault, but another order to make one in
-  // Of the gradients.
-  bool delta_forgotten = false;
-  bool lse_in_base_2 = false;  // taken for one
-};
-
-// By the formula: the largest of a query's scores, then the sum.
+// By the formula: the largest of a query's scores, then the sum. Under the problem's own mask, or another one.
 AttentionResult attention_closed_sum(const AttentionProblem& problem);
-
-// The same in one walk over the keys, with a running maximum, sum and mean: the "online softmax".
-AttentionResult attention_recurrence(const AttentionProblem& problem,
-                                     const AttentionFaults& faults = {});
+AttentionResult attention_closed_sum(const AttentionProblem& problem, const KeysSeen& seen);
 
 // Of the exact o and lse: those that the problem holds, which were rounded, are not looked at.
+BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem);
+// Of somebody's forward pass, under somebody's mask.
 BasicAttentionGradients<double> attention_gradients(const AttentionGradProblem& problem,
-                                                    const AttentionFaults& faults = {});
+                                                    const AttentionResult& forward,
+                                                    const KeysSeen& seen);
 
 // The root of the sum of each element's squared terms: rounding errors are relative to these. A score's error is an error of its
 // weight; it is `score_roundoff` of the score's terms, where a rounding of anything else that is multiplied is 1. Of lse: the error

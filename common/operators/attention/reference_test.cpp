@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/operators/attention/walk.hpp"
+
 namespace ladder::reference {
 namespace {
 
@@ -57,13 +59,12 @@ std::string name(const ::testing::TestParamInfo<AttentionCase>& info) {
 
 class AttentionForms : public ::testing::TestWithParam<AttentionCase> {};
 
-TEST_P(AttentionForms, RecurrenceEqualsClosedSumInTilesOfAnySize) {
+TEST_P(AttentionForms, WalkEqualsClosedSumInTilesOfAnySize) {
   const AttentionProblem problem = make_problem(GetParam());
   const AttentionResult closed = attention_closed_sum(problem);
   for (const std::int64_t tile : {1, 2, 4, 16}) {
     for (const bool last_first : {false, true}) {
-      const AttentionResult walked =
-          attention_recurrence(problem, {.key_tile = tile, .last_tile_first = last_first});
+      const AttentionResult walked = walk(problem, {.tile = tile, .last_first = last_first});
       expect_close(walked.o, closed.o, 1e-12);
       expect_close(walked.lse, closed.lse, 1e-12);
       expect_close(walked.largest, closed.largest, 1e-14);

@@ -124,7 +124,7 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissingFromTheState) {
   outputs.final_state = right_answer(without).final_state;
   const std::string message = verdict(problem, outputs);
   expect_words("WRONG RESULT in final_state", message);
-  expect_words("equals the state with the last partial chunk of 16 or 32 missing", message);
+  expect_words("equals the result with the last partial chunk of 16 or 32 missing", message);
 }
 
 // WKV in chunks, with `at_edge(state, w)` applied to each element of the state when a chunk ends.

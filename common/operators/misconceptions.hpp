@@ -1,0 +1,118 @@
+// Wrong answers that somebody gives, one list for each operator. The diagnosis looks for the one that a result equals, and the self-test
+// of the judge plants them. Each is made from what the truth gets or gives: the truth itself has no switch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "common/core/registry.hpp"
+#include "common/judge/judging.hpp"
+#include "common/operators/attention/reference.hpp"
+#include "common/operators/linear_attention/problem.hpp"
+#include "common/operators/wkv/reference.hpp"
+
+namespace ladder::reference {
+
+template <typename Result>
+struct Misconception {
+  std::string words;  // "equals the result with the bonus forgotten"
+  // Elements that are not finite: not written, or overflowed.
+  std::function<Result()> answer;
+  std::int64_t tile = 0;  // one of several that may fit, named where the words have a *
+  // What is rounded too coarsely ("tf32"): an answer that is nearly the truth. Empty for all others.
+  std::string slight = "";
+};
+
+template <typename Result>
+using Misconceptions = std::vector<Misconception<Result>>;
+
+// The usual lengths of chunks and tiles.
+inline constexpr std::int64_t kUsualTiles[] = {16, 32, 64, 128};
+
+// In the order in which they are looked for. They refer to the problem and to the truth.
+Misconceptions<WkvResult> misconceptions(const WkvProblem& problem, const WkvResult& truth,
+                                         Arithmetic arithmetic);
+Misconceptions<BasicWkvGradients<double>> misconceptions(const WkvGradProblem& problem,
+                                                         const BasicWkvGradients<double>& truth,
+                                                         Arithmetic arithmetic);
+Misconceptions<std::vector<double>> misconceptions(const LinearAttentionProblem& problem,
+                                                   const std::vector<double>& truth,
+                                                   Arithmetic arithmetic);
+Misconceptions<AttentionResult> misconceptions(const AttentionProblem& problem,
+                                               const AttentionResult& truth, Arithmetic arithmetic);
+Misconceptions<BasicAttentionGradients<double>> misconceptions(
+    const AttentionGradProblem& problem, const BasicAttentionGradients<double>& truth,
+    Arithmetic arithmetic);
+
+// The words of the first one whose answer `equals` accepts, with all of its tiles that fit: "in chunks of 16 or 32".
+template <typename Result, typename Equals>
+std::string diagnosis(const Misconceptions<Result>& list, const Equals& equals) {
+  for (auto first = list.begin(); first != list.end(); ++first) {
+    if (!equals(first->answer())) continue;
+    std::string words = first->words, tiles = std::to_string(first->tile);
+    std::int64_t last = first->tile;
+    for (auto next = first + 1; next != list.end() && next->words == words; ++next) {
+      if (next->tile == last || !equals(next->answer())) continue;
+      last = next->tile;
+      tiles += " or " + std::to_string(last);
+    }
+    const auto at = words.find('*');
+    if (at != std::string::npos) words.replace(at, 1, tiles);
+    return words + "\n";
+  }
+  return "";
+}
+
+// Of one array, `array` of the answers: the words for its result. A result that is almost right is not what a misconception gives.
+template <typename Result>
+std::string explain(const Part& part, std::vector<double> Result::*array,
+                    const Misconceptions<Result>& list, double rounding) {
+  const auto equals = [&](const std::vector<double>& other) {
+    return roughly_equal(*part.result, other, part.layout.row(), rounding);
+  };
+  if (equals(*part.truth)) return "";
+  return diagnosis(list, [&](const Result& answer) { return equals(answer.*array); });
+}
+
+// As tensor cores take operands of fp32: to 11 significant bits.
+void to_tf32(std::initializer_list<Tensor<float>*> tensors);
+double bf16(double x);
+
+// The problem of somebody whose query reaches some of the key rows only.
+template <typename Problem>
+Problem with_rows(Problem problem, const std::function<bool(std::int64_t)>& arrives) {
+  const std::int64_t K = problem.q.shape.back();
+  for (std::size_t i = 0; i < problem.q.data.size(); ++i) {
+    if (!arrives(static_cast<std::int64_t>(i) % K)) problem.q.data[i] = 0;
+  }
+  return problem;
+}
+
+// Kernels cut the key rows into vectors of four and strips of eight; what gets lost there is a part of the rows.
+// `solve` computes the result of a problem.
+template <typename Result, typename Problem, typename Solve>
+void add_missing_rows(Misconceptions<Result>& list, const Problem& problem, const Solve& solve) {
+  const std::int64_t K = problem.q.shape.back();
+  const auto add = [&](const std::string& words, const std::function<bool(std::int64_t)>& arrives) {
+    list.push_back({words, [=, &problem] { return solve(with_rows(problem, arrives)); }});
+  };
+  for (const std::int64_t lost : {std::int64_t{1}, std::int64_t{4}, K % 8}) {
+    if (lost == 0 || lost >= K) continue;
+    add("equals the result without the last " +
+            (lost == 1 ? std::string("key row") : std::to_string(lost) + " key rows"),
+        [=](std::int64_t j) { return j < K - lost; });
+  }
+  if (K > 1) {
+    add("equals the result of the last key row alone", [=](std::int64_t j) { return j == K - 1; });
+  }
+  for (std::int64_t lane = 0; lane < 4 && K > 4; ++lane) {
+    add("equals the result of every fourth key row alone: " + std::to_string(lane) + ", " +
+            std::to_string(lane + 4) + ", ...",
+        [=](std::int64_t j) { return j % 4 == lane; });
+  }
+}
+
+}  // namespace ladder::reference
