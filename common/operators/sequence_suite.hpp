@@ -1,12 +1,9 @@
 // What the suites of WKV and of linear attention share.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,24 +16,6 @@ namespace ladder::testing {
 inline std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
   if (T < 100) return {2, 3};
   return {1, T < 1000 ? 2 : 1};
-}
-
-// Case number `index` of a list, where it need not run under every schedule: drawn cases are many, and long ones take long.
-inline std::optional<std::size_t> turn_of(std::int64_t T, std::size_t index) {
-  return wanted_draw() || T >= 100 ? std::optional(index) : std::nullopt;
-}
-
-// A test of its own says which pairs of levels a suite's cases do not have.
-template <typename Case>
-void add_coverage_test(const std::string& implementation, const std::string& prefix,
-                       const Design<Case>& design, const std::vector<Case>& cases) {
-  if (wanted_draw()) return;  // a draw promises no pairs
-  add(
-      implementation, prefix + "CasesHoldEveryPair",
-      [=](const Implementation&) {
-        EXPECT_EQ(design.missing_pairs(cases), std::vector<std::string>{});
-      },
-      0);
 }
 
 // Rows of so few elements that they may all cancel.

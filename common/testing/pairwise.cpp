@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "common/core/errors.hpp"
 
@@ -128,6 +131,69 @@ Draw parse_draw(const std::string& text) {
           "LADDER_CASES is \"" + text + "\"; allowed: N:SEED, two whole numbers such as 200:1, N " +
               "from 1 to " + std::to_string(kMost) + ", SEED below 2^64");
   return draw;
+}
+
+std::vector<std::string> missing_schedules(const std::vector<std::vector<std::string>>& levels,
+                                           const std::vector<std::size_t>& schedules) {
+  std::map<std::string, std::size_t> cases;
+  std::set<std::pair<std::string, std::size_t>> met;
+  for (std::size_t n = 0; n < levels.size(); ++n) {
+    for (const std::string& level : levels[n]) {
+      ++cases[level];
+      met.insert({level, schedules[n]});
+    }
+  }
+  std::vector<std::string> missing;
+  for (const auto& [level, count] : cases) {
+    for (std::size_t schedule = 0; schedule < kSchedules && count >= kSchedules; ++schedule) {
+      if (met.count({level, schedule}) == 0)
+        missing.push_back(level + " under schedule " + std::to_string(schedule));
+    }
+  }
+  return missing;
+}
+
+std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels) {
+  std::map<std::string, std::size_t> cases_to_come;
+  for (const auto& each : levels) {
+    for (const std::string& level : each)
+      ++cases_to_come[level];
+  }
+  std::vector<std::size_t> result;
+  std::set<std::pair<std::string, std::size_t>> met;
+  for (const auto& each : levels) {
+    // What the schedule would meet for the first time; a level that few cases are still to have counts most.
+    const auto gain = [&](std::size_t schedule) {
+      double sum = 0;
+      for (const std::string& level : each) {
+        if (met.count({level, schedule}) == 0)
+          sum += 1.0 / static_cast<double>(cases_to_come[level] * cases_to_come[level]);
+      }
+      return sum;
+    };
+    std::size_t best = result.size() % kSchedules;
+    for (std::size_t schedule = 0; schedule < kSchedules; ++schedule) {
+      if (gain(schedule) > gain(best)) best = schedule;
+    }
+    for (const std::string& level : each) {
+      met.insert({level, best});
+      --cases_to_come[level];
+    }
+    result.push_back(best);
+  }
+  // What a look ahead of one case has missed.
+  std::size_t missing = missing_schedules(levels, result).size();
+  for (std::size_t n = 0; n < result.size() && missing > 0; ++n) {
+    for (std::size_t schedule = 0; schedule < kSchedules; ++schedule) {
+      std::vector<std::size_t> changed = result;
+      changed[n] = schedule;
+      const std::size_t left = missing_schedules(levels, changed).size();
+      if (left >= missing) continue;
+      missing = left;
+      result = changed;
+    }
+  }
+  return result;
 }
 
 }  // namespace ladder::testing

@@ -20,6 +20,15 @@ struct LevelPair {
 std::vector<Row> pairwise_rows(const std::vector<std::size_t>& level_counts,
                                const std::vector<LevelPair>& excluded = {});
 
+// A device's schedules of threads are one more factor of the cases, chosen last: case n runs under schedule number result[n] of
+// kSchedules. `levels[n]`: what case n is made of, "T=130". Every level meets every schedule, as far as enough cases have it.
+inline constexpr std::size_t kSchedules = 3;
+std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels);
+
+// Levels that as many cases have as there are schedules, and that do not meet one of them: "T=130 under schedule 2".
+std::vector<std::string> missing_schedules(const std::vector<std::vector<std::string>>& levels,
+                                           const std::vector<std::size_t>& schedules);
+
 // N different combinations drawn from a seed, or all where there are no more. The same on every platform; the first rows of a
 // longer draw from the same seed.
 struct Draw {

@@ -35,6 +35,15 @@ struct NamedCase {
         text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
     return text + storage;
   }
+  // What it is made of.
+  std::vector<std::string> levels() const {
+    std::vector<std::string> result = {"stored in " + storage};
+    for (const Size& size : shape.sizes())
+      result.push_back(size.name + "=" + std::to_string(size.value));
+    for (const auto& [option, value] : options)
+      result.push_back(option + "=" + value);
+    return result;
+  }
   std::unique_ptr<AnyCase> of(const std::string& op) const {
     return find_operator(op).make_case(shape, options, storage);
   }
@@ -109,9 +118,14 @@ void expect_right(const Implementation& i, const NamedCase& c, const std::string
 void register_now(const std::string& op, const std::string& implementation,
                   const SuiteSupport& support) {
   const std::vector<NamedCase> cases = cases_of(op, support);
-  for (const NamedCase& c : cases) {
-    add(implementation, "MatchesReference/" + c.name(),
-        [=](const Implementation& i) { expect_right(i, c, op); });
+  std::vector<std::vector<std::string>> levels;
+  for (const NamedCase& c : cases)
+    levels.push_back(c.levels());
+  const std::vector<std::size_t> schedules = schedules_of(levels);
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    add(
+        implementation, "MatchesReference/" + cases[n].name(),
+        [=, c = cases[n]](const Implementation& i) { expect_right(i, c, op); }, schedules[n]);
   }
   const NamedCase first = cases.front();
   add(implementation, "TakesNothing", [=](const Implementation& i) {

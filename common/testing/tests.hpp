@@ -99,6 +99,16 @@ class Design {
     return result;
   }
 
+  // What each case is made of: "T=130".
+  std::vector<std::vector<std::string>> levels_of(const std::vector<Case>& cases) const {
+    std::vector<std::vector<std::string>> result(cases.size());
+    for (std::size_t n = 0; n < cases.size(); ++n) {
+      for (const Factor& f : factors_)
+        result[n].push_back(f.name + "=" + f.word_of(cases[n]));
+    }
+    return result;
+  }
+
   // Pairs of levels that are not excluded and that no case has: "T=130 with K=64".
   std::vector<std::string> missing_pairs(const std::vector<Case>& cases) const {
     std::set<std::string> held;
@@ -165,6 +175,28 @@ class Design {
   std::vector<Factor> factors_;
   std::vector<LevelPair> excluded_;
 };
+
+// A test for each of the cases, each under one of its device's schedules, and one that says which levels of the design never come
+// together: `expect(implementation, case)`.
+template <typename Case, typename Expect>
+void add_cases(const std::string& implementation, const std::string& prefix,
+               const Design<Case>& design, const std::vector<Case>& cases, const Expect& expect) {
+  const auto levels = design.levels_of(cases);
+  const auto schedules = schedules_of(levels);
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    add(
+        implementation, prefix + "MatchesReference/" + name_of(cases[n]),
+        [=, c = cases[n]](const Implementation& i) { expect(i, c); }, schedules[n]);
+  }
+  if (wanted_draw()) return;  // a draw promises no pairs
+  add(
+      implementation, prefix + "CasesHoldEveryPair",
+      [=](const Implementation&) {
+        EXPECT_EQ(design.missing_pairs(cases), std::vector<std::string>{});
+        EXPECT_EQ(missing_schedules(levels, schedules), std::vector<std::string>{});
+      },
+      0);
+}
 
 // One bad change to good arguments, and the name its refusal must hold.
 template <typename Args>

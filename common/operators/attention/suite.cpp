@@ -91,10 +91,6 @@ Design<AttentionCase> attention_design(const AttentionSupport& support) {
   return design;
 }
 
-bool takes_long(const AttentionCase& c) {
-  return c.T_q > 64 || c.T_k > 64;
-}
-
 // Where something that is no number stands: in the query, key and value of one head, in the second sequence or batch.
 constexpr std::int64_t kSpoiltSequence = 1, kSpoiltHead = 1;
 
@@ -220,22 +216,9 @@ void register_common_tests(const std::string& implementation, const AttentionSup
                            const std::string& prefix) {
   constexpr bool kBackward = std::is_same_v<Op, AttentionBackward>;
   const std::vector<AttentionCase> cases = attention_cases(support);
-  for (std::size_t n = 0; n < cases.size(); ++n) {
-    // Drawn cases are many, and long ones take long: they need not run under every schedule.
-    const bool one_schedule = wanted_draw() || takes_long(cases[n]);
-    add(
-        implementation, prefix + "MatchesReference/" + name_of(cases[n]),
-        [=, c = cases[n]](const Implementation& i) { expect<Op>(i, make_problem(c)); },
-        one_schedule ? std::optional(n) : std::nullopt);
-  }
-  if (!wanted_draw()) {
-    add(
-        implementation, prefix + "CasesHoldEveryPair",
-        [=, design = attention_design(support)](const Implementation&) {
-          EXPECT_EQ(design.missing_pairs(cases), std::vector<std::string>{});
-        },
-        0);
-  }
+  add_cases(
+      implementation, prefix, attention_design(support), cases,
+      [](const Implementation& i, const AttentionCase& c) { expect<Op>(i, make_problem(c)); });
   // `change` the case for each mask the implementation has, and expect it right.
   const auto add_for_masks = [&](const std::string& test, const AttentionCase& c,
                                  const auto& problem_of) {

@@ -154,15 +154,10 @@ std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSup
 bool register_linear_attention_suite(const std::string& implementation,
                                      const LinearAttentionSupport& support) {
   const std::vector<LinearAttentionCase> cases = linear_attention_cases(support);
-  for (std::size_t n = 0; n < cases.size(); ++n) {
-    add(
-        implementation, "MatchesReference/" + name_of(cases[n]),
-        [c = cases[n]](const Implementation& i) {
-          expect_right<LinearAttention>(i, make_problem(c));
-        },
-        turn_of(std::max(cases[n].T_q, cases[n].T_k), n));
-  }
-  add_coverage_test(implementation, "", linear_attention_design(support), cases);
+  add_cases(implementation, "", linear_attention_design(support), cases,
+            [](const Implementation& i, const LinearAttentionCase& c) {
+              expect_right<LinearAttention>(i, make_problem(c));
+            });
   add(
       implementation, "MatchesReferenceInNarrowRows",
       [support](const Implementation& i) {

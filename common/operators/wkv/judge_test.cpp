@@ -440,6 +440,23 @@ TEST(Pairwise, LeavesOutWhatIsExcluded) {
   EXPECT_THROW(pairwise_rows({1, 1, 2}, {{0, 0, 2, 0}, {1, 0, 2, 1}}), std::invalid_argument);
 }
 
+TEST(Pairwise, EveryLevelMeetsEverySchedule) {
+  const std::vector<Row> rows = pairwise_rows({10, 6, 6, 5, 2, 2, 1, 3});
+  std::vector<std::vector<std::string>> levels;
+  for (const Row& row : rows) {
+    levels.emplace_back();
+    for (std::size_t f = 0; f < row.size(); ++f)
+      levels.back().push_back(std::to_string(f) + "=" + std::to_string(row[f]));
+  }
+  std::vector<std::size_t> schedules = schedules_of(levels);
+  EXPECT_EQ(missing_schedules(levels, schedules), std::vector<std::string>{});
+  std::fill(schedules.begin(), schedules.end(), 1);
+  EXPECT_EQ(missing_schedules(levels, schedules).size(), 2u * (10 + 6 + 6 + 5 + 2 + 2 + 1 + 3));
+  levels = {{"rare"}, {"rare", "usual"}, {"usual"}, {"usual"}};
+  EXPECT_EQ(missing_schedules(levels, {0, 0, 0, 1}),
+            std::vector<std::string>{"usual under schedule 2"});
+}
+
 TEST(Draw, IsTheSameOnEveryPlatform) {
   const std::vector<Row> expected = {{5, 0, 0, 0}, {1, 0, 1, 1}, {1, 2, 0, 0}, {3, 0, 0, 2}};
   EXPECT_EQ(drawn_rows({10, 6, 2, 3}, {4, 7}), expected);

@@ -259,12 +259,7 @@ void register_common_tests(const std::string& implementation, const WkvSupport& 
     expect_right<Op>(i, Op::make_problem(c));
   };
   const std::vector<WkvCase> cases = wkv_cases(support, kRecurrence<Op>);
-  for (std::size_t n = 0; n < cases.size(); ++n) {
-    add(
-        implementation, prefix + "MatchesReference/" + name_of(cases[n]),
-        [=, c = cases[n]](const Implementation& i) { expect(i, c); }, turn_of(cases[n].T, n));
-  }
-  add_coverage_test(implementation, prefix, wkv_design(support), cases);
+  add_cases(implementation, prefix, wkv_design(support), cases, expect);
   const WkvCase ragged = ragged_case(support, kRecurrence<Op>);
   if (!support.square_heads_only) {
     add(
@@ -293,17 +288,21 @@ void register_common_tests(const std::string& implementation, const WkvSupport& 
     c.B = 0;
     expect(i, c);
   });
-  add(implementation, prefix + "SurvivesEveryDecay", [=](const Implementation& i) {
-    WkvCase c = ragged;
-    c.B = c.H = 1;  // nine runs: they must be short
-    c.T = 66;
-    c.initial_state = c.final_state = support.states;
-    c.decay = Decay::kFixed;
-    for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
-      c.fixed_log_w = log_w;
-      expect(i, c);
-    }
-  });
+  add(
+      implementation, prefix + "SurvivesEveryDecay",
+      [=](const Implementation& i) {
+        WkvCase c = ragged;
+        c.B = c.H = 1;  // nine runs: they must be short
+        c.T = 66;
+        c.initial_state = c.final_state = support.states;
+        c.decay = Decay::kFixed;
+        for (const float log_w :
+             {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
+          c.fixed_log_w = log_w;
+          expect(i, c);
+        }
+      },
+      1);
   const std::vector<Precision> stored_as = precisions(support);
   for (std::size_t n = 0; n < stored_as.size(); ++n) {
     WkvCase c = aligned_case(support, kRecurrence<Op>);
