@@ -287,11 +287,11 @@ std::vector<Truth> Combine::truth(const Problem& problem) {
 }
 
 namespace {
-const ladder::OperatorRegistration<DecayCumsum> decay_cumsum_registration;
-const ladder::OperatorRegistration<PrepareQgKg> prepare_qg_kg_registration;
-const ladder::OperatorRegistration<InterChunk> inter_chunk_registration;
-const ladder::OperatorRegistration<IntraChunkScores> intra_chunk_scores_registration;
-const ladder::OperatorRegistration<Combine> combine_registration;
+const ladder::OperatorRegistration<DecayCumsum> decay_cumsum_registration(101);
+const ladder::OperatorRegistration<PrepareQgKg> prepare_qg_kg_registration(102);
+const ladder::OperatorRegistration<InterChunk> inter_chunk_registration(103);
+const ladder::OperatorRegistration<IntraChunkScores> intra_chunk_scores_registration(104);
+const ladder::OperatorRegistration<Combine> combine_registration(105);
 }  // namespace
 
 }  // namespace chapter07::gla_steps

@@ -336,20 +336,18 @@ void require_countable(const WkvArgs& args, std::int64_t chunk) {
 
 // A step as an implementation of its own.
 template <typename Op, typename Args>
-ladder::Implementation alone(const char* name, int step, void (*launch)(const Steps&)) {
-  const auto checked = [launch](const Args& args) {
+ladder::Implementation alone(ladder::Implementation step, void (*launch)(const Steps&)) {
+  step.chapter = "07_chunkwise";
+  step.device = ladder::DeviceKind::kCuda;
+  step.rung = true;
+  step.launchers = ladder::launchers<Op>([launch](const Args& args) {
     ladder::validate_lists(args);
     require_countable(args.args, args.chunk);
     ladder::require(args.T_p == in_whole_chunks(args.args.T, args.chunk),
                     "T_p is " + std::to_string(args.T_p) + "; allowed: T in whole chunks");
     if (args.args.B > 0) launch(args);
-  };
-  return {.name = name,
-          .chapter = "07_chunkwise",
-          .step = step,
-          .device = ladder::DeviceKind::kCuda,
-          .rung = true,
-          .launchers = ladder::launchers<Op>(checked)};
+  });
+  return step;
 }
 
 }  // namespace
@@ -383,13 +381,14 @@ const ladder::Registration registration{
      .launchers = ladder::launchers<ladder::Gla>([](const ladder::WkvArgs& args) { gla(args); })}};
 
 const ladder::Registration step_1{
-    alone<DecayCumsum, DecayCumsumArgs>("gla_decay_cumsum", 1, decay_cumsum)};
+    alone<DecayCumsum, DecayCumsumArgs>({.name = "gla_decay_cumsum", .step = 1}, decay_cumsum)};
 const ladder::Registration step_2{
-    alone<PrepareQgKg, PrepareQgKgArgs>("gla_prepare_qg_kg", 2, prepare_qg_kg)};
+    alone<PrepareQgKg, PrepareQgKgArgs>({.name = "gla_prepare_qg_kg", .step = 2}, prepare_qg_kg)};
 const ladder::Registration step_3{
-    alone<InterChunk, InterChunkArgs>("gla_inter_chunk", 3, inter_chunk)};
-const ladder::Registration step_4{
-    alone<IntraChunkScores, IntraChunkScoresArgs>("gla_intra_chunk_scores", 4, intra_chunk_scores)};
-const ladder::Registration step_5{alone<Combine, CombineArgs>("gla_combine", 5, combine)};
+    alone<InterChunk, InterChunkArgs>({.name = "gla_inter_chunk", .step = 3}, inter_chunk)};
+const ladder::Registration step_4{alone<IntraChunkScores, IntraChunkScoresArgs>(
+    {.name = "gla_intra_chunk_scores", .step = 4}, intra_chunk_scores)};
+const ladder::Registration step_5{
+    alone<Combine, CombineArgs>({.name = "gla_combine", .step = 5}, combine)};
 
 }  // namespace chapter07::gla_steps

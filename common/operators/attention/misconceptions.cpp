@@ -35,24 +35,12 @@ struct Masked {
   KeysSeen seen;
 };
 
-// `seen(sequence, l)` keys, of its sequence, by its query l.
-template <typename Seen>
-KeysSeen seen_by(const AttentionProblem& problem, const Seen& seen) {
-  KeysSeen result(problem.attention_case.B * problem.attention_case.T_q);
-  for (std::int64_t n = 0; n < problem.attention_case.sequences(); ++n) {
-    const AttentionProblem::Sequence s = problem.sequence(n);
-    for (std::int64_t l = 0; l < s.queries; ++l)
-      result[s.first_query + l] = seen(s, l);
-  }
-  return result;
-}
-
 std::vector<Masked> wrong_masks(const AttentionProblem& problem) {
   using Sequence = AttentionProblem::Sequence;
   const AttentionCase& c = problem.attention_case;
   std::vector<Masked> list;
   const auto add_seen = [&](const std::string& words, const auto& seen) {
-    list.push_back({words, problem, seen_by(problem, seen)});
+    list.push_back({words, problem, keys_seen(problem, seen)});
   };
   const auto add_change = [&](const std::string& words, const auto& change) {
     AttentionProblem changed = problem;
@@ -90,7 +78,7 @@ void add_tiles(Misconceptions<AttentionResult>& list, const AttentionProblem& pr
                       const auto whole = [&](const Sequence& s, std::int64_t l) {
                         return std::min(problem.keys_seen(s, l), s.keys / tile * tile);
                       };
-                      return attention_closed_sum(problem, seen_by(problem, whole));
+                      return attention_closed_sum(problem, keys_seen(problem, whole));
                     },
                     tile});
   }

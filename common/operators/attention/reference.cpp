@@ -126,15 +126,21 @@ void take_roots(std::vector<double>& squares) {
 
 }  // namespace
 
-KeysSeen keys_seen(const AttentionProblem& problem) {
+KeysSeen keys_seen(
+    const AttentionProblem& problem,
+    const std::function<std::int64_t(const AttentionProblem::Sequence&, std::int64_t)>& of_query) {
   const AttentionCase& c = problem.attention_case;
   KeysSeen seen(c.B * c.T_q);
   for (std::int64_t n = 0; n < c.sequences(); ++n) {
     const AttentionProblem::Sequence s = problem.sequence(n);
     for (std::int64_t l = 0; l < s.queries; ++l)
-      seen[s.first_query + l] = problem.keys_seen(s, l);
+      seen[s.first_query + l] = of_query(s, l);
   }
   return seen;
+}
+
+KeysSeen keys_seen(const AttentionProblem& problem) {
+  return keys_seen(problem, [&](const auto& s, std::int64_t l) { return problem.keys_seen(s, l); });
 }
 
 AttentionResult attention_closed_sum(const AttentionProblem& problem) {

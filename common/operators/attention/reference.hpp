@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "common/operators/attention/problem.hpp"
@@ -17,6 +18,10 @@ struct AttentionResult {
 // How many of its sequence's first keys each of the B * T_q queries sees: never fewer than the one before it.
 using KeysSeen = std::vector<std::int64_t>;
 KeysSeen keys_seen(const AttentionProblem& problem);
+// Under another mask: so many by query l of a sequence.
+KeysSeen keys_seen(
+    const AttentionProblem& problem,
+    const std::function<std::int64_t(const AttentionProblem::Sequence&, std::int64_t l)>& of_query);
 
 // By the formula: the largest of a query's scores, then the sum. Under the problem's own mask, or another one.
 AttentionResult attention_closed_sum(const AttentionProblem& problem);

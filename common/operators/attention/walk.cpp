@@ -1,5 +1,6 @@
 #include "common/operators/attention/walk.hpp"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +21,10 @@ std::int64_t tiled(std::int64_t count, std::int64_t tile) {
 void walk_row(const AttentionProblem& problem, const Walk& how, const AttentionProblem::Sequence& s,
               std::int64_t l, std::int64_t h, AttentionResult& result) {
   const AttentionArgs a = problem.args();
-  const float* q = a.q + ((s.first_query + l) * a.H_q + h) * a.D;
+  const auto row = [&](const float* data) {
+    return Eigen::Map<const Eigen::VectorXf>(data, a.D).cast<double>();
+  };
+  const Eigen::VectorXd q = row(a.q + ((s.first_query + l) * a.H_q + h) * a.D);
   const auto key = [&](std::int64_t c) {
     return ((s.first_key + c) * a.H_kv + h / (a.H_q / a.H_kv)) * a.D;
   };
@@ -31,12 +35,10 @@ void walk_row(const AttentionProblem& problem, const Walk& how, const AttentionP
     visited = tiled(problem.keys_seen(s, last), how.tile);
   }
   if (visited == 0) return;
-  std::vector<double> o(a.D, 0.0), scores(visited, 0.0);
-  for (std::int64_t c = 0; c < std::min(visited, s.keys); ++c) {
-    for (std::int64_t j = 0; j < a.D; ++j)
-      scores[c] += static_cast<double>(q[j]) * a.k[key(c) + j];
-    scores[c] *= a.scale;
-  }
+  Eigen::VectorXd o = Eigen::VectorXd::Zero(a.D);
+  std::vector<double> scores(visited, 0.0);
+  for (std::int64_t c = 0; c < std::min(visited, s.keys); ++c)
+    scores[c] = a.scale * q.dot(row(a.k + key(c)));
   double largest = -kInfinity, sum = 0;
   const std::int64_t tiles = tiled(visited, how.tile) / how.tile;
   for (std::int64_t n = 0; n < tiles; ++n) {
@@ -48,19 +50,17 @@ void walk_row(const AttentionProblem& problem, const Walk& how, const AttentionP
     // Without a carried maximum it may overflow, as a float does.
     double rescale = std::exp(before - largest);
     if (rescale > std::numeric_limits<float>::max()) rescale = kInfinity;
-    for (double& x : o)
-      x *= how.o_rescaled ? rescale : 1;
-    sum *= how.sum_rescaled ? rescale : 1;
+    if (how.o_rescaled) o *= rescale;
+    if (how.sum_rescaled) sum *= rescale;
     for (std::int64_t c = first; c < end; ++c) {
       const double p = std::exp(scores[c] - largest);
       sum += p;
-      for (std::int64_t i = 0; i < a.D && c < seen; ++i)
-        o[i] += p * a.v[key(c) + i];
+      if (c < seen) o += p * row(a.v + key(c));
     }
   }
   const std::int64_t at = problem.lse_index(s.first_query + l, h);
-  for (std::int64_t i = 0; i < a.D; ++i)
-    result.o[((s.first_query + l) * a.H_q + h) * a.D + i] = o[i] / sum;
+  Eigen::Map<Eigen::VectorXd>(result.o.data() + ((s.first_query + l) * a.H_q + h) * a.D, a.D) =
+      o / sum;
   result.lse[at] = largest + std::log(sum);
   result.largest[at] = largest;
 }

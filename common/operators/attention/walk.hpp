@@ -1,5 +1,5 @@
-// Softmax attention in one walk over the keys, with a running maximum, sum and mean: the "online softmax". It shares nothing with the
-// closed sum, which is the truth, and can be walked wrongly.
+// Softmax attention in one walk over the keys, with a running maximum, sum and mean: the "online softmax". It has nothing but the mask in
+// common with the closed sum, which is the truth, and can be walked wrongly.
 #pragma once
 
 #include <cstdint>
