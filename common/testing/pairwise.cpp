@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -154,44 +155,44 @@ std::vector<std::string> missing_schedules(const std::vector<std::vector<std::st
 }
 
 std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels) {
-  std::map<std::string, std::size_t> cases_to_come;
+  std::map<std::string, std::size_t> cases_with;
   for (const auto& each : levels) {
     for (const std::string& level : each)
-      ++cases_to_come[level];
+      ++cases_with[level];
   }
-  std::vector<std::size_t> result;
+  // What few cases have is served first.
+  const auto rarest = [&](std::size_t n) {
+    std::size_t least = levels.size();
+    for (const std::string& level : levels[n]) {
+      if (cases_with[level] >= kSchedules) least = std::min(least, cases_with[level]);
+    }
+    return least;
+  };
+  std::vector<std::size_t> order(levels.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rarest(a) < rarest(b); });
+  std::vector<std::size_t> result(levels.size());
   std::set<std::pair<std::string, std::size_t>> met;
-  for (const auto& each : levels) {
-    // What the schedule would meet for the first time; a level that few cases are still to have counts most.
+  for (std::size_t turn = 0; turn < order.size(); ++turn) {
+    const std::vector<std::string>& each = levels[order[turn]];
+    // What the schedule would meet for the first time.
     const auto gain = [&](std::size_t schedule) {
       double sum = 0;
       for (const std::string& level : each) {
-        if (met.count({level, schedule}) == 0)
-          sum += 1.0 / static_cast<double>(cases_to_come[level] * cases_to_come[level]);
+        const std::size_t cases = cases_with[level];
+        if (cases >= kSchedules && met.count({level, schedule}) == 0)
+          sum += 1.0 / static_cast<double>(cases);
       }
       return sum;
     };
-    std::size_t best = result.size() % kSchedules;
+    std::size_t best = turn % kSchedules;
     for (std::size_t schedule = 0; schedule < kSchedules; ++schedule) {
       if (gain(schedule) > gain(best)) best = schedule;
     }
-    for (const std::string& level : each) {
+    for (const std::string& level : each)
       met.insert({level, best});
-      --cases_to_come[level];
-    }
-    result.push_back(best);
-  }
-  // What a look ahead of one case has missed.
-  std::size_t missing = missing_schedules(levels, result).size();
-  for (std::size_t n = 0; n < result.size() && missing > 0; ++n) {
-    for (std::size_t schedule = 0; schedule < kSchedules; ++schedule) {
-      std::vector<std::size_t> changed = result;
-      changed[n] = schedule;
-      const std::size_t left = missing_schedules(levels, changed).size();
-      if (left >= missing) continue;
-      missing = left;
-      result = changed;
-    }
+    result[order[turn]] = best;
   }
   return result;
 }
