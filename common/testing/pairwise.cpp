@@ -1,6 +1,7 @@
 #include "common/testing/pairwise.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <numeric>
@@ -155,44 +156,32 @@ std::vector<std::string> missing_schedules(const std::vector<std::vector<std::st
 }
 
 std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels) {
-  std::map<std::string, std::size_t> cases_with;
+  // How many cases of a level each schedule has.
+  std::map<std::string, std::array<std::size_t, kSchedules>> cases;
+  std::vector<std::size_t> result;
   for (const auto& each : levels) {
+    result.push_back(result.size() % kSchedules);
     for (const std::string& level : each)
-      ++cases_with[level];
+      ++cases[level][result.back()];
   }
-  // What few cases have is served first.
-  const auto rarest = [&](std::size_t n) {
-    std::size_t least = levels.size();
+  // From there on random changes that do not make it worse, until nothing is missing.
+  std::mt19937 random(1);
+  for (std::size_t tries = 0; tries < 200 * levels.size(); ++tries) {
+    if (tries % levels.size() == 0 && missing_schedules(levels, result).empty()) break;
+    const std::size_t n = random() % levels.size(), to = random() % kSchedules, from = result[n];
+    if (to == from) continue;
+    int lost = 0;
     for (const std::string& level : levels[n]) {
-      if (cases_with[level] >= kSchedules) least = std::min(least, cases_with[level]);
+      const auto& its = cases[level];
+      if (std::accumulate(its.begin(), its.end(), std::size_t{0}) >= kSchedules)
+        lost += (its[from] == 1) - (its[to] == 0);
     }
-    return least;
-  };
-  std::vector<std::size_t> order(levels.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return rarest(a) < rarest(b); });
-  std::vector<std::size_t> result(levels.size());
-  std::set<std::pair<std::string, std::size_t>> met;
-  for (std::size_t turn = 0; turn < order.size(); ++turn) {
-    const std::vector<std::string>& each = levels[order[turn]];
-    // What the schedule would meet for the first time.
-    const auto gain = [&](std::size_t schedule) {
-      double sum = 0;
-      for (const std::string& level : each) {
-        const std::size_t cases = cases_with[level];
-        if (cases >= kSchedules && met.count({level, schedule}) == 0)
-          sum += 1.0 / static_cast<double>(cases);
-      }
-      return sum;
-    };
-    std::size_t best = turn % kSchedules;
-    for (std::size_t schedule = 0; schedule < kSchedules; ++schedule) {
-      if (gain(schedule) > gain(best)) best = schedule;
+    if (lost > 0) continue;
+    for (const std::string& level : levels[n]) {
+      --cases[level][from];
+      ++cases[level][to];
     }
-    for (const std::string& level : each)
-      met.insert({level, best});
-    result[order[turn]] = best;
+    result[n] = to;
   }
   return result;
 }
