@@ -167,6 +167,14 @@ class Reports(unittest.TestCase):
                          [line.split() for line in ("emulator 1 skipped 0.0 s", "FAILED: chapter01.a.B", "WRONG RESULT in o",
                                                     "chapter01 1 passed, 1 failed 0.3 s", "67% tests passed, 1 tests failed out of 3", "1 skipped (see above):")])
 
+    def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
+        out = io.StringIO()
+        report = testing.Report(["open.a"], out, testing.Progress(io.StringIO()))
+        for line in ("1/1 Test #1: open.a ....***Failed  Required regular expression not found. Regex=[x", "]  4.05 sec", "what it said",
+                     "0% tests passed, 1 tests failed out of 1"):
+            report.line(line)
+        self.assertIn("FAILED: open.a\n    ]  4.05 sec\n    what it said\nopen ", out.getvalue())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,7 +17,8 @@ _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True
           "--progress": False, "--no-label-summary": False}
 _CTESTS_OWN_OUTPUT = {"-V", "--verbose", "-VV", "--extra-verbose", "-N", "--show-only", "-Q", "--quiet", "--progress"}
 _ON_DEMAND = "^(mistake|stub)$"  # labels of what is built and run only when asked for
-_RESULT = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (.*?)[ .]*(Passed|\*\*\*.*?|Not Run.*?) +([\d.]+) sec *$")
+# The seconds may come lines later: after a regular expression that was not found.
+_RESULT = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (.*?)[ .]*(Passed|\*\*\*.*?|Not Run.*?)(?: +([\d.]+) sec *)?$")
 _SHOWN_FAILURES = 5
 _SHOWN_LINES = 30
 
@@ -110,7 +111,7 @@ class Report:
         match = _RESULT.match(text)
         if match:
             self._flush()
-            self._test(int(match[1]), int(match[2]), match[3], match[4], float(match[5]))
+            self._test(int(match[1]), int(match[2]), match[3], match[4], float(match[5] or 0))
         elif re.match(r"^\d+% tests passed", text):
             self._flush()
             self._progress.clear()
