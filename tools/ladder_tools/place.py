@@ -97,7 +97,7 @@ class Exercise:
     def __init__(self, stub):
         self.stub = stub  # all paths relative to ROOT
         self.folder = stub.parent
-        chapter, lesson = (*self.folder.parts, "")[:2]
+        chapter, lesson, *_ = (*(part for part in self.folder.parts if re.match(r"[0-9]{2}_", part)), "")
         self.name = chapter[:2] + (f".{lesson}" if lesson else "")  # 03, 07.02_chunk_walk
         self.holes_begin = f"{chapter[:2]}.{lesson[:2] or '00'}."  # 03.00.1, 07.02.2
         self.solution = self.folder / f"kernel{stub.suffix}"
