@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
@@ -283,6 +284,24 @@ void require_alignment(const BasicAttentionGradArgs<Element>& args) {
     ladder::require_pointer("v", forward.v, 16);
     ladder::require_pointer("dk", args.dk, 16);
     ladder::require_pointer("dv", args.dv, 16);
+  }
+}
+
+// Launches for the arguments' D, a std::integral_constant; complains about what these kernels cannot do.
+template <typename Element, typename Launch>
+void launch_for_D(const BasicAttentionGradArgs<Element>& args, Launch launch) {
+  validate(args);
+  require_usual_D(args.forward, "chapter 08");
+  require_grid(args.forward);
+  if (args.forward.B == 0) return;
+  require_alignment(args);
+  if (sequence_count(args.forward) == 0) return clear_gradients(args);
+  switch (args.forward.D) {
+    case 32: return launch(std::integral_constant<int, 32>{});
+    case 64: return launch(std::integral_constant<int, 64>{});
+    case 96: return launch(std::integral_constant<int, 96>{});
+    case 128: return launch(std::integral_constant<int, 128>{});
+    default: return launch(std::integral_constant<int, 256>{});
   }
 }
 

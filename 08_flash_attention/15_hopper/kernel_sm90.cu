@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
@@ -31,6 +32,8 @@ using hopper::Barrier;
 using hopper::kPanel;
 using hopper::kWarpgroup;
 using hopper::Order;
+using hopper::parity_of;
+using hopper::place_of;
 
 constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
 constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
@@ -79,16 +82,6 @@ struct Shared {
   Barrier k_here[kStages], k_read[kStages], v_here[kStages], v_read[kStages];
 };
 
-// Where the n-th of a ring of kLength goes, and the parity of its round.
-template <int kLength>
-__device__ int place_of(int n) {
-  return static_cast<int>(static_cast<unsigned>(n) % kLength);
-}
-template <int kLength>
-__device__ std::uint32_t parity_of(int n) {
-  return static_cast<unsigned>(n) / kLength % 2;
-}
-
 // How the host cuts the work: items are numbered, the heaviest first where it matters.
 struct Plan {
   int items = 0;
@@ -102,13 +95,6 @@ namespace {
 
 // ---- Which work there is ---------------------------------------------------------------------------------------------------
 
-// Packed: a tile of sequence n lies in one of the slots from first_slot(n) to first_slot(n + 1) - 1. There is one more slot than the
-// sequence has whole tiles, or two: never too few, and nobody has to sum up how many tiles the sequences before have.
-template <int kQueries, typename Element>
-__device__ int first_slot(const BasicAttentionArgs<Element>& args, int n) {
-  return static_cast<int>(first_row_of(args.cu_seqlens_q, n, args.T_q)) / kQueries + n;
-}
-
 // Writes item `item` to `work`; false if there is nothing to do.
 template <typename C, typename Element>
 __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& plan, int item,
@@ -117,13 +103,9 @@ __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& p
   if (args.cu_seqlens_q != nullptr) {
     work.h = item / plan.tiles;
     const int slot = item % plan.tiles;
-    int end = static_cast<int>(args.sequences);
-#pragma unroll 1
-    while (end - n > 1) {
-      const int middle = (n + end) / 2;
-      (first_slot<C::kQueries>(args, middle) <= slot ? n : end) = middle;
-    }
-    tile = first_slot<C::kQueries>(args, n + 1) - 1 - slot;
+    n = sequence_of_slot<C::kQueries, 1>(args.T_q, args.cu_seqlens_q,
+                                         static_cast<int>(args.sequences), slot);
+    tile = first_slot<C::kQueries>(args.T_q, args.cu_seqlens_q, n + 1) - 1 - slot;
   } else {
     const int first = item / (plan.together * plan.tiles) * plan.together;
     const int rest = item - first * plan.tiles;
@@ -148,9 +130,7 @@ template <typename C, typename Element, int kRows>
 __device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& tile,
                           const CUtensorMap* map, Barrier* here, int head, int row) {
   hopper::arrive_expecting(here, tile.kBytes);
-#pragma unroll
-  for (int panel = 0; panel < C::kPanels; ++panel)
-    hopper::copy_panel(tile.at[panel], map, here, panel * kPanel, head, row);
+  copy_panels(tile.at, map, here, head, row);
 }
 
 // One thread keeps the rings full.
@@ -158,7 +138,7 @@ template <typename C, typename Element>
 __device__ void produce(const BasicAttentionArgs<Element>& args, const Plan& plan,
                         const CUtensorMap* q_map, const CUtensorMap* k_map,
                         const CUtensorMap* v_map, Shared<C, Element>& smem) {
-  int works = 0, keys = 0, values = 0;  // copied so far
+  unsigned works = 0, keys = 0, values = 0;  // copied so far
   int item = blockIdx.x, next = 0;
   for (;; item = next) {
     const int place = place_of<kWorks>(works);
@@ -272,14 +252,14 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
   };
   if (warpgroup == C::kConsumers - 1) pass_turn();  // the first one begins
 
-  int count = 0;  // tiles of keys multiplied so far; those of values are one behind
+  unsigned count = 0;  // tiles of keys multiplied so far; those of values are one behind
   const auto k_stage = [&] { return place_of<kStages>(count); };
   const auto v_stage = [&] { return place_of<kStages>(count - 1); };
   const auto wait_for_k = [&] { hopper::wait(&smem.k_here[k_stage()], parity_of<kStages>(count)); };
   const auto wait_for_v = [&] {
     hopper::wait(&smem.v_here[v_stage()], parity_of<kStages>(count - 1));
   };
-  for (int works = 0;; ++works) {
+  for (unsigned works = 0;; ++works) {
     hopper::wait(&smem.work_here[place_of<kWorks>(works)], parity_of<kWorks>(works));
     const Work& work = smem.work[place_of<kWorks>(works)];
     if (work.tiles < 0) break;
@@ -322,15 +302,6 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         if (key >= seen[i % 4 / 2]) s[i] = -INFINITY;
       }
     };
-    const auto pack_scores = [&] {
-#pragma unroll
-      for (int i = 0; i < kKeys / 16; ++i) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          p[i][j] = ladder::cuda::pack<Element>(s[8 * i + 2 * j], s[8 * i + 2 * j + 1]);
-      }
-      hopper::pin(p);
-    };
     const auto rescale = [&] {
 #pragma unroll
       for (int i = 0; i < kD / 2; ++i)
@@ -354,7 +325,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       ++count;
       mask(work.tiles - 1);
       softmax.step(s, keep, factor);
-      pack_scores();
+      pack_sums<Element>(p, s);
 
       // Values behind the last key are multiplied with 0, but a NaN would stay one: they become 0. The warpgroups share the rows.
       const int rows = static_cast<int>(work.sequence.keys) - (work.tiles - 1) * kKeys;
@@ -395,7 +366,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::pin(s);  // what is packed next goes to registers that the product read
         arrive(&smem.v_read[v_stage()]);
         ++count;
-        pack_scores();
+        pack_sums<Element>(p, s);
         rescale();
       };
       int tile = work.tiles - 2;  // the last keys first: there the mask is
@@ -493,7 +464,7 @@ Plan plan_for(const BasicAttentionArgs<Element>& args) {
   const std::int64_t sequences = sequence_count(args), heads = sequences * args.H_q;
   // A packed sequence begins somewhere in a tile, so that it takes part in one more.
   const std::int64_t tiles =
-      packed ? args.T_q / C::kQueries + sequences : (args.T_q + C::kQueries - 1) / C::kQueries;
+      count_slots<C::kQueries>(args.T_q, args.cu_seqlens_q, packed ? sequences : 1);
   const std::int64_t items = tiles * (packed ? args.H_q : heads);
   ladder::require(std::max({items, heads, args.B * args.T_q, args.B * args.T_k}) <= kMost,
                   "B * T_q, B * T_k or B * H_q * T_q / " + std::to_string(C::kQueries) +

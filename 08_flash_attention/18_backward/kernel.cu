@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "08_flash_attention/gradient_tiles.hpp"
+#include "08_flash_attention/key_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -54,179 +55,69 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   extern __shared__ uint4 smem[];
   auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const Visible visible = visible_from(sequence, 0);
-  const int queries = sequence.queries, keys = sequence.keys;
-  // Keys behind a batch's length have gradients too: zeros.
-  const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
-  const int first_key = blockIdx.x * kKeys, kv_head = blockIdx.y;
-  if (first_key >= keys_written) return;
+  const KeyTile<D> block(forward);
+  if (block.first_key >= block.keys_written) return;
 
-  const int H_q = forward.H_q, H_kv = forward.H_kv, group = H_q / H_kv;
-  const std::int64_t query_stride = static_cast<std::int64_t>(H_q) * D;
-  const std::int64_t key_stride = static_cast<std::int64_t>(H_kv) * D;
-  const std::int64_t key_offset = (sequence.first_key + first_key) * key_stride + kv_head * D;
-  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
-  const int partner = warp % S::kPartners, key_row = warp / S::kPartners * S::kWarpKeys;
-  const int score_row = partner * S::kWarpQueries, channel = partner * 16;
-  const int other_row = kQueries - S::kWarpQueries - score_row;
-  const int dq_row = warp / S::kChannelWarps * S::kDqQueries;
-  const int dq_channel = warp % S::kChannelWarps * 16;
+  const HeadLayout<D> layout(forward);
+  const std::int64_t key_stride = layout.key_stride;
+  const std::int64_t key_offset =
+      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * D;
+  const WarpPart<Element, D> warp;
+  const int dq_row = warp.number / S::kChannelWarps * S::kDqQueries;
+  const int dq_channel = warp.number % S::kChannelWarps * 16;
   const float scale = forward.scale * kLog2e;
 
   using Rows = Tile<Element, D>;
   using Scores = Tile<Element, kQueries>;
   const Rows k_smem{memory.k}, v_smem{memory.v};
   const Scores p_smem{memory.p}, ds_smem{memory.ds};
-  const int key_place = columns_first<Rows>(key_row, 0, lane);
-  const int query_place = rows_first<Rows>(score_row, 0, lane);
-  const int channel_place = columns_first<Rows>(0, channel, lane);
-  const int dq_channel_place = columns_first<Rows>(0, dq_channel, lane);
-  const int put_place = sums_place<Scores>(key_row, score_row, lane);
-  const int other_place = columns_first<Scores>(key_row, other_row, lane);
-  const int dq_place = rows_first<Scores>(0, dq_row, lane);
+  const int dq_channel_place = columns_first<Rows>(0, dq_channel, warp.lane);
+  const int dq_place = rows_first<Scores>(0, dq_row, warp.lane);
+  const PassingQueries<Element, D> passing(args, work.rows, block, layout);
 
-  // The first query that sees the tile's first key, and the tiles of queries from there on, of each head of the group.
-  const int first_seeing =
-      sequence.causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
-  const int first_tile = first_seeing / kQueries;
-  const int last_tile = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
-  const int tiles_per_head = last_tile > first_tile ? last_tile - first_tile : 0;
-  const int tiles = tiles_per_head * group;
-  const std::int64_t tile_number = first_tile_of(sequence, blockIdx.z, kQueries);
-
-  const auto fetch_queries = [&](int tile, int head, int buffer) {
-    const int first = tile * kQueries;
-    const std::int64_t offset = (sequence.first_query + first) * query_stride + head * D;
-    fetch<S::kThreads, kQueries>(Rows{memory.q[buffer]}, forward.q + offset, query_stride,
-                                 queries - first);
-    fetch<S::kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, query_stride,
-                                 queries - first);
-    const auto* const rows =
-        reinterpret_cast<const float4*>(work.rows + (tile_number + tile) * H_q + head);
-    if (threadIdx.x < kQueries / 2) {
-      __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
-                              rows + threadIdx.x, 16);
-    }
-  };
-
-  fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride, keys - first_key);
-  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride, keys - first_key);
-  int tile = first_tile, head = kv_head * group;
-  if (tiles > 0) fetch_queries(tile, head, 0);
+  fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride,
+                            block.keys - block.first_key);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride,
+                            block.keys - block.first_key);
+  QueryTile next = passing.first();
+  if (passing.tiles > 0) passing.fetch_to(memory, 0, next);
   __pipeline_commit();
 
   float dk[kM][kChannels][4], dv[kM][kChannels][4];
   clear(dk);
   clear(dv);
 
-  for (int i = 0; i < tiles; ++i) {
+  for (int i = 0; i < passing.tiles; ++i) {
     __pipeline_wait_prior(0);
     __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
-    const int first_query = tile * kQueries;
-    float4* const dq_tile =
-        work.dq + ((tile_number + tile) * H_q + head) * (kQueries * D / 4) + threadIdx.x;
-    if (++tile == last_tile) {
-      tile = first_tile;
-      ++head;
-    }
-    if (i + 1 < tiles) fetch_queries(tile, head, (i + 1) % 2);
+    const int first_query = next.tile * kQueries;
+    float4* const dq_tile = work.dq + passing.number(next) * (kQueries * D / 4) + threadIdx.x;
+    next = passing.after(next);
+    if (i + 1 < passing.tiles) passing.fetch_to(memory, (i + 1) % 2, next);
     __pipeline_commit();
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
-    const float* const lse_smem = memory.rows[i % 2].lse + score_row + lane % 4 * 2;
-    const float* const delta_smem = memory.rows[i % 2].delta + score_row + lane % 4 * 2;
+    const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
     // The scores and P, keys down and queries across.
     float p[kM][kScores][4];
-    multiply_rows(p, k_smem, key_place, q_smem, query_place);
-#pragma unroll
-    for (int n = 0; n < kScores; ++n) {
-      const float2 lse = *reinterpret_cast<const float2*>(lse_smem + n * 8);
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-#pragma unroll
-        for (int x = 0; x < 4; ++x)
-          p[m][n][x] =
-              ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
-      }
-    }
-    if (first_key + kKeys > visible.keys(first_query)) {
-#pragma unroll
-      for (int n = 0; n < kScores; ++n) {
-#pragma unroll
-        for (int x = 0; x < 4; ++x) {
-          const int query = first_query + score_row + n * 8 + lane % 4 * 2 + x % 2;
-          const int seen = visible.keys(query);
-#pragma unroll
-          for (int m = 0; m < kM; ++m) {
-            if (first_key + key_row + m * 16 + lane / 4 + x / 2 * 8 >= seen) p[m][n][x] = 0.0f;
-          }
-        }
-      }
-    }
+    multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
+    take_weights(p, scale, of_queries_smem.lse, warp);
+    mask(p, block, first_query, warp);
 
     // dV takes what this warp has of P; its partner's part comes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        pack_factor<Element>(factor[s][m], p[m][2 * s], p[m][2 * s + 1]);
-        put(p_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
-      }
-    }
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
-                                 Rows::move(channel_place, score_row + s * 16, 0));
-    }
+    pack_and_put(factor, p, p_smem, warp);
+    add_own_part(dv, factor, d_o_smem, warp);
 
-    // dS
+    // dP, and dS from it. dK takes it as dV took P.
     float ds[kM][kScores][4];
-    multiply_rows(ds, v_smem, key_place, d_o_smem, query_place);
-#pragma unroll
-    for (int n = 0; n < kScores; ++n) {
-      const float2 delta = *reinterpret_cast<const float2*>(delta_smem + n * 8);
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-#pragma unroll
-        for (int x = 0; x < 4; ++x)
-          ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - (x % 2 == 0 ? delta.x : delta.y));
-      }
-    }
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        pack_factor<Element>(factor[s][m], ds[m][2 * s], ds[m][2 * s + 1]);
-        put(ds_smem, Scores::move(put_place, m * 16, s * 16), factor[s][m]);
-      }
-    }
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-      multiply_add<S::kPartners>(dk, factor[s], q_smem,
-                                 Rows::move(channel_place, score_row + s * 16, 0));
-    }
+    multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
+    take_ds(ds, p, of_queries_smem.delta, warp);
+    pack_and_put(factor, ds, ds_smem, warp);
+    add_own_part(dk, factor, q_smem, warp);
     __syncthreads();  // P and dS are there
-
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-#pragma unroll
-      for (int m = 0; m < kM; ++m)
-        ladder::cuda::load_matrices(factor[s][m],
-                                    p_smem.x + Scores::move(other_place, m * 16, s * 16));
-      multiply_add<S::kPartners>(dv, factor[s], d_o_smem,
-                                 Rows::move(channel_place, other_row + s * 16, 0));
-    }
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-#pragma unroll
-      for (int m = 0; m < kM; ++m)
-        ladder::cuda::load_matrices(factor[s][m],
-                                    ds_smem.x + Scores::move(other_place, m * 16, s * 16));
-      multiply_add<S::kPartners>(dk, factor[s], q_smem,
-                                 Rows::move(channel_place, other_row + s * 16, 0));
-    }
+    add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+    add_partners_part(dk, factor, ds_smem, q_smem, warp);
 
     // dQ: all keys of the tile.
     constexpr int kDqM = S::kDqQueries / 16, kDqN = S::kDqChannels / 8;
@@ -252,10 +143,10 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
   }
   __pipeline_wait_prior(0);
 
-  const int rows = keys_written - first_key - key_row;
-  const std::int64_t to = key_offset + key_row * key_stride + channel;
-  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, lane);
-  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, lane);
+  const int rows = block.keys_written - block.first_key - warp.key_row;
+  const std::int64_t to = key_offset + warp.key_row * key_stride + warp.channel;
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.lane);
 }
 
 // ---- dQ as it is to be ----
@@ -332,19 +223,7 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
 
 template <typename Element>
 void attention_backward(const BasicAttentionGradArgs<Element>& args) {
-  validate(args);
-  require_usual_D(args.forward, "chapter 08");
-  require_grid(args.forward);
-  if (args.forward.B == 0) return;
-  require_alignment(args);
-  if (sequence_count(args.forward) == 0) return clear_gradients(args);
-  switch (args.forward.D) {
-    case 32: return launch<Element, 32>(args);
-    case 64: return launch<Element, 64>(args);
-    case 96: return launch<Element, 96>(args);
-    case 128: return launch<Element, 128>(args);
-    default: return launch<Element, 256>(args);
-  }
+  launch_for_D(args, [&](auto D) { launch<Element, D.value>(args); });
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <string>
 
+#include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -26,6 +27,8 @@ namespace chapter08::backward_sm90 {
 
 namespace hopper = ladder::cuda::hopper;
 using hopper::Order;
+using hopper::parity_of;
+using hopper::place_of;
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
 
@@ -46,9 +49,6 @@ constexpr int kUnit = 8;  // elements of 16 bytes
 constexpr int kEndThreads = 256;  // of a block of the kernels before and after
 
 // ---- Which tile -------------------------------------------------------------------------------------------------------------
-//
-// All sequences' rows in tiles of kRows. A packed sequence begins with a tile of its own: tile cu_seqlens[n] / kRows + n is the
-// first of sequence n, which leaves room enough for those before it. Some tiles lie behind the end of their sequence.
 
 struct Tile {
   std::int64_t sequence = 0;
@@ -56,14 +56,8 @@ struct Tile {
 };
 
 template <int kRows>
-std::int64_t count_tiles(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t sequences) {
-  return cu_seqlens != nullptr ? T / kRows + sequences : (T + kRows - 1) / kRows * sequences;
-}
-
-template <int kRows>
 __device__ std::int64_t first_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t n) {
-  return cu_seqlens != nullptr ? first_row_of(cu_seqlens, n, T) / kRows + n
-                               : (T + kRows - 1) / kRows * n;
+  return cu_seqlens != nullptr ? first_slot<kRows>(T, cu_seqlens, n) : (T + kRows - 1) / kRows * n;
 }
 
 template <int kRows>
@@ -73,10 +67,7 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   if (cu_seqlens == nullptr) {
     n = tile / static_cast<unsigned>((T + kRows - 1) / kRows);
   } else {
-    for (std::int64_t end = sequences; end - n > 1;) {
-      const std::int64_t middle = (n + end) / 2;
-      (first_tile<kRows>(T, cu_seqlens, middle) <= tile ? n : end) = middle;
-    }
+    n = sequence_of_slot<kRows, 0>(T, cu_seqlens, sequences, std::int64_t{tile});
   }
   const std::int64_t first_row = (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows;
   return {n,
@@ -264,26 +255,23 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
   int ragged = 0;  // tiles so far
   Step step(w);
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
-    const int stage = i % kStages;
+    const int stage = place_of<kStages>(i);
     const bool is_ragged = last_rows > 0 && step.tile == w.tiles - 1;
-    hopper::wait(&smem.free[stage], (i / kStages + 1) % 2);
+    hopper::wait(&smem.free[stage], parity_of<kStages>(i) ^ 1);
     if (lane == 0) {
       const int row = static_cast<int>(w.s.first_query) + step.tile * kQueries;
       hopper::Barrier* const q_here = is_ragged ? &smem.ragged_here : &smem.q_here[stage];
       hopper::Barrier* const d_o_here = is_ragged ? &smem.ragged_here : &smem.d_o_here[stage];
       hopper::arrive_expecting(q_here, sizeof(smem.q[0]) + sizeof(smem.stats[0]));
-      for (int p = 0; p < kPanels; ++p)
-        hopper::copy_panel(smem.q[stage][p], &q_map, q_here, p * hopper::kPanel, step.head, row);
+      copy_panels(smem.q[stage], &q_map, q_here, step.head, row);
       hopper::copy_bytes(smem.stats[stage], stats + std::int64_t{step.slot(w)} * (kQueries / 2),
                          sizeof(smem.stats[0]), q_here);
       hopper::arrive_expecting(d_o_here, sizeof(smem.d_o[0]));
-      for (int p = 0; p < kPanels; ++p)
-        hopper::copy_panel(smem.d_o[stage][p], &d_o_map, d_o_here, p * hopper::kPanel, step.head,
-                           row);
+      copy_panels(smem.d_o[stage], &d_o_map, d_o_here, step.head, row);
     }
     __syncwarp();
     if (!is_ragged) continue;
-    hopper::wait(&smem.ragged_here, ragged++ % 2);
+    hopper::wait(&smem.ragged_here, parity_of<1>(ragged++));
     blank_rows(smem.q[stage], last_rows, lane, 32);
     blank_rows(smem.d_o[stage], last_rows, lane, 32);
     hopper::fence_shared();
@@ -352,16 +340,6 @@ __device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
 
 enum Named { kBothGroups = 1, kOwnGroup = 2 };  // and kOwnGroup + 1
 
-// What a product left, rounded, as the A of the next.
-template <typename Element>
-__device__ void pack_rows(std::uint32_t (&to)[kQueries / 16][4],
-                          const float (&from)[kQueries / 2]) {
-#pragma unroll
-  for (int j = 0; j < kQueries / 4; ++j)
-    to[j / 4][j % 4] = ladder::cuda::pack<Element>(from[2 * j], from[2 * j + 1]);
-  hopper::pin(to);
-}
-
 // The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
 //
 //     tensor cores   dk(i - 1)  S(i)  dP(i)                                dv(i)  dq(i - 1)  dk(i)  S(i + 1) ...
@@ -403,7 +381,8 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
   Step step(w);
   int slot = 0;  // of the step before
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
-    const int stage = i % kStages, parity = i / kStages % 2;
+    const int stage = place_of<kStages>(i);
+    const std::uint32_t parity = parity_of<kStages>(i);
     const std::uint64_t q = hopper::advance(q_begin, stage * static_cast<int>(sizeof(smem.q[0])));
     const std::uint64_t d_o =
         hopper::advance(d_o_begin, stage * static_cast<int>(sizeof(smem.q[0])));
@@ -415,7 +394,8 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
     hopper::wait_products<1>();  // dk of the step before
     hopper::pin(dv);
     hopper::pin(dk);
-    if (i > 0) hopper::arrive(&smem.free[(i - 1) % kStages]);  // every lane has read its stats
+    if (i > 0)
+      hopper::arrive(&smem.free[place_of<kStages>(i - 1)]);  // every lane has read its stats
     hopper::wait(&smem.d_o_here[stage], parity);
     multiply_rows<Element, kD>(ds, v_rows, d_o);
 
@@ -448,15 +428,15 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
       for (int j = 0; j < 4; ++j)
         ds[4 * b + j] = p[4 * b + j] * (ds[4 * b + j] - (j % 2 == 0 ? x.z : x.w));
     }
-    pack_rows<Element>(p16, p);
-    pack_rows<Element>(ds16, ds);
+    pack_sums<Element>(p16, p);
+    pack_sums<Element>(ds16, ds);
     add_weighted_rows<Element, kD>(dv, p16, d_o);
     // The dS of the step before is whole, and nobody reads the one before that any more.
-    if (i > 0) hopper::wait(&smem.ds_here[(i - 1) % 2], (i - 1) / 2 % 2);
+    if (i > 0) hopper::wait(&smem.ds_here[place_of<2>(i - 1)], parity_of<2>(i - 1));
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s)
-      hopper::store_matrices(&smem.ds[i % 2][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit],
-                             ds16[s]);
+      hopper::store_matrices(
+          &smem.ds[place_of<2>(i)][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit], ds16[s]);
     hopper::fence_shared();
     // In the first step that dS is anything, and dq is not used.
     multiply_ds<Element, kD>(
@@ -466,16 +446,17 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
     hopper::wait_products<1>();  // dq
     hopper::pin(dq);
     __syncwarp();
-    if (lane == 0) hopper::arrive(&smem.ds_here[i % 2]);
+    if (lane == 0) hopper::arrive(&smem.ds_here[place_of<2>(i)]);
     if (i > 0) add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
     slot = step.slot(w);
   }
 
   const int last = w.steps - 1;
   float dq[kD / 4];
-  hopper::wait(&smem.ds_here[last % 2], last / 2 % 2);
+  hopper::wait(&smem.ds_here[place_of<2>(last)], parity_of<2>(last));
   multiply_ds<Element, kD>(
-      dq, hopper::advance(ds_begin, last % 2 * static_cast<int>(sizeof(smem.ds[0]))), k_columns);
+      dq, hopper::advance(ds_begin, place_of<2>(last) * static_cast<int>(sizeof(smem.ds[0]))),
+      k_columns);
   hopper::wait_products<0>();
   hopper::pin(dv);
   hopper::pin(dk);
@@ -586,7 +567,7 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   ladder::cuda::allow_shared_memory("attention_backward_sm90", gradients<Element, kD>,
                                     kSharedBytes);
   const std::int64_t query_tiles =
-      count_tiles<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
+      count_slots<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
   const std::int64_t slots = query_tiles * forward.H_q;
   require_at_most("H_q times the tiles of 64 queries", slots, std::numeric_limits<int>::max());
   const ladder::cuda::Scratch<float> stats(slots * kQueries * 2);
@@ -598,7 +579,7 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
       <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
-    const std::int64_t key_tiles = count_tiles<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
+    const std::int64_t key_tiles = count_slots<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
     const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
     gradients<Element, kD><<<key_grid, kThreads, kSharedBytes>>>(
         hopper::describe_tensor(forward.q, query_rows, forward.H_q, kD, kQueries),

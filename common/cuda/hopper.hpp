@@ -99,6 +99,17 @@ inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
       : "memory");
 }
 
+// Of a ring of kLength that are used in turn, the n-th: its place, and the parity of its round. Where n has no sign, both are a few of
+// its bits.
+template <int kLength, typename Count>
+__device__ int place_of(Count n) {
+  return static_cast<int>(n % kLength);
+}
+template <int kLength, typename Count>
+__device__ std::uint32_t parity_of(Count n) {
+  return static_cast<std::uint32_t>(n / kLength % 2);
+}
+
 // ---- Named barriers: some of a block's threads ---------------------------------------------------------------------------------
 //
 // Barrier 0 is __syncthreads; 1 to 15 are free. `threads` is how many come in all, those that wait and those that only arrive.

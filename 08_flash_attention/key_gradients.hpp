@@ -1,0 +1,246 @@
+// The steps of a block that keeps a tile of keys, and sums dK and dV while tiles of queries pass: what the kernels of lessons 17 and
+// 18 share. In what order they are taken, and what comes of dQ, each lesson's kernel.cu shows.
+#pragma once
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "08_flash_attention/gradient_tiles.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace chapter08::gradients {
+
+// ---- Who does what ----
+
+// The keys of a block: kKeys of a sequence and key head, from `first_key` on.
+template <int D>
+struct KeyTile {
+  Sequence sequence;
+  Visible visible;
+  int queries, keys;  // of the sequence
+  int keys_written;   // keys behind a batch's length have gradients too: zeros
+  int first_key, kv_head;
+
+  template <typename Element>
+  explicit __device__ KeyTile(const BasicAttentionArgs<Element>& forward)
+      : sequence(sequence_of(forward, blockIdx.z)),
+        visible(visible_from(sequence, 0)),
+        queries(sequence.queries),
+        keys(sequence.keys),
+        keys_written(forward.key_lengths != nullptr ? forward.T_k : keys),
+        first_key(blockIdx.x * Shape<D>::kKeys),
+        kv_head(blockIdx.y) {}
+};
+
+// What a warp has of the block's work, and the places in its tiles where a lane begins.
+template <typename Element, int D>
+struct WarpPart {
+  using S = Shape<D>;
+  using Rows = Tile<Element, D>;
+  using Scores = Tile<Element, S::kQueries>;
+  int lane, number;
+  int key_row;               // its first key, which is its partner's too
+  int score_row, other_row;  // the first query of its scores, and of its partner's
+  int channel;               // its first channel of dK and dV
+  int key_place, query_place, channel_place;
+  int put_place, other_place;  // of its part of P and dS, and of its partner's
+
+  __device__ WarpPart() : lane(threadIdx.x % kWarpSize), number(threadIdx.x / kWarpSize) {
+    const int partner = number % S::kPartners;
+    key_row = number / S::kPartners * S::kWarpKeys;
+    score_row = partner * S::kWarpQueries, channel = partner * 16;
+    other_row = S::kQueries - S::kWarpQueries - score_row;
+    key_place = columns_first<Rows>(key_row, 0, lane);
+    query_place = rows_first<Rows>(score_row, 0, lane);
+    channel_place = columns_first<Rows>(0, channel, lane);
+    put_place = sums_place<Scores>(key_row, score_row, lane);
+    other_place = columns_first<Scores>(key_row, other_row, lane);
+  }
+};
+
+// From one row of queries, or of keys, to the next.
+template <int D>
+struct HeadLayout {
+  int H_q, group;                         // query heads; how many of them share a key head
+  std::int64_t query_stride, key_stride;  // elements
+
+  template <typename Element>
+  explicit __device__ HeadLayout(const BasicAttentionArgs<Element>& forward) : H_q(forward.H_q) {
+    const int H_kv = forward.H_kv;
+    group = H_q / H_kv;
+    query_stride = static_cast<std::int64_t>(H_q) * D;
+    key_stride = static_cast<std::int64_t>(H_kv) * D;
+  }
+};
+
+struct QueryTile {
+  int head, tile;  // of the sequence's tiles
+};
+
+// The tiles of queries that pass: of each head of the group, those from the first query on that sees the block's first key.
+template <typename Element, int D>
+struct PassingQueries {
+  static constexpr int kThreads = Shape<D>::kThreads, kQueries = Shape<D>::kQueries;
+  using Rows = Tile<Element, D>;
+  const BasicAttentionGradArgs<Element>& args;
+  const QueryRows<kQueries>* rows_of_queries;
+  const KeyTile<D>& block;
+  const HeadLayout<D>& layout;
+  int first_tile, last_tile, tiles;
+  std::int64_t first_number;  // of the sequence's first tile, among all sequences' tiles
+
+  __device__ PassingQueries(const BasicAttentionGradArgs<Element>& args,
+                            const QueryRows<kQueries>* rows_of_queries, const KeyTile<D>& block,
+                            const HeadLayout<D>& layout)
+      : args(args), rows_of_queries(rows_of_queries), block(block), layout(layout) {
+    // Copies, because nvcc makes branches of the conditions below where they are asked of what a reference refers to.
+    const int queries = block.queries, keys = block.keys, first_key = block.first_key;
+    const bool causal = block.sequence.causal;
+    const int first_seeing =
+        causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
+    const int first = first_seeing / kQueries;
+    const int last = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
+    const int tiles_per_head = last > first ? last - first : 0;
+    first_tile = first, last_tile = last, tiles = tiles_per_head * layout.group;
+    first_number = first_tile_of(block.sequence, blockIdx.z, kQueries);
+  }
+
+  __device__ QueryTile first() const { return {block.kv_head * layout.group, first_tile}; }
+  __device__ QueryTile after(QueryTile x) const {
+    const int tile = x.tile + 1;
+    const bool end = tile == last_tile;
+    x.tile = end ? first_tile : tile;
+    x.head += end;
+    return x;
+  }
+  // Of a tile and query head, among all sequences'.
+  __device__ std::int64_t number(QueryTile x) const {
+    return (first_number + x.tile) * layout.H_q + x.head;
+  }
+
+  __device__ void fetch_to(Memory<Element, D>& memory, int buffer, QueryTile x) const {
+    const int first = x.tile * kQueries;
+    const std::int64_t stride = layout.query_stride;
+    const std::int64_t offset = (block.sequence.first_query + first) * stride + x.head * D;
+    fetch<kThreads, kQueries>(Rows{memory.q[buffer]}, args.forward.q + offset, stride,
+                              block.queries - first);
+    fetch<kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, stride,
+                              block.queries - first);
+    const auto* const rows = reinterpret_cast<const float4*>(rows_of_queries + number(x));
+    if (threadIdx.x < kQueries / 2) {
+      __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
+                              rows + threadIdx.x, 16);
+    }
+  }
+};
+
+// ---- P and dS: keys down, queries across, a warp's keys by half of the queries ----
+
+// P from the scores. `lse_smem` has one of each query of the tile.
+template <typename Element, int D, int kM, int kN>
+__device__ void take_weights(float (&p)[kM][kN][4], float scale, const float* lse_smem,
+                             const WarpPart<Element, D>& warp) {
+  lse_smem += warp.score_row + warp.lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < kN; ++n) {
+    const float2 lse = *reinterpret_cast<const float2*>(lse_smem + n * 8);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        p[m][n][x] = ladder::cuda::exp2_flushed(p[m][n][x] * scale - (x % 2 == 0 ? lse.x : lse.y));
+    }
+  }
+}
+
+// No weight for keys that a query does not see. `first_query` is the tile's.
+template <typename Element, int D, int kM, int kN>
+__device__ void mask(float (&p)[kM][kN][4], const KeyTile<D>& block, int first_query,
+                     const WarpPart<Element, D>& warp) {
+  if (block.first_key + Shape<D>::kKeys <= block.visible.keys(first_query)) return;
+#pragma unroll
+  for (int n = 0; n < kN; ++n) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x) {
+      const int query = first_query + warp.score_row + n * 8 + warp.lane % 4 * 2 + x % 2;
+      const int seen = block.visible.keys(query);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        if (block.first_key + warp.key_row + m * 16 + warp.lane / 4 + x / 2 * 8 >= seen)
+          p[m][n][x] = 0.0f;
+      }
+    }
+  }
+}
+
+// dS from dP and P. `delta_smem` has one of each query of the tile.
+template <typename Element, int D, int kM, int kN>
+__device__ void take_ds(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4],
+                        const float* delta_smem, const WarpPart<Element, D>& warp) {
+  delta_smem += warp.score_row + warp.lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < kN; ++n) {
+    const float2 delta = *reinterpret_cast<const float2*>(delta_smem + n * 8);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        ds[m][n][x] = p[m][n][x] * (ds[m][n][x] - (x % 2 == 0 ? delta.x : delta.y));
+    }
+  }
+}
+
+// ---- dV and dK: sums over all queries of the tile ----
+
+// The warp's part of P or dS as first factors: for itself in registers, for its partner in shared memory.
+template <typename Element, int D, int kSteps, int kM, int kN>
+__device__ void pack_and_put(std::uint32_t (&factor)[kSteps][kM][4], const float (&x)[kM][kN][4],
+                             Tile<Element, Shape<D>::kQueries> to_smem,
+                             const WarpPart<Element, D>& warp) {
+  using Scores = Tile<Element, Shape<D>::kQueries>;
+#pragma unroll
+  for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+      pack_factor<Element>(factor[s][m], x[m][2 * s], x[m][2 * s + 1]);
+      put(to_smem, Scores::move(warp.put_place, m * 16, s * 16), factor[s][m]);
+    }
+  }
+}
+
+// sum += the warp's own part of P or dS, which is in `factor`, times those queries' rows of d_o or q.
+template <typename Element, int D, int kSteps, int kM, int kN>
+__device__ void add_own_part(float (&sum)[kM][kN][4], const std::uint32_t (&factor)[kSteps][kM][4],
+                             Tile<Element, D> b_smem, const WarpPart<Element, D>& warp) {
+#pragma unroll
+  for (int s = 0; s < kSteps; ++s) {
+    multiply_add<Shape<D>::kPartners>(
+        sum, factor[s], b_smem,
+        Tile<Element, D>::move(warp.channel_place, warp.score_row + s * 16, 0));
+  }
+}
+
+// The same with the part of its partner, by way of shared memory; `factor` is overwritten.
+template <typename Element, int D, int kSteps, int kM, int kN>
+__device__ void add_partners_part(float (&sum)[kM][kN][4], std::uint32_t (&factor)[kSteps][kM][4],
+                                  Tile<Element, Shape<D>::kQueries> part_smem,
+                                  Tile<Element, D> b_smem, const WarpPart<Element, D>& warp) {
+  using Scores = Tile<Element, Shape<D>::kQueries>;
+#pragma unroll
+  for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+      ladder::cuda::load_matrices(factor[s][m],
+                                  part_smem.x + Scores::move(warp.other_place, m * 16, s * 16));
+    multiply_add<Shape<D>::kPartners>(
+        sum, factor[s], b_smem,
+        Tile<Element, D>::move(warp.channel_place, warp.other_row + s * 16, 0));
+  }
+}
+
+}  // namespace chapter08::gradients
