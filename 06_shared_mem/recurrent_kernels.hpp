@@ -1,4 +1,4 @@
-// The recurrences that this chapter's dispatcher chooses from. Each takes float, bfloat16, and bfloat16 with log_w in float.
+// The recurrences that launchers of other lessons call: those that this chapter's dispatcher chooses from, and the single step. Each takes float, bfloat16, and bfloat16 with log_w in float.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,14 @@ template <typename Element, typename LogW>
 void wkv(const ladder::BasicWkvArgs<Element, LogW>& args);
 
 }  // namespace time_tiles
+
+namespace decode {
+
+// T = 1. kAligned: all rows consist of whole words of four elements. `args` have been validated.
+template <ladder::Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
+void single_step(const ladder::BasicWkvArgs<Element, LogW>& args);
+
+}  // namespace decode
 
 namespace fused_recurrent {
 

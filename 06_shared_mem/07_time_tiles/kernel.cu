@@ -14,6 +14,7 @@
 
 #include "06_shared_mem/lane_sums.hpp"
 #include "06_shared_mem/recurrent_kernels.hpp"
+#include "06_shared_mem/row_access.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -25,14 +26,9 @@
 namespace chapter06::time_tiles {
 
 using ladder::BasicWkvArgs;
-using ladder::bfloat16;
 using ladder::Recurrence;
 
 constexpr int kWarpSize = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-// Elements in the widest access of a thread, 16 bytes of float.
-constexpr int kVec = 4;
 
 // Steps the state takes at once. More would save little: n steps cost 2n + 1 operations per element instead of 3n
 // (the bonus is a score), and n * n scores.
@@ -85,43 +81,7 @@ struct alignas(16) Ready {
              [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
 };
 
-// ---- Access: the one place that knows how an element is stored ----
-
-// kCount neighbours at once, 1, 2 or a multiple of 4.
-template <int kCount>
-__device__ void copy(float* to, const float* from) {
-  if constexpr (kCount % 4 == 0) {
-    for (int i = 0; i < kCount; i += 4)
-      *reinterpret_cast<float4*>(to + i) = *reinterpret_cast<const float4*>(from + i);
-  } else if constexpr (kCount == 2) {
-    *reinterpret_cast<float2*>(to) = *reinterpret_cast<const float2*>(from);
-  } else {
-    *to = *from;
-  }
-}
-
-// bfloat16 travels in words of as many elements.
-template <int kCount>
-struct alignas(kCount * sizeof(bfloat16)) Bf16Word {
-  bfloat16 x[kCount];
-};
-
-template <int kCount>
-__device__ void copy(float* to, const bfloat16* from) {
-  const auto word = *reinterpret_cast<const Bf16Word<kCount>*>(from);
-#pragma unroll
-  for (int i = 0; i < kCount; ++i)
-    to[i] = ladder::cuda::load(word.x + i);
-}
-
-template <int kCount>
-__device__ void copy(bfloat16* to, const float* from) {
-  Bf16Word<kCount> word;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i)
-    ladder::cuda::store(word.x + i, from[i]);
-  *reinterpret_cast<Bf16Word<kCount>*>(to) = word;
-}
+// ---- Access ----
 
 // Copies four elements that lie in a row, or writes zeros: the first `count` of them exist. What does not exist is not read.
 template <bool kAligned, typename Element>
@@ -138,27 +98,6 @@ __device__ void copy_async(Element* to_smem, const Element* from, int count) {
         to_smem[i] = i < count ? from[i] : Element{};  // too small for an asynchronous copy
       }
     }
-  }
-}
-
-// A thread's columns of one row of an array in global memory; `count` of them exist.
-template <int kCount, bool kAligned, typename Element>
-__device__ void store(Element* to, const float* from_reg, int count) {
-  if constexpr (kAligned) {
-    if (count > 0) copy<kCount>(to, from_reg);
-  } else {
-    for (int i = 0; i < kCount; ++i)
-      if (i < count) ladder::cuda::store(to + i, from_reg[i]);
-  }
-}
-
-template <int kCount, bool kAligned, typename Element>
-__device__ void load(float* to_reg, const Element* from, int count) {
-  if constexpr (kAligned) {
-    if (count > 0) copy<kCount>(to_reg, from);
-  } else {
-    for (int i = 0; i < kCount; ++i)
-      if (i < count) to_reg[i] = ladder::cuda::load(from + i);
   }
 }
 
@@ -427,93 +366,6 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   }
 }
 
-// ---- One step: the state is read once and written once, and nothing else matters ----
-
-// Sixteen lanes read 64 columns of a row, 256 bytes; the block's sixteen such groups of lanes have four key rows each.
-constexpr int kStepColumns = 64;
-constexpr int kStepThreads = 256;
-constexpr int kStepRows = 4;
-constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
-// On a multiprocessor: as many as leave a thread the registers for all its loads at once.
-constexpr int kStepBlocks = 4;
-
-template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
-__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
-    wkv_single_step(const BasicWkvArgs<Element, LogW> args) {
-  __shared__ float sum_smem[kStepThreads / kWarpSize][kStepColumns];
-  const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
-  const int row_lane = tid / (kStepColumns / kVec), my_iv = tid % (kStepColumns / kVec) * kVec;
-  const int K = args.K, V = args.V;
-  const unsigned heads = static_cast<unsigned>(args.H);
-  const std::int64_t h = blockIdx.x % heads, b = blockIdx.x / heads;
-  const int first_iv = blockIdx.y * kStepColumns, columns = V - first_iv - my_iv;
-  const std::int64_t token = blockIdx.x;
-  const std::int64_t first_state = token * K * V + first_iv + my_iv;
-  const Element* q = args.q + token * K;
-  const Element* k = args.k + token * K;
-  const LogW* log_w = args.log_w + b * args.log_w_stride_B + h * K;
-  [[maybe_unused]] const Element* u = args.u + h * K;
-
-  alignas(sizeof(float4)) float v_reg[kVec] = {}, sums[kVec] = {};
-  load<kVec, kAligned>(v_reg, args.v + token * V + first_iv + my_iv, columns);
-
-  for (int first_ik = 0; first_ik < K; first_ik += kStepRowLanes * kStepRows) {
-    // Every load before the first use: what counts is how many are under way.
-    alignas(sizeof(float4)) float state[kStepRows][kVec] = {};
-    alignas(sizeof(float4)) float q_reg[kStepRows] = {}, k_reg[kStepRows] = {};
-    alignas(sizeof(float4)) float log_w_reg[kStepRows] = {};
-    [[maybe_unused]] alignas(sizeof(float4)) float u_reg[kStepRows] = {};
-    const auto row = [&](int r) {
-      return first_ik + (r / kVec * kStepRowLanes + row_lane) * kVec + r % kVec;
-    };
-#pragma unroll
-    for (int r = 0; r < kStepRows; ++r) {
-      if (args.initial_state != nullptr && row(r) < K) {
-        load<kVec, kAligned>(
-            state[r], args.initial_state + first_state + static_cast<std::int64_t>(row(r)) * V,
-            columns);
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < kStepRows; r += kVec) {
-      load<kVec, kAligned>(q_reg + r, q + row(r), K - row(r));
-      load<kVec, kAligned>(k_reg + r, k + row(r), K - row(r));
-      load<kVec, kAligned>(log_w_reg + r, log_w + row(r), K - row(r));
-      if constexpr (kRecurrence == Recurrence::kWkv)
-        load<kVec, kAligned>(u_reg + r, u + row(r), K - row(r));
-    }
-#pragma unroll
-    for (int r = 0; r < kStepRows; ++r) {
-      const float w = expf(log_w_reg[r]), quk = q_reg[r] * u_reg[r] * k_reg[r];
-#pragma unroll
-      for (int c = 0; c < kVec; ++c) {
-        if constexpr (kRecurrence == Recurrence::kWkv)
-          sums[c] += q_reg[r] * state[r][c] + quk * v_reg[c];
-        state[r][c] = w * state[r][c] + k_reg[r] * v_reg[c];
-        if constexpr (kRecurrence == Recurrence::kGla) sums[c] += q_reg[r] * state[r][c];
-      }
-      if (args.final_state != nullptr && row(r) < K) {
-        store<kVec, kAligned>(
-            args.final_state + first_state + static_cast<std::int64_t>(row(r)) * V, state[r],
-            columns);
-      }
-    }
-  }
-#pragma unroll
-  for (int c = 0; c < kVec; ++c) {
-    for (int other = kWarpSize / 2; other >= kStepColumns / kVec; other /= 2)
-      sums[c] += __shfl_xor_sync(kAllLanes, sums[c], other);
-  }
-  if (lane < kStepColumns / kVec) copy<kVec>(&sum_smem[warp][my_iv], sums);
-  __syncthreads();
-  if (tid < kStepColumns && first_iv + tid < V) {
-    float sum = 0.0f;
-    for (int other = 0; other < kStepThreads / kWarpSize; ++other)
-      sum += sum_smem[other][tid];
-    ladder::cuda::store(args.o + token * V + first_iv + tid, args.scale * sum);
-  }
-}
-
 // ---- Launches ----
 
 template <Recurrence kRecurrence, typename Tile, bool kAligned, typename Element, typename LogW>
@@ -544,20 +396,12 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
-void launch_single_step(const BasicWkvArgs<Element, LogW>& args) {
-  const dim3 grid(static_cast<unsigned>(args.B * args.H),
-                  static_cast<unsigned>((args.V + kStepColumns - 1) / kStepColumns));
-  wkv_single_step<kRecurrence, kAligned><<<grid, kStepThreads>>>(args);
-  CUDA_CHECK(cudaGetLastError());
-}
-
 // The tilings were chosen by measurement. Few: a head is cut into blocks of 16 columns, so that a few heads reach every
 // multiprocessor. Many: a block takes 64 columns. Crowd: a thread takes more elements, so that fewer lanes ask shared memory for
 // the same words; that needs several blocks on a multiprocessor to hide what a step waits for.
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void choose(const BasicWkvArgs<Element, LogW>& args) {
-  if (args.T == 1) return launch_single_step<kRecurrence, kAligned>(args);
+  if (args.T == 1) return decode::single_step<kRecurrence, kAligned>(args);
   const int multiprocessors = ladder::cuda::multiprocessor_count();
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor

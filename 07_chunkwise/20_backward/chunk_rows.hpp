@@ -1,0 +1,109 @@
+// The rows of a chunk's decay tree: what queries and keys are at each level, and what the decays are outside of a block.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "07_chunkwise/20_backward/chunk_steps.hpp"
+#include "07_chunkwise/20_backward/chunk_tiles.hpp"
+#include "07_chunkwise/20_backward/decay_tree.hpp"
+#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+#include "07_chunkwise/20_backward/register_blocks.hpp"
+
+namespace chapter07::backward {
+
+// q, k and the decays of a block of steps, by channel.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void load_rows(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                          const Part& part, int block, Sum& q, Sum& k, Sum& w) {
+  const SquareTile<Element> q_smem{tiles_smem.q}, k_smem{tiles_smem.k};
+  const SquareTile<LogW> log_w_smem{tiles_smem.log_w};
+  q = load_values_transposed(q_smem, block * kBlock, part.row, part.lane);
+  k = load_values_transposed(k_smem, block * kBlock, part.row, part.lane);
+  w = load_values_transposed(log_w_smem, block * kBlock, part.row, part.lane);
+  for_each([&](int j, int x) { w.d[j][x] = decay_of<Element>(w.d[j][x]); });
+}
+
+// The bonus of each step, and level 0's scores, which need no product of blocks: an even step's key and the next step's query.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_bonus(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                          const Part& part, const float (&u)[2], int block,
+                                          const Sum& q, const Sum& k, const Decays& decays) {
+  const auto sum_over_channels = [&](float sum) {
+#pragma unroll
+    for (int lanes = 4; lanes < kWarpSize; lanes *= 2)
+      sum += __shfl_xor_sync(kAllLanes, sum, lanes);
+    return sum;
+  };
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    const int step = block * kBlock + part.lane % 4 * 2 + 8 * j;
+    const auto product = [&](int y) { return u[y / 2] * q.d[j][y] * k.d[j][y]; };
+    const auto next_product = [&](int y) {
+      return q.d[j][y + 1] * decays.before.d[j][y + 1] * k.d[j][y];
+    };
+    const float even = sum_over_channels(product(0) + product(2));
+    const float odd = sum_over_channels(product(1) + product(3));
+    const float next = sum_over_channels(next_product(0) + next_product(2));
+    if (part.lane < 4) {
+      tiles_smem.bonus[part.warp % kBlocks][step] = even;
+      tiles_smem.bonus[part.warp % kBlocks][step + 1] = odd;
+      tiles_smem.next[part.warp % kBlocks][step] = next;
+    }
+  }
+}
+
+// The rows of levels 1 to 3 lie where three other tiles will: they are needed for the scores only.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ SquareTile<Element> level_tile(
+    ChunkTiles<kRests, Element, LogW>& tiles_smem, int level) {
+  return {level == 1 ? tiles_smem.pairs : level == 2 ? tiles_smem.left : tiles_smem.scores};
+}
+
+// The rows of a block of steps at each level up to 3; afterwards the decays are those of the block.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_rows_of_block(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                                  const Part& part, int block, const Sum& q,
+                                                  const Sum& k, const Sum& w, Decays& decays) {
+  climb(decays, w, 0, part.lane);
+#pragma unroll
+  for (int level = 1; level < kBlockLevels; ++level) {
+    put(level_tile(tiles_smem, level), part.row, block * kBlock,
+        rows_at(level, q, k, decays, part.lane), part.lane);
+    climb(decays, w, level, part.lane);
+  }
+}
+
+// The decay of all of a chunk's steps before a block, and of those after it, by channel.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_decays_around_blocks(
+    ChunkTiles<kRests, Element, LogW>& tiles_smem, int tid) {
+  const int block = tid / kSide, channel = tid % kSide;
+  float before = 1.0f, after = 1.0f;
+  for (int other = 0; other < kBlocks; ++other) {
+    if (other < block) before *= tiles_smem.total[other][channel];
+    if (other > block) after *= tiles_smem.total[other][channel];
+  }
+  tiles_smem.before[block][channel] = before;
+  tiles_smem.after[block][channel] = after;
+}
+
+// What is left of k after its block becomes what is left after the chunk.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void decay_to_the_end(
+    const ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, const int (&ik)[2],
+    Sum (&left)[kBlocksPerWarp]) {
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    for (int i = 0; i < 2; ++i) {
+      float after = 1.0f;
+      for (int other = 1; other < kBlocks; ++other)
+        if (other > part.block_of(x)) after *= tiles_smem.total[other][ik[i]];
+      for (int j = 0; j < 2; ++j) {
+        left[x].d[j][2 * i] *= after;
+        left[x].d[j][2 * i + 1] *= after;
+      }
+    }
+  }
+}
+
+}  // namespace chapter07::backward
