@@ -11,6 +11,10 @@
 //
 //     draw(case, name, values, generator)      fills an input; without it reals are drawn from -magnitude to magnitude
 //     explain(problem, outputs, truth)         the misconception that a wrong result is recognised by; "" if none
+//     wants(case, name)                        whether the case has that array; without it no optional array is ever null
+//     store(problem, args, name, elements)     fills a stored array that the host's list does not have
+//
+// An input is null in truth() if its pointer is not to const, or is left out of the list.
 #pragma once
 
 #include <algorithm>
@@ -121,6 +125,9 @@ struct SimpleOperator {
 
   static Verdict judge(const Problem& problem, const Outputs& outputs, Arithmetic arithmetic) {
     const std::vector<Truth> truth = Op::truth(problem);
+    require(truth.size() >= outputs.size(),
+            std::string(Op::kName) + "'s truth() has " + std::to_string(truth.size()) +
+                " outputs; allowed: " + std::to_string(outputs.size()) + " or more");
     const auto explain = [&]() -> std::string {
       if constexpr (requires { Op::explain(problem, outputs, truth); })
         return Op::explain(problem, outputs, truth);

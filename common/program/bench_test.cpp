@@ -348,6 +348,17 @@ TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
   }
 }
 
+TEST(Selection, NamesWhatAChapterComputesInstead) {
+  try {
+    chosen({.op = "wkv", .chapters = {"95"}});
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("another --operator (gla_backward)"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 // A folder of its own that is gone after the test.
 class Folder {
  public:

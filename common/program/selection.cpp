@@ -14,6 +14,16 @@ bool computes(const Implementation& implementation, const Selection& selection) 
   return find_operator(selection.op).computes(implementation, selection.precision);
 }
 
+// Adds the operators, other than `except`, that the implementation computes in any storage.
+void add_operators_of(const Implementation& implementation, const std::string& except,
+                      std::set<std::string>& names) {
+  for (const auto& op : operators()) {
+    for (const std::string& storage : op->storages()) {
+      if (op->name() != except && op->computes(implementation, storage)) names.insert(op->name());
+    }
+  }
+}
+
 // As AbsentImplementation calls it: "attention_bf16".
 std::string launcher_of(const Selection& selection) {
   const std::string op = find_operator(selection.op).launchers_name();
@@ -60,7 +70,8 @@ std::vector<Implementation> chosen(const Selection& selection) {
   for (const std::string& name : selection.names)
     find_implementation(name);
   std::vector<Implementation> result;
-  std::set<std::string> able;  // chapters, whether wanted or not
+  std::set<std::string> able;    // chapters, whether wanted or not
+  std::set<std::string> others;  // operators that the wanted chapters compute instead
   for (const Implementation& each : all) {
     const auto meant = [&](const std::string& wanted) {
       return means(wanted, each.chapter, each.source);
@@ -71,19 +82,24 @@ std::vector<Implementation> chosen(const Selection& selection) {
                          selection.names.end();
     const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only : by_name;
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
-    if (!shown || !runs || !computes(each, selection)) continue;
+    if (!shown || !runs) continue;
+    if (!computes(each, selection)) {
+      if (wanted && !selection.chapters.empty()) add_operators_of(each, selection.op, others);
+      continue;
+    }
     able.insert(each.chapter);
     if (wanted) result.push_back(each);
   }
   if (result.empty()) {
     throw std::invalid_argument(fmt::format(
-        "no {} in {} computes {} in {}; allowed: {}another --operator or --precision, or --all for "
-        "variants",
+        "no {} in {} computes {} in {}; allowed: {}another --operator{} or --precision, or --all "
+        "for variants",
         selection.cuda_only ? "CUDA kernel" : "implementation",
         selection.chapters.empty() ? "any chapter"
                                    : fmt::format("{}", fmt::join(selection.chapters, ", ")),
         selection.op, selection.precision,
-        able.empty() ? "" : fmt::format("{}, ", fmt::join(able, ", "))));
+        able.empty() ? "" : fmt::format("{}, ", fmt::join(able, ", ")),
+        others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", "))));
   }
   return result;
 }
