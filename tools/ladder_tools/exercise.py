@@ -112,7 +112,8 @@ class Hints:
 
     def texts(self, hole):
         """[(title, text)]"""
-        readme = (ROOT / self._exercise.folder / "README.md").read_text()
+        page = ROOT / self._exercise.folder / "README.md"
+        readme = page.read_text() if page.exists() else ""
         section = re.search(rf"^\*\*{re.escape(hole)}:.*\n((?:(?!\*\*[0-9.]+:|## ).*\n?)*)", readme, re.MULTILINE)
         if section is None:
             return []

@@ -55,7 +55,7 @@ def faults_of_mistake(program, patch, source):
         if said(done, diagnosis):
             print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
             return []
-    print(done.text[-3000:])
+    print(f"no failing test says '{diagnosis}'; they say:\n{done.text[-3000:]}")
     return [f"no failing test says '{diagnosis}'"]
 
 
