@@ -4,6 +4,7 @@ import stat
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from ladder_tools import exercise, gtest, programs, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
@@ -50,6 +51,14 @@ class Places(unittest.TestCase):
                 self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
 
 
+    def test_a_todo_of_several_lines_is_said_whole(self):
+        one = exercise_of("07.2")
+        with tempfile.TemporaryDirectory() as folder, mock.patch("ladder_tools.place.ROOT", Path(folder)):
+            (Path(folder) / one.mine).parent.mkdir(parents=True)
+            (Path(folder) / one.mine).write_text("int a;\n  // TODO(07.02.1): roughly 6 lines; add\n  // TODO(07.02.1): and send\n// TODO(07.02.2): x\n")
+            self.assertEqual(one.first_todo(), ("07.02.1", f"{one.mine}:2: TODO(07.02.1): roughly 6 lines; add and send"))
+
+
 class Arguments(unittest.TestCase):
     def test_of_run_are_handed_on_with_paths_from_where_the_caller_stands(self):
         given = programs.Arguments("run", ["3", "--shape", "T=8", "--all", "--json=x.json", "--patience=5"], "/tmp")
@@ -87,6 +96,7 @@ class Arguments(unittest.TestCase):
     def test_of_exercise(self):
         given = exercise.Arguments(["--hint", "04.00.1"])
         self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "04.00.1"))
+        self.assertEqual(exercise.Arguments(["7.2", "--hint", "7.2.1"]).hole, "07.02.1")
         for words, said in ((["03", "04"], "one name"), (["03", "--solve"], "option is '--solve'"), (["03", "--hint", "--reset"], "once"),
                             ([], "needs a name"), (["03", "--hint", "03.00.9"], "hole is '03.00.9'; allowed for 03: 03.00.1")):
             with self.assertRaisesRegex(Refused, said, msg=words):
@@ -166,6 +176,13 @@ class Reports(unittest.TestCase):
         self.assertEqual([line.split() for line in out.getvalue().splitlines() if line],
                          [line.split() for line in ("emulator 1 skipped 0.0 s", "FAILED: chapter01.a.B", "WRONG RESULT in o",
                                                     "chapter01 1 passed, 1 failed 0.3 s", "67% tests passed, 1 tests failed out of 3", "1 skipped (see above):")])
+
+    def test_a_mistake_of_a_lesson_goes_by_its_number(self):
+        self.assertEqual(testing.must_fail("mistake.7.2"), ("mistake.07.02_chunk_walk", "mistake\\.07\\.02_chunk_walk\\."))
+        self.assertEqual(testing.must_fail("stub.07.2"), ("stub.07.02_chunk_walk", "stub\\.07\\.02_chunk_walk\\."))
+        self.assertEqual(testing.must_fail("mistake.03.00")[0], "mistake.03")
+        with self.assertRaisesRegex(Refused, "lesson is"):
+            testing.must_fail("mistake.07.99")
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()

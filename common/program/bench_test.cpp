@@ -852,10 +852,10 @@ TEST(Selection, KnowsALessonByItsNumberAndItsFolder) {
   const auto launch = launchers<GlaBackward>(+[](const WkvGradArgs&) {});
   for (const char* file : {"97_lessons/kernel.cu", "97_lessons/02_b/kernel.cu"})
     Registration({.name = file, .chapter = "97_lessons", .launchers = launch}, file);
-  const auto names = [](const char* wanted) {
+  const auto names = [](const char* wanted, bool rungs_only = false) {
     std::string result;
     for (const Implementation& each :
-         chosen({.op = "gla_backward", .chapters = {wanted}, .rungs_only = false}))
+         chosen({.op = "gla_backward", .chapters = {wanted}, .rungs_only = rungs_only}))
       result += each.name + " ";
     return result;
   };
@@ -864,6 +864,8 @@ TEST(Selection, KnowsALessonByItsNumberAndItsFolder) {
   for (const char* wanted : {"97.02", "97_lessons/02_b", "97_lessons/02_b/"})
     EXPECT_EQ(names(wanted), "97_lessons/02_b/kernel.cu ");
   EXPECT_THROW(names("97.03"), std::invalid_argument);
+  EXPECT_EQ(names("97.02", true), "97_lessons/02_b/kernel.cu ");  // a variant, but named
+  EXPECT_THROW(names("97_lessons/", true), std::invalid_argument);
 }
 
 // ---- Estimates ----

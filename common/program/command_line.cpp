@@ -37,7 +37,7 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
   app.footer("Shapes:\n" + known_shapes() +
              "\nOperators: the default shape; precisions; options\n" + known_operators(shapes));
   app.add_option("chapters", selection_.chapters,
-                 "Only these: numbers or folder names (01 02_openmp)");
+                 "Only these: numbers or folder names (01 02_openmp), or lessons (06.07)");
   asking_ = {
       app.add_option("--shape", shape_,
                      "A name, or sizes such as T=54,V=128; those left out are as in the operator's "

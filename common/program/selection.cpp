@@ -39,6 +39,11 @@ bool means(std::string wanted, const std::string& chapter, const std::string& so
          wanted == number + "." + (lesson.empty() ? "00" : lesson.substr(0, 2));
 }
 
+// A lesson that is named is shown, whether a rung or a variant.
+bool names_lesson(const std::string& wanted) {
+  return wanted.find_first_of("./") < wanted.size() - 1;
+}
+
 }  // namespace
 
 std::unique_ptr<AnyCase> case_of(const Selection& selection) {
@@ -80,7 +85,11 @@ std::vector<Implementation> chosen(const Selection& selection) {
                         std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
     const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
                          selection.names.end();
-    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only : by_name;
+    const bool by_lesson = std::any_of(
+        selection.chapters.begin(), selection.chapters.end(),
+        [&](const std::string& wanted) { return names_lesson(wanted) && meant(wanted); });
+    const bool shown =
+        selection.names.empty() ? each.rung || !selection.rungs_only || by_lesson : by_name;
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
     if (!shown || !runs) continue;
     if (!computes(each, selection)) {
@@ -125,7 +134,10 @@ std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
     };
     const bool wanted = selection.chapters.empty() ||
                         std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
-    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only
+    const bool by_lesson = std::any_of(
+        selection.chapters.begin(), selection.chapters.end(),
+        [&](const std::string& wanted) { return names_lesson(wanted) && meant(wanted); });
+    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only || by_lesson
                                                : has(selection.names, each.name);
     if (wanted && shown && has(each.launchers, launcher)) result.push_back(each);
   }

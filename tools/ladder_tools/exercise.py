@@ -6,7 +6,7 @@ import shutil
 
 from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 _HINTS_PER_HOLE = 3
 _NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
@@ -25,8 +25,9 @@ class Arguments:
         name, self.action, self.hole = "", "check", ""
         for word in words:
             # --hint 04.00.1: that hole.
-            if self.action == "hint" and not self.hole and re.fullmatch(r"[0-9]{2}\.[0-9]{2}\.[0-9]+", word):
-                self.hole = word
+            parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]+)", word)
+            if self.action == "hint" and not self.hole and parts:
+                self.hole = f"{parts[1]:0>2}.{parts[2]:0>2}.{parts[3]}"
             elif word in ("--hint", "--reset", "--solution"):
                 if self.action != "check":
                     raise Refused("exercise takes --hint, --solution or --reset, once")
@@ -37,7 +38,8 @@ class Arguments:
                 raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
             else:
                 name = word
-        self.exercise = exercise_of(name or self.hole.rpartition(".")[0])
+        self.name = name or self.hole.rpartition(".")[0]
+        self.exercise = exercise_of(self.name)
         if self.hole and self.hole not in self.exercise.holes():
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
 
@@ -368,6 +370,9 @@ def exercise(words, preset, caller):
         say(f"checking {one.mine}")
     else:
         copy_stub(one)
+    others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
+    if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
+        say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
     build = Build(preset)
     build.prepare()
     return 0 if Check(one, build)() else 1

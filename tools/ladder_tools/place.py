@@ -111,10 +111,18 @@ class Exercise:
     def first_todo(self):
         """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(03.00.1): roughly 3 lines; ...") of the learner's copy; None if none is
         left."""
-        for number, line in enumerate((ROOT / self.mine).read_text(errors="replace").splitlines(), 1):
+        lines = (ROOT / self.mine).read_text(errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
             found = re.search(r"TODO\(([0-9.]+)\)", line)
-            if found:
-                return found.group(1), f"{self.mine}:{number}: {line.lstrip(' /' + chr(9))}"
+            if not found:
+                continue
+            text = line.lstrip(" /\t")
+            for further in lines[number:]:  # one that takes several lines has its number on each
+                rest = re.match(rf"[ /\t]*TODO\({re.escape(found[1])}\): (.*)", further)
+                if not rest:
+                    break
+                text += " " + rest[1]
+            return found[1], f"{self.mine}:{number}: {text}"
         return None
 
 

@@ -31,12 +31,17 @@ def must_fail(word):
     known |= {f"mistake.{patch.parts[-4][:2]}.{patch.parts[-3]}.{patch.stem}"
               for patch in ROOT.glob("[0-9][0-9]_*/[0-9][0-9]_*/mistakes/*.patch")}
     known |= {f"stub.{each.name}.kernel" for each in exercises()}
+    kind, _, rest = word.partition(".")
+    short = re.fullmatch(r"([0-9]{1,2}\.[0-9]{1,2})(\..+)?", rest)
+    if short:  # mistake.07.2
+        place = place_of(short[1])
+        word = f"{kind}.{place.chapter[:2]}" + (f".{place.lesson}" if place.lesson else "") + (short[2] or "")
     if word in known:
         return word, re.escape(word) + "$"
     if any(name.startswith(word + ".") for name in known):
         return word, re.escape(word) + "\\."
     near = sorted(name for name in known if name.startswith(word[:word.find(".") + 3])) or sorted(known)
-    raise Refused(f"test is '{word}'; allowed: mistakes, stubs, mistake.05, stub.05, {', '.join(near)}")
+    raise Refused(f"test is '{word}'; allowed: mistakes, stubs, mistake.05, mistake.07.2, stub.05, {', '.join(near)}")
 
 
 class Arguments:

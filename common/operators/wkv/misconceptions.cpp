@@ -318,6 +318,15 @@ Misconceptions<WkvResult> misconceptions(const WkvProblem& problem, const WkvRes
                [](WkvProblem& p) { std::fill(p.u.data.begin(), p.u.data.end(), 0.0f); });
     add("result with the decay applied before the read",
         [&problem] { return decay_before_read(problem); });
+    add("result read after the update, with the bonus added", [&problem] {
+      WkvProblem no_bonus = problem;
+      std::fill(no_bonus.u.data.begin(), no_bonus.u.data.end(), 0.0f);
+      WkvResult result = wkv_recurrence(read_at_the_other_time(problem));
+      const WkvResult with = wkv_recurrence(problem), without = wkv_recurrence(no_bonus);
+      for (std::size_t n = 0; n < result.o.size(); ++n)
+        result.o[n] += with.o[n] - without.o[n];
+      return result;
+    });
   }
   add_change(gla ? "result read before the update" : "result read after the update",
              [](WkvProblem& p) { p = read_at_the_other_time(std::move(p)); });
