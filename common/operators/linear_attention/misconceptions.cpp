@@ -75,16 +75,18 @@ Misconceptions<std::vector<double>> misconceptions(const LinearAttentionProblem&
   if (c.feature_map != FeatureMap::kIdentity) {
     add("with the feature map forgotten",
         [](auto& p) { p.attention_case.feature_map = FeatureMap::kIdentity; });
-  } else if (c.causal && !c.key_lengths && c.T_q == c.T_k && c.T_k > 0) {
+  } else if (c.causal && !c.key_lengths) {
     add("without each query's own key", [](auto& p) {  // keys come a step later
       for (Tensor<float>* tensor : {&p.k, &p.v}) {
-        const std::int64_t T = tensor->shape[1], row = tensor->shape[2] * tensor->shape[3];
-        for (std::int64_t b = 0; b < tensor->shape[0]; ++b) {
-          const auto first = tensor->data.begin() + b * T * row;
-          std::rotate(first, first + (T - 1) * row, first + T * row);
-          std::fill_n(first, row, 0.0f);
-        }
+        const std::vector<std::int64_t>& shape = tensor->shape;
+        const std::int64_t steps = shape[1] * shape[2] * shape[3], row = shape[2] * shape[3];
+        Tensor<float> later({shape[0], shape[1] + 1, shape[2], shape[3]});
+        for (std::int64_t b = 0; b < shape[0]; ++b)
+          std::copy_n(tensor->data.begin() + b * steps, steps,
+                      later.data.begin() + b * (steps + row) + row);
+        *tensor = std::move(later);
       }
+      ++p.attention_case.T_k;
     });
   }
   add_missing_rows(list, problem, linear_attention_recurrence);
