@@ -186,7 +186,11 @@ TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
   ASSERT_EQ(only.size(), 1u);
   EXPECT_EQ(only[0].op, "gla");
   EXPECT_EQ(only[0].precision, "fp32");
-  EXPECT_EQ(only[0].chapters, std::vector<std::string>{"97"});
+  EXPECT_EQ(only[0].chapters.front(), "91_right");  // what it is compared with
+  EXPECT_EQ(only[0].chapters.back(), "97_counted");
+  EXPECT_EQ(selections("96 97")[0].chapters, (std::vector<std::string>{"96", "97"}));
+  EXPECT_EQ(up_to({"97.02"}), std::vector<std::string>{"97.02"});
+  EXPECT_EQ(up_to({}), std::vector<std::string>{});
   EXPECT_THROW(selections("--causal"), std::invalid_argument);  // asked of wkv, which has none
   for (const char* asked : {"--operator gla", "--precision bf16", "--shape T=8", "--states",
                             "--implementation test_counted"}) {

@@ -82,7 +82,9 @@ std::vector<Selection> SelectionOptions::selections(
     each.op = op;
     each.precision = precision;
     each.shape = find_operator(op).shape();
-    if (has_any(each)) result.push_back(each);
+    if (!has_any(each)) continue;
+    each.chapters = up_to(each.chapters);
+    result.push_back(each);
   }
   return result.empty() ? std::vector<Selection>{selection()} : result;
 }

@@ -25,6 +25,7 @@ class SelectionOptions {
   SelectionOptions(CLI::App& app, Shapes shapes);
   Selection selection() const;  // after parsing; std::invalid_argument names what is wrong
   // That one, if anything but chapters was asked for; otherwise those of `ladders` (operator and precision) that the chapters have.
+  // Of a single chapter these begin with the rungs below it, which it is compared with.
   std::vector<Selection> selections(
       const std::vector<std::pair<std::string, std::string>>& ladders) const;
   // What was given, and what counts more: the commit and the compiler as the program knows them.

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -111,6 +113,22 @@ std::vector<Implementation> chosen(const Selection& selection) {
         others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", "))));
   }
   return result;
+}
+
+std::vector<std::string> up_to(const std::vector<std::string>& chapters) {
+  if (chapters.size() != 1 || names_lesson(chapters[0])) return chapters;
+  std::set<std::string> known;
+  for (const Implementation& each : implementations())
+    known.insert(each.chapter);
+  for (const AbsentImplementation& each : absent_implementations())
+    known.insert(each.chapter);
+  const auto asked = std::find_if(known.begin(), known.end(), [&](const std::string& chapter) {
+    return means(chapters[0], chapter, chapter + "/");
+  });
+  // What stands above the chapters has no number.
+  if (asked == known.end() || !std::isdigit(static_cast<unsigned char>(asked->front())))
+    return chapters;
+  return {known.begin(), std::next(asked)};
 }
 
 bool has_any(const Selection& selection) {

@@ -28,6 +28,9 @@ std::unique_ptr<AnyCase> case_of(const Selection& selection);
 // By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);
 
+// Of a single chapter ("03") it and all before it; anything else as it is.
+std::vector<std::string> up_to(const std::vector<std::string>& chapters);
+
 // Whether there is one for it.
 bool has_any(const Selection& selection);
 
