@@ -195,5 +195,36 @@ class Running(unittest.TestCase):
         self.assertEqual(told, "begun\n")
 
 
+class WhichTestsSee(unittest.TestCase):
+    FILES = {"07_x/02_walk/kernel.cu": 'const ladder::Registration r{{.name = "walk", .device = kCuda}};\n__global__ void k() {}\n',
+             "07_x/02_walk/test.cpp": 'TEST(Walk, IsRight) {}\nbool b = register_wkv_suite("walk", {});\n',
+             "07_x/02_walk/xray_test.cpp": 'TEST(WalkSeen, Reads) {}\n', "07_x/03_other/test.cpp": 'TEST(Other, IsRight) {}\n',
+             "07_x/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, text in self.FILES.items():
+            (Path(folder.name) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder.name) / name).write_text(text)
+        self.tree = Tree(folder.name, self.FILES)
+
+    def test_folders_with_tests_have_programs(self):
+        self.assertEqual(mutate.test_folders(self.tree, "07", "emulated"), ["07_x", "07_x/02_walk", "07_x/03_other"])
+        self.assertEqual(mutate.test_folders(self.tree, "07", "xray"), ["07_x/02_walk"])
+        self.assertIn("07_x/15_hopper", mutate.test_folders(self.tree, "07", "cuda"))
+        self.assertEqual(mutate.target_of("07_x", "xray"), "chapter07_xray_tests")
+        self.assertEqual(mutate.target_of("07_x/02_walk", "emulated"), "chapter07.02_walk_emulated_tests")
+
+    def test_a_lessons_own_tests_see_its_kernel_and_others_that_name_it(self):
+        def seen(folder, back_end="emulated"):
+            return mutate.suites_that_see(self.tree, "07_x/02_walk/kernel.cu", folder, back_end)
+
+        self.assertEqual(seen("07_x/02_walk"), {"Walk", "walk"})
+        self.assertEqual(seen("07_x/02_walk", "xray"), {"WalkSeen"})
+        self.assertEqual(seen("07_x"), {"Nan", "walk"})
+        self.assertEqual(seen("07_x/03_other"), set())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -74,7 +74,7 @@ def limited(command, seconds, cwd, cpu_seconds=None, env=None):
 
 @dataclass
 class Program:
-    """A test program of one chapter: what it is linked from, and how long its tests take."""
+    """A test program of one lesson, or of a chapter's own folder: what it is linked from, and how long its tests take."""
     target: str
     objects: dict  # source relative to the tree -> (object in the build folder, compile command as a list)
     link: str
@@ -88,7 +88,7 @@ class Workshop:
     def __init__(self, out, gpu, jobs):
         self.out, self.gpu, self.jobs = out.resolve(), gpu, jobs
         self.tree_folder, self.build = self.out / "tree", self.out / ("build-cuda" if gpu else "build")
-        self.programs = {}  # (chapter, back end) -> Program
+        self.programs = {}  # (folder, back end) -> Program
         self._lock = threading.Lock()
         self._prepare_tree()
         self.tree = Tree(self.tree_folder, json.loads((self.out / "tree.json").read_text())["paths"])
@@ -125,16 +125,16 @@ class Workshop:
     def back_end(self):
         return "cuda" if self.gpu else "emulated"
 
-    def program(self, chapter, back_end):
+    def program(self, folder, back_end):
         """Builds it, and measures its tests once."""
         with self._lock:
-            key = (chapter, back_end)
+            key = (folder, back_end)
             if key not in self.programs:
-                self.programs[key] = self._built(chapter, back_end)
+                self.programs[key] = self._built(folder, back_end)
             return self.programs[key]
 
-    def _built(self, chapter, back_end):
-        target = f"chapter{chapter}_{back_end}_tests"
+    def _built(self, folder, back_end):
+        target = target_of(folder, back_end)
         say(f"building {target}")
         status, told = limited(["ninja", "-C", str(self.build), "-j", str(self.jobs), target], 7200, self.out)
         if status != 0:
@@ -185,24 +185,10 @@ class Workshop:
             file.unlink()
         return tests
 
-    def affected(self, kernel_sources, chapter, back_end):
-        """Names of the tests that can see a change in these sources."""
-        tree = self.tree
-        implementations = {name for name, source in tree.registered().items() if set(tree.reached(source)) & set(kernel_sources)}
-        suites = set()
-        for path in tree.paths:
-            if not re.match(rf"{chapter}_[^/]*/(.*_)?test\.cpp$", path) or path.endswith("xray_test.cpp") != (back_end == "xray"):
-                continue
-            code = tree.code(path)
-            idea = re.sub(r"_?(xray_)?test\.cpp$", "", path.rsplit("/", 1)[-1]) or "kernel"
-            own = any(Path(source).stem == idea for source in kernel_sources)
-            if own or implementations & set(re.findall(r'"(\w+)"', code)):
-                suites |= set(re.findall(r"\bTEST\(\s*(\w+)\s*,", code))
-                if own:
-                    suites |= set(re.findall(r'register_\w+\(\s*"(\w+)"', code))
-        suites |= implementations
-        return {name: seconds for name, seconds in self.program(chapter, back_end).tests.items()
-                if name.split(".")[0] in suites}
+    def affected(self, source, folder, back_end):
+        """Names of the tests of this folder's program that can see a change in a kernel's source."""
+        suites = suites_that_see(self.tree, source, folder, back_end)
+        return {name: seconds for name, seconds in self.program(folder, back_end).tests.items() if name.split(".")[0] in suites}
 
 
 class Job:
@@ -282,7 +268,22 @@ class Job:
             return True
         return False
 
-    def _against(self, program, back_end, chapter, mutant, result):
+    def _against_all(self, back_end, chapter, mutant, result):
+        """The test programs of the folders whose tests can see the mutant, until one notices it."""
+        tree, outcomes = self.shop.tree, set()
+        sources = [each for each in tree.kernel_sources if mutant.file in tree.closure(each)]
+        folders = [folder for folder in test_folders(tree, chapter, back_end)
+                   if any(suites_that_see(tree, source, folder, back_end) for source in sources)]
+        if not folders:
+            result.setdefault("without_tests", []).append(f"{mutant.file} ({back_end})")
+        for folder in folders:
+            self._against(self.shop.program(folder, back_end), back_end, folder, mutant, result)
+            outcomes.add(result["status"])
+            if result["status"] not in ("survived", "same object code"):
+                return
+        result["status"] = "same object code" if outcomes == {"same object code"} else "survived"
+
+    def _against(self, program, back_end, folder, mutant, result):
         """Builds and runs one test program with the mutant in it, one changed source after the other, the short ones first."""
         users = [source for source in program.objects if mutant.file in self.shop.tree.closure(source)]
         kernels = sorted((each for each in users if is_kernel_source(each)),
@@ -308,7 +309,7 @@ class Job:
             if problem := self._link(program, {**replaced, source: out}, binary):
                 result.update(status="does not compile", message=problem[-600:])
                 return
-            tests = self.shop.affected([source], chapter, back_end)
+            tests = self.shop.affected(source, folder, back_end)
             if not tests:
                 result.setdefault("without_tests", []).append(f"{source} ({back_end})")
             if self._run(binary, tests, result):
@@ -336,9 +337,9 @@ class Job:
         path.write_text(mutant.apply(source))
         try:
             back_end = self.shop.back_end()
-            self._against(self.shop.program(chapter, back_end), back_end, chapter, mutant, result)
+            self._against_all(back_end, chapter, mutant, result)
             if result["status"] == "survived" and mutant.kind in SEEN_BY_THE_XRAY and not self.shop.gpu:
-                self._against(self.shop.program(chapter, "xray"), "xray", chapter, mutant, result)
+                self._against_all("xray", chapter, mutant, result)
                 if result["status"] != "killed":
                     result["status"] = "survived"
         finally:
@@ -390,6 +391,42 @@ class Run:
             self.waiting[result["chapter"]] -= 1
             self.new.append(result)
             self._record(result)
+
+
+def target_of(folder, back_end):
+    """chapter07.02_chunk_walk_emulated_tests for 07_chunkwise/02_chunk_walk"""
+    chapter, *lesson = folder.split("/")
+    return ".".join([f"chapter{chapter[:2]}", *lesson]) + f"_{back_end}_tests"
+
+
+def test_sources(tree, folder, back_end):
+    """The sources of a folder's test program."""
+    return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/([^/]*_)?test\.cpp", path)
+                  and path.endswith("xray_test.cpp") == (back_end == "xray") and (back_end == "cuda" or not path.endswith("sm90_test.cpp")))
+
+
+def test_folders(tree, chapter, back_end):
+    """The folders of a chapter, its own and its lessons', that have a test program."""
+    folders = {path.rpartition("/")[0] for path in tree.paths if re.match(rf"{chapter}_[^/]*/", path)}
+    return sorted(folder for folder in folders if test_sources(tree, folder, back_end))
+
+
+def suites_that_see(tree, source, folder, back_end):
+    """Names of the suites in a folder's tests that can see a change in a kernel's source."""
+    implementations = {name for name, each in tree.registered().items() if source in tree.reached(each)}
+    suites = set()
+    for path in test_sources(tree, folder, back_end):
+        code = tree.code(path)
+        idea = re.sub(r"_?(xray_)?test\.cpp$", "", path.rsplit("/", 1)[-1]) or "kernel"
+        # All tests in a lesson's folder are about its kernel; in a chapter's folder test.cpp is, and X_test.cpp is about X.cu.
+        own = Path(source).parent.as_posix() == folder and ("/" in folder or Path(source).stem == idea)
+        named = implementations & set(re.findall(r'"(\w+)"', code))
+        suites |= named
+        if own or named:
+            suites |= set(re.findall(r"\bTEST\(\s*(\w+)\s*,", code))
+        if own:
+            suites |= set(re.findall(r'register_\w+\(\s*"(\w+)"', code))
+    return suites
 
 
 def mutable_sources(tree, chapter, gpu):
@@ -561,7 +598,8 @@ def execute(options):
     else:
         run = Run(shop, options.seed, quotas, read_results(results_path))
     for chapter in run.quotas:
-        shop.program(chapter, shop.back_end())
+        for folder in test_folders(shop.tree, chapter, shop.back_end()):
+            shop.program(folder, shop.back_end())
     errors = []
     with open(results_path, "a", encoding="utf-8") as results_file:
         threads = [threading.Thread(target=work, args=(shop, run, number, results_file, options.seed, errors), daemon=True)
