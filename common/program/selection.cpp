@@ -46,6 +46,28 @@ bool names_lesson(const std::string& wanted) {
   return wanted.find_first_of("./") < wanted.size() - 1;
 }
 
+// What can be asked of an implementation and of an absent one alike: whether its chapter or lesson is wanted, and whether it is shown
+// there.
+template <typename Each>
+bool is_wanted(const Selection& selection, const Each& each) {
+  const auto& chapters = selection.chapters;
+  return chapters.empty() ||
+         std::any_of(chapters.begin(), chapters.end(), [&](const std::string& wanted) {
+           return means(wanted, each.chapter, each.source);
+         });
+}
+
+template <typename Each>
+bool is_shown(const Selection& selection, const Each& each) {
+  const auto& names = selection.names;
+  if (!names.empty()) return std::find(names.begin(), names.end(), each.name) != names.end();
+  const auto& chapters = selection.chapters;
+  return each.rung || !selection.rungs_only ||
+         std::any_of(chapters.begin(), chapters.end(), [&](const std::string& wanted) {
+           return names_lesson(wanted) && means(wanted, each.chapter, each.source);
+         });
+}
+
 }  // namespace
 
 std::unique_ptr<AnyCase> case_of(const Selection& selection) {
@@ -80,20 +102,9 @@ std::vector<Implementation> chosen(const Selection& selection) {
   std::set<std::string> able;    // chapters, whether wanted or not
   std::set<std::string> others;  // operators that the wanted chapters compute instead
   for (const Implementation& each : all) {
-    const auto meant = [&](const std::string& wanted) {
-      return means(wanted, each.chapter, each.source);
-    };
-    const bool wanted = selection.chapters.empty() ||
-                        std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
-    const bool by_name = std::find(selection.names.begin(), selection.names.end(), each.name) !=
-                         selection.names.end();
-    const bool by_lesson = std::any_of(
-        selection.chapters.begin(), selection.chapters.end(),
-        [&](const std::string& wanted) { return names_lesson(wanted) && meant(wanted); });
-    const bool shown =
-        selection.names.empty() ? each.rung || !selection.rungs_only || by_lesson : by_name;
+    const bool wanted = is_wanted(selection, each);
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
-    if (!shown || !runs) continue;
+    if (!is_shown(selection, each) || !runs) continue;
     if (!computes(each, selection)) {
       if (wanted && !selection.chapters.empty()) add_operators_of(each, selection.op, others);
       continue;
@@ -144,20 +155,9 @@ std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
   const std::string launcher = launcher_of(selection);
   std::vector<AbsentImplementation> result;
   for (const AbsentImplementation& each : absent_implementations()) {
-    const auto meant = [&](const std::string& wanted) {
-      return means(wanted, each.chapter, each.source);
-    };
-    const auto has = [](const std::vector<std::string>& list, const std::string& text) {
-      return std::find(list.begin(), list.end(), text) != list.end();
-    };
-    const bool wanted = selection.chapters.empty() ||
-                        std::any_of(selection.chapters.begin(), selection.chapters.end(), meant);
-    const bool by_lesson = std::any_of(
-        selection.chapters.begin(), selection.chapters.end(),
-        [&](const std::string& wanted) { return names_lesson(wanted) && meant(wanted); });
-    const bool shown = selection.names.empty() ? each.rung || !selection.rungs_only || by_lesson
-                                               : has(selection.names, each.name);
-    if (wanted && shown && has(each.launchers, launcher)) result.push_back(each);
+    const bool computes =
+        std::find(each.launchers.begin(), each.launchers.end(), launcher) != each.launchers.end();
+    if (computes && is_wanted(selection, each) && is_shown(selection, each)) result.push_back(each);
   }
   return result;
 }
