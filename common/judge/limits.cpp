@@ -53,8 +53,9 @@ Judged judge_errors(const std::vector<float>& result, const std::vector<double>&
     const double error = result[i] - truth[i], value = std::abs(truth[i]);
     const double size = std::max(value, terms[i]);
     const double stored = roundings.stored * value, operands = roundings.operands * terms[i];
-    const double sums = roundings.sums * size;
-    return Squares{error * error, size * size, stored * stored + operands * operands + sums * sums};
+    const double sums = roundings.sums * size, least = roundings.least;
+    return Squares{error * error, size * size,
+                   stored * stored + operands * operands + sums * sums + least * least};
   };
   std::vector<Squares> rows(truth.size() / row);
   Squares whole;

@@ -4,6 +4,7 @@
 // An element is a sum of products. What is rounded on its way leaves an error relative to what was rounded:
 //
 //   the result, once, when it is stored in 16 bits         u |value|                u: the unit roundoff of that type
+//   the same, where fp16 holds it as a subnormal number    2^-25                    half the distance between two of them
 //   the operands of products, each of a term's own         u sqrt(n) terms          n: operands of a term that are rounded
 //   the sums, which are fp32                               2^-24 sqrt(n) max(|value|, terms)
 //
@@ -12,7 +13,7 @@
 // Higham, Mary: A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41 (2019), A2815-A2835. Roundings that
 // repeat do know each other, and are counted as they are: exp of the same decay in every step, and sums of equal terms.
 //
-// The three are independent: the limit of an element is the root of the sum of their squares, and that of a tensor or a row is the
+// They are independent: the limit of an element is the root of the sum of their squares, and that of a tensor or a row is the
 // root of the sum of its elements' squares. The worst of R rows, or of R elements, may have sqrt(1 + 2 ln R) as much, for the largest
 // of R normal errors is about sqrt(2 ln R) of their standard deviation (Cramer: Mathematical Methods of Statistics, 28.6), however
 // short the rows are.
@@ -37,6 +38,12 @@ inline constexpr double kUnitRoundoff<bfloat16> = 0x1p-8;
 template <>
 inline constexpr double kUnitRoundoff<float16> = 0x1p-11;
 
+// Half the distance between the smallest numbers of a type. That of bfloat16 is fp32's, which no result here comes near.
+template <typename Element>
+inline constexpr double kLeastRoundoff = 0;
+template <>
+inline constexpr double kLeastRoundoff<float16> = 0x1p-25;
+
 // Every sum is made in fp32.
 inline constexpr double kFp32Roundoff = kUnitRoundoff<float>;
 
@@ -49,7 +56,14 @@ struct Roundings {
   double stored = 0;    // of |value|
   double operands = 0;  // of terms
   double sums = 0;      // of max(|value|, terms)
+  double least = 0;     // of 1: what storing leaves however small the value is
 };
+
+// Of a result that is stored as Element.
+template <typename Element>
+Roundings stored_as() {
+  return {.stored = kUnitRoundoff<Element>, .least = kLeastRoundoff<Element>};
+}
 
 // The limits of a row and of an element have this fraction of the tensor's RMS as a floor: numbers that are so much smaller may be
 // beyond the range of the type that they are computed in.

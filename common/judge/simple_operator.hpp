@@ -171,7 +171,10 @@ struct SimpleOperator {
         using Stored = Pointee<decltype(pointer)>;
         if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
           constexpr double u = reference::kUnitRoundoff<Stored>;
-          if (name == output) result.stored = u;
+          if (name == output) {
+            result.stored = u;
+            result.least = reference::kLeastRoundoff<Stored>;
+          }
           if (arithmetic == Arithmetic::kBf16Operands)
             result.operands = std::max(result.operands, u * std::sqrt(2.0));
         }

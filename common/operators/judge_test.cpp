@@ -87,6 +87,19 @@ TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   EXPECT_EQ(message.find("equals"), std::string::npos) << message;
 }
 
+// A gradient of one query and many keys may be so small that fp16 holds it in steps of 2^-24, whatever its size.
+TEST(Judge, KnowsTheSmallestNumbersOfFp16) {
+  const std::vector<double> truth(64, 19.5 * 0x1p-24), terms = truth;
+  const auto share_of = [&](double result) {
+    return reference::judge_errors(std::vector<float>(64, static_cast<float>(result)), truth, terms,
+                                   64, reference::stored_as<float16>())
+        .whole_share;
+  };
+  EXPECT_LE(share_of(19 * 0x1p-24), 1);
+  EXPECT_LE(share_of(20 * 0x1p-24), 1);
+  EXPECT_GT(share_of(21 * 0x1p-24), 1);
+}
+
 TEST(NamedCases, AreTheCasesOfTheSuites) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const WkvCase& c : wkv_cases({.bf16 = true}, recurrence))

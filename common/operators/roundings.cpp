@@ -70,12 +70,24 @@ double unit_roundoff(Precision precision) {
   }
 }
 
+namespace {
+
+// Of a result that is stored as tensors of that precision are.
+Roundings stored_in(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return {};
+    case Precision::kFp16: return stored_as<float16>();
+    default: return stored_as<bfloat16>();
+  }
+}
+
+}  // namespace
+
 Roundings wkv_roundings(const WkvCase& c, const Memory& memory, WkvOutput output,
                         Arithmetic arithmetic) {
   const Path path = path_of(c, output);
   const double u = unit_roundoff(c.precision);
-  Roundings result;
-  if (path.stored && c.precision != Precision::kFp32) result.stored = u;
+  Roundings result = path.stored ? stored_in(c.precision) : Roundings{};
   if (arithmetic == Arithmetic::kBf16Operands) result.operands = u * std::sqrt(path.operands);
   result.sums =
       kFp32Roundoff *
@@ -86,8 +98,7 @@ Roundings wkv_roundings(const WkvCase& c, const Memory& memory, WkvOutput output
 
 Roundings linear_attention_roundings(const LinearAttentionCase& c, Arithmetic arithmetic) {
   const double u = unit_roundoff(c.precision), K = static_cast<double>(c.K);
-  Roundings result;
-  if (c.precision != Precision::kFp32) result.stored = u;
+  Roundings result = stored_in(c.precision);
   // phi(q), phi(k), and the state or the score that they make.
   if (arithmetic == Arithmetic::kBf16Operands) result.operands = u * std::sqrt(3.0);
   result.sums = kFp32Roundoff * std::sqrt(K + static_cast<double>(c.T_k) + kFewRoundings);
@@ -102,20 +113,23 @@ Roundings attention_roundings(const AttentionCase& c, AttentionOutput output,
   const double u = unit_roundoff(c.precision), D = static_cast<double>(c.D);
   const double keys = static_cast<double>(c.T_k);
   const double queries = static_cast<double>(c.T_q * (c.H_q / std::max<std::int64_t>(1, c.H_kv)));
-  const bool fp32 = c.precision == Precision::kFp32;
-  Roundings result;
+  Roundings result = stored_in(c.precision);
+  const auto of_sums = [&](double additions) {
+    return kFp32Roundoff * std::sqrt(D + additions + kFewRoundings);
+  };
   switch (output) {
-    case AttentionOutput::kO:
-      return {fp32 ? 0 : u, rounds ? u : 0, kFp32Roundoff * std::sqrt(D + keys + kFewRoundings)};
     // Of scores, whose operands are stored, and of a sum of weights that are not rounded.
-    case AttentionOutput::kLse: return {0, 0, kFp32Roundoff * std::sqrt(D + kFewRoundings)};
+    case AttentionOutput::kLse: return {.sums = of_sums(0)};
+    case AttentionOutput::kO:
     case AttentionOutput::kDv:
-      return {fp32 ? 0 : u, rounds ? u : 0, kFp32Roundoff * std::sqrt(D + queries + kFewRoundings)};
+      if (rounds) result.operands = u;
+      result.sums = of_sums(output == AttentionOutput::kO ? keys : queries);
+      return result;
     // o is stored as the tensors are, and delta made from it; the gradients of scores are rounded.
     default:
-      return {fp32 ? 0 : u, fp32 ? 0 : u * std::sqrt(rounds ? 2.0 : 1.0),
-              kFp32Roundoff *
-                  std::sqrt(D + (output == AttentionOutput::kDq ? keys : queries) + kFewRoundings)};
+      if (c.precision != Precision::kFp32) result.operands = u * std::sqrt(rounds ? 2.0 : 1.0);
+      result.sums = of_sums(output == AttentionOutput::kDq ? keys : queries);
+      return result;
   }
 }
 

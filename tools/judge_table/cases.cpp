@@ -153,6 +153,13 @@ std::vector<AttentionCase> attention_cases(bool long_too) {
           cases.back().D = D;
         }
       }
+      // One query's weights of 1000 keys: in fp16 a key's gradient is a subnormal number.
+      for (const std::int64_t T_q : {1, 999}) {
+        if (!long_too) break;
+        cases.push_back(base);
+        cases.back().T_q = T_q;
+        cases.back().T_k = 1000;
+      }
     }
   }
   return cases;
