@@ -40,7 +40,7 @@ endfunction()
 # Links the kernels in `target`.objects with what a chapter's tests are linked with.
 function(link_must_fail target back_end)
   target_compile_options(${target}.objects PRIVATE -Wno-unused)  # a hole, or what a mistake leaves out, may have been a name's only use
-  target_link_libraries(${target} PRIVATE ${target}.objects ladder_suites ladder_operators ${ladder_chapter_operators})
+  target_link_libraries(${target} PRIVATE ${target}.objects ${ladder_chapter_suites} ${ladder_chapter_operators})
   if(back_end STREQUAL "emulated")
     target_link_libraries(${target} PRIVATE ladder_device_emulated)
   endif()

@@ -12,6 +12,9 @@ namespace ladder::reference {
 // Of what tensors are stored as.
 double unit_roundoff(Precision precision);
 
+// Of a result that is stored as tensors of that precision are.
+Roundings stored_in(Precision precision);
+
 enum class WkvOutput { kO, kFinalState, kDq, kDk, kDv, kDLogW, kDu, kDInitialState };
 
 // The steps that a term outlives, in the channel where they are most: each rounds what is left of it, w of it a step.

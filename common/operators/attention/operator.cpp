@@ -1,5 +1,7 @@
 #include "common/operators/attention/operator.hpp"
 
+#include "common/core/operator.hpp"
+
 #include <algorithm>
 
 #include "common/operators/attention/reference.hpp"
@@ -81,5 +83,12 @@ AttentionGradients run_backward(const Implementation& implementation,
                                 const AttentionGradProblem& problem) {
   return run_as<AttentionBackward>(implementation, problem);
 }
+
+namespace {
+
+const OperatorRegistration<Attention> attention_registration(7);
+const OperatorRegistration<AttentionBackward> attention_backward_registration(8);
+
+}  // namespace
 
 }  // namespace ladder

@@ -8,6 +8,7 @@
 #include "common/operators/attention/operator.hpp"
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/compare.hpp"
+#include "common/operators/named_words.hpp"
 #include "common/operators/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -447,6 +448,24 @@ bool register_attention_backward_suite(const std::string& implementation,
     }
   });
   return true;
+}
+
+AttentionCase attention_case(const NamedCase& named) {
+  Words words(named.name);
+  AttentionCase c;
+  c.B = words.size("B");
+  c.T_q = words.size("Tq");
+  c.T_k = words.size("Tk");
+  c.H_q = words.size("Hq");
+  c.H_kv = words.size("Hkv");
+  c.D = words.size("D");
+  c.causal = words.next("causal");
+  if (!c.causal) words.next("full");
+  c.key_lengths = words.next("key_lengths");
+  c.scale = words.next("scaled") ? 0.5f : 0.0f;
+  c.magnitude = magnitude(words);
+  c.precision = precision(words);
+  return checked(c, named);
 }
 
 }  // namespace ladder::testing

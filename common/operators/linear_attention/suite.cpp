@@ -9,6 +9,7 @@
 
 #include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/named_words.hpp"
 #include "common/operators/sequence_suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -263,6 +264,26 @@ bool register_linear_attention_suite(const std::string& implementation,
       },
       1);
   return true;
+}
+
+LinearAttentionCase linear_attention_case(const NamedCase& named) {
+  Words words(named.name);
+  LinearAttentionCase c;
+  c.B = words.size("B");
+  c.T_q = words.size("Tq");
+  c.T_k = words.size("Tk");
+  c.H = words.size("H");
+  c.K = words.size("K");
+  c.V = words.size("V");
+  c.causal = words.next("causal");
+  if (!c.causal) words.next("full");
+  c.feature_map = words.next("elu") ? FeatureMap::kEluPlusOne : FeatureMap::kIdentity;
+  c.normalize = words.next("normalized");
+  if (words.next("eps")) c.eps = 8.0f;
+  c.key_lengths = words.next("key_lengths");
+  c.magnitude = magnitude(words);
+  c.precision = precision(words);
+  return checked(c, named);
 }
 
 }  // namespace ladder::testing

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/operators/compare.hpp"
+#include "common/operators/named_words.hpp"
 #include "common/operators/sequence_suite.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/operators/wkv/reference.hpp"
@@ -587,6 +588,32 @@ bool register_wkv_backward_suite(const std::string& implementation, const WkvSup
 
 bool register_gla_backward_suite(const std::string& implementation, const WkvSupport& support) {
   return register_backward_suite<GlaBackward>(implementation, support);
+}
+
+WkvCase wkv_case(const NamedCase& named) {
+  Words words(named.name);
+  WkvCase c;
+  if (words.next("gla")) c.recurrence = Recurrence::kGla;
+  c.B = words.size("B");
+  c.T = words.size("T");
+  c.H = words.size("H");
+  c.K = words.size("K");
+  c.V = words.size("V");
+  for (const auto& [word, decay] : {std::pair{"no_decay", Decay::kNone},
+                                    {"mild", Decay::kMild},
+                                    {"strong", Decay::kStrong},
+                                    {"total", Decay::kTotal},
+                                    {"one_total_token", Decay::kStrongToken}}) {
+    if (words.next(word)) c.decay = decay;
+  }
+  c.decay_per_head = words.next("per_head");
+  c.initial_state = words.next("from_state");
+  c.final_state = words.next("to_state");
+  c.reverse = words.next("reverse");
+  c.scale = words.next("scaled") ? 0.125f : 1.0f;
+  c.magnitude = magnitude(words);
+  c.precision = precision(words);
+  return checked(c, named);
 }
 
 }  // namespace ladder::testing
