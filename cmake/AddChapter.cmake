@@ -13,7 +13,7 @@
 #   X_main.cpp                   a program that shows what idea X.cpp, or kernel.cpp, computes: chapter07_X, built on demand
 #   kernel_sm90.cu, sm90_test.cpp   an idea that needs a Hopper GPU: only nvcc builds it, for sm_90a; elsewhere it is skipped by name
 #
-# All kernels of a chapter are built together, because its launchers may call each other; each lesson's tests are a program under
+# All kernels of a chapter are linked together, because its launchers may call each other; each lesson's tests are a program under
 # them. The target chapter05_all builds all test programs of a chapter, chapter07.02_chunk_walk_all those of a lesson (chapter07.00_all
 # of its own folder); a test's label is its lesson's, without _all.
 #
@@ -23,9 +23,15 @@
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
 # the kernels instrumented, for what looks through the X-ray.
 
+# The operators that ./ladder run climbs when nothing is asked for (common/program/main.cpp), as launchers name them, and their rooms.
+set(LADDER_CLIMBED "Wkv|Attention")
+set(LADDER_CLIMBED_ROOMS wkv attention)
+
 set(LADDER_SKIP_LOG ${PROJECT_BINARY_DIR}/skipped_tests.txt)  # tests that skip themselves note it here
 
-set_property(GLOBAL PROPERTY ladder_chapters "")  # their numbers; the objects of each: ladder_objects_BACKEND_NUMBER
+# Their numbers; the objects of each: ladder_objects_BACKEND_NUMBER, and ladder_climbed_BACKEND_NUMBER, those ./ladder run shows when
+# nothing is asked for.
+set_property(GLOBAL PROPERTY ladder_chapters "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_cpu "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_emulated "")
 set_property(GLOBAL PROPERTY ladder_chapter_objects_cuda "")
@@ -168,7 +174,7 @@ function(add_lesson room name)
     add_lesson_tests(${lesson} ${back_end} "${objects_${back_end}}" ${tests})
   endforeach()
   if(TARGET ${chapter}_xray)
-    add_lesson_tests(${lesson} xray ${chapter}_xray ${its_xray_tests})
+    add_lesson_tests(${lesson} xray "${objects_xray}" ${its_xray_tests})
   endif()
   if(its_hopper_kernels)
     file(RELATIVE_PATH file ${room} ${its_hopper_kernels})
@@ -203,7 +209,7 @@ function(add_lesson room name)
   list(GET back_ends 0 back_end)
   file(GLOB patches CONFIGURE_DEPENDS ${folder}/mistakes/*.patch)
   foreach(patch IN LISTS patches)
-    add_mistake(${patch} ${id} ${back_end} ${chapter}_${back_end} ${first_tests} ${kernels})
+    add_mistake(${patch} ${id} ${back_end} "${objects_${back_end}}" ${first_tests} ${kernels})
   endforeach()
 
   foreach(program IN LISTS its_programs)
@@ -242,6 +248,42 @@ function(link_operators)
   set(ladder_chapter_operators ${of_operator} PARENT_SCOPE)
 endfunction()
 
+# Of `kernels`, sources of a chapter whose folder is `room`, sets out_var to those that ./ladder run does not show when nothing is asked
+# for: lessons, and files of the chapter's own folder, that register launchers for other operators only.
+function(not_climbed out_var room kernels)
+  set(aside "")
+  foreach(kernel IN LISTS kernels)
+    get_filename_component(folder ${kernel} DIRECTORY)
+    set(beside ${kernels})
+    list(FILTER beside INCLUDE REGEX "^${folder}/[^/]*$")
+    if(folder STREQUAL room)
+      set(beside ${kernel})
+    endif()
+    set(launchers "")
+    foreach(source IN LISTS beside)
+      file(STRINGS ${source} found REGEX "launchers<")
+      list(APPEND launchers ${found})
+    endforeach()
+    if(launchers AND NOT launchers MATCHES "launchers<([a-z]+::)?(${LADDER_CLIMBED})>")
+      list(APPEND aside ${kernel})
+    endif()
+  endforeach()
+  set(${out_var} ${aside} PARENT_SCOPE)
+endfunction()
+
+# The kernels of add_chapter for one back end: sets objects_BACKEND to their libraries, CHAPTER_BACKEND and CHAPTER_BACKEND_aside.
+macro(add_chapter_kernels back_end)
+  set(objects_${back_end} ${chapter}_${back_end})
+  add_kernel_objects(${chapter}_${back_end} ${back_end} ${climbed_kernels})
+  if(aside_kernels)
+    list(APPEND objects_${back_end} ${chapter}_${back_end}_aside)
+    add_kernel_objects(${chapter}_${back_end}_aside ${back_end} ${aside_kernels})
+  endif()
+  if(ladder_chapter_references)
+    set_property(GLOBAL PROPERTY ladder_climbed_${back_end}_${number} ${chapter}_${back_end})
+  endif()
+endmacro()
+
 function(add_chapter folder)
   get_filename_component(name ${folder} NAME)
   string(REGEX MATCH "^[0-9][0-9]" number ${name})
@@ -258,8 +300,16 @@ function(add_chapter folder)
   list(TRANSFORM lessons PREPEND ${room}/ OUTPUT_VARIABLE folders)
   sort_sources(all ${room} ${folders})
   set(kernels ${all_kernels})
-
   link_operators(${room} ${folders})
+  set(aside_kernels "")
+  if(ladder_chapter_references)
+    not_climbed(aside_kernels ${room} "${kernels}")
+  endif()
+  set(climbed_kernels ${kernels})
+  if(aside_kernels)
+    list(REMOVE_ITEM climbed_kernels ${aside_kernels})
+  endif()
+
   if(all_operators)
     list(APPEND ladder_chapter_operators ${chapter}_operators)
     add_library(${chapter}_operators OBJECT ${all_operators})
@@ -282,23 +332,22 @@ function(add_chapter folder)
   set_property(GLOBAL APPEND PROPERTY ladder_absent_emulated ${all_hopper_kernels})
   set(absent_cuda ${all_hopper_kernels})
   foreach(back_end IN LISTS back_ends)
-    set(objects ${chapter}_${back_end})
-    add_kernel_objects(${objects} ${back_end} ${kernels})
+    add_chapter_kernels(${back_end})
     if(back_end STREQUAL "cuda" AND all_hopper_kernels AND "90a-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)
       add_kernel_objects(${chapter}_sm90 cuda ${all_hopper_kernels})
       set_target_properties(${chapter}_sm90 PROPERTIES CUDA_ARCHITECTURES 90a-real)
-      list(APPEND objects ${chapter}_sm90)
+      list(APPEND objects_cuda ${chapter}_sm90)
+      set_property(GLOBAL APPEND PROPERTY ladder_climbed_cuda_${number} ${chapter}_sm90)
       set(absent_cuda "")
     endif()
-    set(objects_${back_end} ${objects})
-    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${objects})
-    set_property(GLOBAL PROPERTY ladder_objects_${back_end}_${number} ${objects})
+    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_${back_end} ${objects_${back_end}})
+    set_property(GLOBAL PROPERTY ladder_objects_${back_end}_${number} ${objects_${back_end}})
   endforeach()
   set_property(GLOBAL APPEND PROPERTY ladder_absent_cuda ${absent_cuda})
   if("emulated" IN_LIST back_ends AND LADDER_HAS_XRAY)
-    add_kernel_objects(${chapter}_xray xray ${kernels})
-    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_xray ${chapter}_xray)
-    set_property(GLOBAL PROPERTY ladder_objects_xray_${number} ${chapter}_xray)
+    add_chapter_kernels(xray)
+    set_property(GLOBAL APPEND PROPERTY ladder_chapter_objects_xray ${objects_xray})
+    set_property(GLOBAL PROPERTY ladder_objects_xray_${number} ${objects_xray})
   elseif("emulated" IN_LIST back_ends)
     add_skipped_test(${chapter}.xray "the X-ray needs g++ without a sanitizer" OFF)
   endif()
@@ -379,9 +428,9 @@ function(absent_sources out_var back_end)
   set(${out_var} ${PROJECT_BINARY_DIR}/absent_${back_end}.cpp PARENT_SCOPE)
 endfunction()
 
-# PREFIX_emulated, PREFIX_cuda and PREFIX_xray: the implementations of all chapters added so far under one program. PREFIX_emulated_to_03
-# and the like have those of chapters up to 03 only, for whoever asks for no later one: built on demand. What is added afterwards begins
-# anew.
+# PREFIX_emulated, PREFIX_cuda and PREFIX_xray: the implementations of all chapters added so far under one program. Built on demand:
+# PREFIX_emulated_climb and the like have only what is shown when nothing is asked for; PREFIX_emulated_to_03 those of chapters up to 03,
+# for whoever asks for no later one. What is added afterwards begins anew.
 function(add_ladder_program prefix)
   get_property(chapters GLOBAL PROPERTY ladder_chapters)
   get_property(cpu GLOBAL PROPERTY ladder_chapter_objects_cpu)
@@ -411,12 +460,31 @@ function(add_ladder_program prefix)
     add_executable(${prefix}_${back_end} ${absent_file})
     target_link_libraries(${prefix}_${back_end} PRIVATE ${main} ${operators} ${common_operators} ladder_device_${device} ${cpu} ${objects})
 
+    get_property(climbed GLOBAL PROPERTY ladder_climbed_${back_end})
+    foreach(number IN LISTS chapters)
+      get_property(of_cpu GLOBAL PROPERTY ladder_climbed_cpu_${number})
+      get_property(of_device GLOBAL PROPERTY ladder_climbed_${back_end}_${number})
+      list(APPEND climbed ${of_cpu} ${of_device})
+    endforeach()
+    if(climbed)
+      list(TRANSFORM LADDER_CLIMBED_ROOMS PREPEND operator_ OUTPUT_VARIABLE of_climb)
+      add_executable(${prefix}_${back_end}_climb EXCLUDE_FROM_ALL ${absent_file})
+      target_link_libraries(${prefix}_${back_end}_climb PRIVATE ${main} ${of_climb} ladder_device_${device} ${climbed})
+      list(APPEND programs ${prefix}_${back_end}_climb)
+    endif()
+    set_property(GLOBAL PROPERTY ladder_climbed_${back_end} "")
+
     set(so_far "")
     foreach(number IN LISTS chapters)
       get_property(of_cpu GLOBAL PROPERTY ladder_objects_cpu_${number})
       get_property(of_device GLOBAL PROPERTY ladder_objects_${back_end}_${number})
       get_property(of_operators GLOBAL PROPERTY ladder_operators_${number})
       get_property(folder GLOBAL PROPERTY ladder_chapter_${number})
+      get_property(shares GLOBAL PROPERTY ladder_climbed_${back_end}_${number})
+      if(NOT shares AND NOT of_cpu)  # it has only operators of its own: for itself, and for none of the later ones
+        set(others ${so_far})
+        set(so_far "")
+      endif()
       list(APPEND so_far ${of_cpu} ${of_device} ${of_operators})
       set(needs_all ${absent})
       list(FILTER needs_all INCLUDE REGEX "/${folder}/")
@@ -427,6 +495,9 @@ function(add_ladder_program prefix)
       target_link_libraries(${prefix}_${back_end}_to_${number} PRIVATE ${main} ${common_operators} ladder_device_${device} ${so_far})
       set_target_properties(${prefix}_${back_end}_to_${number} PROPERTIES LINKER_LANGUAGE CXX)
       list(APPEND programs ${prefix}_${back_end}_to_${number})
+      if(NOT shares AND NOT of_cpu)
+        set(so_far ${others})
+      endif()
     endforeach()
   endforeach()
   list(JOIN programs "\n" programs)

@@ -48,7 +48,7 @@ function(link_must_fail target back_end)
   set_target_properties(${target}.objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# `lesson`: 05, or 07.02_chunk_walk. `objects`: the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
+# `lesson`: 05, or 07.02_chunk_walk. `objects`: the libraries of the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
 # kernels' sources.
 function(add_mistake patch lesson back_end objects tests)
   get_filename_component(name ${patch} NAME_WE)
@@ -77,7 +77,9 @@ function(add_mistake patch lesson back_end objects tests)
   if(file MATCHES "\\.(cu|cpp)$")
     add_kernel_objects(${target}.objects ${back_end} ${place}/${file})
     string(REPLACE "." "\\." replaced ${file})
-    set(others "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,/${replaced}(\\.cpp)?\\.o(bj)?$>")
+    foreach(library IN LISTS objects)
+      list(APPEND others "$<FILTER:$<TARGET_OBJECTS:${library}>,EXCLUDE,/${replaced}(\\.cpp)?\\.o(bj)?$>")
+    endforeach()
   else()
     add_kernel_objects(${target}.objects ${back_end} ${ARGN})
     target_sources(${target}.objects PRIVATE ${place}/${file})

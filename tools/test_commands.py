@@ -72,11 +72,13 @@ class Arguments(unittest.TestCase):
             with self.assertRaisesRegex(Refused, said, msg=words):
                 programs.Arguments("run", words, "/tmp")
 
-    def test_the_smallest_program_that_has_the_chapters_is_taken(self):
-        known = {"ladder_xray_to_03", "ladder_xray_to_04"}
-        for chapters, program in (([], "ladder_xray"), (["03_cuda_baseline"], "ladder_xray_to_03"), (["best"], "ladder_xray"),
-                                  (["04_no_atomic", "03_cuda_baseline"], "ladder_xray_to_04"), (["08_flash_attention"], "ladder_xray")):
-            self.assertEqual(programs.program_for(chapters, "xray", known), program)
+    def test_the_smallest_program_that_has_what_is_asked_for_is_taken(self):
+        known = {"ladder_xray_climb", "ladder_xray_to_00", "ladder_xray_to_03", "ladder_xray_to_04"}
+        for words, program in (([], "climb"), (["--precision", "bf16"], "climb"), (["--operator=gla"], ""), (["--all"], ""),
+                               (["--implementation", "wkv_atomic"], ""), (["03"], "to_03"), (["03", "--operator=gla"], "to_03"), (["best"], ""),
+                               (["04", "03"], "to_04"), (["08"], "")):
+            given = programs.Arguments("run", words, "/tmp")
+            self.assertEqual(programs.program_for(given, "xray", known), f"ladder_xray_{program}".rstrip("_"), words)
 
     def test_of_test_are_chapters_then_ctests(self):
         given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])

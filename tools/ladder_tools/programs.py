@@ -19,10 +19,16 @@ def options_of(command):
     return {match[1]: bool(match[2]) for match in found if match}
 
 
-def program_for(chapters, back_end, targets):
-    """The smallest program that has these chapters: ladder_emulated_to_03 has 01 to 03, ladder_emulated all. `targets`: what can be built."""
-    part = f"ladder_{back_end}_to_{max(chapters, default='')[:2]}"
-    return part if chapters and part in targets else f"ladder_{back_end}"
+def program_for(arguments, back_end, targets):
+    """The smallest program that has what is asked for: ladder_emulated_to_03 has chapters 01 to 03, ladder_emulated_climb what is shown when
+    nothing is asked for, ladder_emulated everything. `targets`: what can be built."""
+    part = "climb" if not arguments.asks else "everything"
+    if arguments.chapters:
+        last = max(arguments.chapters)
+        own = min(arguments.chapters)[:2] == "00" and last[:2] != "00"  # chapter 00 has operators of its own, and is in no other's program
+        part = "everything" if own else f"to_{last[:2]}"
+    program = f"ladder_{back_end}_{part}"
+    return program if program in targets else f"ladder_{back_end}"
 
 
 class Arguments:
@@ -30,6 +36,7 @@ class Arguments:
 
     def __init__(self, command, words, caller):
         self.words, self.chapters = [], []
+        self.asks = False  # for an operator or an implementation that is not shown otherwise
         self.paths = {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
         known = options_of(command)
         words = list(words)
@@ -41,6 +48,7 @@ class Arguments:
                 self.words.append(place.word)
                 continue
             option, equals, value = word.partition("=")
+            self.asks = self.asks or option in ("--operator", "--implementation", "--all", "--help")
             if option not in known:
                 raise Refused(f"option is '{option}'; allowed: {' '.join(known)}")
             if not known[option]:
@@ -88,9 +96,9 @@ def run(words, preset, caller):
     build.prepare()
     back_end = "cuda" if build.runs_on_gpu() else "emulated"
     xray = back_end == "emulated" and build.has_xray()
-    targets = [program_for(arguments.chapters, each, build.targets()) for each in [back_end] + (["xray"] if xray else [])]
+    targets = [program_for(arguments, each, build.targets()) for each in [back_end] + (["xray"] if xray else [])]
     if preset == "cuda" and back_end == "emulated":
-        targets.append(program_for(arguments.chapters, "cuda", build.targets()))
+        targets.append(program_for(arguments, "cuda", build.targets()))
         say("no GPU is found: the CUDA program is compiled, and the emulator runs")
     build.build(*targets)
     json = arguments.paths["--json"]
@@ -111,7 +119,7 @@ def xray(words, preset, caller):
     build.prepare()
     if not build.has_xray():
         raise Failed("the X-ray needs g++, and this build uses another compiler")
-    program = program_for(arguments.chapters, "xray", build.targets())
+    program = program_for(arguments, "xray", build.targets())
     build.build(program)
     paths = [f"{option}={path}" for option, path in arguments.paths.items()]
     return subprocess.run([build.folder / program, *paths, *arguments.words], cwd=ROOT).returncode
