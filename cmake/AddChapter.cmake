@@ -49,6 +49,8 @@ function(add_kernel_objects target back_end)
   endif()
   add_library(${target} OBJECT ${sources})
   target_link_libraries(${target} PUBLIC ladder_arguments)
+  # 00_warmup's first kernel is a whole program. Here it is linked with programs that have a main, so its own has another name.
+  target_compile_definitions(${target} PRIVATE main=lesson_main)
   if(back_end STREQUAL "emulated")
     target_link_libraries(${target} PUBLIC emulator PRIVATE emulator_bounds_flags)
     # What the emulator spends on a thread's switches no optimiser saves, and -O3 takes up to seven times as long to compile.

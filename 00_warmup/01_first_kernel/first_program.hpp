@@ -1,0 +1,31 @@
+// The program's function as an implementation. It stands here because kernel.cu is a program by itself: nvcc compiles it without
+// the rest of this repository.
+#pragma once
+
+#include <cstdint>
+
+#include "00_warmup/vector_add.hpp"
+#include "common/core/device.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+
+namespace chapter00 {
+
+void add_on_gpu(const float* a, const float* b, float* c, std::int64_t N);
+
+inline void vector_add_first(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  const std::string missing = ladder::why_unavailable(ladder::DeviceKind::kCuda);
+  if (!missing.empty()) throw ladder::NotOnThisDevice(missing);
+  add_on_gpu(args.a, args.b, args.c, args.N);
+}
+
+// Its arrays are the host's: the program copies them itself. Inline, because two files of tests include it.
+inline const ladder::Registration vector_add_first_registration{
+    {.name = "vector_add_first",
+     .chapter = "00_warmup",
+     .device = ladder::DeviceKind::kCpu,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_first)}};
+
+}  // namespace chapter00

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "00_warmup/vector_add.hpp"
+#include "common/core/guarded_array.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
+
+namespace chapter00 {
+
+void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks);
+void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks);
+std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks);
+std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors);
+
+namespace {
+
+// 2,051 elements: eight blocks and three elements more. 4,103: four vectors for each thread of a block, one more, and three elements.
+const ladder::testing::SuiteSupport kSupport{
+    .sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024, 4103}}}};
+const bool registered[] = {
+    ladder::testing::register_suite("vector_add", "vector_add_per_element", kSupport),
+    ladder::testing::register_suite("vector_add", "vector_add_grid_stride", kSupport),
+    ladder::testing::register_suite("vector_add", "vector_add_vectors", kSupport)};
+
+// a = 1, b = 2, and what `add` makes of it. In place, c is a: an element that is added twice is 5.
+struct Sums {
+  Sums(std::int64_t N, bool in_place, const std::function<void(const VectorAddArgs&)>& add)
+      : c(static_cast<std::size_t>(N)) {
+    using ladder::GuardedArray;
+    ladder::Device& device = ladder::device(ladder::DeviceKind::kCuda);
+    const std::vector<float> ones(c.size(), 1.0f), twos(c.size(), 2.0f);
+    const std::vector<float> unwritten(c.size(), std::numeric_limits<float>::quiet_NaN());
+    GuardedArray a_array(device, "a", ones, GuardedArray::Role::kInput);
+    GuardedArray b_array(device, "b", twos, GuardedArray::Role::kInput);
+    GuardedArray c_array(device, "c", unwritten, GuardedArray::Role::kOutput);
+    const GuardedArray& result = in_place ? a_array : c_array;
+    VectorAddArgs args;
+    args.N = N;
+    args.a = static_cast<const float*>(a_array.pointer());
+    args.b = static_cast<const float*>(b_array.pointer());
+    args.c = static_cast<float*>(result.pointer());
+    add(args);
+    device.synchronize();
+    result.check_guards();
+    result.download(c.data());
+  }
+  std::vector<float> c;
+};
+
+bool no_gpu() {
+  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
+}
+
+TEST(AddGridStride, IsRightOnAnyGrid) {
+  if (no_gpu()) return;
+  for (const std::int64_t blocks : {1, 2, 3, 5}) {
+    const Sums sums(1000, true, [=](const auto& args) { add_grid_stride_on(args, blocks); });
+    for (std::size_t i = 0; i < sums.c.size(); ++i)
+      ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT with a grid of " << blocks << " blocks: element "
+                                 << i << " was added " << (sums.c[i] - 1) / 2 << " times, not once";
+  }
+}
+
+TEST(AddGridStride, GridFillsTheGpuAndNoMore) {
+  EXPECT_EQ(blocks_for(1, 132), 1) << "WRONG RESULT for one element: one block has work";
+  EXPECT_EQ(blocks_for(256, 132), 1) << "WRONG RESULT for a block's elements";
+  EXPECT_EQ(blocks_for(257, 132), 2) << "WRONG RESULT for one element more";
+  EXPECT_EQ(blocks_for(1 << 30, 132), 132 * 8)
+      << "WRONG RESULT: 132 multiprocessors, 8 blocks each";
+  EXPECT_EQ(blocks_for(1 << 30, 16), 16 * 8) << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
+}
+
+// What the learner's function says is what the kernel of one element for each thread leaves.
+TEST(AddPerElement, LeavesWhatTheGridDoesNotReach) {
+  if (no_gpu()) return;
+  for (const std::int64_t N : {1, 256, 700}) {
+    for (const std::int64_t blocks : {1, 2, 3}) {
+      const Sums sums(N, false, [=](const auto& args) { add_per_element_on(args, blocks); });
+      std::int64_t unwritten = 0;
+      for (const float x : sums.c)
+        unwritten += std::isnan(x);
+      EXPECT_EQ(unwritten_elements(N, blocks), unwritten)
+          << "WRONG RESULT of unwritten_elements: N = " << N << ", blocks = " << blocks;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace chapter00

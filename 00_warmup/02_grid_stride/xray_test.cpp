@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+
+const ladder::Shape kShape = {{"N", 1 << 14}};
+const ladder::testing::Budget kOncePerElement = {.loads = 2, .stores = 1, .atomics = 0};
+const bool registered[] = {
+    ladder::testing::register_budget("vector_add_grid_stride", "vector_add", kOncePerElement,
+                                     kShape),
+    ladder::testing::register_budget("vector_add_vectors", "vector_add",
+                                     {.loads = 2.0 / 4, .stores = 1.0 / 4, .atomics = 0}, kShape)};
+
+Kernel xray_of(const std::string& name) {
+  const auto problem = ladder::find_operator("vector_add").make_case(kShape, {}, "fp32")->make();
+  return ladder::testing::only_one(ladder::testing::sound_kernels(
+      ladder::xray(ladder::find_implementation(name), *problem, "fp32")));
+}
+
+// 2^14 elements: 512 times 32, in 2,048 sectors of 8 for each array.
+TEST(VectorAdd, TakesTheSameSectorsByAQuarterOfTheRequests) {
+  for (const std::string name : {"per_element", "grid_stride", "vectors"}) {
+    const Kernel kernel = xray_of("vector_add_" + name);
+    const unsigned at_once = name == "vectors" ? 4 : 1;
+    EXPECT_EQ(kernel[kGlobalLoadRequests], 2 * 512u / at_once) << name;
+    EXPECT_EQ(kernel[kGlobalStoreRequests], 512u / at_once) << name;
+    EXPECT_EQ(kernel[kGlobalLoadSectors], 2 * 2048u) << name;
+    EXPECT_EQ(kernel[kGlobalStoreSectors], 2048u) << name;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,213 @@
+// c = a + b of views as the tests, the ladder and the X-ray know it. On the host the matrices are dense; where they are stored, their
+// elements lie as the strides say, and NaN lies between them.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "00_warmup/03_two_dimensions/matrix_add.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct MatrixAddHost : MatrixAddViews {
+  const float* a_values = nullptr;  // (M, N)
+  const float* b_values = nullptr;  // (M, N)
+  float* c = nullptr;               // (M, N)
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("a_values", s.a_values, {{"row", s.M}, {"col", s.N}});
+    visit("b_values", s.b_values, {{"row", s.M}, {"col", s.N}});
+    visit("c", s.c, {{"row", s.M}, {"col", s.N}});
+  }
+};
+
+enum class MatrixView { kDense, kTransposed, kPaddedRows, kEverySecondColumn };
+constexpr const char* kMatrixViewWords[] = {"dense", "transposed", "padded_rows",
+                                            "every_second_column"};
+
+struct MatrixAddCase : ladder::SizedCase<MatrixAddSizes> {
+  MatrixView a_view{}, b_view{}, c_view{};
+
+  template <typename Self, typename Visit>
+  static void options(Self& s, const Visit& visit) {
+    SizedCase::options(s, visit);
+    visit("a_view", s.a_view, kMatrixViewWords), visit("b_view", s.b_view, kMatrixViewWords);
+    visit("c_view", s.c_view, kMatrixViewWords);
+  }
+  Strides strides_of(MatrixView view) const {
+    switch (view) {
+      case MatrixView::kTransposed:
+        return {1, M};  // of a matrix that is stored with N rows and M columns
+      case MatrixView::kPaddedRows: return {N + 3, 1};
+      case MatrixView::kEverySecondColumn: return {2 * N, 2};
+      default: return {N, 1};
+    }
+  }
+};
+
+struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHost, MatrixAddArgs> {
+  static constexpr const char* kName = "matrix_add";
+  using Case = MatrixAddCase;
+  using Memory = std::vector<double>;
+
+  static Case make_case(const Sizes& sizes) {
+    Case c;
+    static_cast<Sizes&>(c) = sizes;
+    return c;
+  }
+  static ladder::Drawn<MatrixAdd> make_problem(const Case& c) {
+    return ladder::Drawn<MatrixAdd>(c);
+  }
+  static const Case& case_of(const ladder::Drawn<MatrixAdd>& problem) {
+    return problem.drawn_case();
+  }
+  static MatrixAddHost sizes(const Case& c) {
+    MatrixAddHost args;
+    static_cast<Sizes&>(args) = c;
+    args.a_strides = c.strides_of(c.a_view);
+    args.b_strides = c.strides_of(c.b_view);
+    args.c_strides = c.strides_of(c.c_view);
+    return args;
+  }
+  static double fma_count(const MatrixAddHost& a) {
+    return static_cast<double>(a.M) * static_cast<double>(a.N);
+  }
+  static double additions(const MatrixAddHost&) { return 1; }
+
+  template <typename Element>
+  static void store(const ladder::Drawn<MatrixAdd>& problem, const MatrixAddArgs&,
+                    const std::string& name, std::vector<Element>& elements) {
+    const MatrixAddHost& x = problem.args();
+    scatter(x, name == "a" ? x.a_values : x.b_values, name == "a" ? x.a_strides : x.b_strides,
+            elements);
+  }
+
+  static std::vector<ladder::Truth> truth(const ladder::Drawn<MatrixAdd>& problem) {
+    const MatrixAddHost& x = problem.args();
+    ladder::Truth c;
+    for (std::int64_t i = 0; i < x.M * x.N; ++i) {
+      const double a = x.a_values[i], b = x.b_values[i];
+      c.values.push_back(a + b);
+      c.terms.push_back(std::hypot(a, b));
+    }
+    return {c};
+  }
+
+  // What lies between the view's elements must not be written; then the view is judged as a dense matrix.
+  static ladder::Verdict judge(const ladder::Drawn<MatrixAdd>& problem, const Outputs& outputs,
+                               ladder::Arithmetic arithmetic) {
+    const MatrixAddHost& x = problem.args();
+    std::vector<float> between = outputs[0], dense;
+    for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+      float& element = between[row * x.c_strides.row + col * x.c_strides.col];
+      dense.push_back(element);
+      element = std::numeric_limits<float>::quiet_NaN();
+    });
+    const auto written =
+        std::count_if(between.begin(), between.end(), [](float x) { return !std::isnan(x); });
+    ladder::Verdict verdict = SimpleOperator::judge(problem, {dense}, arithmetic);
+    if (written > 0) {
+      std::ostringstream text;
+      text << (verdict.right ? "WRONG RESULT in c\n" : verdict.message) << written
+           << " elements between those of the view were written\n";
+      verdict.right = false;
+      verdict.message = text.str();
+    }
+    return verdict;
+  }
+
+  static std::string explain(const ladder::Drawn<MatrixAdd>& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const MatrixAddHost& x = problem.args();
+    const std::vector<float>& c = outputs[0];
+    const Memory& right = truth[0].values;
+    const Strides dense{x.N, 1};
+    const auto equals = [&](const Memory& other) {
+      return ladder::reference::roughly_equal(c, other, x.N);
+    };
+    // c as it would be if element (row, col) of a matrix were looked for where `wrong` says.
+    const auto a_read_by = [&](const Strides& wrong) {
+      Memory memory(static_cast<std::size_t>(x.span(x.a_strides)), nan());
+      scatter(x, x.a_values, x.a_strides, memory);
+      Memory other;
+      for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+        other.push_back(memory[row * wrong.row + col * wrong.col] + x.b_values[row * x.N + col]);
+      });
+      return other;
+    };
+    const auto c_written_by = [&](const Strides& wrong) {
+      Memory memory(static_cast<std::size_t>(x.span(x.c_strides)), nan());
+      scatter(x, right.data(), wrong, memory);
+      Memory other;
+      for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+        other.push_back(memory[row * x.c_strides.row + col * x.c_strides.col]);
+      });
+      return other;
+    };
+    if (!is_dense(x, x.a_strides) && equals(a_read_by(dense)))
+      return "equals the result with a read by the strides of a dense matrix\n";
+    if (!is_dense(x, x.c_strides) && equals(c_written_by(dense)))
+      return "equals the result with c written by the strides of a dense matrix\n";
+    return explain_unwritten(x, c, right);
+  }
+
+ private:
+  static double nan() { return std::numeric_limits<double>::quiet_NaN(); }
+  static bool is_dense(const MatrixAddViews& x, const Strides& s) {
+    return s.row == x.N && s.col == 1;
+  }
+  template <typename Visit>
+  static void for_each_element(const MatrixAddViews& x, const Visit& visit) {
+    for (std::int64_t row = 0; row < x.M; ++row) {
+      for (std::int64_t col = 0; col < x.N; ++col)
+        visit(row, col);
+    }
+  }
+  template <typename From, typename To>
+  static void scatter(const MatrixAddViews& x, const From* values, const Strides& strides,
+                      std::vector<To>& memory) {
+    for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+      memory[row * strides.row + col * strides.col] = static_cast<To>(values[row * x.N + col]);
+    });
+  }
+
+  // Where some elements are unwritten and the others are right: which ones were written.
+  static std::string explain_unwritten(const MatrixAddViews& x, const std::vector<float>& c,
+                                       const Memory& right) {
+    std::int64_t rows = 0, cols = 0;  // all that were written lie in these
+    bool any_wrong = false;
+    for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+      const std::int64_t i = row * x.N + col;
+      if (std::isnan(c[i])) return;
+      any_wrong = any_wrong || std::abs(c[i] - right[i]) > 1e-4;
+      rows = std::max(rows, row + 1), cols = std::max(cols, col + 1);
+    });
+    if (any_wrong || rows == 0) return "";
+    const auto are_written = [&](const auto& those) {
+      bool same = true;
+      for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+        same = same && those(row, col) == !std::isnan(c[row * x.N + col]);
+      });
+      return same;
+    };
+    if (are_written([&](std::int64_t row, std::int64_t col) { return row < x.N && col < x.M; }))
+      return "only elements with row < N and col < M were written: M and N are exchanged\n";
+    if (are_written([&](std::int64_t row, std::int64_t col) {
+          return row * x.c_strides.row + col * x.c_strides.col < x.M * x.N;
+        }))
+      return "only elements with an offset below M * N were written: the mask takes strides\n";
+    if (!are_written([&](std::int64_t row, std::int64_t col) { return row < rows && col < cols; }))
+      return "";
+    std::ostringstream text;
+    text << "only the first " << rows << " rows and " << cols
+         << " columns were written: x and y are exchanged, or the grid is too small\n";
+    return text.str();
+  }
+};
+
+const ladder::OperatorRegistration<MatrixAdd> matrix_add_registration;
+
+}  // namespace chapter00
