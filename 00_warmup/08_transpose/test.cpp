@@ -1,0 +1,16 @@
+#include "common/testing/suite.hpp"
+
+namespace {
+
+// Smaller than a tile, a tile, more than one, and ragged.
+bool register_transpose(const char* name) {
+  return ladder::testing::register_suite(
+      "transpose", name, {.sizes = {{"M", {37, 1, 32, 64, 100}}, {"N", {38, 1, 32, 64, 132}}}});
+}
+
+const bool registered =
+    register_transpose("transpose_at_the_write") && register_transpose("transpose_at_the_read") &&
+    register_transpose("transpose_unpadded") && register_transpose("transpose_tiled") &&
+    register_transpose("transpose_wide");
+
+}  // namespace

@@ -1,0 +1,58 @@
+// The transpose as the tests, the ladder and the X-ray know it.
+#include <Eigen/Dense>
+#include <limits>
+
+#include "00_warmup/08_transpose/transpose.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeArgs, TransposeArgs> {
+  static constexpr const char* kName = "transpose";
+
+  static double fma_count(const TransposeArgs&) { return 0; }
+  static double additions(const TransposeArgs&) { return 0; }
+
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
+    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const TransposeArgs& a = problem.args();
+    const Matrix y = Eigen::Map<const Floats>(a.x, a.M, a.N).transpose().cast<double>();
+    return {{{y.data(), y.data() + y.size()}}};
+  }
+
+  static std::string explain(const Problem& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    constexpr std::int64_t kTile = 32;
+    const TransposeArgs& a = problem.args();
+    // Where tiles land that are not moved or not turned, and NaN where nothing is written.
+    const std::vector<double> nothing(truth[0].values.size(),
+                                      std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> copied = nothing, not_moved = nothing, not_turned = nothing;
+    for (std::int64_t m = 0; m < a.M; ++m) {
+      for (std::int64_t n = 0; n < a.N; ++n) {
+        const double x = a.x[m * a.N + n];
+        const std::int64_t tile_m = m / kTile * kTile, tile_n = n / kTile * kTile;
+        const auto put = [&](std::vector<double>& y, std::int64_t row, std::int64_t column) {
+          if (row < a.N && column < a.M) y[row * a.M + column] = x;
+        };
+        copied[m * a.N + n] = x;
+        put(not_moved, tile_m + n - tile_n, tile_n + m - tile_m);
+        put(not_turned, tile_n + m - tile_m, tile_m + n - tile_n);
+      }
+    }
+    const auto is = [&](const std::vector<double>& other) {
+      return ladder::reference::roughly_equal(outputs[0], other, a.M);
+    };
+    if (is(copied)) return "equals x in its old order: nothing is transposed\n";
+    if (is(not_moved))
+      return "equals the result with tiles that are turned and stay in their old places\n";
+    if (is(not_turned)) return "equals the result with tiles that are moved and not turned\n";
+    return "";
+  }
+};
+
+const ladder::OperatorRegistration<Transpose> transpose_operator_registration;
+
+}  // namespace chapter00

@@ -1,0 +1,63 @@
+// The sum of a vector as the tests, the ladder and the X-ray know it.
+#include <Eigen/Dense>
+#include <functional>
+#include <utility>
+
+#include "00_warmup/09_sum/sum.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
+  static constexpr const char* kName = "sum";
+
+  static double fma_count(const SumArgs& a) { return static_cast<double>(a.N); }
+  static double additions(const SumArgs& a) { return static_cast<double>(a.N); }
+
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
+    const SumArgs& a = problem.args();
+    const Eigen::VectorXd x = Eigen::Map<const Eigen::VectorXf>(a.x, a.N).cast<double>();
+    return {{{x.sum()}, {x.norm()}}};
+  }
+
+  // Each misconception is a choice of elements. The thread of an element is that of a block of 256, whose threads take single
+  // elements or vectors of four.
+  static std::string explain(const Problem& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    constexpr std::int64_t kThreads = 256, kWarp = 32, kVec = 4;
+    const SumArgs& a = problem.args();
+    const std::int64_t whole = a.N / kVec * kVec;  // elements in vectors
+    const auto thread = [&](std::int64_t n, bool vectors) {
+      return !vectors ? n % kThreads : n < whole ? n / kVec % kThreads : n - whole;
+    };
+    using Takes = std::function<bool(std::int64_t n, bool vectors)>;
+    const std::pair<const char*, Takes> choices[] = {
+        {"equals the sum without lanes 16 to 31 of each warp",
+         [&](auto n, bool v) { return thread(n, v) % kWarp < kWarp / 2; }},
+        {"equals the sum of each block's first warp",
+         [&](auto n, bool v) { return thread(n, v) < kWarp; }},
+        {"equals the sum without the last N % 4 elements", [&](auto n, bool) { return n < whole; }},
+        {"equals the sum of every second element",
+         [&](auto n, bool v) { return thread(n, v) % 2 == 0; }},
+        {"equals the sum of what the first thread of each block has",
+         [&](auto n, bool v) { return thread(n, v) == 0; }},
+    };
+    for (const auto& [words, takes] : choices) {
+      for (const bool vectors : {false, true}) {
+        double sum = 0;
+        for (std::int64_t n = 0; n < a.N; ++n)
+          sum += takes(n, vectors) ? a.x[n] : 0.0f;
+        if (ladder::reference::roughly_equal({static_cast<float>(truth[0].values[0])}, {sum}, 1))
+          continue;  // no mistake for these elements
+        if (ladder::reference::roughly_equal(outputs[0], {sum}, 1))
+          return std::string(words) + "\n";
+      }
+    }
+    return "";
+  }
+};
+
+const ladder::OperatorRegistration<Sum> sum_operator_registration;
+
+}  // namespace chapter00

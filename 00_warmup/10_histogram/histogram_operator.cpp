@@ -1,0 +1,67 @@
+// The histogram as the tests, the ladder and the X-ray know it.
+#include <algorithm>
+
+#include "00_warmup/10_histogram/histogram.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramArgs, HistogramArgs> {
+  static constexpr const char* kName = "histogram";
+
+  static double fma_count(const HistogramArgs&) { return 0; }
+  static double additions(const HistogramArgs&) { return 0; }  // of integers: none is rounded
+
+  static void draw(const Case& c, const std::string&, std::vector<std::int32_t>& values,
+                   ladder::Generator& generator) {
+    for (std::int32_t& value : values) {
+      const float drawn = generator.uniform(0.0f, static_cast<float>(c.BINS));
+      value =
+          c.one_bin
+              ? 0
+              : static_cast<std::int32_t>(std::min(static_cast<std::int64_t>(drawn), c.BINS - 1));
+    }
+  }
+
+  static std::vector<double> count(const HistogramArgs& a, std::int64_t N) {
+    std::vector<double> counts(static_cast<std::size_t>(a.BINS));
+    for (std::int64_t n = 0; n < N; ++n)
+      counts[a.values[n]] += 1;
+    return counts;
+  }
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
+    return {{count(problem.args(), problem.args().N)}};
+  }
+
+  static std::string explain(const Problem& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    constexpr std::int64_t kThreads = 256, kVec = 4;
+    const HistogramArgs& a = problem.args();
+    const std::vector<float>& is = outputs[0];
+    const std::vector<double>& should = truth[0].values;
+    const auto equals = [&](const std::vector<double>& other) {
+      return other != should && std::equal(is.begin(), is.end(), other.begin(), other.end());
+    };
+    if (equals(count(a, a.N / kVec * kVec)))
+      return "equals the counts without the last N % 4 values\n";
+    std::vector<double> merged_once = should;
+    for (std::int64_t bin = kThreads; bin < a.BINS; ++bin)
+      merged_once[bin] = 0;
+    if (equals(merged_once)) return "equals the counts of the first 256 bins, and 0 behind them\n";
+    std::vector<double> minima = should;
+    for (double& each : minima)
+      each = std::min(each, 1.0);
+    if (equals(minima)) return "equals 1 for every bin that has a value: stored, not added\n";
+    std::vector<double> shifted = should;
+    for (double& each : shifted)
+      each += is[0] - should[0];
+    if (a.BINS > 1 && equals(shifted))
+      return "every bin is wrong by the same number: bins that were not cleared\n";
+    return "";
+  }
+};
+
+const ladder::OperatorRegistration<Histogram> histogram_operator_registration;
+
+}  // namespace chapter00

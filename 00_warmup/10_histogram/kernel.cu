@@ -1,0 +1,109 @@
+// 00.10 histogram: how many of N integers fall into each bin.
+// Change: each block counts in bins of its own, in shared memory, and adds them to those of all at its end.
+// Why:    an atomic addition in shared memory is near, and waits for no other block; global memory sees one per block and bin.
+// Needs:  values from 0 to BINS - 1, values aligned to 16 bytes, and 1 to 12,288 bins (48 KB) for step 2.
+// Costs:  each value is read once; N global atomics, then at most BINS for each block. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "00_warmup/10_histogram/histogram.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+
+namespace chapter00 {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kVec = 4;                      // integers in 16 bytes
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
+constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
+
+}  // namespace
+
+// ---- Step 1: all threads of the grid count in one array ----
+
+__global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArgs args) {
+  const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (n < args.N) atomicAdd(args.counts + args.values[n], 1);
+}
+
+// ---- Step 2: each block has bins of its own ----
+
+__global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramArgs args) {
+  extern __shared__ std::int32_t bins_smem[];
+  const int bins = static_cast<int>(args.BINS), tid = threadIdx.x;
+  for (int bin = tid; bin < bins; bin += kThreads)
+    bins_smem[bin] = 0;
+  __syncthreads();  // no bin is counted in before it is 0
+
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  const std::int64_t vectors = args.N / kVec;
+  for (std::int64_t v = thread; v < vectors; v += threads) {
+    const int4 four = reinterpret_cast<const int4*>(args.values)[v];
+    atomicAdd(&bins_smem[four.x], 1);
+    atomicAdd(&bins_smem[four.y], 1);
+    atomicAdd(&bins_smem[four.z], 1);
+    atomicAdd(&bins_smem[four.w], 1);
+  }
+  const std::int64_t last = vectors * kVec + thread;
+  if (last < args.N) atomicAdd(&bins_smem[args.values[last]], 1);
+
+  __syncthreads();  // all of the block's values are counted
+  for (int bin = tid; bin < bins; bin += kThreads) {
+    if (bins_smem[bin] != 0) atomicAdd(args.counts + bin, bins_smem[bin]);
+  }
+}
+
+// ---- Launchers ----
+
+void histogram_global(const HistogramArgs& args) {
+  ladder::validate_lists(args);
+  const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^39 - 256");
+  CUDA_CHECK(cudaMemsetAsync(args.counts, 0, args.BINS * sizeof(std::int32_t)));
+  if (args.N == 0) return;
+  histogram_global_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void histogram_private(const HistogramArgs& args) {
+  ladder::validate_lists(args);
+  ladder::require(args.BINS <= kMostBins, "BINS is " + std::to_string(args.BINS) +
+                                              "; histogram_private allows 1 to " +
+                                              std::to_string(kMostBins));
+  if (args.N > 0) ladder::require_pointer("values", args.values, sizeof(int4));
+  CUDA_CHECK(cudaMemsetAsync(args.counts, 0, args.BINS * sizeof(std::int32_t)));
+  if (args.N == 0) return;
+  const std::int64_t most =
+      std::int64_t{kBlocksPerMultiprocessor} * ladder::cuda::multiprocessor_count();
+  const std::int64_t wanted = (args.N + kThreads * kVec - 1) / (kThreads * kVec);
+  const std::size_t bytes = static_cast<std::size_t>(args.BINS) * sizeof(std::int32_t);
+  histogram_private_kernel<<<static_cast<unsigned>(std::min(most, wanted)), kThreads, bytes>>>(
+      args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration histogram_global_registration{
+    {.name = "histogram_global",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Histogram>(histogram_global)}};
+
+const ladder::Registration histogram_private_registration{
+    {.name = "histogram_private",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Histogram>(histogram_private)}};
+
+}  // namespace chapter00

@@ -1,0 +1,16 @@
+#include "common/testing/suite.hpp"
+
+namespace {
+
+// More bins than a block has threads, too.
+bool register_histogram(const char* name) {
+  return ladder::testing::register_suite(
+      "histogram", name,
+      {.sizes = {{"N", {1037, 1, 256, 4100}}, {"BINS", {37, 1, 256, 300}}},
+       .options = {{"one_bin", {"false", "true"}}}});
+}
+
+const bool registered =
+    register_histogram("histogram_global") && register_histogram("histogram_private");
+
+}  // namespace

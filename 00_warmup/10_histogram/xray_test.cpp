@@ -1,0 +1,54 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+
+// Per bin of 37: 4103 values, or 1025 vectors and 3 more; at most one atomic for each of 5 blocks.
+const ladder::Shape kShape = {{"N", 4103}, {"BINS", 37}};
+const bool registered =
+    ladder::testing::register_budget("histogram_global", "histogram",
+                                     {.loads = 4103 / 37.0, .stores = 0, .atomics = 4103 / 37.0},
+                                     kShape) &&
+    ladder::testing::register_budget("histogram_private", "histogram",
+                                     {.loads = 1028 / 37.0, .stores = 0, .atomics = 5}, kShape);
+
+Kernel xray_of(const char* name, const char* one_bin) {
+  const auto problem = ladder::find_operator("histogram")
+                           .make_case({{"N", 4096}, {"BINS", 64}}, {{"one_bin", one_bin}}, "fp32")
+                           ->make();
+  return ladder::testing::only_one(ladder::testing::sound_kernels(
+      ladder::xray(ladder::find_implementation(name), *problem, "fp32")));
+}
+
+TEST(histogram_global, HasAnAtomicPerValue) {
+  const Kernel kernel = xray_of("histogram_global", "false");
+  EXPECT_EQ(kernel[kAtomics], 4096u);
+  EXPECT_EQ(kernel[kAtomicRequests], 128u);
+  EXPECT_EQ(kernel[kSharedAtomics], 0u);
+  EXPECT_EQ(kernel[kAtomicCollisions], 836u);  // lanes that share a bin by chance
+}
+
+// All 32 lanes of a request want the same bin.
+TEST(histogram_global, CollidesMostInOneBin) {
+  const Kernel kernel = xray_of("histogram_global", "true");
+  EXPECT_EQ(kernel[kAtomicRequests], 128u);
+  EXPECT_EQ(kernel[kAtomicCollisions], 31u * 128);
+}
+
+// 4 blocks of 1024 values, and 64 bins.
+TEST(histogram_private, HasAnAtomicPerBlockAndBin) {
+  const Kernel kernel = xray_of("histogram_private", "false");
+  EXPECT_EQ(kernel[kSharedAtomics], 4096u);
+  EXPECT_EQ(kernel[kAtomics], 4u * 64);
+  EXPECT_EQ(kernel[kAtomicCollisions], 0u);
+  EXPECT_EQ(kernel[kBarriers], 4u * 2);
+}
+
+TEST(histogram_private, HasOneAtomicPerBlockForOneBin) {
+  EXPECT_EQ(xray_of("histogram_private", "true")[kAtomics], 4u);
+}
+
+}  // namespace

@@ -1,0 +1,178 @@
+// Softmax and RMSNorm as the tests, the ladder and the X-ray know them.
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "00_warmup/11_rows/rows.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+namespace rows {
+
+using Values = std::vector<double>;
+using Result = std::vector<float>;
+
+// Lane of a warp that has a column: single elements or vectors of four, one lane after the other.
+std::int64_t lane(std::int64_t column, bool vectors) {
+  return (vectors ? column / 4 : column) % 32;
+}
+
+bool equals(const Result& result, const Values& other, const Values& truth, std::int64_t N) {
+  const Result right(truth.begin(), truth.end());
+  return !ladder::reference::roughly_equal(right, other, N) &&  // else it is no mistake here
+         ladder::reference::roughly_equal(result, other, N);
+}
+
+// Whether the columns of lane 0 are right, and most others wrong.
+bool only_lane_0_is_right(const Result& result, const Values& truth, std::int64_t N, bool vectors) {
+  std::int64_t wrong = 0, others = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const bool right = std::abs(result[i] - truth[i]) <= 1e-4 * std::abs(truth[i]);
+    if (lane(static_cast<std::int64_t>(i) % N, vectors) != 0) {
+      ++others;
+      wrong += !right;
+    } else if (!right) {
+      return false;
+    }
+  }
+  return 2 * wrong > others;
+}
+
+// Of a row's terms, those whose lanes are in the same half of a warp as `column`.
+template <typename Term>
+double half_sum(std::int64_t column, std::int64_t N, bool vectors, const Term& term) {
+  double sum = 0;
+  for (std::int64_t n = 0; n < N; ++n) {
+    if (lane(n, vectors) / 16 == lane(column, vectors) / 16) sum += term(n);
+  }
+  return sum;
+}
+
+}  // namespace rows
+
+struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, SoftmaxArgs> {
+  static constexpr const char* kName = "softmax";
+
+  static double fma_count(const SoftmaxArgs& a) { return 2.0 * a.M * a.N; }
+  static double additions(const SoftmaxArgs& a) { return static_cast<double>(a.N); }
+
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
+    const SoftmaxArgs& a = problem.args();
+    rows::Values y;
+    for (std::int64_t m = 0; m < a.M && a.N > 0; ++m) {
+      const Eigen::ArrayXd x = Eigen::Map<const Eigen::ArrayXf>(a.x + m * a.N, a.N).cast<double>();
+      const Eigen::ArrayXd e = (x - x.maxCoeff()).exp();
+      for (const double each : e)
+        y.push_back(each / e.sum());
+    }
+    return {{y}};
+  }
+
+  // exp(x) in fp32 is infinite above 88.7: then so is the row's sum, and every y is 0 or no number. Other rows are right.
+  static bool overflows_without_the_maximum(const SoftmaxArgs& a, const rows::Result& y,
+                                            const rows::Values& truth) {
+    bool any = false;
+    for (std::int64_t m = 0; m < a.M; ++m) {
+      float sum = 0;
+      for (std::int64_t n = 0; n < a.N; ++n)
+        sum += std::exp(a.x[m * a.N + n]);
+      any |= std::isinf(sum);
+      for (std::int64_t i = m * a.N; i < (m + 1) * a.N; ++i) {
+        const bool as_it =
+            std::isinf(sum) ? !std::isfinite(y[i]) || y[i] == 0 : std::abs(y[i] - truth[i]) <= 1e-4;
+        if (!as_it) return false;
+      }
+    }
+    return any;
+  }
+
+  static std::string explain(const Problem& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const SoftmaxArgs& a = problem.args();
+    const rows::Result& y = outputs[0];
+    const rows::Values& should = truth[0].values;
+    if (overflows_without_the_maximum(a, y, should))
+      return "equals the result without the row's maximum: exp(x) overflows above 88.7\n";
+    for (const bool vectors : {false, true}) {
+      if (rows::only_lane_0_is_right(y, should, a.N, vectors))
+        return "only the columns of lane 0 are right: the other lanes have another sum\n";
+      rows::Values halves = should;
+      for (std::int64_t i = 0; i < a.M * a.N; ++i) {
+        const std::int64_t first = i / a.N * a.N;
+        halves[i] /= rows::half_sum(i - first, a.N, vectors,
+                                    [&](std::int64_t n) { return should[first + n]; });
+      }
+      if (rows::equals(y, halves, should, a.N))
+        return "equals the result with sums over 16 lanes, not 32\n";
+    }
+    rows::Values unnormalised = should;
+    for (std::int64_t i = 0; i < a.M * a.N; ++i) {
+      const float* x = a.x + i / a.N * a.N;
+      unnormalised[i] = std::exp(static_cast<double>(a.x[i]) - *std::max_element(x, x + a.N));
+    }
+    return rows::equals(y, unnormalised, should, a.N)
+               ? "equals the result that is not divided by the row's sum\n"
+               : "";
+  }
+};
+
+struct RmsNorm : ladder::SimpleOperator<RmsNorm, RmsNormSizes, RmsNormArgs, RmsNormArgs> {
+  static constexpr const char* kName = "rms_norm";
+
+  static double fma_count(const RmsNormArgs& a) { return 2.0 * a.M * a.N; }
+  static double additions(const RmsNormArgs& a) { return static_cast<double>(a.N); }
+
+  // `divisor`: of a row's sum of squares, what x is divided by. The weight is left out where `weighted` is false.
+  template <typename Divisor>
+  static rows::Values with(const RmsNormArgs& a, const Divisor& divisor, bool weighted = true) {
+    rows::Values y;
+    for (std::int64_t m = 0; m < a.M && a.N > 0; ++m) {
+      const Eigen::VectorXd x =
+          Eigen::Map<const Eigen::VectorXf>(a.x + m * a.N, a.N).cast<double>();
+      const double d = divisor(x.squaredNorm());
+      for (std::int64_t n = 0; n < a.N; ++n)
+        y.push_back(x[n] * (weighted ? a.weight[n] : 1.0f) / d);
+    }
+    return y;
+  }
+  static double root_mean(const RmsNormArgs& a, double squares) {
+    return std::sqrt(squares / static_cast<double>(a.N) + a.eps);
+  }
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
+    const RmsNormArgs& a = problem.args();
+    return {{with(a, [&](double squares) { return root_mean(a, squares); })}};
+  }
+
+  static std::string explain(const Problem& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const RmsNormArgs& a = problem.args();
+    const rows::Result& y = outputs[0];
+    const rows::Values& should = truth[0].values;
+    const auto is = [&](const rows::Values& other) { return rows::equals(y, other, should, a.N); };
+    const auto N = static_cast<double>(a.N);
+    if (is(with(a, [&](double squares) { return std::sqrt(squares + a.eps); })))
+      return "equals the result with the sum of the squares, not their mean\n";
+    if (is(with(a, [&](double squares) { return std::sqrt(squares / N) + a.eps; })))
+      return "equals the result with eps added behind the root\n";
+    if (is(with(a, [&](double squares) { return squares / N + a.eps; })))
+      return "equals the result without the root\n";
+    if (is(with(
+            a, [&](double squares) { return root_mean(a, squares); }, false)))
+      return "equals the result without the weight\n";
+    if (is(with(a, [&](double squares) {
+          return std::sqrt(squares / (std::ceil(N / 32) * 32) + a.eps);
+        })))
+      return "equals the result with N rounded up to a multiple of 32\n";
+    for (const bool vectors : {false, true}) {
+      if (rows::only_lane_0_is_right(y, should, a.N, vectors))
+        return "only the columns of lane 0 are right: the other lanes have another sum\n";
+    }
+    return "";
+  }
+};
+
+const ladder::OperatorRegistration<Softmax> softmax_operator_registration;
+const ladder::OperatorRegistration<RmsNorm> rms_norm_operator_registration;
+
+}  // namespace chapter00

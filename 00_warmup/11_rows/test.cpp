@@ -1,0 +1,23 @@
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::testing::register_suite;
+using Sizes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+
+// Ragged, less than a warp, all of a warp's registers, a block's, and vectors that no warp holds.
+const Sizes kSizes = {{"M", {5, 1, 8, 9}}, {"N", {37, 1, 4, 100, 1024, 1028, 2050}}};
+
+// exp(x) of fp32 overflows above 88.7.
+bool register_softmax(const char* name) {
+  return register_suite("softmax", name,
+                        {.sizes = kSizes, .options = {{"magnitude", {"1", "200"}}}});
+}
+bool register_rms_norm(const char* name) {
+  return register_suite("rms_norm", name, {.sizes = kSizes, .options = {{"eps", {"1e-5", "0.5"}}}});
+}
+
+const bool registered = register_softmax("softmax_warp") && register_softmax("softmax_rows") &&
+                        register_rms_norm("rms_norm_warp") && register_rms_norm("rms_norm_rows");
+
+}  // namespace
