@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "00_warmup/12_latency/occupancy.hpp"
+#include "common/testing/suite.hpp"
+#if __has_include(<cuda_occupancy.h>)
+#include <cuda_occupancy.h>
+#endif
+
+using chapter00::blocks_per_multiprocessor;
+
+namespace {
+
+const bool registered = ladder::testing::register_suite(
+    "scale", "scale_in_flight", {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}}});
+
+struct Block {
+  int threads, registers, shared, blocks;
+};
+
+// By hand, from the rules in the README.
+const std::vector<Block> kBlocks = {
+    {256, 0, 0, 8},        // 64 warps
+    {32, 16, 0, 32},       // 32 blocks
+    {1024, 32, 0, 2},      // 64 warps
+    {33, 16, 0, 32},       // 2 warps each
+    {96, 32, 0, 21},       // 64 / 3
+    {256, 128, 0, 2},      // 4 warps in each part
+    {256, 129, 0, 1},      // 136 * 32 registers a warp, 3 warps in each part
+    {256, 40, 0, 6},       // 12 warps in each part
+    {256, 33, 0, 6},       // as with 40
+    {384, 160, 0, 1},      // 3 warps in each part
+    {416, 160, 0, 0},      // 13 warps, and there is space for 12
+    {1024, 65, 0, 0},      // 32 warps, and there is space for 28
+    {128, 32, 16384, 13},  // 17 KB each
+    {128, 32, 6272, 16},   // 16 by warps and 32 by shared memory
+    {64, 32, 6272, 32},    // 7296 bytes each
+    {64, 32, 6273, 31},    // 7424 bytes each
+    {32, 255, 0, 8},       // 2 warps in each part
+    {128, 32, 232448, 1},  // all that a block may have
+    {128, 32, 232449, 0}, {1025, 16, 0, 0}, {128, 256, 0, 0},
+};
+
+int rounded_up(int number, int to) {
+  return (number + to - 1) / to * to;
+}
+
+// What comes out if one rule is forgotten.
+struct Misconception {
+  std::string words;
+  std::function<int(int warps, int registers, int shared)> blocks;
+};
+int of_registers(int warps, int per_warp) {
+  return per_warp == 0 ? 64 : 16384 / per_warp * 4 / warps;
+}
+const std::vector<Misconception> kMisconceptions = {
+    {"the number of blocks without rounding: a warp gets registers by 256",
+     [](int warps, int registers, int shared) {
+       const int by_registers = registers == 0 ? 64 : 65536 / (registers * 32 * warps);
+       return std::min({32, 64 / warps, by_registers, 233472 / rounded_up(shared + 1024, 128)});
+     }},
+    {"the number of blocks without the 1,024 bytes that each block takes besides its own",
+     [](int warps, int registers, int shared) {
+       const int by_shared = shared == 0 ? 64 : 233472 / rounded_up(shared, 128);
+       return std::min(
+           {32, 64 / warps, of_registers(warps, rounded_up(registers * 32, 256)), by_shared});
+     }},
+    {"the number of blocks by the loosest limit, not the tightest",
+     [](int warps, int registers, int shared) {
+       return std::max({32, 64 / warps, of_registers(warps, rounded_up(registers * 32, 256)),
+                        233472 / rounded_up(shared + 1024, 128)});
+     }},
+    {"the number of blocks without the limit by registers",
+     [](int warps, int, int shared) {
+       return std::min({32, 64 / warps, 233472 / rounded_up(shared + 1024, 128)});
+     }},
+};
+
+bool allowed(const Block& b) {
+  return b.threads <= 1024 && b.registers <= 255 && b.shared <= 232448;
+}
+
+std::string explain() {
+  for (const Misconception& m : kMisconceptions) {
+    const auto agrees = [&](const Block& b) {
+      return !allowed(b) || blocks_per_multiprocessor(b.threads, b.registers, b.shared) ==
+                                m.blocks(rounded_up(b.threads, 32) / 32, b.registers, b.shared);
+    };
+    if (std::all_of(kBlocks.begin(), kBlocks.end(), agrees)) return "equals " + m.words + "\n";
+  }
+  return "";
+}
+
+TEST(BlocksPerMultiprocessor, AreThoseCountedByHand) {
+  for (const Block& b : kBlocks) {
+    EXPECT_EQ(blocks_per_multiprocessor(b.threads, b.registers, b.shared), b.blocks)
+        << b.threads << " threads, " << b.registers << " registers a thread, " << b.shared
+        << " bytes of shared memory";
+  }
+  if (HasFailure()) ADD_FAILURE() << explain();
+}
+
+#if __has_include(<cuda_occupancy.h>)
+TEST(BlocksPerMultiprocessor, AreThoseOfNvidiasOwnHeader) {
+  cudaOccDeviceProp device;
+  device.computeMajor = 9;
+  device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;
+  device.regsPerBlock = device.regsPerMultiprocessor = 65536;
+  device.warpSize = 32, device.numSms = 132;
+  device.sharedMemPerBlock = 48 * 1024, device.sharedMemPerMultiprocessor = 228 * 1024;
+  device.sharedMemPerBlockOptin = 227 * 1024, device.reservedSharedMemPerBlock = 1024;
+  cudaOccDeviceState state;
+  state.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
+  for (int threads = 1; threads <= 1024; threads += 31) {
+    for (int registers = 1; registers <= 255; registers += 2) {
+      for (int shared = 0; shared <= 227 * 1024; shared += 5001) {
+        cudaOccFuncAttributes kernel;
+        kernel.maxThreadsPerBlock = 1024, kernel.numRegs = registers;
+        kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
+        kernel.maxDynamicSharedSizeBytes = 227 * 1024, kernel.numBlockBarriers = 1;
+        cudaOccResult result;
+        ASSERT_EQ(cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &kernel, &state,
+                                                          threads, shared),
+                  CUDA_OCC_SUCCESS);
+        ASSERT_EQ(blocks_per_multiprocessor(threads, registers, shared),
+                  result.activeBlocksPerMultiprocessor)
+            << threads << " threads, " << registers << " registers a thread, " << shared
+            << " bytes of shared memory";
+      }
+    }
+  }
+}
+#endif
+
+}  // namespace

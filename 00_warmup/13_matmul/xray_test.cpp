@@ -1,0 +1,39 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+
+// K = 12: a row of A and a column of B for each element.
+const bool registered = ladder::testing::register_budget(
+    "matmul_naive", "matmul", {.loads = 2 * 12, .stores = 1}, {{"M", 5}, {"N", 7}, {"K", 12}});
+
+Kernel naive(const ladder::Shape& shape) {
+  const auto problem = ladder::find_operator("matmul").make_case(shape, {}, "fp32")->make();
+  return ladder::testing::only_one(ladder::testing::sound_kernels(
+      ladder::xray(ladder::find_implementation("matmul_naive"), *problem, "fp32")));
+}
+
+TEST(MatmulNaive, FetchesARowForEachColumnAndAColumnForEachRow) {
+  const Kernel kernel = naive({{"M", 16}, {"N", 64}, {"K", 24}});
+  EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.least, 64u);
+  EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 64u);
+  EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.least, 16u);
+  EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 16u);
+  EXPECT_EQ(kernel.buffer("c").stores().accesses_per_element.most, 1u);
+}
+
+// A warp has 32 neighbours of one row of C: one element of A for all, 32 neighbours of B, 32 neighbours of C.
+TEST(MatmulNaive, FillsTheSectorsOfBAndC) {
+  const Kernel kernel = naive({{"M", 16}, {"N", 64}, {"K", 24}});
+  const std::uint64_t warps = 16 * 64 / kWarpSize;
+  EXPECT_EQ(kernel.buffer("a").loads().requests, warps * 24);
+  EXPECT_EQ(kernel.buffer("a").loads().sectors, warps * 24);
+  EXPECT_EQ(kernel.buffer("b").loads().requests, warps * 24);
+  EXPECT_EQ(kernel.buffer("b").loads().sectors, warps * 24 * 4);
+  EXPECT_EQ(kernel.buffer("c").stores().sectors, warps * 4);
+}
+
+}  // namespace

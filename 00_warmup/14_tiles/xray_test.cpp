@@ -1,0 +1,40 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+
+// Two tiles of columns, two of rows: each element of A and of B twice.
+const bool registered = ladder::testing::register_budget(
+    "matmul_tiles", "matmul", {.loads = (2 * 37 * 40 + 2 * 40 * 45) / (37.0 * 45.0), .stores = 1},
+    {{"M", 37}, {"N", 45}, {"K", 40}});
+
+Kernel tiles(const ladder::Shape& shape) {
+  const auto problem = ladder::find_operator("matmul").make_case(shape, {}, "fp32")->make();
+  return ladder::testing::only_one(ladder::testing::sound_kernels(
+      ladder::xray(ladder::find_implementation("matmul_tiles"), *problem, "fp32")));
+}
+
+TEST(MatmulTiles, FetchesEachElementOnceForEachTile) {
+  const Kernel kernel = tiles({{"M", 64}, {"N", 96}, {"K", 64}});
+  const Traffic &a = kernel.buffer("a").loads(), &b = kernel.buffer("b").loads();
+  EXPECT_EQ(a.accesses_per_element.least, 96u / 32);
+  EXPECT_EQ(a.accesses_per_element.most, 96u / 32);
+  EXPECT_EQ(b.accesses_per_element.least, 64u / 32);
+  EXPECT_EQ(b.accesses_per_element.most, 64u / 32);
+  EXPECT_EQ(a.sectors * kSectorBytes, a.bytes_asked);
+  EXPECT_EQ(b.sectors * kSectorBytes, b.bytes_asked);
+}
+
+// 2 * 3 blocks, each with 64 / 32 tiles along K.
+TEST(MatmulTiles, HasTwoBarriersForEachTileAndNoBankConflict) {
+  const Kernel kernel = tiles({{"M", 64}, {"N", 96}, {"K", 64}});
+  EXPECT_EQ(kernel[kBarriers], 2u * 3 * 2 * 2);
+  EXPECT_EQ(kernel[kSharedLoadRequests], 2u * 64 * 96 * 64 / kWarpSize);
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
+}
+
+}  // namespace

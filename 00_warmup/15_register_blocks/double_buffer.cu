@@ -1,0 +1,133 @@
+// 15 register blocks, step 3: C = act(A B + bias), the next tiles under way while these are multiplied.
+// Change: shared memory holds two tiles of A and two of B. The next ones are fetched into registers before a product, and stored after.
+// Why:    a tile's way from global memory overlaps with 512 multiply-adds of each thread, and one barrier for each tile is enough.
+// Needs:  as step 2.
+// Costs:  twice the shared memory, 8 more registers a thread.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/matmul_epilogue.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00::double_buffer {
+
+constexpr int kThreads = 256;
+constexpr int kTile = 128;  // rows and columns of C that a block computes
+constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
+constexpr int kSide = 8;    // rows and columns of C that a thread computes
+
+// Four floats of space behind each row of the transposed tile: a warp stores 16 of A's rows and two fours of k, each in a bank of
+// its own, and rows still begin at multiples of 16 bytes.
+constexpr int kSpace = 4;
+
+// A warp computes 32 rows and 64 columns, a lane twice 4 rows and twice 4 columns of them: the second four rows are 16 further on,
+// the second four columns 32.
+__device__ int row_of(int i) {
+  return threadIdx.x / 64 * 32 + threadIdx.x % 32 / 8 * 4 + i / 4 * 16 + i % 4;
+}
+__device__ int column_of(int j) {
+  return threadIdx.x / 32 % 2 * 64 + threadIdx.x % 8 * 4 + j / 4 * 32 + j % 4;
+}
+
+__device__ void copy_four(float* to, const float* from) {
+  *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
+}
+
+// Four neighbours in a row of a matrix; 0 beyond its edges. kWide: the four are inside or outside together, and aligned.
+template <bool kWide>
+__device__ void fetch_four(float* to, const float* matrix, std::int64_t row, std::int64_t column,
+                           std::int64_t rows, std::int64_t columns) {
+  const float* from = matrix + row * columns + column;
+  for (int i = 0; i < 4; ++i)
+    to[i] = 0.0f;
+  if (kWide) {
+    if (row < rows && column < columns) copy_four(to, from);
+  } else {
+    for (int i = 0; i < 4; ++i)
+      if (row < rows && column + i < columns) to[i] = from[i];
+  }
+}
+
+template <bool kWide>
+__global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const MatmulArgs args) {
+  __shared__ alignas(16) float a_smem[2][kDepth][kTile + kSpace];
+  __shared__ alignas(16) float b_smem[2][kDepth][kTile];
+  const std::int64_t M = args.M, N = args.N, K = args.K;
+  const std::int64_t tiles_across = (N + kTile - 1) / kTile;
+  const std::int64_t first_m = blockIdx.x / tiles_across * kTile;
+  const std::int64_t first_n = blockIdx.x % tiles_across * kTile;
+  const int a_row = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;  // what this thread fetches
+  const int b_k = threadIdx.x / 32, b_column = threadIdx.x % 32 * 4;
+
+  alignas(16) float a4[4], b4[4];  // of the next tiles
+  const auto fetch = [&](std::int64_t first_k) {
+    fetch_four<kWide>(a4, args.a, first_m + a_row, first_k + a_k, M, K);
+    fetch_four<kWide>(b4, args.b, first_k + b_k, first_n + b_column, K, N);
+  };
+  const auto store = [&](int buffer) {
+    for (int i = 0; i < 4; ++i)
+      a_smem[buffer][a_k + i][a_row] = a4[i];
+    copy_four(&b_smem[buffer][b_k][b_column], b4);
+  };
+
+  float sum[kSide][kSide] = {};
+  fetch(0);
+  store(0);
+  __syncthreads();  // the first tiles are there
+  int buffer = 0;
+  for (std::int64_t next_k = kDepth; next_k < K + kDepth; next_k += kDepth) {
+    if (next_k < K) fetch(next_k);
+    for (int k = 0; k < kDepth; ++k) {
+      alignas(16) float a[kSide], b[kSide];
+      for (int i = 0; i < kSide; i += 4) {
+        copy_four(a + i, &a_smem[buffer][k][row_of(i)]);
+        copy_four(b + i, &b_smem[buffer][k][column_of(i)]);
+      }
+      for (int i = 0; i < kSide; ++i) {
+        for (int j = 0; j < kSide; ++j)
+          sum[i][j] += a[i] * b[j];
+      }
+    }
+    buffer = 1 - buffer;
+    if (next_k < K) store(buffer);
+    __syncthreads();  // the next tiles are there, and all have read these
+  }
+
+  for (int i = 0; i < kSide; ++i) {
+    for (int j = 0; j < kSide; ++j) {
+      const std::int64_t m = first_m + row_of(i), n = first_n + column_of(j);
+      if (m < M && n < N) args.c[m * N + n] = finished(args, sum[i][j], n);
+    }
+  }
+}
+
+bool begins_at_16_bytes(const float* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+}
+
+void matmul_double_buffer(const MatmulArgs& args) {
+  ladder::validate_lists(args);
+  if (args.M == 0 || args.N == 0) return;
+  const bool wide = args.K % 4 == 0 && args.N % 4 == 0 && begins_at_16_bytes(args.a) &&
+                    begins_at_16_bytes(args.b);
+  const unsigned blocks = blocks_of_tiles(args, kTile, kTile);
+  if (wide) {
+    matmul_double_buffer_kernel<true><<<blocks, kThreads>>>(args);
+  } else {
+    matmul_double_buffer_kernel<false><<<blocks, kThreads>>>(args);
+  }
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{
+    {.name = "matmul_double_buffer",
+     .chapter = "00_warmup",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Matmul>(matmul_double_buffer)}};
+
+}  // namespace chapter00::double_buffer

@@ -1,0 +1,29 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+
+// One tile of rows, two of columns: each element of A twice, each of B once.
+const bool registered = ladder::testing::register_budget(
+    "matmul_register_blocks", "matmul",
+    {.loads = (2 * 37 * 12 + 12 * 131) / (37.0 * 131.0), .stores = 1},
+    {{"M", 37}, {"N", 131}, {"K", 12}});
+
+// One block, two tiles along K: 16 loads from shared memory for 64 multiply-adds.
+TEST(MatmulRegisterBlocks, ReadsSharedMemoryOnceForFourMultiplyAdds) {
+  const auto problem = ladder::find_operator("matmul")
+                           .make_case({{"M", 128}, {"N", 128}, {"K", 16}}, {}, "fp32")
+                           ->make();
+  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
+      ladder::xray(ladder::find_implementation("matmul_register_blocks"), *problem, "fp32")));
+  EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 1u);
+  EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 16 / kWarpSize / 4);
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kBarriers], 2u * 2);
+}
+
+}  // namespace

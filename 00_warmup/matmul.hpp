@@ -1,0 +1,41 @@
+// C = act(A B + bias): one product of two matrices, for every lesson that computes it.
+#pragma once
+
+#include <cstdint>
+
+#include "common/core/arrays.hpp"
+
+namespace chapter00 {
+
+struct Matmul;  // the operator: matmul_operator.cpp
+
+struct MatmulSizes {
+  // 0 or more: rows of A and C, columns of B and C, columns of A and rows of B
+  std::int64_t M = 192, N = 160, K = 64;
+  bool with_bias = false;  // one number for each column of C is added
+  bool relu = false;       // act is max(0, x); else nothing is done
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("M", s.M, 0), visit("N", s.N, 0), visit("K", s.K, 0);
+    visit("with_bias", s.with_bias), visit("relu", s.relu);
+  }
+};
+
+struct MatmulArgs : MatmulSizes {
+  static constexpr const char* kStorage = "fp32";
+  const float* a = nullptr;     // (M, K)
+  const float* b = nullptr;     // (K, N)
+  const float* bias = nullptr;  // (N), null without one
+  float* c = nullptr;           // (M, N)
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("a", s.a, {{"m", s.M}, {"k", s.K}});
+    visit("b", s.b, {{"k", s.K}, {"n", s.N}});
+    visit("bias", s.bias, {{"n", s.N}}, ladder::Presence::kOptional);
+    visit("c", s.c, {{"m", s.M}, {"n", s.N}});
+  }
+};
+
+}  // namespace chapter00

@@ -1,0 +1,26 @@
+// What is done with a finished sum, as lesson 13 does it, and how many tiles a size has.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/matmul.hpp"
+#include "common/core/errors.hpp"
+
+namespace chapter00 {
+
+__device__ inline float finished(const MatmulArgs& args, float sum, std::int64_t n) {
+  if (args.bias != nullptr) sum += args.bias[n];
+  return args.relu && sum < 0 ? 0.0f : sum;  // fmaxf would make a number of NaN
+}
+
+// Blocks for tiles of C with so many rows and columns, one after the other. A grid counts up to 2^31 - 1 of them.
+inline unsigned blocks_of_tiles(const MatmulArgs& args, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t down = (args.M + rows - 1) / rows, across = (args.N + columns - 1) / columns;
+  ladder::require(across == 0 || down <= INT32_MAX / across,
+                  "M * N is too large; allowed: up to 2^31 - 1 tiles");
+  return static_cast<unsigned>(down * across);
+}
+
+}  // namespace chapter00

@@ -1,0 +1,130 @@
+// C = act(A B + bias) as the tests, the ladder and the X-ray know it.
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "00_warmup/matmul.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulArgs> {
+  static constexpr const char* kName = "matmul";
+  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+  static bool wants(const Case& c, const std::string& array) {
+    return array != "bias" || c.with_bias;
+  }
+
+  static double fma_count(const MatmulArgs& x) {
+    return static_cast<double>(x.M) * static_cast<double>(x.N) * static_cast<double>(x.K);
+  }
+
+  static Matrix matrix(const float* values, std::int64_t rows, std::int64_t columns) {
+    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    return Eigen::Map<const Floats>(values, rows, columns).cast<double>();
+  }
+  static Matrix finished(const MatmulArgs& x, Matrix c) {
+    if (x.bias != nullptr) c.rowwise() += matrix(x.bias, 1, x.N).row(0);
+    if (x.relu) c = c.cwiseMax(0.0);
+    return c;
+  }
+  static std::vector<double> values(const Matrix& c) { return {c.data(), c.data() + c.size()}; }
+
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
+    const MatmulArgs& x = problem.args();
+    const Matrix a = matrix(x.a, x.M, x.K), b = matrix(x.b, x.K, x.N);
+    Matrix squares = a.cwiseAbs2() * b.cwiseAbs2();
+    if (x.bias != nullptr) squares.rowwise() += matrix(x.bias, 1, x.N).cwiseAbs2().row(0);
+    return {{values(finished(x, a * b)), values(squares.cwiseSqrt())}};
+  }
+
+  static double additions(const MatmulArgs& x) { return static_cast<double>(x.K) + 1; }
+
+  // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
+  static std::string explain(const Problem& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const MatmulArgs& x = problem.args();
+    const std::vector<float>& is = outputs[0];
+    if (x.M * x.N * x.K == 0) return "";
+    const Matrix a = matrix(x.a, x.M, x.K), b = matrix(x.b, x.K, x.N);
+    const auto equals = [&](const Matrix& c) {
+      return ladder::reference::roughly_equal(is, values(c), x.N);
+    };
+    const auto with_first = [&](std::int64_t terms) {
+      return finished(x, a.leftCols(terms) * b.topRows(terms));
+    };
+
+    if (x.K > 1 && equals(with_first(x.K - 1))) return "equals the product without the last k\n";
+    for (const std::int64_t depth : {4, 8, 16, 32}) {
+      const std::int64_t whole = x.K / depth * depth;
+      if (whole < x.K && whole > 0 && equals(with_first(whole)))
+        return "equals the product without the last K % " + std::to_string(depth) +
+               " terms: the tail of K\n";
+    }
+    for (const std::int64_t depth : {8, 16, 32}) {
+      const std::int64_t last = (x.K - 1) / depth * depth;  // where the last tile begins
+      if (last == 0) continue;
+      if (equals(finished(x, a.rightCols(x.K - last) * b.bottomRows(x.K - last))))
+        return "equals the product of the last tile of K alone: the sum begins anew\n";
+      if (equals(finished(x, a.leftCols(depth) * b.topRows(depth))))
+        return "equals the product of the first tile of K alone\n";
+      if (last + depth > x.K && equals(finished(x, a * b + static_cast<double>(last + depth - x.K) *
+                                                               a.rightCols(1) * b.bottomRows(1))))
+        return "equals the product with the last k again and again: the tail of K is not zero\n";
+      Matrix again = Matrix::Zero(x.M, x.N);  // each tile is the first one
+      for (std::int64_t k = 0; k < x.K; k += depth)
+        again += a.leftCols(depth) * b.topRows(depth);
+      if (equals(finished(x, again)))
+        return "equals the product with the first tile of K again and again\n";
+    }
+    if (x.bias != nullptr && x.relu &&
+        equals((a * b).cwiseMax(0.0).rowwise() + matrix(x.bias, 1, x.N).row(0)))
+      return "equals act(A B) + bias: the bias is added after the activation\n";
+    if (x.bias != nullptr && x.M <= x.N) {
+      Matrix by_row = a * b;
+      by_row.colwise() += matrix(x.bias, 1, x.N).row(0).head(x.M).transpose();
+      if (equals(x.relu ? Matrix(by_row.cwiseMax(0.0)) : by_row))
+        return "equals the product with bias[m] in the place of bias[n]: a bias by row\n";
+    }
+    if (x.bias != nullptr) {
+      MatmulArgs without = x;
+      without.bias = nullptr;
+      if (equals(finished(without, a * b))) return "equals the product without the bias\n";
+    }
+    if (x.relu) {
+      MatmulArgs without = x;
+      without.relu = false;
+      if (equals(finished(without, a * b))) return "equals the product without the activation\n";
+    }
+    if (x.M == x.N && equals(finished(x, a * b).transpose()))
+      return "equals the product transposed: rows and columns are exchanged\n";
+    return explain_missing(x, is, truth[0].values);
+  }
+
+  // Right where m < N and n < M only: what a mask with M and N exchanged leaves.
+  static std::string explain_missing(const MatmulArgs& x, const std::vector<float>& is,
+                                     const std::vector<double>& right) {
+    if (x.M == x.N) return "";
+    std::vector<float> inside;
+    std::vector<double> expected;
+    for (std::int64_t m = 0; m < std::min(x.M, x.N); ++m) {
+      for (std::int64_t n = 0; n < std::min(x.M, x.N); ++n) {
+        inside.push_back(is[m * x.N + n]);
+        expected.push_back(right[m * x.N + n]);
+      }
+    }
+    for (std::int64_t i = 0; i < x.M * x.N; ++i) {
+      const bool square = i / x.N < x.N && i % x.N < x.M;
+      if (!square && std::isfinite(is[i])) return "";
+    }
+    return ladder::reference::roughly_equal(inside, expected, std::min(x.M, x.N))
+               ? "was written only where m < N and n < M: the mask has M and N exchanged\n"
+               : "";
+  }
+};
+
+const ladder::OperatorRegistration<Matmul> matmul_registration;
+
+}  // namespace chapter00
