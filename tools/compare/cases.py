@@ -15,6 +15,12 @@ OURS = {
     "attention": ("attention_sm90", "attention_pipelined"),
     "attention decode": ("attention_split_keys",),
     "attention_backward": ("attention_backward_sm90", "attention_backward"),
+    "vector_add": ("vector_add_vectors", "vector_add_grid_stride", "vector_add_per_element"),
+    "transpose": ("transpose_wide", "transpose_tiled", "transpose_unpadded", "transpose_at_the_read", "transpose_at_the_write"),
+    "sum": ("sum_two_passes", "sum_shuffle", "sum_tree"),
+    "softmax": ("softmax_rows", "softmax_warp"),
+    "rms_norm": ("rms_norm_rows", "rms_norm_warp"),
+    "matmul": ("matmul_double_buffer", "matmul_wide_loads", "matmul_register_blocks", "matmul_tiles", "matmul_naive"),
 }
 
 CUDNN = ("cudnn_bthd", "cudnn_bhtd")  # cuDNN in two layouts: ours, and the one it is usually given
@@ -39,12 +45,29 @@ class Case:
         return self.operator.endswith("_backward")
 
     def operations(self):
-        """Of attention only: what TFLOP/s count. 0 where time is all there is to say."""
+        """Of attention and matmul only: what TFLOP/s count. 0 where time is all there is to say."""
+        if self.operator == "matmul":
+            return 2.0 * self.sizes["M"] * self.sizes["N"] * self.sizes["K"]
         if self.group != "attention" or self.sizes["T_q"] == 1:
             return 0
         s = self.sizes
         products = 4.0 * s["B"] * s["H_q"] * s["T_q"] * s["T_k"] * s["D"]
         return products * (0.5 if self.causal else 1) * (2.5 if self.backward else 1)
+
+
+    def bytes(self):
+        """Of chapter 00 only: what every array takes, moved once. What GB/s count."""
+        s = self.sizes
+        if self.group != "warmup" or self.operator == "matmul":
+            return 0
+        elements = s["N"] * s.get("M", 1)
+        return 4 * {"vector_add": 3 * elements, "transpose": 2 * elements, "sum": elements, "softmax": 2 * elements,
+                    "rms_norm": 2 * elements + s["N"]}[self.operator]
+
+
+def _warmup(operator, peers, **sizes):
+    name = "_".join([operator, *(f"{size}{value}" for size, value in sizes.items())])
+    return Case(name, "warmup", operator, "fp32", sizes, OURS[operator], peers)
 
 
 def _recurrence(operator, precision, B, T, H, K, peers, states=False, whole_call=False):
@@ -101,6 +124,14 @@ def all_cases():
                 cases.append(_attention("attention", 16384 // T, T, T, 2048 // D, 2048 // D, D, causal))
     cases.append(_attention("attention", 1, 1, 32768, 32, 8, 128, False))
     cases.append(_attention("attention", 8, 1, 32768, 32, 32, 128, False))
+    # Chapter 00: PyTorch's own kernels, and the ceilings: a copy of as many bytes, and reading alone.
+    cases.append(_warmup("vector_add", ("torch", "copy"), N=2**28))
+    cases.append(_warmup("transpose", ("torch", "copy"), M=8192, N=8192))
+    cases.append(_warmup("sum", ("torch", "read"), N=2**28))
+    for M, N in ((262144, 1024), (32768, 8192)):
+        cases.append(_warmup("softmax", ("torch", "copy"), M=M, N=N))
+        cases.append(_warmup("rms_norm", ("torch", "copy"), M=M, N=N))
+    cases.append(_warmup("matmul", ("torch",), M=8192, N=8192, K=8192))
     return cases
 
 

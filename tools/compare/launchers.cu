@@ -2,10 +2,17 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 #include <map>
 #include <stdexcept>
 #include <string>
 
+#include "00_warmup/08_transpose/transpose.hpp"
+#include "00_warmup/09_sum/sum.hpp"
+#include "00_warmup/11_rows/rows.hpp"
+#include "00_warmup/matmul.hpp"
+#include "00_warmup/vector_add.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -142,6 +149,42 @@ void run_attention(const Implementation& implementation, const std::string& op,
   launch<ladder::AttentionBackward>(gradients, implementation, op, precision);
 }
 
+template <typename Op, typename Args>
+void run_warmup(const Implementation& implementation, const std::string& op,
+                const std::int64_t* sizes, void* const* arrays) {
+  Args args;
+  Args::fields(args, [&](const char*, auto& value, auto... least) {
+    if constexpr (sizeof...(least) > 0) value = *sizes++;
+  });
+  Args::arrays(args, [&](const char*, auto& pointer, const ladder::Axes&, auto...) {
+    pointer = static_cast<std::decay_t<decltype(pointer)>>(*arrays++);
+  });
+  launch<Op>(args, implementation, op, "fp32");
+}
+
+// Four loads of 16 bytes in flight in each thread, the next four far away.
+__global__ void __launch_bounds__(512) read_kernel(const int4* data, std::int64_t count) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  int4 bits = {};
+  const auto take = [&](const int4& x) {
+    bits.x |= x.x, bits.y |= x.y, bits.z |= x.z, bits.w |= x.w;
+  };
+  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i + 3 * stride < count; i += 4 * stride) {
+    int4 x[4];
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+      x[n] = data[i + n * stride];
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+      take(x[n]);
+  }
+  for (; i < count; i += stride)
+    take(data[i]);
+  // Never so, and the compiler does not know it: it must keep the loads.
+  if (bits.x == 0x12345678 && bits.y == 0x12345678 && bits.z == 0 && bits.w == -1) __trap();
+}
+
 [[noreturn]] void refuse_precision(const std::string& precision, const char* allowed) {
   throw std::invalid_argument("precision is '" + precision + "'; allowed: " + allowed);
 }
@@ -208,6 +251,40 @@ const char* ladder_attention(const void* implementation, const char* op, const c
     if (p == "bf16") return run_attention<bfloat16>(checked(implementation), op, p, *args);
     if (p == "fp16") return run_attention<float16>(checked(implementation), op, p, *args);
     refuse_precision(p, "fp32, bf16, fp16");
+  });
+}
+
+const char* ladder_warmup(const void* implementation, const char* op, const std::int64_t* sizes,
+                          void* const* arrays) {
+  using namespace chapter00;
+  return sentence_of([&] {
+    using Run =
+        void (*)(const Implementation&, const std::string&, const std::int64_t*, void* const*);
+    static const std::map<std::string, Run> runs = {
+        {"vector_add", run_warmup<VectorAdd, VectorAddArgs>},
+        {"transpose", run_warmup<Transpose, TransposeArgs>},
+        {"sum", run_warmup<Sum, SumArgs>},
+        {"softmax", run_warmup<Softmax, SoftmaxArgs>},
+        {"rms_norm", run_warmup<RmsNorm, RmsNormArgs>},
+        {"matmul", run_warmup<Matmul, MatmulArgs>}};
+    const auto run = runs.find(op);
+    ladder::require(run != runs.end(),
+                    "op is '" + std::string(op) +
+                        "'; allowed: vector_add, transpose, sum, softmax, rms_norm, matmul");
+    run->second(checked(implementation), op, sizes, arrays);
+  });
+}
+
+const char* ladder_read(const void* data, std::int64_t bytes) {
+  return sentence_of([&] {
+    ladder::require(bytes % sizeof(int4) == 0,
+                    "bytes is " + std::to_string(bytes) + "; allowed: multiples of 16");
+    int device = 0, multiprocessors = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    read_kernel<<<4 * multiprocessors, 512>>>(static_cast<const int4*>(data),
+                                              bytes / static_cast<std::int64_t>(sizeof(int4)));
+    CUDA_CHECK(cudaGetLastError());
   });
 }
 

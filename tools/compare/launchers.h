@@ -62,6 +62,14 @@ const char* ladder_linear_attention(const void* implementation, const char* prec
 const char* ladder_attention(const void* implementation, const char* op, const char* precision,
                              const LadderAttention* args);
 
+/* An operator of chapter 00 ("vector_add", "transpose", "sum", "softmax", "rms_norm", "matmul"), in fp32: its sizes and its arrays in
+ * the order of its lists, `sizes` and `arrays` as many as those have. Options are as usual. */
+const char* ladder_warmup(const void* implementation, const char* op, const int64_t* sizes,
+                          void* const* arrays);
+
+/* Reads `bytes`, a multiple of 16, and writes nothing: what a kernel that only reads is measured against. */
+const char* ladder_read(const void* data, int64_t bytes);
+
 /* What is launched into this thread's default stream between begin and end becomes a graph; `end` sets *graph. A graph may be
  * launched into any stream. All return null, or what is wrong. */
 const char* ladder_record_begin(void);

@@ -46,12 +46,14 @@ class Library:
             function = getattr(self._dll, f"ladder_{name}")
             function.argtypes = (c_void_p, c_char_p, c_char_p, c_void_p)
         self._dll.ladder_linear_attention.argtypes = (c_void_p, c_char_p, c_void_p)
+        self._dll.ladder_warmup.argtypes = (c_void_p, c_char_p, ctypes.POINTER(c_int64), ctypes.POINTER(c_void_p))
+        self._dll.ladder_read.argtypes = (c_void_p, c_int64)
         self._dll.ladder_find.argtypes = (c_char_p,)
         self._dll.ladder_find.restype = c_void_p
         self._dll.ladder_record_end.argtypes = (ctypes.POINTER(c_void_p),)
         self._dll.ladder_graph_launch.argtypes = (c_void_p, c_void_p)
         self._dll.ladder_graph_destroy.argtypes = (c_void_p,)
-        for name in ("implementations", "wkv", "linear_attention", "attention", "record_begin", "record_end",
+        for name in ("implementations", "wkv", "linear_attention", "attention", "warmup", "read", "record_begin", "record_end",
                      "graph_launch", "graph_destroy"):
             getattr(self._dll, f"ladder_{name}").restype = c_char_p
         self.names = self._dll.ladder_implementations().decode().split()
@@ -79,6 +81,26 @@ class Library:
             said = launch(*first, pointer)
             if said is not None:
                 raise Refused(said.decode())
+
+        return run
+
+    def call_warmup(self, implementation, operator, sizes, arrays):
+        """The same for an operator of chapter 00: sizes and tensors (None: null) in the order of its lists."""
+        handle = self._dll.ladder_find(implementation.encode())
+        if handle is None:
+            raise Refused(f"{implementation} is not in the library; it has: {', '.join(self.names)}")
+        numbers = (c_int64 * len(sizes))(*sizes)
+        pointers = (c_void_p * len(arrays))(*(None if array is None else array.data_ptr() for array in arrays))
+
+        def run(kept=arrays):
+            self._check(self._dll.ladder_warmup(handle, operator.encode(), numbers, pointers))
+
+        return run
+
+    def read(self, tensor):
+        """A function that reads the tensor and writes nothing."""
+        def run():
+            self._check(self._dll.ladder_read(tensor.data_ptr(), tensor.numel() * tensor.element_size()))
 
         return run
 

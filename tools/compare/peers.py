@@ -79,6 +79,10 @@ class Peers:
 
     def label(self, peer, case):
         """What the tables call it."""
+        if case.group == "warmup":
+            torch_name = {"vector_add": "torch.add", "transpose": "x.t().contiguous() in PyTorch", "sum": "torch.sum",
+                          "softmax": "torch.softmax", "rms_norm": "rms_norm in PyTorch", "matmul": "torch.matmul (cuBLAS)"}
+            return {"torch": torch_name[case.operator], "copy": "ceiling: a copy of as many bytes", "read": "ceiling: reading alone"}[peer]
         import_name = {"cudnn_bthd": "cuDNN, (B, T, H, D)", "cudnn_bhtd": "cuDNN, (B, H, T, D)",
                        "flash_attention_2": "FlashAttention-2 in PyTorch", "rwkv_cuda": "RWKV-CUDA wkv6 v1a",
                        "fast_transformers": "fast-transformers causal_product"}
@@ -178,12 +182,14 @@ class Peers:
             return _rwkv_cuda_call(loaded, case, data)
         if peer == "fast_transformers":
             return _fast_transformers_call(loaded, data)
+        if case.group == "warmup":
+            return _warmup_call(peer, case, data)
         return _sdpa_call(peer, case, data)
 
     @staticmethod
     def records_as_ours(peer):
         """Whether it launches into the thread's default stream and not into PyTorch's."""
-        return peer in ("rwkv_cuda", "fast_transformers")
+        return peer in ("rwkv_cuda", "fast_transformers", "read")
 
 
 def _extension(name, files, folder, flags):
@@ -253,6 +259,25 @@ def _fast_transformers_call(module, d):
         return outputs
 
     return call
+
+
+def _warmup_call(peer, case, d):
+    import torch
+
+    if peer == "read":
+        return lambda: (d["library"].read(d["x"])(), {})[1]
+    if peer == "copy":
+        source = torch.zeros(case.bytes() // 8, dtype=torch.float32, device="cuda")
+        target = torch.empty_like(source)
+        return lambda: (target.copy_(source), {})[1]
+    y = torch.empty(d["y_shape"], dtype=torch.float32, device="cuda")
+    call = {"vector_add": lambda: torch.add(d["a"], d["b"], out=y),
+            "transpose": lambda: y.copy_(d["x"].t()),
+            "sum": lambda: torch.sum(d["x"], dim=0, keepdim=True, out=y),
+            "softmax": lambda: torch.softmax(d["x"], -1, out=y),
+            "rms_norm": lambda: torch.nn.functional.rms_norm(d["x"], (case.sizes["N"],), d["weight"], 1e-5),
+            "matmul": lambda: torch.matmul(d["a"], d["b"], out=y)}[case.operator]
+    return lambda: {"y": call()}
 
 
 def _sdpa_call(peer, case, d):

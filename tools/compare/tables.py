@@ -4,7 +4,7 @@ import pathlib
 
 SCHEMA = "kernel-ladder/compare/1"
 TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attention": "Linear attention, causal, not normalised",
-          "attention": "Softmax attention"}
+          "attention": "Softmax attention", "warmup": "Chapter 00: what moves bytes, and one product of matrices"}
 
 
 def same_conditions(one, other):
@@ -54,10 +54,12 @@ def errors_text(errors):
     return ", ".join(f"{name} {error:.2e}" for name, error in errors.items())
 
 
-def _time_cell(timing, operations):
+def _time_cell(timing, operations, moved=0):
     if timing is None:
         return ""
     rate = f", {operations / timing['seconds'] * 1e-12:.0f} TFLOP/s" if operations else ""
+    if moved:
+        rate = f", {moved / timing['seconds'] * 1e-12:.2f} TB/s"
     return duration(timing["seconds"]) + rate
 
 
@@ -107,13 +109,14 @@ def group_table(cases):
         lines.append(f"| **{shape_of(case)}** | | | | | | |")
         first = leader(case)
         for row in case["rows"]:
-            if not row["errors"]:
+            if not row["errors"] and not measured(row):
                 lines.append(f"| {row['name']} | | | | | | {row['message']} |")
                 continue
             cells = [row["name"], errors_text(row["errors"])]
             if measured(row):
                 times = "" if first is None else _ratio(row, first)
-                cells += [_time_cell(row["burst"], case["operations"]), _time_cell(row["sustained"], case["operations"]), times,
+                counts = (case["operations"], case.get("bytes", 0))
+                cells += [_time_cell(row["burst"], *counts), _time_cell(row["sustained"], *counts), times,
                           _time_cell(row["whole"], 0), "; ".join(remarks(case, row) + ([row["message"]] if row["message"] else []))]
             else:
                 cells += ["", "", "", "", row["message"]]

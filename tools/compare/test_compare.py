@@ -37,7 +37,7 @@ class Arguments(unittest.TestCase):
     def test_bad_values_are_refused_with_what_is_allowed(self):
         self.assertIn("--minutes is -1.0; allowed: more than 0", self.refused("--list", "--minutes", "-1"))
         self.assertIn("--jobs is 0; allowed: 1 or more", self.refused("--warm", "--jobs", "0"))
-        self.assertIn("--only softmax* fits no case; allowed:", self.refused("--list", "--only", "softmax*"))
+        self.assertIn("--only conv* fits no case; allowed:", self.refused("--list", "--only", "conv*"))
         self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table, --page", self.refused())
 
     def test_only_chooses_cases_by_pattern(self):
@@ -77,6 +77,13 @@ class Cases(unittest.TestCase):
         self.assertEqual(self.cases["attention_T4096_D128_causal"].operations(), full / 2)
         self.assertEqual(self.cases["attention_backward_T4096_D128"].operations(), full * 2.5)
         self.assertEqual(self.cases["attention_decode_B1_H32_8_T32768_D128"].operations(), 0)
+
+    def test_bytes_of_chapter_00_are_each_array_moved_once(self):
+        self.assertEqual(self.cases["vector_add_N268435456"].bytes(), 3 * 2**30)
+        self.assertEqual(self.cases["transpose_M8192_N8192"].bytes(), 2 * 2**28)
+        self.assertEqual(self.cases["rms_norm_M32768_N8192"].bytes(), 2 * 2**30 + 2**15)
+        self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].bytes(), 0)
+        self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].operations(), 2 * 8192**3)
 
     def test_the_truth_of_a_gradient_sees_every_batch(self):
         for case in self.cases.values():

@@ -19,6 +19,8 @@ def make_inputs(case, seed, device):
     def normal(*shape):
         return torch.randn(shape, generator=generator, device=device).to(dtype)
 
+    if case.group == "warmup":
+        return warmup_inputs(case, uniform)
     if case.group == "attention":
         data = {"q": normal(s["B"], s["T_q"], s["H_q"], s["D"]), "k": normal(s["B"], s["T_k"], s["H_kv"], s["D"]),
                 "v": normal(s["B"], s["T_k"], s["H_kv"], s["D"]), "scale": s["D"] ** -0.5}
@@ -44,6 +46,38 @@ def make_inputs(case, seed, device):
 
 def bytes_of(data):
     return sum(value.numel() * value.element_size() for value in data.values() if isinstance(value, torch.Tensor))
+
+
+# ---- chapter 00 ----
+
+def warmup_inputs(case, uniform):
+    """In the order of the operator's list, and the shape of its output."""
+    s = case.sizes
+    if case.operator == "vector_add":
+        return {"a": uniform(s["N"]), "b": uniform(s["N"]), "y_shape": (s["N"],)}
+    if case.operator == "sum":
+        return {"x": uniform(s["N"]), "y_shape": (1,)}
+    if case.operator == "matmul":
+        return {"a": uniform(s["M"], s["K"]), "b": uniform(s["K"], s["N"]), "bias": None, "y_shape": (s["M"], s["N"])}
+    data = {"x": uniform(s["M"], s["N"])}
+    if case.operator == "rms_norm":
+        data["weight"] = uniform(s["N"])
+    return {**data, "y_shape": (s["N"], s["M"]) if case.operator == "transpose" else (s["M"], s["N"])}
+
+
+def warmup_truth(case, data):
+    x = {name: value.double() for name, value in data.items() if isinstance(value, torch.Tensor)}
+    if case.operator == "vector_add":
+        return x["a"] + x["b"]
+    if case.operator == "matmul":
+        return x["a"] @ x["b"]
+    if case.operator == "transpose":
+        return x["x"].t()
+    if case.operator == "sum":
+        return x["x"].sum(dim=0, keepdim=True)
+    if case.operator == "softmax":
+        return torch.softmax(x["x"], -1)
+    return x["x"] * torch.rsqrt((x["x"] ** 2).mean(-1, keepdim=True) + 1e-5) * x["weight"]
 
 
 # ---- the truth ----
@@ -86,7 +120,9 @@ def softmax_attention(q, k, v, scale, causal):
 
 
 def truth(case, data):
-    """{name: float64 tensor} for the sample."""
+    """{name: float64 tensor} for the sample; of chapter 00 for everything."""
+    if case.group == "warmup":
+        return {"y": warmup_truth(case, data)}
     x = {name: sample(case, name, value).double() for name, value in data.items() if isinstance(value, torch.Tensor)}
     leaves = [name for name in ("q", "k", "v", "log_w", "u") if name in x]
     if case.backward:
@@ -115,7 +151,8 @@ def errors(case, outputs, right):
     result = {}
     for name, tensor in outputs.items():
         if name in right:
-            difference = sample(case, name, tensor).double() - right[name]
+            seen = tensor if case.group == "warmup" else sample(case, name, tensor)
+            difference = seen.double() - right[name]
             result[name] = float(difference.norm() / right[name].norm())
     return result
 
@@ -130,12 +167,18 @@ def our_call(library, implementation, case, data):
     """A function that runs the implementation and returns {name: tensor}. WKV's backward runs the forward pass, too: the peers'
     gradients need one. Attention's does not: both sides keep o and lse of a forward pass that is not timed."""
     s = case.sizes
-    device, dtype = data["q"].device, data["q"].dtype
+    first = next(value for value in data.values() if isinstance(value, torch.Tensor))
+    device, dtype = first.device, first.dtype
     torch.cuda.synchronize()  # the launchers' stream waits for nothing of PyTorch's
 
     def empty(*shape, like=dtype):
         return torch.empty(shape, dtype=like, device=device)
 
+    if case.group == "warmup":
+        y = empty(*data["y_shape"])
+        inputs = [value for name, value in data.items() if name not in ("y_shape", "library")]
+        run = library.call_warmup(implementation, case.operator, list(case.sizes.values()), [*inputs, y])
+        return lambda: (run(), {"y": y})[1]
     if case.group == "attention":
         o, lse = empty(*data["q"].shape), empty(s["B"], s["H_q"], s["T_q"], like=torch.float32)
         values = {**s, **data, "o": o, "lse": lse, "causal": case.causal}
