@@ -162,8 +162,16 @@ void run_warmup(const Implementation& implementation, const std::string& op,
   launch<Op>(args, implementation, op, "fp32");
 }
 
+constexpr int kThreads = 256;
+
+__global__ void __launch_bounds__(kThreads)
+    copy_kernel(const int4* from, int4* to, std::int64_t count) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < count) to[i] = from[i];
+}
+
 // Four loads of 16 bytes in flight in each thread, the next four far away.
-__global__ void __launch_bounds__(512) read_kernel(const int4* data, std::int64_t count) {
+__global__ void __launch_bounds__(kThreads) read_kernel(const int4* data, std::int64_t count) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   int4 bits = {};
   const auto take = [&](const int4& x) {
@@ -183,6 +191,14 @@ __global__ void __launch_bounds__(512) read_kernel(const int4* data, std::int64_
     take(data[i]);
   // Never so, and the compiler does not know it: it must keep the loads.
   if (bits.x == 0x12345678 && bits.y == 0x12345678 && bits.z == 0 && bits.w == -1) __trap();
+}
+
+std::int64_t vectors_in(std::int64_t bytes) {
+  constexpr std::int64_t vector = sizeof(int4), most = vector * kThreads * INT32_MAX;
+  ladder::require(bytes > 0 && bytes % vector == 0 && bytes <= most,
+                  "bytes is " + std::to_string(bytes) + "; allowed: multiples of 16 up to " +
+                      std::to_string(most));
+  return bytes / vector;
 }
 
 [[noreturn]] void refuse_precision(const std::string& precision, const char* allowed) {
@@ -275,15 +291,22 @@ const char* ladder_warmup(const void* implementation, const char* op, const std:
   });
 }
 
+const char* ladder_copy(const void* from, void* to, std::int64_t bytes) {
+  return sentence_of([&] {
+    const std::int64_t count = vectors_in(bytes);
+    copy_kernel<<<static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads>>>(
+        static_cast<const int4*>(from), static_cast<int4*>(to), count);
+    CUDA_CHECK(cudaGetLastError());
+  });
+}
+
 const char* ladder_read(const void* data, std::int64_t bytes) {
   return sentence_of([&] {
-    ladder::require(bytes % sizeof(int4) == 0,
-                    "bytes is " + std::to_string(bytes) + "; allowed: multiples of 16");
     int device = 0, multiprocessors = 0;
     CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    read_kernel<<<4 * multiprocessors, 512>>>(static_cast<const int4*>(data),
-                                              bytes / static_cast<std::int64_t>(sizeof(int4)));
+    read_kernel<<<8 * multiprocessors, kThreads>>>(static_cast<const int4*>(data),
+                                                   vectors_in(bytes));
     CUDA_CHECK(cudaGetLastError());
   });
 }

@@ -67,7 +67,8 @@ const char* ladder_attention(const void* implementation, const char* op, const c
 const char* ladder_warmup(const void* implementation, const char* op, const int64_t* sizes,
                           void* const* arrays);
 
-/* Reads `bytes`, a multiple of 16, and writes nothing: what a kernel that only reads is measured against. */
+/* Ceilings, of `bytes`, a multiple of 16: a copy, and reading alone, which writes nothing. */
+const char* ladder_copy(const void* from, void* to, int64_t bytes);
 const char* ladder_read(const void* data, int64_t bytes);
 
 /* What is launched into this thread's default stream between begin and end becomes a graph; `end` sets *graph. A graph may be

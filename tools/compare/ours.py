@@ -47,13 +47,14 @@ class Library:
             function.argtypes = (c_void_p, c_char_p, c_char_p, c_void_p)
         self._dll.ladder_linear_attention.argtypes = (c_void_p, c_char_p, c_void_p)
         self._dll.ladder_warmup.argtypes = (c_void_p, c_char_p, ctypes.POINTER(c_int64), ctypes.POINTER(c_void_p))
+        self._dll.ladder_copy.argtypes = (c_void_p, c_void_p, c_int64)
         self._dll.ladder_read.argtypes = (c_void_p, c_int64)
         self._dll.ladder_find.argtypes = (c_char_p,)
         self._dll.ladder_find.restype = c_void_p
         self._dll.ladder_record_end.argtypes = (ctypes.POINTER(c_void_p),)
         self._dll.ladder_graph_launch.argtypes = (c_void_p, c_void_p)
         self._dll.ladder_graph_destroy.argtypes = (c_void_p,)
-        for name in ("implementations", "wkv", "linear_attention", "attention", "warmup", "read", "record_begin", "record_end",
+        for name in ("implementations", "wkv", "linear_attention", "attention", "warmup", "copy", "read", "record_begin", "record_end",
                      "graph_launch", "graph_destroy"):
             getattr(self._dll, f"ladder_{name}").restype = c_char_p
         self.names = self._dll.ladder_implementations().decode().split()
@@ -97,12 +98,13 @@ class Library:
 
         return run
 
+    def copy(self, source, target):
+        """A function that copies a tensor."""
+        return lambda: self._check(self._dll.ladder_copy(source.data_ptr(), target.data_ptr(), source.nbytes))
+
     def read(self, tensor):
         """A function that reads the tensor and writes nothing."""
-        def run():
-            self._check(self._dll.ladder_read(tensor.data_ptr(), tensor.numel() * tensor.element_size()))
-
-        return run
+        return lambda: self._check(self._dll.ladder_read(tensor.data_ptr(), tensor.nbytes))
 
     def _check(self, said):
         if said is not None:
