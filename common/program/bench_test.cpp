@@ -176,12 +176,15 @@ TEST(Climb, RunsPackedSequences) {
 }
 
 TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
-  const auto selections = [](const std::string& arguments) {
-    CLI::App app;
-    const SelectionOptions options(app, SelectionOptions::Shapes::kSmall);
-    app.parse(arguments);
-    return options.selections({{"gla", "fp32"}, {"gla", "bf16"}, {"attention", "bf16"}});
-  };
+  using Ladders = std::vector<std::pair<std::string, std::string>>;
+  const auto selections =
+      [](const std::string& arguments,
+         const Ladders& ladders = {{"gla", "fp32"}, {"gla", "bf16"}, {"attention", "bf16"}}) {
+        CLI::App app;
+        const SelectionOptions options(app, SelectionOptions::Shapes::kSmall);
+        app.parse(arguments);
+        return options.selections(ladders);
+      };
   const auto only = selections("97");  // a chapter of the tests, in fp32 only
   ASSERT_EQ(only.size(), 1u);
   EXPECT_EQ(only[0].op, "gla");
@@ -197,7 +200,13 @@ TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
     ASSERT_EQ(selections(asked).size(), 1u) << asked;
     EXPECT_EQ(selections(asked)[0].op, asked == std::string("--operator gla") ? "gla" : "wkv");
   }
-  EXPECT_EQ(selections("77").size(), 1u);  // no such chapter: the climb says so
+  EXPECT_EQ(selections("77").size(), 1u);                      // no such chapter: the climb says so
+  const auto own = selections("97", {{"attention", "bf16"}});  // what it computes instead
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_EQ(own[0].op, "gla");
+  EXPECT_EQ(own[0].chapters, std::vector<std::string>{"97"});
+  EXPECT_EQ(selections("97 --shape T=8")[0].op, "gla");
+  EXPECT_THROW(selections("97 --operator wkv --shape N=8"), std::invalid_argument);
 }
 
 TEST(Shape, RefusesWhatIsNoPositiveNumber) {

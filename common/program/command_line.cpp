@@ -42,12 +42,12 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
       app.add_option("--shape", shape_,
                      "A name, or sizes such as T=54,V=128; those left out are as in the operator's "
                      "default"),
-      app.add_option("--operator", selection_.op, "One of: " + operator_names())
-          ->capture_default_str(),
-      app.add_option("--precision", selection_.precision,
-                     "What tensors are stored as: fp32, bf16, bf16_fp32_decay (log_w in fp32), "
-                     "fp16, as far as the operator has it")
-          ->capture_default_str(),
+      operator_ = app.add_option("--operator", selection_.op, "One of: " + operator_names())
+                      ->capture_default_str(),
+      precision_ = app.add_option("--precision", selection_.precision,
+                                  "What tensors are stored as: fp32, bf16, bf16_fp32_decay (log_w "
+                                  "in fp32), fp16, as far as the operator has it")
+                       ->capture_default_str(),
       app.add_option("--options", options_,
                      "The operator's own, such as reverse,decay=strong,lengths=5+0+17"),
       app.add_option("--implementation", selection_.names,
@@ -62,11 +62,21 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
 
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
+  result.rungs_only = !all_;
+  // Chapters that compute one other operator are about that one.
+  if (operator_->count() == 0 && !result.chapters.empty()) {
+    const auto able = computed(result);
+    const bool usual = std::any_of(able.begin(), able.end(),
+                                   [&](const auto& each) { return each.first == result.op; });
+    if (!usual && able.size() == 1) {
+      result.op = able[0].first;
+      if (precision_->count() == 0) result.precision = able[0].second;
+    }
+  }
   const AnyOperator& op = find_operator(result.op);
   const Shape base = shapes_ == Shapes::kSmall ? op.small_shape() : op.shape();
   result.shape = shape_ ? parse_shape(*shape_, op, base) : base;
   result.options = parse_options(options_);
-  result.rungs_only = !all_;
   // Options may settle sizes: lengths of packed sequences do.
   result.shape = case_of(result)->shape();
   return result;
@@ -76,16 +86,22 @@ std::vector<Selection> SelectionOptions::selections(
     const std::vector<std::pair<std::string, std::string>>& ladders) const {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   if (std::any_of(asking_.begin(), asking_.end(), given)) return {selection()};
-  std::vector<Selection> result;
-  for (const auto& [op, precision] : ladders) {
-    Selection each = selection();
-    each.op = op;
-    each.precision = precision;
-    each.shape = find_operator(op).shape();
-    if (!has_any(each)) continue;
+  const auto ladders_of = [&](const auto& names) {
+    std::vector<Selection> result;
+    for (const auto& [op, precision] : names) {
+      Selection each = selection();
+      each.op = op;
+      each.precision = precision;
+      each.shape = find_operator(op).shape();
+      if (has_any(each)) result.push_back(each);
+    }
+    return result;
+  };
+  std::vector<Selection> result = ladders_of(ladders);
+  for (Selection& each : result)
     each.chapters = up_to(each.chapters);
-    result.push_back(each);
-  }
+  if (result.empty())
+    result = ladders_of(computed(selection()));  // they have operators of their own
   return result.empty() ? std::vector<Selection>{selection()} : result;
 }
 

@@ -23,9 +23,12 @@ class SelectionOptions {
   enum class Shapes { kUsual, kSmall };
 
   SelectionOptions(CLI::App& app, Shapes shapes);
-  Selection selection() const;  // after parsing; std::invalid_argument names what is wrong
+  // After parsing; std::invalid_argument names what is wrong. Without --operator it is wkv, or what the chapters compute instead, where
+  // that is one operator.
+  Selection selection() const;
   // That one, if anything but chapters was asked for; otherwise those of `ladders` (operator and precision) that the chapters have.
-  // Of a single chapter these begin with the rungs below it, which it is compared with.
+  // Of a single chapter these begin with the rungs below it, which it is compared with. Chapters that have none of `ladders` are climbed in
+  // all operators that they compute.
   std::vector<Selection> selections(
       const std::vector<std::pair<std::string, std::string>>& ladders) const;
   // What was given, and what counts more: the commit and the compiler as the program knows them.
@@ -37,6 +40,7 @@ class SelectionOptions {
   Shapes shapes_;
   std::string options_;
   bool all_ = false;
+  const CLI::Option *operator_ = nullptr, *precision_ = nullptr;
   std::vector<const CLI::Option*> asking_;  // options that say which one ladder is meant
   std::map<std::string, std::string> conditions_;
 };

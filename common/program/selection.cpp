@@ -126,6 +126,22 @@ std::vector<Implementation> chosen(const Selection& selection) {
   return result;
 }
 
+std::vector<std::pair<std::string, std::string>> computed(const Selection& selection) {
+  std::vector<std::pair<std::string, std::string>> result;
+  std::set<std::string> names;
+  for (const Implementation& each : implementations()) {
+    const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
+    if (!runs || !is_wanted(selection, each) || !is_shown(selection, each)) continue;
+    for (const auto& op : operators()) {
+      for (const std::string& storage : op->storages()) {
+        if (op->computes(each, storage) && names.insert(op->name()).second)
+          result.emplace_back(op->name(), storage);
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<std::string> up_to(const std::vector<std::string>& chapters) {
   if (chapters.size() != 1 || names_lesson(chapters[0])) return chapters;
   std::set<std::string> known;

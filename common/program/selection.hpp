@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/operator.hpp"
@@ -27,6 +28,9 @@ std::unique_ptr<AnyCase> case_of(const Selection& selection);
 
 // By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);
+
+// The operators that what is shown of the wanted chapters computes, each with the first of its storages, by chapter and lesson.
+std::vector<std::pair<std::string, std::string>> computed(const Selection& selection);
 
 // Of a single chapter ("03") it and all before it; anything else as it is.
 std::vector<std::string> up_to(const std::vector<std::string>& chapters);
