@@ -1,8 +1,9 @@
-"""What the script `ladder` hands over: run, test, xray, exercise and configure."""
+"""What the script `ladder` hands over."""
 import sys
 
 from ladder_tools.building import Build
 from ladder_tools.exercise import exercise
+from ladder_tools.learning import diff, learn, prepare
 from ladder_tools.place import Failed, Refused
 from ladder_tools.programs import run, xray
 from ladder_tools.testing import test
@@ -16,7 +17,7 @@ def configure(words, preset, caller):
     return 0
 
 
-COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "configure": configure}
+COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "configure": configure}
 
 
 def main():

@@ -3,9 +3,13 @@ import filecmp
 import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 
 from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
+from ladder_tools.learning import next_exercise, note_solved, recorded_step
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 _HINTS_PER_HOLE = 3
@@ -20,6 +24,9 @@ def _seconds():
     return int(text)
 
 
+_ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch")
+
+
 class Arguments:
     def __init__(self, words):
         name, self.action, self.hole = "", "check", ""
@@ -28,17 +35,20 @@ class Arguments:
             parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]+)", word)
             if self.action == "hint" and not self.hole and parts:
                 self.hole = f"{parts[1]:0>2}.{parts[2]:0>2}.{parts[3]}"
-            elif word in ("--hint", "--reset", "--solution"):
+            elif word in _ACTIONS:
                 if self.action != "check":
-                    raise Refused("exercise takes --hint, --solution or --reset, once")
+                    raise Refused(f"exercise takes one of {', '.join(_ACTIONS)}, once")
                 self.action = word[2:]
             elif word.startswith("-"):
-                raise Refused(f"option is '{word}'; exercise allows --hint, --solution and --reset")
+                raise Refused(f"option is '{word}'; exercise allows {', '.join(_ACTIONS)}")
             elif name:
                 raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
             else:
                 name = word
         self.name = name or self.hole.rpartition(".")[0]
+        if not self.name:
+            self.name = next_exercise() or exercises()[-1].name
+            say(f"{self.name} is the next exercise  (./ladder learn shows them all)")
         self.exercise = exercise_of(self.name)
         if self.hole and self.hole not in self.exercise.holes():
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
@@ -80,7 +90,8 @@ def bring_up_to_date(exercise):
         mine.write_text(todays)
 
 
-def reset(exercise):
+def keep(exercise):
+    """Puts aside what the learner has, if it is more than the stub."""
     mine = ROOT / exercise.mine
     if mine.exists() and not filecmp.cmp(ROOT / exercise.stub, mine, shallow=False):
         backup, number = exercise.mine.with_name(mine.name + ".bak"), 2
@@ -88,8 +99,48 @@ def reset(exercise):
             backup, number = exercise.mine.with_name(f"{mine.name}.bak{number}"), number + 1
         mine.rename(ROOT / backup)
         say(f"what you had is kept as {backup}")
+
+
+def reset(exercise):
+    keep(exercise)
     Hints(exercise).forget()
+    note_solved(exercise.name, False)
     copy_stub(exercise)
+
+
+def start_from_ours(exercise):
+    """The learner's copy becomes our solution: for whoever joins late."""
+    require_writable("my")
+    keep(exercise)
+    (ROOT / exercise.mine).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / exercise.solution, ROOT / exercise.mine)
+    say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
+
+
+def watch(exercise, preset, caller):
+    """Checks whenever the file is saved, and goes on to the next exercise when this one is solved. Each check is a process of its own, so
+    another terminal may work between two of them. Looks at the file's time: that works over ssh and in containers too."""
+    seen = None
+    while True:
+        mine = ROOT / exercise.mine
+        if not mine.exists():
+            copy_stub(exercise)
+        if mine.stat().st_mtime_ns == seen:
+            time.sleep(0.3)
+            continue
+        seen = mine.stat().st_mtime_ns
+        command = [sys.executable, sys.argv[0], preset, caller, "exercise", exercise.name]
+        status = subprocess.run(command, cwd=ROOT).returncode
+        if status == 0:
+            following = next_exercise(exercise.name)
+            if following is None:
+                return 0
+            exercise, seen = exercise_of(following), None
+            say(f"the next one: read {exercise.folder}/README.md")
+            if not (ROOT / exercise.mine).exists():
+                copy_stub(exercise)
+            seen = (ROOT / exercise.mine).stat().st_mtime_ns
+        say(f"watching {exercise.mine}: save it, and it is checked again (Ctrl-C ends)")
 
 
 class Hints:
@@ -336,9 +387,13 @@ class Check:
         exercise = self._exercise
         todo = exercise.first_todo()
         if passed and clean:
+            note_solved(exercise.name)
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
-            later = [each.name for each in exercises() if each.name > exercise.name]
-            print(f"Next: ./ladder exercise {later[0]}" if later else "That was the last exercise there is.")
+            step = recorded_step(exercise)
+            if step:
+                print(step)
+            following = next_exercise(exercise.name)
+            print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
         if todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
@@ -350,7 +405,6 @@ class Check:
 
 
 def exercise(words, preset, caller):
-    del caller
     arguments = Arguments(words)
     one = arguments.exercise
     _seconds()
@@ -361,6 +415,11 @@ def exercise(words, preset, caller):
     if arguments.action == "reset":
         reset(one)
         return 0
+    if arguments.action == "start-from-ours":
+        start_from_ours(one)
+        return 0
+    if arguments.action == "watch":
+        return watch(one, preset, caller)
     if arguments.action == "hint":
         if not (ROOT / one.mine).exists():
             copy_stub(one)

@@ -1,0 +1,146 @@
+"""./ladder learn, prepare and diff, and what the exercises note of what is solved.    python3 -m unittest discover -s tools"""
+import contextlib
+import io
+import json
+import os
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from ladder_tools import exercise as exercise_module
+from ladder_tools import learning
+from ladder_tools.place import Refused, exercise_of, exercises
+
+
+def printed(work):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        work()
+    return said.getvalue()
+
+
+class Solved(unittest.TestCase):
+    """Of a tree of its own for what is in my/."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / ".solved.json"
+        patch = mock.patch.object(learning, "_SOLVED", path)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.path, self.names = path, [each.name for each in exercises()]
+
+    def test_the_next_exercise_is_the_first_that_is_not_solved(self):
+        self.assertEqual(learning.next_exercise(), self.names[0])
+        learning.note_solved(self.names[0])
+        learning.note_solved(self.names[2])
+        self.assertEqual(learning.next_exercise(), self.names[1])
+        self.assertEqual(learning.next_exercise(after=self.names[1]), self.names[3])
+        learning.note_solved(self.names[0], False)
+        self.assertEqual(learning.next_exercise(), self.names[0])
+
+    def test_behind_the_last_one_what_was_left_out_comes_and_then_nothing(self):
+        for name in self.names[1:]:
+            learning.note_solved(name)
+        self.assertEqual(learning.next_exercise(after=self.names[-1]), self.names[0])
+        learning.note_solved(self.names[0])
+        self.assertIsNone(learning.next_exercise())
+        self.assertIn("climbed the whole ladder", printed(lambda: learning.learn([], "default", "/")))
+
+    def test_a_broken_file_is_none(self):
+        for text in ("{", "[]", ""):
+            self.path.write_text(text)
+            self.assertEqual(learning.solved(), {})
+
+    def test_learn_shows_every_exercise_and_what_is_done(self):
+        learning.note_solved("03")
+        text = printed(lambda: learning.learn([], "default", "/"))
+        self.assertIn("[x] 03  ", text)
+        self.assertIn("[ ] 04  ", text)
+        self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names))
+        self.assertIn(f"1 of {len(self.names)} exercises are solved", text)
+        self.assertIn(f"./ladder exercise {self.names[0]}", text)
+        with self.assertRaisesRegex(Refused, "no arguments"):
+            learning.learn(["03"], "default", "/")
+
+
+class Diff(unittest.TestCase):
+    def test_names_are_no_difference(self):
+        before = 'namespace chapter03 {\nvoid wkv_atomic();  // chapter 03\nR r{.name = "wkv_atomic", .chapter = "03_cuda_baseline"};'
+        after = 'namespace chapter04 {\nvoid wkv_no_atomic();  // chapter 04\nR r{.name = "wkv_no_atomic", .chapter = "04_no_atomic"};'
+        self.assertEqual(learning.with_names_of(before, after), after)
+
+    def test_arguments(self):
+        for words, said in ((["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "07"], "lesson is '07'; allowed")):
+            with self.assertRaisesRegex(Refused, said):
+                learning.diff(words, "default", "/")
+
+
+class Prepare(unittest.TestCase):
+    def test_builds_the_stubs_of_what_is_named(self):
+        built = []
+        with mock.patch.object(learning, "Build") as build:
+            build.return_value.has_xray.return_value = True
+            build.return_value.build.side_effect = lambda *targets: built.extend(targets)
+            learning.prepare(["03.01"], "default", "/")
+            self.assertEqual(built, ["stub.03.01_causal_dot_product.kernel", "ladder_xray_testing"])
+            built.clear()
+            learning.prepare(["01"], "default", "/")
+            self.assertEqual(built, ["stub.01.kernel", "stub.01.01_linear_attention.kernel"])
+        with self.assertRaisesRegex(Refused, "allowed: "):
+            learning.prepare(["06.07"], "default", "/")
+
+
+class Rewards(unittest.TestCase):
+    def test_a_step_that_was_measured_is_told_with_its_file(self):
+        said = learning.recorded_step(exercise_of("04"))
+        if said:  # docs/results may hold no file with both
+            self.assertRegex(said, r"wkv_no_atomic [0-9.]+ ms \(docs/results/h200_.*\.json\)")
+            path = Path(learning.ROOT) / said.rpartition("(")[2].rstrip(").")
+            names = {row["implementation"] for row in json.loads(path.read_text())["rows"]}
+            self.assertIn("wkv_no_atomic", names)
+        self.assertEqual(learning.recorded_step(exercises()[0]), "")
+
+
+class Watch(unittest.TestCase):
+    def test_checks_when_the_file_changes_and_not_otherwise(self):
+        one = exercise_of("03")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "exercise.cu"
+            copy.write_text("a")
+            checks, ended = [], threading.Event()
+
+            class Stop(Exception):
+                pass
+
+            def check(command, **more):
+                del more
+                checks.append(command[-1])
+                if len(checks) == 3:
+                    ended.set()
+                    raise Stop
+                return mock.Mock(returncode=1)
+
+            def edit():
+                for n in range(2):
+                    time.sleep(0.6)
+                    copy.write_text(f"edit {n}")
+                    os.utime(copy, ns=(0, 10**9 * (n + 1)))
+
+            writer = threading.Thread(target=edit)
+            with mock.patch.object(type(one), "__setattr__", object.__setattr__), mock.patch.object(one, "mine", copy), \
+                    mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module, "say"):
+                writer.start()
+                with self.assertRaises(Stop):
+                    exercise_module.watch(one, "default", "/")
+                writer.join()
+        self.assertTrue(ended.is_set())
+        self.assertEqual(checks, ["03"] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
