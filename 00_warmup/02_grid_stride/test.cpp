@@ -58,7 +58,7 @@ bool no_gpu() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-TEST(AddGridStride, IsRightOnAnyGrid) {
+TEST(vector_add_grid_stride, IsRightOnAnyGrid) {
   if (no_gpu()) return;
   for (const std::int64_t blocks : {1, 2, 3, 5}) {
     const Sums sums(1000, true, [=](const auto& args) { add_grid_stride_on(args, blocks); });
@@ -68,7 +68,7 @@ TEST(AddGridStride, IsRightOnAnyGrid) {
   }
 }
 
-TEST(AddGridStride, GridFillsTheGpuAndNoMore) {
+TEST(vector_add_grid_stride, GridFillsTheGpuAndNoMore) {
   EXPECT_EQ(blocks_for(1, 132), 1) << "WRONG RESULT for one element: one block has work";
   EXPECT_EQ(blocks_for(256, 132), 1) << "WRONG RESULT for a block's elements";
   EXPECT_EQ(blocks_for(257, 132), 2) << "WRONG RESULT for one element more";
@@ -78,7 +78,7 @@ TEST(AddGridStride, GridFillsTheGpuAndNoMore) {
 }
 
 // What the learner's function says is what the kernel of one element for each thread leaves.
-TEST(AddPerElement, LeavesWhatTheGridDoesNotReach) {
+TEST(vector_add_per_element, LeavesWhatTheGridDoesNotReach) {
   if (no_gpu()) return;
   for (const std::int64_t N : {1, 256, 700}) {
     for (const std::int64_t blocks : {1, 2, 3}) {
