@@ -31,7 +31,7 @@ bool no_gpu() {
 }
 
 // Three blocks of 64 threads for 150 elements, launched by the test itself. The kernel gets N as 0 to 150.
-TEST(vector_add_first, WritesTheElementsBelowN) {
+TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
   if (no_gpu()) return;
   constexpr std::int64_t kElements = 192;
   float* memory = nullptr;
@@ -68,7 +68,7 @@ TEST(vector_add_first, WritesTheElementsBelowN) {
 }
 
 #ifdef EMULATOR_LAUNCH  // only the emulator says how the last launch was
-TEST(vector_add_first, LaunchesAsManyBlocksAsAreNeeded) {
+TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
   for (const std::int64_t N : {1, 64, 65, 1000}) {
     float* memory = nullptr;
     ASSERT_EQ(cudaMalloc(&memory, static_cast<std::size_t>(N) * sizeof(float)), cudaSuccess);
@@ -85,7 +85,7 @@ TEST(vector_add_first, LaunchesAsManyBlocksAsAreNeeded) {
 #endif
 
 // Whatever the kernel does: what is in c afterwards has come from the device.
-TEST(vector_add_first, CopiesBackAndFreesWhatItAllocates) {
+TEST(vector_add_first, Hole3CopiesBackAndFreesWhatItAllocates) {
   if (no_gpu()) return;
   constexpr std::int64_t kElements = 1 << 20;
   const std::vector<float> a(kElements, 1.0f);

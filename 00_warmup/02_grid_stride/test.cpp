@@ -58,27 +58,8 @@ bool no_gpu() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-TEST(vector_add_grid_stride, IsRightOnAnyGrid) {
-  if (no_gpu()) return;
-  for (const std::int64_t blocks : {1, 2, 3, 5}) {
-    const Sums sums(1000, true, [=](const auto& args) { add_grid_stride_on(args, blocks); });
-    for (std::size_t i = 0; i < sums.c.size(); ++i)
-      ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT with a grid of " << blocks << " blocks: element "
-                                 << i << " was added " << (sums.c[i] - 1) / 2 << " times, not once";
-  }
-}
-
-TEST(vector_add_grid_stride, GridFillsTheGpuAndNoMore) {
-  EXPECT_EQ(blocks_for(1, 132), 1) << "WRONG RESULT for one element: one block has work";
-  EXPECT_EQ(blocks_for(256, 132), 1) << "WRONG RESULT for a block's elements";
-  EXPECT_EQ(blocks_for(257, 132), 2) << "WRONG RESULT for one element more";
-  EXPECT_EQ(blocks_for(1 << 30, 132), 132 * 8)
-      << "WRONG RESULT: 132 multiprocessors, 8 blocks each";
-  EXPECT_EQ(blocks_for(1 << 30, 16), 16 * 8) << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
-}
-
 // What the learner's function says is what the kernel of one element for each thread leaves.
-TEST(vector_add_per_element, LeavesWhatTheGridDoesNotReach) {
+TEST(vector_add_per_element, Hole1LeavesWhatTheGridDoesNotReach) {
   if (no_gpu()) return;
   for (const std::int64_t N : {1, 256, 700}) {
     for (const std::int64_t blocks : {1, 2, 3}) {
@@ -90,6 +71,25 @@ TEST(vector_add_per_element, LeavesWhatTheGridDoesNotReach) {
           << "WRONG RESULT of unwritten_elements: N = " << N << ", blocks = " << blocks;
     }
   }
+}
+
+TEST(vector_add_grid_stride, Hole2IsRightOnAnyGrid) {
+  if (no_gpu()) return;
+  for (const std::int64_t blocks : {1, 2, 3, 5}) {
+    const Sums sums(1000, true, [=](const auto& args) { add_grid_stride_on(args, blocks); });
+    for (std::size_t i = 0; i < sums.c.size(); ++i)
+      ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT with a grid of " << blocks << " blocks: element "
+                                 << i << " was added " << (sums.c[i] - 1) / 2 << " times, not once";
+  }
+}
+
+TEST(vector_add_grid_stride, Hole3GridFillsTheGpuAndNoMore) {
+  EXPECT_EQ(blocks_for(1, 132), 1) << "WRONG RESULT for one element: one block has work";
+  EXPECT_EQ(blocks_for(256, 132), 1) << "WRONG RESULT for a block's elements";
+  EXPECT_EQ(blocks_for(257, 132), 2) << "WRONG RESULT for one element more";
+  EXPECT_EQ(blocks_for(1 << 30, 132), 132 * 8)
+      << "WRONG RESULT: 132 multiprocessors, 8 blocks each";
+  EXPECT_EQ(blocks_for(1 << 30, 16), 16 * 8) << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
 }
 
 }  // namespace
