@@ -17,13 +17,14 @@ namespace chapter00 {
 void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks);
 void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks);
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks);
-std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors);
+std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
+                        std::int64_t per_multiprocessor);
 
 namespace {
 
-// 2,051 elements: eight blocks and three elements more. 4,103: four vectors for each thread of a block, one more, and three elements.
+// 2,051 elements: eight blocks and three elements more.
 const ladder::testing::SuiteSupport kSupport{
-    .sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024, 4103}}}};
+    .sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024}}}};
 const bool registered[] = {
     ladder::testing::register_suite("vector_add", "vector_add_per_element", kSupport),
     ladder::testing::register_suite("vector_add", "vector_add_grid_stride", kSupport),
@@ -84,12 +85,15 @@ TEST(vector_add_grid_stride, Hole2IsRightOnAnyGrid) {
 }
 
 TEST(vector_add_grid_stride, Hole3GridFillsTheGpuAndNoMore) {
-  EXPECT_EQ(blocks_for(1, 132), 1) << "WRONG RESULT for one element: one block has work";
-  EXPECT_EQ(blocks_for(256, 132), 1) << "WRONG RESULT for a block's elements";
-  EXPECT_EQ(blocks_for(257, 132), 2) << "WRONG RESULT for one element more";
-  EXPECT_EQ(blocks_for(1 << 30, 132), 132 * 8)
+  EXPECT_EQ(blocks_for(1, 132, 8), 1) << "WRONG RESULT for one element: one block has work";
+  EXPECT_EQ(blocks_for(256, 132, 8), 1) << "WRONG RESULT for a block's elements";
+  EXPECT_EQ(blocks_for(257, 132, 8), 2) << "WRONG RESULT for one element more";
+  EXPECT_EQ(blocks_for(1 << 30, 132, 8), 132 * 8)
       << "WRONG RESULT: 132 multiprocessors, 8 blocks each";
-  EXPECT_EQ(blocks_for(1 << 30, 16), 16 * 8) << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
+  EXPECT_EQ(blocks_for(1 << 30, 132, 3), 132 * 3)
+      << "WRONG RESULT: 132 multiprocessors, 3 blocks each";
+  EXPECT_EQ(blocks_for(1 << 30, 16, 8), 16 * 8)
+      << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
 }
 
 }  // namespace
