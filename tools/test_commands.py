@@ -145,6 +145,10 @@ sys.exit(1)
         self.assertEqual(exercise.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
         self.assertIsNone(exercise.smallest_case(["wkv.RefusesBadInput"]))
 
+    def test_a_hole_has_tests_of_its_own(self):
+        names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
+        self.assertEqual(exercise.lights(names), {1: ["fill.Hole1Indexes"], 2: ["fill.Hole2Launches", "fill.Hole2Checks"]})
+
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = exercise.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
                                  "every element is zero\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"

@@ -31,7 +31,7 @@ bool no_gpu() {
 }
 
 // Three blocks of 64 threads for 150 elements, launched by the test itself. The kernel gets N as 0 to 150.
-TEST(AddFirstKernel, WritesTheElementsBelowN) {
+TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
   if (no_gpu()) return;
   constexpr std::int64_t kElements = 192;
   float* memory = nullptr;
@@ -54,15 +54,21 @@ TEST(AddFirstKernel, WritesTheElementsBelowN) {
 #endif
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     ASSERT_EQ(cudaMemcpy(values.data(), memory, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
-    for (std::int64_t i = 0; i < kElements; ++i)
-      ASSERT_EQ(values[kElements + i], i < N ? 2.0f * static_cast<float>(i) : -1.0f)
-          << "WRONG RESULT: element " << i << " of N = " << N;
+    for (std::int64_t i = 0; i < kElements; ++i) {
+      if (i < N) {
+        ASSERT_EQ(values[kElements + i], 2.0f * static_cast<float>(i))
+            << "WRONG RESULT: c[" << i << "], N = " << N;
+      } else {
+        ASSERT_EQ(values[kElements + i], -1.0f)
+            << "WRONG RESULT: c[" << i << "] was written, but N is " << N << ": no guard";
+      }
+    }
   }
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
 #ifdef EMULATOR_LAUNCH  // only the emulator says how the last launch was
-TEST(LaunchAdd, LaunchesAsManyBlocksAsAreNeeded) {
+TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
   for (const std::int64_t N : {1, 64, 65, 1000}) {
     float* memory = nullptr;
     ASSERT_EQ(cudaMalloc(&memory, static_cast<std::size_t>(N) * sizeof(float)), cudaSuccess);
@@ -79,7 +85,7 @@ TEST(LaunchAdd, LaunchesAsManyBlocksAsAreNeeded) {
 #endif
 
 // Whatever the kernel does: what is in c afterwards has come from the device.
-TEST(AddOnGpu, CopiesBackAndFreesWhatItAllocates) {
+TEST(vector_add_first, Hole3CopiesBackAndFreesWhatItAllocates) {
   if (no_gpu()) return;
   constexpr std::int64_t kElements = 1 << 20;
   const std::vector<float> a(kElements, 1.0f);

@@ -17,13 +17,14 @@ namespace chapter00 {
 void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks);
 void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks);
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks);
-std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors);
+std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
+                        std::int64_t per_multiprocessor);
 
 namespace {
 
-// 2,051 elements: eight blocks and three elements more. 4,103: four vectors for each thread of a block, one more, and three elements.
+// 2,051 elements: eight blocks and three elements more.
 const ladder::testing::SuiteSupport kSupport{
-    .sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024, 4103}}}};
+    .sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024}}}};
 const bool registered[] = {
     ladder::testing::register_suite("vector_add", "vector_add_per_element", kSupport),
     ladder::testing::register_suite("vector_add", "vector_add_grid_stride", kSupport),
@@ -58,27 +59,8 @@ bool no_gpu() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-TEST(AddGridStride, IsRightOnAnyGrid) {
-  if (no_gpu()) return;
-  for (const std::int64_t blocks : {1, 2, 3, 5}) {
-    const Sums sums(1000, true, [=](const auto& args) { add_grid_stride_on(args, blocks); });
-    for (std::size_t i = 0; i < sums.c.size(); ++i)
-      ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT with a grid of " << blocks << " blocks: element "
-                                 << i << " was added " << (sums.c[i] - 1) / 2 << " times, not once";
-  }
-}
-
-TEST(AddGridStride, GridFillsTheGpuAndNoMore) {
-  EXPECT_EQ(blocks_for(1, 132), 1) << "WRONG RESULT for one element: one block has work";
-  EXPECT_EQ(blocks_for(256, 132), 1) << "WRONG RESULT for a block's elements";
-  EXPECT_EQ(blocks_for(257, 132), 2) << "WRONG RESULT for one element more";
-  EXPECT_EQ(blocks_for(1 << 30, 132), 132 * 8)
-      << "WRONG RESULT: 132 multiprocessors, 8 blocks each";
-  EXPECT_EQ(blocks_for(1 << 30, 16), 16 * 8) << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
-}
-
 // What the learner's function says is what the kernel of one element for each thread leaves.
-TEST(AddPerElement, LeavesWhatTheGridDoesNotReach) {
+TEST(vector_add_per_element, Hole1LeavesWhatTheGridDoesNotReach) {
   if (no_gpu()) return;
   for (const std::int64_t N : {1, 256, 700}) {
     for (const std::int64_t blocks : {1, 2, 3}) {
@@ -90,6 +72,28 @@ TEST(AddPerElement, LeavesWhatTheGridDoesNotReach) {
           << "WRONG RESULT of unwritten_elements: N = " << N << ", blocks = " << blocks;
     }
   }
+}
+
+TEST(vector_add_grid_stride, Hole2IsRightOnAnyGrid) {
+  if (no_gpu()) return;
+  for (const std::int64_t blocks : {1, 2, 3, 5}) {
+    const Sums sums(1000, true, [=](const auto& args) { add_grid_stride_on(args, blocks); });
+    for (std::size_t i = 0; i < sums.c.size(); ++i)
+      ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT with a grid of " << blocks << " blocks: element "
+                                 << i << " was added " << (sums.c[i] - 1) / 2 << " times, not once";
+  }
+}
+
+TEST(vector_add_grid_stride, Hole3GridFillsTheGpuAndNoMore) {
+  EXPECT_EQ(blocks_for(1, 132, 8), 1) << "WRONG RESULT for one element: one block has work";
+  EXPECT_EQ(blocks_for(256, 132, 8), 1) << "WRONG RESULT for a block's elements";
+  EXPECT_EQ(blocks_for(257, 132, 8), 2) << "WRONG RESULT for one element more";
+  EXPECT_EQ(blocks_for(1 << 30, 132, 8), 132 * 8)
+      << "WRONG RESULT: 132 multiprocessors, 8 blocks each";
+  EXPECT_EQ(blocks_for(1 << 30, 132, 3), 132 * 3)
+      << "WRONG RESULT: 132 multiprocessors, 3 blocks each";
+  EXPECT_EQ(blocks_for(1 << 30, 16, 8), 16 * 8)
+      << "WRONG RESULT: 16 multiprocessors, 8 blocks each";
 }
 
 }  // namespace

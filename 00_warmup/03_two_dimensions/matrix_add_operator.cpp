@@ -186,6 +186,8 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
       rows = std::max(rows, row + 1), cols = std::max(cols, col + 1);
     });
     if (any_wrong || rows == 0) return "";
+    if (rows == 1 && cols == 1 && c.size() > 1)
+      return "only the first element was written: all threads have the same row and column\n";
     const auto are_written = [&](const auto& those) {
       bool same = true;
       for_each_element(x, [&](std::int64_t row, std::int64_t col) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "00_warmup/03_two_dimensions/matrix_add.hpp"
+#include "common/core/guarded_array.hpp"
 #include "common/core/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
@@ -27,7 +28,7 @@ const bool registered[] = {
     ladder::testing::register_suite("matrix_add", "matrix_add", kSupport),
     ladder::testing::register_suite("matrix_add", "matrix_add_x_is_row", kSupport)};
 
-TEST(MatrixAdd, OffsetIsWhereTheStridesSay) {
+TEST(matrix_add, Hole1OffsetIsWhereTheStridesSay) {
   EXPECT_EQ(offset_of(0, 0, {96, 1}), 0);
   EXPECT_EQ(offset_of(2, 5, {96, 1}), 2 * 96 + 5) << "WRONG RESULT for a dense matrix";
   EXPECT_EQ(offset_of(2, 5, {1, 64}), 2 + 5 * 64) << "WRONG RESULT for a transposed one";
@@ -38,7 +39,7 @@ TEST(MatrixAdd, OffsetIsWhereTheStridesSay) {
 }
 
 // Sizes that whole blocks cover: no thread has to be kept away.
-TEST(MatrixAdd, IsRightInWholeBlocks) {
+TEST(matrix_add, Hole2IsRightInWholeBlocks) {
   const ladder::Implementation implementation = ladder::find_implementation("matrix_add");
   if (ladder::testing::device_is_missing(implementation)) return;
   for (const std::string& view : kViews) {
@@ -51,7 +52,31 @@ TEST(MatrixAdd, IsRightInWholeBlocks) {
   }
 }
 
-TEST(MatrixAdd, RefusesStridesThatItCannotDo) {
+// One row of a stands for all rows, without a copy.
+TEST(matrix_add, Hole3TakesAStrideOfZero) {
+  using ladder::GuardedArray;
+  if (ladder::testing::device_is_missing(ladder::find_implementation("matrix_add"))) return;
+  ladder::Device& device = ladder::device(ladder::DeviceKind::kCuda);
+  std::vector<float> c(15 * 31, -1.0f);
+  const std::vector<float> row(31, 3.0f), b(c.size(), 4.0f);
+  const GuardedArray a_array(device, "a", row, GuardedArray::Role::kInput);
+  const GuardedArray b_array(device, "b", b, GuardedArray::Role::kInput);
+  const GuardedArray c_array(device, "c", c, GuardedArray::Role::kOutput);
+  MatrixAddArgs args;
+  args.M = 15, args.N = 31;
+  args.a = static_cast<const float*>(a_array.pointer());
+  args.b = static_cast<const float*>(b_array.pointer());
+  args.c = static_cast<float*>(c_array.pointer());
+  args.a_strides = {0, 1};
+  args.b_strides = args.c_strides = {31, 1};
+  matrix_add(args);
+  device.synchronize();
+  c_array.check_guards();  // threads without an element have written nothing
+  c_array.download(c.data());
+  EXPECT_EQ(c, std::vector<float>(c.size(), 7.0f)) << "WRONG RESULT with a row stride of 0";
+}
+
+TEST(matrix_add, RefusesStridesThatItCannotDo) {
   float element = 0;  // refused before it is touched
   MatrixAddArgs args;
   args.M = args.N = 1;

@@ -248,6 +248,16 @@ def smallest_case(names):
     return min(found)[2] if found else None
 
 
+def lights(names):
+    """The tests that are a hole's own, by the hole's number: TEST(fills, Hole2WritesTheElements) is one of the hole 2."""
+    found = {}
+    for name in names:
+        hole = re.search(r"\.Hole([0-9]+)[A-Z]", name)
+        if hole:
+            found.setdefault(int(hole[1]), []).append(name)
+    return dict(sorted(found.items()))
+
+
 def asan_finding(text):
     """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
     kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
@@ -281,13 +291,28 @@ class Check:
         return gtest.run(self._build.folder / target, self._seconds, *options, **more)
 
     def _test(self, target):
-        """The tests up to the first that fails, a small and plain one first."""
-        first = smallest_case(gtest.names_of(self._build.folder / target))
-        done = self._run(target, test_filter=first) if first else None
+        """The tests up to the first that fails: those of single holes, a small and plain one, and then all."""
+        names = gtest.names_of(self._build.folder / target)
+        done = self._of_holes(target, lights(names))
+        if done is None or done.status == 0 and not done.timed_out:
+            first = smallest_case(names)
+            done = self._run(target, test_filter=first) if first else None
         if done is None or done.status == 0 and not done.timed_out:
             done = self._run(target, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
         (self._build.folder / "exercise.log").write_text(done.text)
         return done
+
+    def _of_holes(self, target, tests):
+        """Says which holes' own tests are green. How the first that are not ended, else the last; None if no hole has any."""
+        first = None
+        for hole, names in tests.items():
+            done = self._run(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
+            print(f"{self._exercise.holes_begin}{hole}: {'green' if done.status == 0 and not done.timed_out else 'red'}")
+            if first is None or first.status == 0:
+                first = done
+            if done.timed_out:
+                break
+        return first
 
     def _report(self, where, done):
         """How the tests went, in words."""

@@ -1,0 +1,141 @@
+// c = a + b with a grid that is chosen for the GPU, not for N.
+// Change: each thread goes on by the size of the grid until the vectors end.
+// Why:    any grid gives the right result, so that the grid can be chosen for speed.
+// Needs:  any N; any CUDA GPU.
+// Costs:  each number is read or written once; where all pointers allow it, by 16-byte accesses.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "00_warmup/vector_add.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+
+namespace chapter00 {
+
+constexpr int kThreads = 256;                // in a block
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads: as many as a multiprocessor holds
+constexpr int kVector = 4;                   // floats in 16 bytes
+constexpr int kMoreBlocks = 256;             // for each multiprocessor, with vectors: measured
+
+// ---- A thread for each element ----
+
+__global__ void __launch_bounds__(kThreads) add_per_element_kernel(const VectorAddArgs args) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < args.N) args.c[i] = args.a[i] + args.b[i];
+}
+
+// With a grid of that many blocks, be it too small. Arguments are not checked.
+void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks) {
+  add_per_element_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// How many elements that leaves unwritten.
+std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks) {
+  std::int64_t unwritten = 0;
+  // TODO(00.02.1): roughly 1 line; the elements from the grid's end to N, if there are any; budget: no loop
+  return unwritten;
+}
+
+void vector_add_per_element(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 256 * (2^31 - 1)");
+  add_per_element_on(args, blocks);
+}
+
+// ---- A grid-stride loop ----
+
+__global__ void __launch_bounds__(kThreads) add_grid_stride_kernel(const VectorAddArgs args) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  // TODO(00.02.2): roughly 2 lines; this thread's elements: the first one, and one every `stride`;
+  // TODO(00.02.2): budget: one read of a, one of b, one store of c for each element
+}
+
+// With a grid of that many blocks. Arguments are not checked.
+void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks) {
+  add_grid_stride_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// So many blocks for each multiprocessor, but none without work: `items` are what the grid's threads take in turns.
+std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
+                        std::int64_t per_multiprocessor) {
+  std::int64_t blocks = 1;
+  // TODO(00.02.3): roughly 2 lines; the blocks that have work, but at most so many for each multiprocessor;
+  // TODO(00.02.3): budget: no loop
+  return blocks;
+}
+
+void vector_add_grid_stride(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  add_grid_stride_on(
+      args, blocks_for(args.N, ladder::cuda::multiprocessor_count(), kBlocksPerMultiprocessor));
+}
+
+// ---- The same, four elements at a time ----
+
+__device__ float4 sum_of(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+// The first `vectors` times four elements lie at addresses that 16-byte accesses allow.
+__global__ void __launch_bounds__(kThreads)
+    add_vectors_kernel(const VectorAddArgs args, std::int64_t vectors) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  const auto* a = reinterpret_cast<const float4*>(args.a);
+  const auto* b = reinterpret_cast<const float4*>(args.b);
+  auto* c = reinterpret_cast<float4*>(args.c);
+  for (std::int64_t i = first; i < vectors; i += stride) {
+    const float4 a4 = a[i], b4 = b[i], sum = sum_of(a4, b4);
+    c[i] = sum;
+  }
+  for (std::int64_t j = kVector * vectors + first; j < args.N; j += stride)
+    args.c[j] = args.a[j] + args.b[j];
+}
+
+void vector_add_vectors(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  const auto addresses = reinterpret_cast<std::uintptr_t>(args.a) |
+                         reinterpret_cast<std::uintptr_t>(args.b) |
+                         reinterpret_cast<std::uintptr_t>(args.c);
+  const std::int64_t vectors = addresses % sizeof(float4) == 0 ? args.N / kVector : 0;
+  const std::int64_t items = std::max(vectors, args.N - kVector * vectors);
+  const std::int64_t blocks = blocks_for(items, ladder::cuda::multiprocessor_count(), kMoreBlocks);
+  add_vectors_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args, vectors);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration vector_add_per_element_registration{
+    {.name = "vector_add_per_element",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_per_element)}};
+
+const ladder::Registration vector_add_grid_stride_registration{
+    {.name = "vector_add_grid_stride",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_grid_stride)}};
+
+const ladder::Registration vector_add_vectors_registration{
+    {.name = "vector_add_vectors",
+     .chapter = "00_warmup",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_vectors)}};
+
+}  // namespace chapter00

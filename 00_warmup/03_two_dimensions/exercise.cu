@@ -1,0 +1,107 @@
+// c = a + b for matrices that are views: a grid with two dimensions, strides as arguments.
+// Change: a thread has a row and a column; where its element lies is said by strides.
+// Why:    one kernel for dense, transposed, padded and sliced matrices, without a copy.
+// Needs:  any strides of at least 0, of c at least 1; up to 8 * 65,535 rows; any CUDA GPU.
+// Costs:  each element is read or written once; how many sectors that takes is up to the strides.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/03_two_dimensions/matrix_add.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00 {
+
+constexpr int kColumns = 32;  // of a block: its x. A warp is one row of it
+constexpr int kRows = 8;      // of a block: its y
+constexpr int kMostBlocksInY = 65'535;
+
+// From a view's first element to the one at (row, col).
+__host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides) {
+  std::int64_t offset = 0;
+  // TODO(00.03.1): roughly 2 lines; rows down, columns to the right; budget: two products
+  return offset;
+}
+
+struct Place {
+  std::int64_t row, col;
+};
+
+__device__ Place my_place() {
+  Place place{};
+  // TODO(00.03.2): roughly 2 lines; y counts rows, x counts columns; budget: no read of global memory
+  return place;
+}
+
+__device__ void add_element(const MatrixAddArgs& args, std::int64_t row, std::int64_t col) {
+  args.c[offset_of(row, col, args.c_strides)] =
+      args.a[offset_of(row, col, args.a_strides)] + args.b[offset_of(row, col, args.b_strides)];
+}
+
+__global__ void __launch_bounds__(kColumns* kRows) matrix_add_kernel(const MatrixAddArgs args) {
+  const Place place = my_place();
+  // TODO(00.03.3): roughly 1 line; the mask: threads without an element leave;
+  // TODO(00.03.3): budget: with it one read of a, one of b, one store of c for each element
+  add_element(args, place.row, place.col);
+}
+
+// For comparison: x counts rows, so that the threads of a warp lie below each other.
+__global__ void __launch_bounds__(kColumns* kRows)
+    matrix_add_x_is_row_kernel(const MatrixAddArgs args) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.y) * kRows + threadIdx.y;
+  if (row < args.M && col < args.N) add_element(args, row, col);
+}
+
+// Blocks for `in_x` threads side by side and `in_y` above each other.
+dim3 grid_for(std::int64_t in_x, std::int64_t in_y) {
+  const std::int64_t x = (in_x + kColumns - 1) / kColumns, y = (in_y + kRows - 1) / kRows;
+  ladder::require(x <= INT32_MAX && y <= kMostBlocksInY,
+                  "M or N is too large; allowed in y: up to 8 * 65535");
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+}
+
+void validate(const MatrixAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.M == 0 || args.N == 0) return;
+  for (const Strides& strides : {args.a_strides, args.b_strides}) {
+    ladder::require_at_least("a stride of a or b", strides.row, 0);
+    ladder::require_at_least("a stride of a or b", strides.col, 0);
+  }
+  ladder::require_at_least("c_strides.row", args.c_strides.row, 1);  // 0: many threads, one element
+  ladder::require_at_least("c_strides.col", args.c_strides.col, 1);
+}
+
+void matrix_add(const MatrixAddArgs& args) {
+  validate(args);
+  if (args.M == 0 || args.N == 0) return;
+  matrix_add_kernel<<<grid_for(args.N, args.M), dim3(kColumns, kRows)>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void matrix_add_x_is_row(const MatrixAddArgs& args) {
+  validate(args);
+  if (args.M == 0 || args.N == 0) return;
+  matrix_add_x_is_row_kernel<<<grid_for(args.M, args.N), dim3(kColumns, kRows)>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration matrix_add_x_is_row_registration{
+    {.name = "matrix_add_x_is_row",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<MatrixAdd>(matrix_add_x_is_row)}};
+
+const ladder::Registration matrix_add_registration{
+    {.name = "matrix_add",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<MatrixAdd>(matrix_add)}};
+
+}  // namespace chapter00
