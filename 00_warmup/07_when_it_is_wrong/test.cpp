@@ -48,24 +48,6 @@ bool no_device() {
   return ladder::testing::device_is_missing(ladder::find_implementation("block_running_sum"));
 }
 
-TEST(IsContiguous, LooksAtTheStridesOfAllAxes) {
-  struct {
-    View view;
-    bool is;
-    const char* what;
-  } const views[] = {
-      {{{2, 3, 4}, {12, 4, 1}}, true, "a whole array"},
-      {{{2, 3, 4}, {12, 1, 3}}, false, "a transposed view: the last index makes steps of 3"},
-      {{{2, 3, 3}, {12, 4, 1}}, false, "three of four columns: each row leaves a gap"},
-      {{{2, 2, 4}, {12, 4, 1}}, false, "two of three rows: each matrix leaves a gap"},
-      {{{1, 3, 4}, {99, 4, 1}}, true, "an index with one value makes no step"},
-      {{{2, 0, 4}, {5, 5, 5}}, true, "no elements"},
-      {{{2, 3, 4}, {0, 4, 1}}, false, "one matrix, shown twice"},
-  };
-  for (const auto& each : views)
-    EXPECT_EQ(is_contiguous(each.view), each.is) << "WRONG RESULT: " << each.what;
-}
-
 TEST(Fulfils, ComparesEachIndexWithItsCondition) {
   struct {
     const char* conditions;
@@ -124,6 +106,24 @@ TEST(Errors, OfALaunchThatCannotStartAreToldOnce) {
             "get: cudaErrorInvalidConfiguration\n"
             "get again: cudaSuccess\n"
             "synchronize: cudaSuccess\n");
+}
+
+TEST(IsContiguous, LooksAtTheStridesOfAllAxes) {
+  struct {
+    View view;
+    bool is;
+    const char* what;
+  } const views[] = {
+      {{{2, 3, 4}, {12, 4, 1}}, true, "a whole array"},
+      {{{2, 3, 4}, {12, 1, 3}}, false, "a transposed view: the last index makes steps of 3"},
+      {{{2, 3, 3}, {12, 4, 1}}, false, "three of four columns: each row leaves a gap"},
+      {{{2, 2, 4}, {12, 4, 1}}, false, "two of three rows: each matrix leaves a gap"},
+      {{{1, 3, 4}, {99, 4, 1}}, true, "an index with one value makes no step"},
+      {{{2, 0, 4}, {5, 5, 5}}, true, "no elements"},
+      {{{2, 3, 4}, {0, 4, 1}}, false, "one matrix, shown twice"},
+  };
+  for (const auto& each : views)
+    EXPECT_EQ(is_contiguous(each.view), each.is) << "WRONG RESULT: " << each.what;
 }
 
 }  // namespace

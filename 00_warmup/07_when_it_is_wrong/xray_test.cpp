@@ -33,6 +33,9 @@ TEST(BlockRunningSum, WaitsTwiceAStep) {
   EXPECT_EQ(kernel[kBarriers], (1 + 2 * kSteps) * kBlocks);
   EXPECT_EQ(kernel[kGlobalLoadRequests], kWarps);
   EXPECT_EQ(kernel[kGlobalStoreRequests], kWarps);
+  // A step reads each warp's own sums; the earlier ones only in warps with threads that have one: 4, 4, 4, 4, 4, 3 and 2.
+  EXPECT_EQ(kernel[kSharedLoadRequests], (kSteps * 4 + 25 + 4) * kBlocks);
+  EXPECT_EQ(kernel[kSharedStoreRequests], (1 + kSteps) * kWarps);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_TRUE(kernel.errors.empty());
 }
