@@ -78,33 +78,49 @@ __global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArg
   }
 }
 
-void launch_copy(void (*kernel)(WarpCopyArgs), const WarpCopyArgs& args, std::int64_t each) {
+// Checks the arguments. How many blocks there are if each thread copies so many elements.
+unsigned copy_blocks(const WarpCopyArgs& args, std::int64_t each) {
   ladder::validate_lists(args);
-  if (args.N == 0) return;
-  if (each == kVec) {
-    ladder::require_pointer("x", args.x, sizeof(float4));
-    ladder::require_pointer("y", args.y, sizeof(float4));
-  }
   const std::int64_t blocks = (args.N + kThreads * each - 1) / (kThreads * each);
   ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^39 - 256");
-  kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
-  CUDA_CHECK(cudaGetLastError());
+  return static_cast<unsigned>(blocks);
 }
 
 void copy_broadcast(const WarpCopyArgs& args) {
-  launch_copy(copy_broadcast_kernel, args, 1);
+  const unsigned blocks = copy_blocks(args, 1);
+  if (blocks == 0) return;
+  copy_broadcast_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
+
 void copy_strided(const WarpCopyArgs& args) {
-  launch_copy(copy_strided_kernel, args, kEach);
+  const unsigned blocks = copy_blocks(args, kEach);
+  if (blocks == 0) return;
+  copy_strided_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
+
 void copy_misaligned(const WarpCopyArgs& args) {
-  launch_copy(copy_misaligned_kernel, args, 1);
+  const unsigned blocks = copy_blocks(args, 1);
+  if (blocks == 0) return;
+  copy_misaligned_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
+
 void copy_coalesced(const WarpCopyArgs& args) {
-  launch_copy(copy_coalesced_kernel, args, kEach);
+  const unsigned blocks = copy_blocks(args, kEach);
+  if (blocks == 0) return;
+  copy_coalesced_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
+
 void copy_vector(const WarpCopyArgs& args) {
-  launch_copy(copy_vector_kernel, args, kVec);
+  const unsigned blocks = copy_blocks(args, kVec);
+  if (blocks == 0) return;
+  ladder::require_pointer("x", args.x, sizeof(float4));
+  ladder::require_pointer("y", args.y, sizeof(float4));
+  copy_vector_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
 
 const ladder::Registration copy_broadcast_registration{

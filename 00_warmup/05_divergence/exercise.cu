@@ -56,21 +56,26 @@ __global__ void __launch_bounds__(kThreads) parity_by_warp_kernel(const TwoSides
   // TODO(00.05.2): budget: one load request per warp for x, and K for the coefficients.
 }
 
-void launch_parity(void (*kernel)(TwoSidesArgs), const TwoSidesArgs& args) {
+// Checks the arguments. Whole blocks: they hold whole pairs of warps.
+unsigned parity_blocks(const TwoSidesArgs& args) {
   ladder::validate_lists(args);
-  if (args.N == 0) return;
-  // Whole blocks: the threads of a pair of warps without an element of their own return.
   const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^38 - 128");
-  kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
-  CUDA_CHECK(cudaGetLastError());
+  return static_cast<unsigned>(blocks);
 }
 
 void parity_split(const TwoSidesArgs& args) {
-  launch_parity(parity_split_kernel, args);
+  const unsigned blocks = parity_blocks(args);
+  if (blocks == 0) return;
+  parity_split_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
+
 void parity_by_warp(const TwoSidesArgs& args) {
-  launch_parity(parity_by_warp_kernel, args);
+  const unsigned blocks = parity_blocks(args);
+  if (blocks == 0) return;
+  parity_by_warp_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
 
 const ladder::Registration parity_split_registration{

@@ -50,21 +50,27 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
   if (i < args.N) args.y[i] = sum / static_cast<float>(2 * R + 1);
 }
 
-void launch_stencil(void (*kernel)(MovingMeanArgs), const MovingMeanArgs& args) {
+// Checks the arguments.
+unsigned stencil_blocks(const MovingMeanArgs& args) {
   ladder::validate_lists(args);
   ladder::require(args.R <= kMostRadius, "R is " + std::to_string(args.R) + "; allowed: 0 to 32");
-  if (args.N == 0) return;
   const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^38 - 128");
-  kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
-  CUDA_CHECK(cudaGetLastError());
+  return static_cast<unsigned>(blocks);
 }
 
 void stencil_global(const MovingMeanArgs& args) {
-  launch_stencil(stencil_global_kernel, args);
+  const unsigned blocks = stencil_blocks(args);
+  if (blocks == 0) return;
+  stencil_global_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
+
 void stencil_shared(const MovingMeanArgs& args) {
-  launch_stencil(stencil_shared_kernel, args);
+  const unsigned blocks = stencil_blocks(args);
+  if (blocks == 0) return;
+  stencil_shared_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
 }
 
 const ladder::Registration stencil_global_registration{

@@ -3,7 +3,6 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <iostream>
 
 #include "00_warmup/07_when_it_is_wrong/block_running_sum.hpp"
