@@ -12,8 +12,6 @@ namespace {
 using namespace emulator::xray;
 
 const bool registered =
-    ladder::testing::register_budget("copy_broadcast", "warp_copy",
-                                     {.loads = 32, .stores = 1, .atomics = 0}, {{"N", 2351}}) &&
     ladder::testing::register_budget("copy_coalesced", "warp_copy",
                                      {.loads = 1, .stores = 1, .atomics = 0}, {{"N", 2351}}) &&
     // A quarter: one load of 16 bytes for four elements, and up to three single ones.
