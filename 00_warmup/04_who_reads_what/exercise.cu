@@ -1,0 +1,162 @@
+// 00.04 who reads what: y = x five times, each time with another pattern of reads.
+// Change: which elements the 32 lanes of a warp read in one request.
+// Why:    memory is moved in sectors of 32 bytes; the pattern decides how many sectors a request needs.
+// Needs:  any N; copy_vector wants x and y aligned to 16 bytes.
+// Costs:  1 to 32 sectors for a request of 32 floats. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/04_who_reads_what/warp_copy.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00 {
+
+constexpr int kWarpSize = 32;
+constexpr int kThreads = 256;  // per block: eight warps
+constexpr int kEach = 8;       // elements that a thread copies, where it copies several: a sector's
+constexpr int kVec = 4;        // floats in the widest access of a thread, 16 bytes
+
+int predicted_sectors(ReadPattern pattern) {
+  // TODO(00.04.1): roughly 5 lines; for each pattern, how many sectors of 32 bytes a request of 32 lanes moves;
+  // TODO(00.04.1): budget: no kernel is run for it, only paper is used.
+  return 0;
+}
+
+__device__ std::int64_t this_thread() {
+  return static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+}
+
+// All lanes read element after element of their warp's 32, and each keeps its own.
+__global__ void __launch_bounds__(kThreads) copy_broadcast_kernel(const WarpCopyArgs args) {
+  const std::int64_t i = this_thread();
+  if (i >= args.N) return;
+  const int lane = threadIdx.x % kWarpSize;
+  const std::int64_t first = i - lane;
+  unsigned own = 0;
+  for (int from = 0; from < kWarpSize && first + from < args.N; ++from) {
+    const unsigned is_own = from == lane ? 1 : 0;
+    own += is_own * __float_as_uint(args.x[first + from]);  // "if (is_own)" would skip the read
+  }
+  args.y[i] = __uint_as_float(own);
+}
+
+// A thread copies kEach elements that lie side by side, as a loop on a CPU would.
+__global__ void __launch_bounds__(kThreads) copy_strided_kernel(const WarpCopyArgs args) {
+  const std::int64_t first = this_thread() * kEach;
+  for (int j = 0; j < kEach; ++j) {
+    const std::int64_t i = first + j;
+    if (i < args.N) args.y[i] = args.x[i];
+  }
+}
+
+// A thread copies the element behind its own; the last thread copies the first element.
+__global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCopyArgs args) {
+  const std::int64_t thread = this_thread();
+  if (thread >= args.N) return;
+  const std::int64_t i = thread + 1 < args.N ? thread + 1 : 0;
+  args.y[i] = args.x[i];
+}
+
+// A thread copies kEach elements that lie kThreads apart: the lanes of a warp read side by side.
+__global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopyArgs args) {
+  // TODO(00.04.2): roughly 5 lines; the block copies kThreads * kEach elements, a thread kEach of them, kThreads apart;
+  // TODO(00.04.2): budget: 4 sectors per load request, one load and one store per element.
+}
+
+// A thread copies kVec elements at once; the last one what is left, one by one.
+__global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArgs args) {
+  const std::int64_t first = this_thread() * kVec;
+  if (first + kVec <= args.N) {
+    // TODO(00.04.3): roughly 2 lines; copy kVec floats; budget: one load and one store of 16 bytes.
+  } else {
+    for (std::int64_t i = first; i < args.N; ++i)
+      args.y[i] = args.x[i];
+  }
+}
+
+// Checks the arguments. How many blocks there are if each thread copies so many elements.
+unsigned copy_blocks(const WarpCopyArgs& args, std::int64_t each) {
+  ladder::validate_lists(args);
+  const std::int64_t blocks = (args.N + kThreads * each - 1) / (kThreads * each);
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^39 - 256");
+  return static_cast<unsigned>(blocks);
+}
+
+void copy_broadcast(const WarpCopyArgs& args) {
+  const unsigned blocks = copy_blocks(args, 1);
+  if (blocks == 0) return;
+  copy_broadcast_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void copy_strided(const WarpCopyArgs& args) {
+  const unsigned blocks = copy_blocks(args, kEach);
+  if (blocks == 0) return;
+  copy_strided_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void copy_misaligned(const WarpCopyArgs& args) {
+  const unsigned blocks = copy_blocks(args, 1);
+  if (blocks == 0) return;
+  copy_misaligned_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void copy_coalesced(const WarpCopyArgs& args) {
+  const unsigned blocks = copy_blocks(args, kEach);
+  if (blocks == 0) return;
+  copy_coalesced_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void copy_vector(const WarpCopyArgs& args) {
+  const unsigned blocks = copy_blocks(args, kVec);
+  if (blocks == 0) return;
+  ladder::require_pointer("x", args.x, sizeof(float4));
+  ladder::require_pointer("y", args.y, sizeof(float4));
+  copy_vector_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration copy_broadcast_registration{
+    {.name = "copy_broadcast",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<WarpCopy>(copy_broadcast)}};
+const ladder::Registration copy_strided_registration{
+    {.name = "copy_strided",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<WarpCopy>(copy_strided)}};
+const ladder::Registration copy_misaligned_registration{
+    {.name = "copy_misaligned",
+     .chapter = "00_warmup",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<WarpCopy>(copy_misaligned)}};
+const ladder::Registration copy_coalesced_registration{
+    {.name = "copy_coalesced",
+     .chapter = "00_warmup",
+     .step = 4,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<WarpCopy>(copy_coalesced)}};
+const ladder::Registration copy_vector_registration{
+    {.name = "copy_vector",
+     .chapter = "00_warmup",
+     .step = 5,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<WarpCopy>(copy_vector)}};
+
+}  // namespace chapter00

@@ -1,0 +1,49 @@
+#include "common/testing/suite.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "00_warmup/04_who_reads_what/warp_copy.hpp"
+
+namespace chapter00 {
+namespace {
+
+// A block of the kernels with several elements a thread copies 2048.
+const ladder::testing::SuiteSupport kSupport{.sizes = {{"N", {2351, 1, 31, 33, 256, 2048, 4099}}}};
+const bool registered = ladder::testing::register_suite("warp_copy", "copy_broadcast", kSupport) &&
+                        ladder::testing::register_suite("warp_copy", "copy_strided", kSupport) &&
+                        ladder::testing::register_suite("warp_copy", "copy_misaligned", kSupport) &&
+                        ladder::testing::register_suite("warp_copy", "copy_coalesced", kSupport) &&
+                        ladder::testing::register_suite("warp_copy", "copy_vector", kSupport);
+
+// A request of 32 lanes, lane l from byte first + l * apart on.
+void expect_predicted(ReadPattern pattern, int first, int apart, int bytes) {
+  std::set<int> sectors;
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int byte = 0; byte < bytes; ++byte)
+      sectors.insert((first + lane * apart + byte) / 32);
+  }
+  EXPECT_EQ(predicted_sectors(pattern), static_cast<int>(sectors.size()))
+      << "WRONG RESULT: lane l reads " << bytes << " bytes from byte " << first << " + l * "
+      << apart << " on; how many pieces of 32 bytes do the lanes touch together?";
+}
+
+TEST(PredictedSectors, OfABroadcast) {
+  expect_predicted(ReadPattern::kBroadcast, 0, 0, 4);
+}
+TEST(PredictedSectors, OfStridedReads) {
+  expect_predicted(ReadPattern::kStrided, 0, 32, 4);
+}
+TEST(PredictedSectors, OfMisalignedReads) {
+  expect_predicted(ReadPattern::kMisaligned, 4, 4, 4);
+}
+TEST(PredictedSectors, OfCoalescedReads) {
+  expect_predicted(ReadPattern::kCoalesced, 0, 4, 4);
+}
+TEST(PredictedSectors, OfVectors) {
+  expect_predicted(ReadPattern::kVector, 0, 16, 16);
+}
+
+}  // namespace
+}  // namespace chapter00

@@ -1,0 +1,53 @@
+// y = x as the tests, the ladder and the X-ray know it.
+#include <cmath>
+
+#include "00_warmup/04_who_reads_what/warp_copy.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, WarpCopyArgs> {
+  static constexpr const char* kName = "warp_copy";
+
+  static double fma_count(const WarpCopyArgs&) { return 0; }
+  static double additions(const WarpCopyArgs&) { return 0; }
+
+  static std::vector<ladder::Truth> truth(const ladder::Drawn<WarpCopy>& problem) {
+    const WarpCopyArgs& args = problem.args();
+    return {{{args.x, args.x + args.N}}};
+  }
+
+  static std::string explain(const ladder::Drawn<WarpCopy>& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const std::vector<double>& x = truth[0].values;
+    const std::int64_t N = problem.args().N;
+    const auto equals = [&](const auto& wrong) {
+      std::vector<double> other(x.size());
+      for (std::int64_t i = 0; i < N; ++i)
+        other[i] = wrong(i);
+      return ladder::reference::roughly_equal(outputs[0], other, N);
+    };
+    if (equals([&](std::int64_t i) { return x[i / 32 * 32]; }))
+      return "equals the first element of each warp, copied by all its lanes\n";
+    if (equals([&](std::int64_t i) { return i == 0 ? NAN : x[i]; }))
+      return "only element 0 is missing: who reads the element that the shift leaves behind?\n";
+    if (equals([&](std::int64_t i) { return i < N / 4 * 4 ? x[i] : NAN; }))
+      return "the last N % 4 elements are missing: they fill no whole vector of four\n";
+    const auto blocks_overlap = [&](std::int64_t i) {
+      const std::int64_t blocks = (N + kBlock - 1) / kBlock;
+      return i < (blocks + kEach - 1) * kThreads ? x[i] : NAN;
+    };
+    if (equals(blocks_overlap))
+      return "equals the result of blocks that begin 256 elements apart, but copy 2048 each\n";
+    return "";
+  }
+
+ private:
+  // Of the kernel with several elements a thread.
+  static constexpr std::int64_t kThreads = 256, kEach = 8, kBlock = kThreads * kEach;
+};
+
+const ladder::OperatorRegistration<WarpCopy> warp_copy_operator;
+
+}  // namespace chapter00

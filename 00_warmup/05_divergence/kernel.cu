@@ -1,0 +1,104 @@
+// 00.05 divergence: elements of two kinds, by warps that split and by warps that do not.
+// Change: which element a thread takes: its own number's, or one of the kind that its whole warp takes.
+// Why:    a warp whose lanes want both sides of a branch runs both sides, one after the other.
+// Needs:  any N, K of 1 or more; any CUDA GPU.
+// Costs:  parity_by_warp needs half the requests for coefficients; its reads of x are two elements apart.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/05_divergence/two_sides.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00 {
+
+constexpr int kWarpSize = 32;
+constexpr int kThreads = 128;  // per block: whole pairs of warps
+
+// Horner's rule, from the highest power down.
+__device__ float polynomial(const TwoSidesArgs& args, float x) {
+  float sum = 0;
+  for (std::int64_t k = args.K - 1; k >= 0; --k)
+    sum = sum * x + args.p[k];
+  return sum;
+}
+
+__device__ float largest_product(const TwoSidesArgs& args, float x) {
+  float largest = args.q[0] * x;
+  for (std::int64_t k = 1; k < args.K; ++k)
+    largest = fmaxf(largest, args.q[k] * x);
+  return largest;
+}
+
+// Thread i takes element i: the even lanes of every warp take one side, the odd lanes the other.
+__global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesArgs args) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= args.N) return;
+  const float x = args.x[i];
+  float result;
+  if (i % 2 == 0) {
+    result = polynomial(args, x);
+  } else {
+    result = largest_product(args, x);
+  }
+  args.y[i] = result;
+}
+
+// Two warps share 64 elements: the first takes the even ones, the second the odd ones.
+__global__ void __launch_bounds__(kThreads) parity_by_warp_kernel(const TwoSidesArgs args) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t lane = thread % kWarpSize, warp = thread / kWarpSize;
+  const std::int64_t i = warp / 2 * (2 * kWarpSize) + 2 * lane + warp % 2;
+  if (i >= args.N) return;
+  const float x = args.x[i];
+  float result;
+  if (i % 2 == 0) {
+    result = polynomial(args, x);
+  } else {
+    result = largest_product(args, x);
+  }
+  args.y[i] = result;
+}
+
+// Checks the arguments. Whole blocks: they hold whole pairs of warps.
+unsigned parity_blocks(const TwoSidesArgs& args) {
+  ladder::validate_lists(args);
+  const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^38 - 128");
+  return static_cast<unsigned>(blocks);
+}
+
+void parity_split(const TwoSidesArgs& args) {
+  const unsigned blocks = parity_blocks(args);
+  if (blocks == 0) return;
+  parity_split_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void parity_by_warp(const TwoSidesArgs& args) {
+  const unsigned blocks = parity_blocks(args);
+  if (blocks == 0) return;
+  parity_by_warp_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration parity_split_registration{
+    {.name = "parity_split",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<TwoSides>(parity_split)}};
+const ladder::Registration parity_by_warp_registration{
+    {.name = "parity_by_warp",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<TwoSides>(parity_by_warp)}};
+
+}  // namespace chapter00

@@ -1,0 +1,83 @@
+// The elements of two kinds as the tests, the ladder and the X-ray know them.
+#include <algorithm>
+#include <cmath>
+
+#include "00_warmup/05_divergence/two_sides.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, TwoSidesArgs> {
+  static constexpr const char* kName = "two_sides";
+
+  static double fma_count(const TwoSidesArgs& a) {
+    return static_cast<double>(a.N) * static_cast<double>(a.K);
+  }
+  // Horner's rule rounds twice for each coefficient.
+  static double additions(const TwoSidesArgs& a) { return 2 * static_cast<double>(a.K); }
+
+  struct Value {
+    double value = 0, squares = 0;
+  };
+  static Value polynomial(const TwoSidesArgs& a, double x, bool reversed = false) {
+    Value sum;
+    double power = 1;
+    for (std::int64_t k = 0; k < a.K; ++k) {
+      const double term = power * a.p[reversed ? a.K - 1 - k : k];
+      sum.value += term;
+      sum.squares += term * term;
+      power *= x;
+    }
+    return sum;
+  }
+  static Value largest(const TwoSidesArgs& a, double x) {
+    double most = a.q[0] * x;
+    for (std::int64_t k = 1; k < a.K; ++k)
+      most = std::max(most, a.q[k] * x);
+    return {most, most * most};
+  }
+  static Value element(const TwoSidesArgs& a, std::int64_t i, bool even) {
+    return even ? polynomial(a, a.x[i]) : largest(a, a.x[i]);
+  }
+
+  static std::vector<ladder::Truth> truth(const ladder::Drawn<TwoSides>& problem) {
+    ladder::Truth y;
+    for (std::int64_t i = 0; i < problem.args().N; ++i) {
+      const Value each = element(problem.args(), i, i % 2 == 0);
+      y.values.push_back(each.value);
+      y.terms.push_back(std::sqrt(each.squares));
+    }
+    return {y};
+  }
+
+  static std::string explain(const ladder::Drawn<TwoSides>& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const TwoSidesArgs& a = problem.args();
+    const std::vector<double>& right = truth[0].values;
+    const auto equals = [&](const auto& wrong) {
+      std::vector<double> other(right.size());
+      for (std::int64_t i = 0; i < a.N; ++i)
+        other[i] = wrong(i);
+      return ladder::reference::roughly_equal(outputs[0], other, a.N);
+    };
+    if (equals([&](std::int64_t i) { return i % 2 == 0 ? right[i] : NAN; }))
+      return "the odd elements are missing: does every warp take an even element's side?\n";
+    if (equals([&](std::int64_t i) { return i % 2 == 1 ? right[i] : NAN; }))
+      return "the even elements are missing: does every warp take an odd element's side?\n";
+    if (equals([&](std::int64_t i) { return element(a, i, i % 2 == 1).value; }))
+      return "equals the result with the two sides exchanged\n";
+    // Of a warp that takes elements of one kind, i = 64 w + 2 lane + kind.
+    if (equals([&](std::int64_t i) { return element(a, i, i % 64 / 2 % 2 == 0).value; }))
+      return "equals the result with the side chosen by the lane's number, not by the element's\n";
+    if (a.K > 1 && equals([&](std::int64_t i) {
+          return i % 2 == 0 ? polynomial(a, a.x[i], true).value : right[i];
+        }))
+      return "equals the result with the polynomial's coefficients in reverse order\n";
+    return "";
+  }
+};
+
+const ladder::OperatorRegistration<TwoSides> two_sides_operator;
+
+}  // namespace chapter00

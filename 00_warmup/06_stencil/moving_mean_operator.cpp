@@ -1,0 +1,85 @@
+// The moving mean as the tests, the ladder and the X-ray know it.
+#include <algorithm>
+#include <cmath>
+
+#include "00_warmup/06_stencil/moving_mean.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct MovingMean
+    : ladder::SimpleOperator<MovingMean, MovingMeanSizes, MovingMeanArgs, MovingMeanArgs> {
+  static constexpr const char* kName = "moving_mean";
+
+  static double fma_count(const MovingMeanArgs& a) {
+    return static_cast<double>(a.N) * static_cast<double>(2 * a.R + 1);
+  }
+  static double additions(const MovingMeanArgs& a) { return static_cast<double>(2 * a.R + 1); }
+
+  struct Mean {
+    double value, terms;
+  };
+  static Mean mean_around(const MovingMeanArgs& a, std::int64_t i) {
+    const double count = static_cast<double>(2 * a.R + 1);
+    double sum = 0, squares = 0;
+    for (std::int64_t j = std::max<std::int64_t>(i - a.R, 0); j <= std::min(i + a.R, a.N - 1);
+         ++j) {
+      const double x = a.x[j];
+      sum += x;
+      squares += x * x;
+    }
+    return {sum / count, std::sqrt(squares) / count};
+  }
+
+  static std::vector<ladder::Truth> truth(const ladder::Drawn<MovingMean>& problem) {
+    const MovingMeanArgs& a = problem.args();
+    ladder::Truth y;
+    for (std::int64_t i = 0; i < a.N; ++i) {
+      const Mean mean = mean_around(a, i);
+      y.values.push_back(mean.value);
+      y.terms.push_back(mean.terms);
+    }
+    return {y};
+  }
+
+  static std::string explain(const ladder::Drawn<MovingMean>& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const MovingMeanArgs& a = problem.args();
+    const std::vector<double>& right = truth[0].values;
+    const std::vector<float>& y = outputs[0];
+    const auto equals = [&](const auto& wrong) {
+      std::vector<double> other(right.size());
+      for (std::int64_t i = 0; i < a.N; ++i)
+        other[i] = wrong(i);
+      return ladder::reference::roughly_equal(y, other, a.N);
+    };
+    if (a.R == 0) return "";
+    // Shared memory that no thread has written holds NaN in the emulator.
+    if (equals([&](std::int64_t i) { return i % kTile + a.R >= kTile ? NAN : right[i]; }))
+      return "wrong where a tile needs its right halo\n";
+    if (equals([&](std::int64_t i) { return i % kTile < a.R ? NAN : right[i]; }))
+      return "wrong where a tile needs its left halo\n";
+    if (equals([&](std::int64_t i) {
+          return i % kTile < a.R || i % kTile + a.R >= kTile ? NAN : right[i];
+        }))
+      return "wrong where a tile needs its halo, left and right\n";
+    // What is not NaN is right: some threads read a tile that others had not written yet.
+    if (equals([&](std::int64_t i) { return std::isnan(y[i]) ? NAN : right[i]; }))
+      return "some threads read the tile before others wrote it: is a barrier missing?\n";
+    if (equals([&](std::int64_t i) {
+          return i % kTile + a.R < kTile ? mean_around(a, i + a.R).value : NAN;
+        }))
+      return "equals the means around the elements R further to the right\n";
+    if (equals([&](std::int64_t i) { return right[i] * static_cast<double>(2 * a.R + 1); }))
+      return "equals the sum, not the mean\n";
+    return "";
+  }
+
+ private:
+  static constexpr std::int64_t kTile = 128;  // elements of a block
+};
+
+const ladder::OperatorRegistration<MovingMean> moving_mean_operator;
+
+}  // namespace chapter00

@@ -1,0 +1,64 @@
+// The running sum in blocks as the tests, the ladder and the X-ray know it.
+#include <cmath>
+#include <vector>
+
+#include "00_warmup/07_when_it_is_wrong/block_running_sum.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+
+namespace chapter00 {
+
+struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSumSizes,
+                                                BlockRunningSumArgs, BlockRunningSumArgs> {
+  static constexpr const char* kName = "block_running_sum";
+
+  static double fma_count(const BlockRunningSumArgs& a) { return 7 * static_cast<double>(a.N); }
+  // In each of log2(128) steps one.
+  static double additions(const BlockRunningSumArgs&) { return 7; }
+
+  static std::vector<ladder::Truth> truth(const ladder::Drawn<BlockRunningSum>& problem) {
+    const BlockRunningSumArgs& a = problem.args();
+    ladder::Truth y;
+    double sum = 0, squares = 0;
+    for (std::int64_t i = 0; i < a.N; ++i) {
+      const double x = a.x[i];
+      if (i % kRunningBlock == 0) sum = squares = 0;
+      sum += x;
+      squares += x * x;
+      y.values.push_back(sum);
+      y.terms.push_back(std::sqrt(squares));
+    }
+    return {y};
+  }
+
+  static std::string explain(const ladder::Drawn<BlockRunningSum>& problem, const Outputs& outputs,
+                             const std::vector<ladder::Truth>& truth) {
+    const BlockRunningSumArgs& a = problem.args();
+    const auto equals = [&](const std::vector<double>& other) {
+      return ladder::reference::roughly_equal(outputs[0], other, a.N);
+    };
+    std::vector<double> without_own = truth[0].values, overwritten(a.x, a.x + a.N),
+                        before = overwritten, late = overwritten;
+    for (std::int64_t i = 0; i < a.N; ++i)
+      without_own[i] -= a.x[i];
+    if (equals(without_own)) return "equals the sum of the elements before it, without its own\n";
+    for (std::int64_t step = 1; step < kRunningBlock; step *= 2) {
+      const std::vector<double> now = late;
+      for (std::int64_t i = 0; i < a.N; ++i) {
+        if (i % kRunningBlock < step) continue;
+        overwritten[i] += overwritten[i - step];  // already changed in this step
+        late[i] += before[i - step];              // not yet changed by the step before
+      }
+      before = now;
+    }
+    if (equals(overwritten))
+      return "equals the sums of threads that read what another had already changed in this step\n";
+    if (equals(late))
+      return "equals the sums of threads that read what another had still to change\n";
+    return "";
+  }
+};
+
+const ladder::OperatorRegistration<BlockRunningSum> block_running_sum_operator;
+
+}  // namespace chapter00
