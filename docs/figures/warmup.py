@@ -185,8 +185,8 @@ def divergence():
     def warp(x, y, parts, rows=LANES):
         at = x
         for slots, lanes, colour, name in parts:
-            for k in range(slots):
-                d.box(at + k * slot, y + row * lanes[0], slot, row * (lanes[1] - lanes[0]), colour, "none")
+            for lane in (each for each in lanes if each < rows):
+                d.box(at, y + row * lane, slots * slot, row, colour, "none")
             d.text(at + slots * slot / 2, y - 8, name, 13, colour=INK)
             at += slots * slot
         d.lines([((x, y + row * k), (at, y + row * k)) for k in range(1, rows)], "#dddddd", 0.5)
@@ -194,12 +194,13 @@ def divergence():
         d.box(x, y, at - x, row * rows, "none")
         return at
 
-    split, ahead, a, b, behind = 12, 2, 4, 5, 2
+    ahead, a, b, behind = 2, 4, 5, 2
+    all_lanes, even, odd = range(LANES), range(0, LANES, 2), range(1, LANES, 2)
     x = 88
-    d.text(20, 62, "if (lane < 12) A; else B;", 14, "start", bold=True)
-    end = warp(x, top, ((ahead, (0, 32), PALE[0], "before"), (a, (0, split), ORANGE, "A"), (b, (split, 32), PALE[1], "B"), (behind, (0, 32), PALE[0], "after")))
-    d.text(x - 8, top + row * split / 2 + 4, "lanes\n0 to 11", 12, "end")
-    d.text(x - 8, top + row * (split + 10), "lanes\n12 to 31", 12, "end")
+    d.text(20, 62, "if (i % 2 == 0) A; else B;", 14, "start", bold=True)
+    end = warp(x, top, ((ahead, all_lanes, PALE[0], "before"), (a, even, ORANGE, "A"), (b, odd, "#a9d18e", "B"), (behind, all_lanes, PALE[0], "after")))
+    d.text(x - 8, top + 9, "lane 0", 12, "end")
+    d.text(x - 8, top + row * LANES, "lane 31", 12, "end")
     d.line([(x + slot * (ahead + a + b), top - 24), (x + slot * (ahead + a + b), top + row * LANES + 6)], RED, 1.6, "5 3")
     d.text(x + slot * (ahead + a + b), top - 30, "reconvergence", 12, colour=RED)
     d.line([(x, top + row * LANES + 16), (end, top + row * LANES + 16)], arrow=True)
@@ -207,15 +208,15 @@ def divergence():
 
     x, gap = 560, 40
     rows = 14
-    d.text(500, 62, "if (warp == 0) A; else B;", 14, "start", bold=True)
-    one = warp(x, top, ((ahead, (0, rows), PALE[0], "before"), (a, (0, rows), ORANGE, "A"), (behind, (0, rows), PALE[0], "after")), rows)
+    d.text(500, 62, "if (warp % 2 == 0) A; else B;", 14, "start", bold=True)
+    one = warp(x, top, ((ahead, all_lanes, PALE[0], "before"), (a, all_lanes, ORANGE, "A"), (behind, all_lanes, PALE[0], "after")), rows)
     d.text(x - 8, top + row * rows / 2 + 4, "warp 0", 13, "end")
-    two = warp(x, top + row * rows + gap, ((ahead, (0, rows), PALE[0], "before"), (b, (0, rows), PALE[1], "B"), (behind, (0, rows), PALE[0], "after")), rows)
+    two = warp(x, top + row * rows + gap, ((ahead, all_lanes, PALE[0], "before"), (b, all_lanes, "#a9d18e", "B"), (behind, all_lanes, PALE[0], "after")), rows)
     d.text(x - 8, top + row * rows + gap + row * rows / 2 + 4, "warp 1", 13, "end")
     d.line([(x, top + row * LANES + 16), (two, top + row * LANES + 16)], arrow=True)
     d.text((x + two) / 2, top + row * LANES + 34, f"warp 0: {ahead + a + behind} instructions, warp 1: {ahead + b + behind}", 13)
-    d.text(20, 468, "Left: the warp runs A for its first 12 lanes, then B for the other 20. Each lane waits while the others work.\n"
-           "Right: all lanes of a warp go the same way. No lane waits. (Each warp has 32 lanes; fewer rows are drawn.)", 13, "start")
+    d.text(20, 468, "Left: lane i takes element i. The warp runs A for its even lanes, then B for its odd lanes. Each lane waits while the others work.\n"
+           "Right: a warp takes elements of one kind only. All its lanes go the same way, no lane waits. (Fewer than 32 rows are drawn.)", 13, "start")
     d.save("warmup_divergence.svg")
 
 
@@ -295,24 +296,23 @@ def tree():
     """The sum of a warp by shuffles: five rounds, distances 16, 8, 4, 2, 1."""
     d = Drawing(900, 520)
     left, cell, gap, top = 26, 22, 72, 64
-    d.text(20, 28, "The sum of 32 lanes in five shuffles: sum += __shfl_down_sync(all, sum, distance)", 15, "start", bold=True)
+    d.text(20, 28, "The sum of 32 lanes in five shuffles: sum += __shfl_xor_sync(all, sum, distance)", 15, "start", bold=True)
     distances = (16, 8, 4, 2, 1)
     for level in range(6):
         y = top + gap * level
-        useful = LANES >> level
+        needed = LANES >> level
         for lane in range(LANES):
-            d.box(left + cell * lane, y, cell, 24, ORANGE if level == 5 and lane == 0 else BLUE if lane < useful else LIGHT, INK if lane < useful else "#cccccc")
+            d.box(left + cell * lane, y, cell, 24, (ORANGE if level == 5 else BLUE) if lane < needed else "#fdeedd" if level == 5 else "#eef4fa", INK if lane < needed else GREY)
             if level == 0:
                 d.text(left + cell * (lane + 0.5), y - 6, str(lane), 11, colour=NOTE)
-            if lane < useful:
-                d.text(left + cell * (lane + 0.5), y + 17, str(1 << level), 12)
+            d.text(left + cell * (lane + 0.5), y + 17, str(1 << level), 12, colour=INK if lane < needed else NOTE)
         if level < 5:
             distance = distances[level]
             d.lines([((left + cell * (lane + distance + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], DARK_BLUE, 0.9)
             d.lines([((left + cell * (lane + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], GREY, 0.9)
             d.text(left + cell * 32 + 14, y + 52, f"distance {distance}", 14, "start", DARK_BLUE)
-    d.text(20, 476, "The number in a lane says how many elements its sum holds. Blue lines: lane i gets the sum of lane i + distance. Grey lanes compute\n"
-           "too, but no result needs their sums. After five rounds lane 0 holds the sum of all 32. The sums stay in registers.", 12.5, "start")
+    d.text(20, 476, "The number in a lane says how many elements its sum holds. Lane i gets the sum of lane i ^ distance: drawn are the lines that lead to\n"
+           "lane 0. The pale lanes do the same, so that after five rounds all 32 lanes hold the sum of all 32. The sums stay in registers.", 12.5, "start")
     d.save("warmup_tree.svg")
 
 
@@ -368,16 +368,17 @@ def in_flight():
 # Operations and bytes of an element, from the definitions: name, operations, bytes, operator (as docs/results calls it), label's place.
 KERNELS = (
     ("vector add, matrix add: 1 / 12", 1, 12, ("vector_add", "matrix_add"), "right"),
+    ("scale: 1 / 8", 1, 8, ("scale",), "left"),
     ("sum, histogram: 1 / 4", 1, 4, ("sum", "histogram"), "right"),
     ("RMSNorm: 1 / 2", 4, 8, ("rms_norm",), "right"),
     ("softmax: 5 / 8", 5, 8, ("softmax",), "left"),
-    ("stencil of 5: 9 / 8", 9, 8, ("stencil",), "right"),
+    ("mean of 9: 9 / 8", 9, 8, ("moving_mean",), "right"),
     ("matmul 8192^3, each matrix once: 1,365", 2 * 8192, 12, (), "left_below"),
 )
 PRODUCTS = (  # bytes that the threads ask of global memory for each multiply-add
     ("matmul, naive: 1 / 4", 2, 8, ("matmul_naive",), "left"),
     ("matmul, tiles of 32 x 32: 8", 64, 8, ("matmul_tiles",), "left"),
-    ("matmul, tiles of 128 x 128: 32", 256, 8, ("matmul_register_blocks",), "below"),
+    ("matmul, tiles of 128 x 128: 32", 256, 8, ("matmul_double_buffer",), "below"),
 )
 
 
