@@ -118,7 +118,7 @@ def memory():
     d.text(20, 28, "From near and small to far and large: the memories of one H200", 15, "start", bold=True)
     levels = (
         ("registers", PALE[2], 210, "one thread", "256 KB a multiprocessor, at most 255 words a thread", "an operand of the next instruction"),
-        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB a multiprocessor, 228 KB of it as shared memory", "a barrier of 256 threads: 14.5 ns (measured)"),
+        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB a multiprocessor, up to 228 KB of it shared", "a barrier of 256 threads: 14.5 ns (measured)"),
         ("L2", PALE[0], 400, "all threads of the grid", "60 MiB (what this GPU reports), one for all", "a load that finds its data here: 145 ns (measured)"),
         ("device memory: HBM", PALE[3], 540, "all threads, and the host by copies", "141 GB", "4.8 TB/s (official); a copy reads and writes 4.26 TB/s (measured)"),
         ("host memory", LIGHT, 540, "the CPU", "what the computer has", "a kernel's launch takes some microseconds"),
