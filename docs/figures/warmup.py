@@ -1,0 +1,555 @@
+"""Draws chapter 00's figures beside this script. usage: python3 docs/figures/warmup.py"""
+import json
+from math import log10
+
+from drawing import BLUE, DARK_BLUE, FOLDER, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+
+NOTE = "#666666"
+PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+LANES = 32
+
+# One H200. Official: multiprocessors, registers, shared memory, HBM. Measured for this repository: the others.
+MULTIPROCESSORS = 132
+COPY, FMA = 4.26e12, 63e12  # bytes and fp32 operations per second
+L2_LATENCY = 145e-9
+
+
+def machine():
+    """A launch's blocks on the multiprocessors, one block's threads, and one multiprocessor's schedulers."""
+    d = Drawing(900, 640)
+    elements, threads, shown = 1_000_000, 256, 2
+    blocks = -(-elements // threads)
+    warps, fits = threads // LANES, 2048 // threads
+    d.text(20, 28, f"The grid: {elements:,} elements, {threads} threads a block, {blocks:,} blocks", 15, "start", bold=True)
+    names = ["0", "1", "2", "3", "4", "5", "...", f"{blocks - 1:,}"]
+    for i, name in enumerate(names):
+        d.box(20 + 108 * i, 42, 98, 30, PALE[2] if i == shown else "white" if name != "..." else "none", INK if name != "..." else "none")
+        d.text(69 + 108 * i, 62, f"block {name}" if name != "..." else name)
+    d.text(450, 96, "in any order, each block to a multiprocessor that has room for it; there it stays", 13, colour=NOTE)
+    for i, name in enumerate(("0", "1", "2", "3", "4", "5", "...", f"{MULTIPROCESSORS - 1}")):
+        if name != "...":
+            d.line([(69 + 108 * i, 102), (69 + 108 * i, 122)], GREY, arrow=True)
+        d.box(20 + 108 * i, 124, 98, 30, PALE[0] if name != "..." else "none", INK if name != "..." else "none")
+        d.text(69 + 108 * i, 144, f"SM {name}" if name != "..." else name)
+    d.text(20, 178, f"An H200 has {MULTIPROCESSORS} multiprocessors (SM) with places for 2,048 threads each: at most {fits} such blocks at a time on each, "
+           f"{fits * MULTIPROCESSORS:,} on all.", 13, "start")
+
+    # One block, magnified.
+    left, top, cell = 92, 240, 10
+    d.text(20, 220, f"Block {shown}: {threads} threads, {warps} warps of {LANES} lanes", 15, "start", bold=True)
+    thread = 2 * LANES + 6
+    for w in range(warps):
+        y = top + 26 * w
+        d.text(left - 10, y + 13, f"warp {w}", 13, "end")
+        d.box(left, y, LANES * cell, 18, PALE[w % 4])
+        d.lines([((left + lane * cell, y), (left + lane * cell, y + 18)) for lane in range(1, LANES)], GREY, 0.5)
+    x, y = left + thread % LANES * cell, top + 26 * (thread // LANES)
+    d.box(x, y, cell, 18, RED, INK)
+    d.text(left, top + 26 * warps + 14, "lane 0", 12, colour=NOTE, anchor="start")
+    d.text(left + LANES * cell, top + 26 * warps + 14, "lane 31", 12, colour=NOTE, anchor="end")
+    d.text(20, 496, f"The red cell is thread {thread} of block {shown}:", 13, "start", RED)
+    d.text(20, 518, f"warp = {thread} / 32 = {thread // LANES},  lane = {thread} % 32 = {thread % LANES}\n"
+           "i = blockIdx.x * blockDim.x + threadIdx.x\n"
+           f"  = {shown} * {threads} + {thread} = {shown * threads + thread}", 13, "start")
+    last = elements - (blocks - 1) * threads
+    d.text(20, 588, f"Block {blocks - 1:,} has {threads} threads too, but only {last}\nelements are left: the guard stops the others.", 13, "start")
+
+    # One multiprocessor, magnified.
+    left, top, width = 450, 240, 104
+    d.text(left, 220, "A multiprocessor: four schedulers", 15, "start", bold=True)
+    d.box(left - 6, top - 6, 4 * width + 12, 372, "none", INK, 1.5)
+    for s in range(4):
+        x = left + width * s
+        d.box(x + 4, top + 2, width - 8, 244, LIGHT, GREY)
+        d.text(x + width / 2, top + 22, f"scheduler {s}", 13)
+        for k, w in enumerate(range(s, warps, 4)):
+            d.box(x + 12, top + 34 + 30 * k, width - 24, 24, PALE[w % 4])
+            d.text(x + width / 2, top + 51 + 30 * k, f"warp {w}", 13)
+        for k in range(2):
+            d.box(x + 12, top + 98 + 30 * k, width - 24, 24, "white", GREY)
+            d.text(x + width / 2, top + 115 + 30 * k, "other block", 11.5, colour=NOTE)
+        d.text(x + width / 2, top + 170, "... up to 16", 12, colour=NOTE)
+        d.text(x + width / 2, top + 194, "registers", 13)
+        d.text(x + width / 2, top + 212, "64 KB", 13)
+        d.text(x + width / 2, top + 234, "32 fp32 units", 12)
+    d.box(left + 4, top + 254, 4 * width - 8, 34, PALE[1], GREY)
+    d.text(left + 2 * width, top + 276, "shared memory and L1 cache: 256 KB together", 13)
+    d.text(left + 4, top + 310, "Each cycle a scheduler starts one instruction of one of its\nwarps, for all 32 lanes. While a warp waits for memory, the\n"
+           "scheduler takes the others. A warp stays on its scheduler.", 13, "start")
+    d.save("warmup_machine.svg")
+
+
+def view():
+    """Three views of the same twelve floats: sizes, strides, first element."""
+    d = Drawing(900, 480)
+    cell, left = 46, 158
+    d.text(20, 28, "Twelve floats in memory, three views of them: sizes and strides differ, nothing is copied", 15, "start", bold=True)
+    d.text(left - 12, 75, "memory", anchor="end")
+    for i in range(12):
+        d.box(left + cell * i, 50, cell, 38, PALE[i // 4])
+        d.text(left + cell * (i + 0.5), 74, str(i))
+    for number, (title, rows, columns, row_stride, column_stride, first, formula) in enumerate((
+            ("a: contiguous", 3, 4, 4, 1, 0, "a[i][j] at 4 i + j"),
+            ("a transposed", 4, 3, 1, 4, 0, "t[i][j] at i + 4 j"),
+            ("a's columns 1 and 2", 3, 2, 4, 1, 1, "c[i][j] at 1 + 4 i + j"))):
+        x = (30, 340, 640)[number]
+        d.text(x, 132, title, 14, "start", bold=True)
+        d.text(x, 154, f"{rows} rows, {columns} columns\nstrides {row_stride} and {column_stride}, first element {first}\n{formula}", 13, "start")
+        for i in range(rows):
+            for j in range(columns):
+                at = first + i * row_stride + j * column_stride
+                d.box(x + cell * j, 206 + 38 * i, cell, 38, PALE[at // 4])
+                d.text(x + cell * (j + 0.5), 230 + 38 * i, str(at))
+    x = 640
+    d.box(x + cell * 2, 206 + 38, cell, 38, "none", RED, 2)
+    d.line([(x + cell * 2, 206 + 38), (x + cell * 3, 206 + 76)], RED, 1)
+    d.line([(x + cell * 2, 206 + 76), (x + cell * 3, 206 + 38)], RED, 1)
+    d.text(x, 352, "row 1, column 2", 13, "start", RED)
+    d.text(20, 394, "Neighbours along a row are column_stride apart: 1 in a, 4 in a transposed. A warp that takes 32 neighbours of a row\n"
+           "reads 4 sectors of a large a, but one sector a lane of its transpose.", 13, "start")
+    d.text(20, 442, "A guard asks for row and column, not for the offset: row 1, column 2 of the last view lies at 1 + 4 + 2 = 7. That is a place\n"
+           "inside the memory, but the view has only columns 0 and 1: the element is not part of it.", 13, "start")
+    d.save("warmup_view.svg")
+
+
+def memory():
+    """The levels of memory of one H200, with who sees them, how large they are and what was measured."""
+    d = Drawing(900, 590)
+    d.text(20, 28, "From near and small to far and large: the memories of one H200", 15, "start", bold=True)
+    levels = (
+        ("registers", PALE[2], 210, "one thread", "256 KB a multiprocessor, at most 255 words a thread", "an operand of the next instruction"),
+        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB a multiprocessor, up to 228 KB of it shared", "a barrier of 256 threads: 14.5 ns (measured)"),
+        ("L2", PALE[0], 400, "all threads of the grid", "60 MiB (what this GPU reports), one for all", "a load that finds its data here: 145 ns (measured)"),
+        ("device memory: HBM", PALE[3], 540, "all threads, and the host by copies", "141 GB", "4.8 TB/s (official); a copy reads and writes 4.26 TB/s (measured)"),
+        ("host memory", LIGHT, 540, "the CPU", "what the computer has", "a kernel's launch takes some microseconds"),
+    )
+    y = 48
+    for number, (name, colour, width, who, size, speed) in enumerate(levels):
+        height = 78
+        d.box(20 + (540 - width) / 2, y, width, height, colour)
+        d.text(290, y + 33 if width > 260 else y + 30, name, 15, bold=True)
+        d.text(290, y + 56, who, 13)
+        d.text(582, y + 26, size if len(size) < 44 else size.replace(", ", ",\n", 1), 13, "start")
+        d.text(582, y + (62 if len(size) >= 44 else 48), speed if len(speed) < 44 else _two_lines(speed), 13, "start", DARK_BLUE)
+        if number + 1 < len(levels):
+            words = ("load, store", "32-byte sectors", "32-byte sectors", "cudaMemcpy")[number]
+            d.line([(290, y + height + 2), (290, y + height + 26)], arrow=True)
+            d.line([(280, y + height + 26), (280, y + height + 2)], arrow=True)
+            d.text(302, y + height + 19, words, 12, "start", NOTE)
+        y += height + 28
+    d.text(20, 580, "Sizes are official, but L2's. Measured for this repository on an H200 at 1980 MHz: what is marked so. ", 12, "start", NOTE)
+    d.save("warmup_memory.svg")
+
+
+def _two_lines(words):
+    middle = min((i for i, c in enumerate(words) if c == " "), key=lambda i: abs(i - len(words) / 2))
+    return words[:middle] + "\n" + words[middle + 1:]
+
+
+def sectors():
+    """A warp's request in four patterns: which sectors its 32 lanes touch."""
+    d = Drawing(900, 570)
+    d.text(20, 28, "One load of a warp: 32 lanes, 4 bytes each. How many 32-byte sectors does it touch?", 15, "start", bold=True)
+    left, lane_width, word, count = 20, 20, 10, 8
+    patterns = (("lane i reads float i", lambda lane: lane),
+                ("lane i reads float 31 - i: the order does not matter", lambda lane: LANES - 1 - lane),
+                ("lane i reads float i / 2: two lanes want the same one", lambda lane: lane // 2),
+                ("lane i reads float 2 i: every second one", lambda lane: 2 * lane))
+    for number, (title, index) in enumerate(patterns):
+        y = 56 + 128 * number
+        words = {index(lane) for lane in range(LANES)}
+        touched = {w // 8 for w in words}
+        d.text(left, y + 6, title, 14, "start", bold=True)
+        d.box(left, y + 16, LANES * lane_width, 16, LIGHT)
+        d.lines([((left + lane * lane_width, y + 16), (left + lane * lane_width, y + 32)) for lane in range(1, LANES)], GREY, 0.6)
+        d.lines([((left + (lane + 0.5) * lane_width, y + 32), (left + (index(lane) + 0.5) * word, y + 70)) for lane in range(LANES)], DARK_BLUE, 0.7)
+        for s in range(count):
+            d.box(left + 8 * word * s, y + 70, 8 * word, 20, ORANGE if s in touched else "white")
+        for w in sorted(words):
+            d.box(left + word * w + 1.5, y + 74, word - 3, 12, DARK_BLUE, "none")
+        x = left + LANES * lane_width + 24
+        d.text(x, y + 30, f"{len(touched)} sector{'s' if len(touched) > 1 else ''}", 17, "start", RED, bold=True)
+        d.text(x, y + 54, f"{32 * len(touched)} bytes moved,\n{4 * len(words)} of them used", 13, "start")
+        if number == 0:
+            d.text(left + LANES * lane_width - 4, y + 6, "lanes 0 to 31 above, sectors of 8 floats below", 12, "end", NOTE)
+    d.text(20, 560, "Orange: sectors that are fetched. Blue: floats that a lane asked for. A sector is fetched whole, and once for all lanes of the request that touch it.", 12, "start", NOTE)
+    d.save("warmup_sectors.svg")
+
+
+def divergence():
+    """A warp whose lanes take two branches, and two warps that each take one."""
+    d = Drawing(900, 500)
+    d.text(20, 28, "One row is a lane, one column is an instruction of the warp. White: the lane does nothing", 15, "start", bold=True)
+    row, slot, top = 9, 27, 112
+
+    def warp(x, y, parts, rows=LANES):
+        at = x
+        for slots, lanes, colour, name in parts:
+            for lane in (each for each in lanes if each < rows):
+                d.box(at, y + row * lane, slots * slot, row, colour, "none")
+            d.text(at + slots * slot / 2, y - 8, name, 13, colour=INK)
+            at += slots * slot
+        d.lines([((x, y + row * k), (at, y + row * k)) for k in range(1, rows)], "#dddddd", 0.5)
+        d.lines([((x + slot * k, y), (x + slot * k, y + row * rows)) for k in range(1, round((at - x) / slot))], GREY, 0.6)
+        d.box(x, y, at - x, row * rows, "none")
+        return at
+
+    ahead, a, b, behind = 2, 4, 5, 2
+    all_lanes, even, odd = range(LANES), range(0, LANES, 2), range(1, LANES, 2)
+    x = 88
+    d.text(20, 62, "if (i % 2 == 0) A; else B;", 14, "start", bold=True)
+    end = warp(x, top, ((ahead, all_lanes, PALE[0], "before"), (a, even, ORANGE, "A"), (b, odd, "#a9d18e", "B"), (behind, all_lanes, PALE[0], "after")))
+    d.text(x - 8, top + 9, "lane 0", 12, "end")
+    d.text(x - 8, top + row * LANES, "lane 31", 12, "end")
+    d.line([(x + slot * (ahead + a + b), top - 24), (x + slot * (ahead + a + b), top + row * LANES + 6)], RED, 1.6, "5 3")
+    d.text(x + slot * (ahead + a + b), top - 30, "reconvergence", 12, colour=RED)
+    d.line([(x, top + row * LANES + 16), (end, top + row * LANES + 16)], arrow=True)
+    d.text((x + end) / 2, top + row * LANES + 34, f"time: {ahead} + {a} + {b} + {behind} = {ahead + a + b + behind} instructions", 13)
+
+    x, gap = 560, 40
+    rows = 14
+    d.text(500, 62, "if (warp % 2 == 0) A; else B;", 14, "start", bold=True)
+    one = warp(x, top, ((ahead, all_lanes, PALE[0], "before"), (a, all_lanes, ORANGE, "A"), (behind, all_lanes, PALE[0], "after")), rows)
+    d.text(x - 8, top + row * rows / 2 + 4, "warp 0", 13, "end")
+    two = warp(x, top + row * rows + gap, ((ahead, all_lanes, PALE[0], "before"), (b, all_lanes, "#a9d18e", "B"), (behind, all_lanes, PALE[0], "after")), rows)
+    d.text(x - 8, top + row * rows + gap + row * rows / 2 + 4, "warp 1", 13, "end")
+    d.line([(x, top + row * LANES + 16), (two, top + row * LANES + 16)], arrow=True)
+    d.text((x + two) / 2, top + row * LANES + 34, f"warp 0: {ahead + a + behind} instructions, warp 1: {ahead + b + behind}", 13)
+    d.text(20, 468, "Left: lane i takes element i. The warp runs A for its even lanes, then B for its odd lanes. Each lane waits while the others work.\n"
+           "Right: a warp takes elements of one kind only. All its lanes go the same way, no lane waits. (Fewer than 32 rows are drawn.)", 13, "start")
+    d.save("warmup_divergence.svg")
+
+
+def halo():
+    """A block's tile of a one-dimensional stencil with the elements beside it, global memory above and below."""
+    d = Drawing(900, 430)
+    radius, threads, cell, left = 2, 12, 36, 54
+    d.text(20, 28, f"A stencil: out[i] is made of in[i - {radius}] to in[i + {radius}]. A block of {threads} threads makes {threads} outputs", 15, "start", bold=True)
+    total, first = 22, 5
+    mine = range(first, first + threads)
+    y = 66
+    d.text(left, y - 10, "in, global memory", 13, "start")
+    for i in range(total):
+        is_halo = i in range(first - radius, first) or i in range(first + threads, first + threads + radius)
+        d.box(left + cell * i, y, cell, 30, ORANGE if is_halo else BLUE if i in mine else "white", INK if i in mine or is_halo else GREY)
+    d.lines([((left + cell * (i + 0.5), y + 32), (left + cell * (i + 0.5), 142)) for i in range(first - radius, first + threads + radius)], GREY, 0.9)
+    y = 144
+    d.text(left, y + 12, "shared\nmemory", 13, "start")
+    for i in range(first - radius, first + threads + radius):
+        d.box(left + cell * i, y, cell, 30, BLUE if i in mine else ORANGE)
+        d.text(left + cell * (i + 0.5), y + 20, str(i - first + radius), 12)
+    d.text(left + cell * (first - radius) + cell, y + 48, "halo", 13, colour=RED)
+    d.text(left + cell * (first + threads) + cell, y + 48, "halo", 13, colour=RED)
+    d.text(left + cell * (first + threads / 2), y + 48, f"tile: thread t stores in place t + {radius}", 13)
+    d.line([(left - 30, 218), (850, 218)], RED, 2, "8 4")
+    d.text(left - 30, 210, "__syncthreads()", 13, "start", RED, bold=True)
+    y = 282
+    thread = 8
+    d.text(left, y + 20, "out", 13, "start")
+    for i in mine:
+        d.box(left + cell * i, y, cell, 30, PALE[1] if i - first != thread else GREEN, INK)
+        d.text(left + cell * (i + 0.5), y + 20, str(i - first), 12, colour=INK if i - first != thread else "white")
+    target = left + cell * (first + thread + 0.5)
+    for k in range(-radius, radius + 1):
+        d.line([(target + cell * k, 228), (target + k * 3, y - 3)], GREEN, 1.3)
+    d.text(left + cell * (first + threads) + 10, y + 20, f"thread {thread} reads places {thread} to {thread + 2 * radius}", 13, "start", GREEN)
+    d.text(20, 350, f"Orange: the halo, {radius} elements on each side. The block reads them because its outer threads need them as neighbours;\n"
+           "their outputs belong to other blocks. At the ends of the array the halo lies outside: there a 0 is stored instead.", 13, "start")
+    d.text(20, 398, f"The barrier: thread {thread} reads places that other threads have stored. No thread may read before all have stored.", 13, "start")
+    d.save("warmup_halo.svg")
+
+
+def banks():
+    """A column of a 32 x 32 tile in the banks of shared memory, without and with padding."""
+    d = Drawing(900, 590)
+    d.text(20, 28, "Shared memory: 32 banks, words of 4 bytes. Lane r reads element (r, 0) of a 32 x 32 tile: a column", 15, "start", bold=True)
+    cell, top = 12, 110
+    for number, (title, row_length) in enumerate((("float tile[32][32]", 32), ("float tile[32][33]", 33))):
+        left = (48, 490)[number]
+        d.text(left, 66, title, 15, "start", bold=True)
+        for bank in (0, 8, 16, 24, 31):
+            d.text(left + cell * (bank + 0.5), top - 8, str(bank), 12, colour=NOTE)
+        d.text(left + cell * 32, 84, "bank", 12, "end", NOTE)
+        rows = 33 if row_length == 33 else 32
+        d.box(left, top, cell * 32, cell * rows, "white")
+        if row_length == 33:
+            for r in range(32):  # the unused word behind each row
+                at = r * 33 + 32
+                d.box(left + cell * (at % 32), top + cell * (at // 32), cell, cell, "#cccccc", "none")
+        for r in range(32):
+            at = r * row_length
+            d.box(left + cell * (at % 32), top + cell * (at // 32), cell, cell, RED if row_length == 32 else GREEN, "none")
+        d.lines([((left + cell * k, top), (left + cell * k, top + cell * rows)) for k in range(1, 32)], "#dddddd", 0.6)
+        d.lines([((left, top + cell * k), (left + cell * 32, top + cell * k)) for k in range(1, rows)], "#dddddd", 0.6)
+        y = top + cell * 33 + 22
+        used = {r * row_length % 32 for r in range(32)}
+        passes = 32 // len(used)
+        if row_length == 32:
+            d.text(left, y, f"All 32 words lie in bank 0: {passes} wavefronts,\none word in each. A conflict.", 13, "start", RED)
+        else:
+            d.text(left, y, f"Element (r, 0) is word 33 r, in bank r: {passes} wavefront\nfor all 32 words. Grey: the unused word of each row.", 13, "start", GREEN)
+    d.text(20, 578, "Word w lies in bank w % 32. Each small square is a word; the words of a line follow each other in memory.", 12.5, "start", NOTE)
+    d.save("warmup_banks.svg")
+
+
+def tree():
+    """The sum of a warp by shuffles: five rounds, distances 16, 8, 4, 2, 1."""
+    d = Drawing(900, 520)
+    left, cell, gap, top = 26, 22, 72, 64
+    d.text(20, 28, "The sum of 32 lanes in five shuffles: sum += __shfl_xor_sync(all, sum, distance)", 15, "start", bold=True)
+    distances = (16, 8, 4, 2, 1)
+    for level in range(6):
+        y = top + gap * level
+        needed = LANES >> level
+        for lane in range(LANES):
+            d.box(left + cell * lane, y, cell, 24, (ORANGE if level == 5 else BLUE) if lane < needed else "#fdeedd" if level == 5 else "#eef4fa", INK if lane < needed else GREY)
+            if level == 0:
+                d.text(left + cell * (lane + 0.5), y - 6, str(lane), 11, colour=NOTE)
+            d.text(left + cell * (lane + 0.5), y + 17, str(1 << level), 12, colour=INK if lane < needed else NOTE)
+        if level < 5:
+            distance = distances[level]
+            d.lines([((left + cell * (lane + distance + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], DARK_BLUE, 0.9)
+            d.lines([((left + cell * (lane + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], GREY, 0.9)
+            d.text(left + cell * 32 + 14, y + 52, f"distance {distance}", 14, "start", DARK_BLUE)
+    d.text(20, 476, "The number in a lane says how many elements its sum holds. Lane i gets the sum of lane i ^ distance: drawn are the lines that lead to\n"
+           "lane 0. The pale lanes do the same, so that after five rounds all 32 lanes hold the sum of all 32. The sums stay in registers.", 12.5, "start")
+    d.save("warmup_tree.svg")
+
+
+def in_flight():
+    """The same eight loads with one and with four in flight, over time."""
+    d = Drawing(900, 560)
+    latency, issue, left, height = 168, 12, 96, 15
+    d.text(20, 28, "Eight loads of a thread over time: from asking (blue edge) to having (end of the bar)", 15, "start", bold=True)
+
+    def bars(y, groups, colour):
+        """Bars of loads that are asked for in groups; a group begins when the one before has arrived and was used."""
+        now, number, ends = 0, 0, []
+        for group in groups:
+            starts = [now + issue * k for k in range(group)]
+            for start in starts:
+                d.box(left + start, y + number * (height + 3), latency, height, colour, GREY, 0.7)
+                d.box(left + start, y + number * (height + 3), 4, height, DARK_BLUE, "none")
+                number += 1
+                ends.append((start, start + latency))
+            now = starts[-1] + latency + 8
+            if now - 8 < 760:
+                d.line([(left + now - 4, y - 4), (left + now - 4, y + number * (height + 3) + 4)], GREY, 0.8, "3 3")
+        return ends
+
+    y = 76
+    d.text(20, y - 14, "One in flight: each load is used before the next one is asked for", 14, "start", bold=True)
+    shown = [1] * 4
+    bars(y, shown, PALE[2])
+    for k in range(8):
+        d.text(left - 10, y + k * (height + 3) + 12, f"load {k}", 11.5, "end", INK if k < 4 else NOTE)
+    d.text(left + 740, y + 6 * (height + 3), "loads 4 to 7 are beyond the picture: 8 latencies in all", 13, "end", RED)
+
+    y = 286
+    d.text(20, y - 14, "Four in flight: four loads are asked for, then the first of them is used", 14, "start", bold=True)
+    ends = bars(y, [4, 4], PALE[1])
+    for k in range(8):
+        d.text(left - 10, y + k * (height + 3) + 12, f"load {k}", 11.5, "end")
+    done = max(end for _, end in ends)
+    d.text(left + done + 14, y + 7 * (height + 3) + 12, "all eight: a little more than 2 latencies", 13, "start", GREEN)
+    axis = y + 8 * (height + 3) + 12
+    d.line([(left, axis), (left + 770, axis)], arrow=True)
+    d.text(left + 770, axis + 18, "time", 13, "end")
+    d.line([(left, axis - 4), (left, axis + 8)])
+    d.line([(left + latency, axis - 4), (left + latency, axis + 8)])
+    d.text(left + latency / 2, axis + 18, "one latency", 13)
+    need = COPY * L2_LATENCY
+    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. A load that hits L2 takes {L2_LATENCY * 1e9:.0f} ns, a copy moves {COPY / 1e12:.2f} TB/s\n"
+           f"(both measured). To keep that up, at least {COPY / 1e12:.2f} TB/s x {L2_LATENCY * 1e9:.0f} ns = {need / 1e3:.0f} KB must be on their way at any time:\n"
+           f"{need / MULTIPROCESSORS / 1e3:.1f} KB for each of {MULTIPROCESSORS} multiprocessors, more where loads miss L2 and take longer.", 13, "start")
+    d.save("warmup_in_flight.svg")
+
+
+# Operations and bytes of an element, from the definitions: name, operations, bytes, operator (as docs/results calls it), label's place.
+KERNELS = (
+    ("vector add, matrix add: 1 / 12", 1, 12, ("vector_add", "matrix_add"), "right"),
+    ("scale: 1 / 8", 1, 8, ("scale",), "left"),
+    ("sum, histogram: 1 / 4", 1, 4, ("sum", "histogram"), "right"),
+    ("RMSNorm: 1 / 2", 4, 8, ("rms_norm",), "right"),
+    ("softmax: 5 / 8", 5, 8, ("softmax",), "left"),
+    ("mean of 9: 9 / 8", 9, 8, ("moving_mean",), "right"),
+    ("matmul 8192^3, each matrix once: 1,365", 2 * 8192, 12, (), "left_below"),
+)
+PRODUCTS = (  # bytes that the threads ask of global memory for each multiply-add
+    ("matmul, naive: 1 / 4", 2, 8, ("matmul_naive",), "left"),
+    ("matmul, tiles of 32 x 32: 8", 64, 8, ("matmul_tiles",), "left"),
+    ("matmul, tiles of 128 x 128: 32", 256, 8, ("matmul_double_buffer",), "below"),
+)
+
+
+def measured():
+    """Operator or implementation -> bytes (or operations) per second of its fastest row, from this chapter's records."""
+    rates = {}
+    for file in sorted((FOLDER.parent / "results").glob("h200_00_*.json")):
+        run = json.loads(file.read_text())
+        for row in run["rows"]:
+            if row.get("seconds") and "NVIDIA" in row.get("device", ""):
+                operations = 2 * run["fma_count"] / row["seconds"]
+                for name, rate in ((run["operator"], run["bytes"] / row["seconds"]), (row["implementation"], operations)):
+                    rates[name] = max(rate, rates.get(name, 0))
+    return rates
+
+
+def roofline():
+    """Operations per second against operations per byte: the roof, and where the chapter's kernels stand under it."""
+    d = Drawing(900, 600)
+    left, right, top, bottom = 80, 870, 64, 500
+    x_low, x_high, y_low, y_high = -1.5, 3.5, 10.9, 14.1
+    rates = measured()
+
+    def at(intensity, rate):
+        return left + (log10(intensity) - x_low) / (x_high - x_low) * (right - left), bottom - (log10(rate) - y_low) / (y_high - y_low) * (bottom - top)
+
+    d.text(20, 28, "The roofline of one H200 in fp32: how fast can a kernel be at most, by count?", 15, "start", bold=True)
+    for exponent in (-1, 0, 1, 2, 3):
+        x, _ = at(10.0**exponent, 1e12)
+        d.line([(x, top), (x, bottom)], "#dddddd", 0.8)
+        d.text(x, bottom + 18, f"{10.0**exponent:g}", 13)
+    for exponent, name in ((11, "0.1"), (12, "1"), (13, "10"), (14, "100")):
+        _, y = at(1, 10.0**exponent)
+        d.line([(left, y), (right, y)], "#dddddd", 0.8)
+        d.text(left - 8, y + 5, name, 13, "end")
+    d.line([(left, bottom), (right, bottom)])
+    d.line([(left, bottom), (left, top)])
+    d.text((left + right) / 2, bottom + 40, "arithmetic intensity: operations per byte", 14)
+    d.text(left - 50, top - 12, "TFLOP/s", 13, "start")
+    ridge = FMA / COPY
+    low = 10**x_low
+    d.line([at(low, low * COPY), at(ridge, FMA), at(10**x_high, FMA)], INK, 2.5)
+    x, y = at(ridge, FMA)
+    d.line([(x, y), (x, bottom)], GREY, 1, "5 4")
+    d.text(x - 8, bottom - 10, f"ridge: {ridge:.1f} operations per byte", 12.5, "end", NOTE)
+    d.text(right - 4, y - 12, f"multiply-adds in registers: {FMA / 1e12:.0f} TFLOP/s (measured)", 13, "end")
+    d.text(*_shift(at(1.6, 1.6 * COPY), -16, -6), f"a copy: {COPY / 1e12:.2f} TB/s (measured)", 13, "end")
+    for kernels, colour, word in ((KERNELS, DARK_BLUE, "memory"), (PRODUCTS, RED, "products")):
+        for name, operations, size, operators, place in kernels:
+            intensity = operations / size
+            bound = min(FMA, intensity * COPY)
+            x, y = at(intensity, bound)
+            d.circle(x, y, 8 if word == "memory" else 5, "none" if word == "memory" else "white", colour, 2.2)
+            dx, dy, anchor = {"right": (12, 16, "start"), "left": (-12, -6, "end"), "left_below": (56, 46, "end"), "below": (-20, 25, "start")}[place]
+            d.text(x + dx, y + dy, name, 12.5, anchor, colour)
+            for operator in operators:
+                if operator in rates:
+                    rate = rates[operator] * (intensity if word == "memory" else 1)
+                    d.circle(*at(intensity, rate), 4, colour, colour, 1)
+    d.box(left + 350, 330, 424, 96, "white", GREY)
+    d.circle(left + 368, 350, 6, "white", DARK_BLUE, 2.2)
+    d.text(left + 384, 355, "bytes that must move: every array once", 13, "start")
+    d.circle(left + 368, 376, 6, "white", RED, 2.2)
+    d.text(left + 384, 381, "bytes that the threads ask of global memory", 13, "start")
+    d.text(left + 360, 408, "Rings are bounds by count. " + ("Dots: measured." if rates else "They are not measurements."), 13, "start")
+    d.text(20, 564, "Left of the ridge the bytes take longer than the operations, right of it the operations do. A copy and a transpose have no operations: their\n"
+           "bound is the copy itself. exp counts as one operation. Additions of integers are counted too (histogram), though they run on other units.", 12, "start", NOTE)
+    d.save("warmup_roofline.svg")
+
+
+def _shift(point, dx, dy):
+    return point[0] + dx, point[1] + dy
+
+
+def tiles():
+    """A block's tile of C, and the tiles of A and B that walk along K."""
+    d = Drawing(900, 600)
+    side, count, row, column = 44, 5, 2, 3
+    d.text(20, 28, "C = A B in tiles: one block makes one tile of C. Its tiles of A and B walk along K, step by step", 15, "start", bold=True)
+    a_left, c_left, b_top = 60, 330, 80
+    c_top = b_top + count * side + 40
+
+    def matrix(x, y, rows, columns, name, colours):
+        for i in range(rows):
+            for j in range(columns):
+                d.box(x + side * j, y + side * i, side, side, colours.get((i, j), "white"), GREY if (i, j) not in colours else INK)
+        d.text(x, y - 8, name, 14, "start", bold=True)
+
+    now = 1
+    shades = [BLUE if k == now else "#e3eef8" for k in range(count)]
+    matrix(a_left, c_top, 4, count, "A (M, K)", {(row, k): shades[k] for k in range(count)})
+    matrix(c_left, b_top, count, 5, "B (K, N)", {(k, column): (ORANGE if k == now else "#fdeedd") for k in range(count)})
+    matrix(c_left, c_top, 4, 5, "C (M, N)", {(row, column): PALE[1]})
+    for k in range(count):
+        d.text(a_left + side * (k + 0.5), c_top + side * (row + 0.5) + 5, str(k), 13)
+        d.text(c_left + side * (column + 0.5), b_top + side * (k + 0.5) + 5, str(k), 13)
+    y = c_top + side * 4 + 16
+    d.line([(a_left, y), (a_left + side * count, y)], arrow=True)
+    d.text(a_left + side * count / 2, y + 18, "steps along K", 13)
+    x = c_left + side * 5 + 14
+    d.line([(x, b_top), (x, b_top + side * count)], arrow=True)
+    x = 590
+    d.text(x, 96, "32 x 32 threads, in step 1:", 14, "start", bold=True)
+    d.text(x, 122, "1. Each thread loads one element of\n    tile 1 of A and one of tile 1 of B,\n    and stores both in shared memory.\n"
+           "2. Barrier: both tiles are complete.\n3. Each thread multiplies a row of A's\n    tile with a column of B's tile and adds\n    to its sum, which is in a register.\n"
+           "4. Barrier: no thread reads the tiles\n    any more; step 2 may overwrite them.", 13, "start")
+    d.box(x, 310, 62, 62, BLUE)
+    d.box(x + 84, 310, 62, 62, ORANGE)
+    d.box(x + 200, 310, 62, 62, PALE[1])
+    d.lines([((x, 310 + 15), (x + 62, 310 + 15)), ((x, 310 + 25), (x + 62, 310 + 25))], INK, 0.8)
+    d.lines([((x + 84 + 40, 310), (x + 84 + 40, 372)), ((x + 84 + 50, 310), (x + 84 + 50, 372))], INK, 0.8)
+    d.box(x, 325, 62, 10, DARK_BLUE, INK, 0.8)
+    d.box(x + 124, 310, 10, 62, "#b45f06", INK, 0.8)
+    d.box(x + 240, 325, 10, 10, GREEN, INK, 0.8)
+    d.line([(x + 152, 341), (x + 192, 341)], arrow=True)
+    d.text(x + 73, 345, "x", 14)
+    d.text(x + 73, 390, "shared memory", 13)
+    d.text(x + 231, 390, "registers", 13)
+    d.text(x, 424, "Tiles of 32 x 32: each element that is loaded\nis used 32 times, once by each thread of its\nrow or column. Without tiles every thread\n"
+           "asks global memory for all of them itself.\nAt ragged edges a 0 is stored where A or\nB ends: it adds nothing to the sum.", 13, "start")
+    d.text(20, 590, "M, N and K are four, five and five tiles here. All blocks do the same, each with its own row of tiles of A and its own column of tiles of B.", 12, "start", NOTE)
+    d.save("warmup_tiles.svg")
+
+
+def register_blocks():
+    """One thread's 8 x 8 results, fed by a column of A's tile and a row of B's tile."""
+    d = Drawing(900, 550)
+    d.text(20, 28, "A thread keeps 8 x 8 results in registers. One step of K: 16 loads, 64 multiply-adds", 15, "start", bold=True)
+    # The block's tile with its threads.
+    left, top, cell, count = 40, 132, 17, 16
+    row, column = 5, 9
+    d.text(left, 66, "the block's tile of C: 128 x 128,", 14, "start", bold=True)
+    d.text(left, 86, "16 x 16 threads with 8 x 8 results each", 14, "start")
+    d.box(left, top, cell * count, cell * count, PALE[1])
+    d.lines([((left + cell * k, top), (left + cell * k, top + cell * count)) for k in range(1, count)], GREY, 0.6)
+    d.lines([((left, top + cell * k), (left + cell * count, top + cell * k)) for k in range(1, count)], GREY, 0.6)
+    d.box(left - 16, top, 10, cell * count, "white", GREY)
+    d.box(left, top - 16, cell * count, 10, "white", GREY)
+    d.box(left - 16, top + cell * row, 10, cell, BLUE)
+    d.box(left + cell * column, top - 16, cell, 10, ORANGE)
+    d.box(left + cell * column, top + cell * row, cell, cell, GREEN)
+    d.text(left - 20, top + cell * count + 20, "k: a column of A's tile on the left, a row of B's\ntile on top, 128 elements each, in shared memory", 12.5, "start", NOTE)
+    # The thread's block, magnified.
+    x0, y0, side = 440, 150, 34
+    for corner, target in (((left + cell * (column + 1), top + cell * row), (x0, y0)), ((left + cell * (column + 1), top + cell * (row + 1)), (x0, y0 + 8 * side))):
+        d.line([corner, target], GREY, 0.9, "3 3")
+    d.text(x0 - 56, 66, "one thread", 14, "start", bold=True)
+    for k in range(8):
+        d.box(x0 - 52, y0 + side * k, side, side, BLUE)
+        d.text(x0 - 52 + side / 2, y0 + side * k + 22, f"a{k}", 13)
+        d.box(x0 + side * k, y0 - 52, side, side, ORANGE)
+        d.text(x0 + side * k + side / 2, y0 - 52 + 22, f"b{k}", 13)
+    for i in range(8):
+        for j in range(8):
+            special = (i, j) == (2, 5)
+            d.box(x0 + side * j, y0 + side * i, side, side, GREEN if special else PALE[1], INK if special else GREY)
+    d.line([(x0 - 52 + side, y0 + side * 2.5), (x0 + side * 5 - 3, y0 + side * 2.5)], arrow=True)
+    d.line([(x0 + side * 5.5, y0 - 52 + side), (x0 + side * 5.5, y0 + side * 2 - 3)], arrow=True)
+    d.text(x0 + side * 4, y0 + side * 8 + 24, "c[2][5] += a2 * b5", 14, colour=GREEN, bold=True)
+    x = x0 + side * 8 + 18
+    d.text(x, y0 - 30, "8 loads: b0 to b7", 13, "start")
+    d.text(x, y0 + 20, "64 results\nin registers", 13, "start")
+    d.text(x, y0 + 86, "64 multiply-adds\nfor 16 loads:\n4 for each load", 13, "start")
+    d.text(x, y0 + 170, "with one result a\nthread: 1 for 2 loads", 13, "start")
+    d.text(x0 - 56, y0 + side * 8 + 54, "8 loads: a0 to a7", 13, "start")
+    d.text(20, 500, "All products of a column and a row are their outer product. Each a is used for a whole row of results, each b for a whole column.\n"
+           "The loop over k repeats this for every k of the tile; then the next tiles of A and B are fetched. (Drawn side by side;\n"
+           "in kernel.cu a thread's 8 rows are two groups of 4, and so are its columns.)", 12.5, "start")
+    d.save("warmup_register_blocks.svg")
+
+
+if __name__ == "__main__":
+    for draw in (machine, view, memory, sectors, divergence, halo, banks, tree, in_flight, roofline, tiles, register_blocks):
+        draw()
