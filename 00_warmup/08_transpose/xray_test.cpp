@@ -38,13 +38,17 @@ TEST(transpose_at_the_write, ReadsFourSectorsARequestAndWritesThirtyTwo) {
 
 TEST(transpose_at_the_read, ReadsThirtyTwoSectorsARequestAndWritesFour) {
   const Kernel kernel = xray_of("transpose_at_the_read");
+  EXPECT_EQ(kernel[kGlobalLoadRequests], kRequests);
   EXPECT_EQ(kernel[kGlobalLoadSectors], 32 * kRequests);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], kRequests);
   EXPECT_EQ(kernel[kGlobalStoreSectors], 4 * kRequests);
 }
 
 // A column of a tile without padding lies in one bank: 32 rounds in place of one.
 TEST(transpose_unpadded, HasThirtyOneBankConflictsARequest) {
   const Kernel kernel = xray_of("transpose_unpadded");
+  EXPECT_EQ(kernel[kGlobalLoadRequests], kRequests);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], kRequests);
   EXPECT_EQ(kernel[kGlobalLoadSectors], 4 * kRequests);
   EXPECT_EQ(kernel[kGlobalStoreSectors], 4 * kRequests);
   EXPECT_EQ(kernel[kSharedLoadRequests], kRequests);
@@ -54,6 +58,8 @@ TEST(transpose_unpadded, HasThirtyOneBankConflictsARequest) {
 
 TEST(transpose_tiled, IsCoalescedAndFreeOfBankConflicts) {
   const Kernel kernel = xray_of("transpose_tiled");
+  EXPECT_EQ(kernel[kGlobalLoadRequests], kRequests);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], kRequests);
   EXPECT_EQ(kernel[kGlobalLoadSectors], 4 * kRequests);
   EXPECT_EQ(kernel[kGlobalStoreSectors], 4 * kRequests);
   EXPECT_EQ(kernel[kSharedLoadRequests], kRequests);

@@ -47,6 +47,7 @@ TEST(sum_tree, HasAnAtomicPerBlockAndABarrierPerLevel) {
 TEST(sum_shuffle, HasOneBarrierAndAQuarterOfTheLoads) {
   const Kernel kernel = xray_of("sum_shuffle");
   EXPECT_EQ(kernel[kAtomics], 4u);
+  EXPECT_EQ(kernel[kAtomicCollisions], 0u);
   EXPECT_EQ(kernel[kBarriers], 4u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 32u);
   EXPECT_EQ(kernel[kGlobalLoadSectors], 4096u * 4 / 32);
@@ -57,6 +58,9 @@ TEST(sum_two_passes, HasNoAtomics) {
   const Kernel kernel = xray_of("sum_two_passes");
   EXPECT_EQ(kernel.launches, 2u);
   EXPECT_EQ(kernel[kAtomics], 0u);
+  EXPECT_EQ(kernel[kBarriers], 4u + 1);
+  EXPECT_EQ(kernel[kShuffles], (4u + 1) * 8 * 2 * 5);
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 32u + 1);
   EXPECT_EQ(kernel[kGlobalStoreRequests], 4u + 1);
 }
 

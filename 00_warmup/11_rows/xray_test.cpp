@@ -30,6 +30,7 @@ Kernel xray_of(const char* op, const char* name, std::int64_t N) {
 TEST(softmax_warp, ReadsARowThreeTimesAndExchangesItTwice) {
   const Kernel kernel = xray_of("softmax", "softmax_warp", 256);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 3u * 64 + 8);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 64u);
   EXPECT_EQ(kernel[kShuffles], 8u * 2 * 5);
   EXPECT_EQ(kernel[kBarriers], 0u);
 }
@@ -54,6 +55,8 @@ TEST(rms_norm_warp, ReadsARowTwice) {
   const Kernel kernel = xray_of("rms_norm", "rms_norm_warp", 256);
   EXPECT_EQ(kernel.buffer("x").loads().requests, 2u * 64);
   EXPECT_EQ(kernel.buffer("weight").loads().requests, 64u);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 64u);
+  EXPECT_EQ(kernel[kBarriers], 0u);
   EXPECT_EQ(kernel[kShuffles], 8u * 5);
 }
 
@@ -61,6 +64,9 @@ TEST(rms_norm_rows, ReadsARowOnce) {
   const Kernel kernel = xray_of("rms_norm", "rms_norm_rows", 256);
   EXPECT_EQ(kernel.buffer("x").loads().requests, 64u / 4);
   EXPECT_EQ(kernel.buffer("x").loads().accesses_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("weight").loads().requests, 64u / 4);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 64u / 4);
+  EXPECT_EQ(kernel[kShuffles], 8u * 5);
   EXPECT_EQ(kernel[kBarriers], 0u);
 }
 
