@@ -109,9 +109,10 @@ __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeA
   if (m >= args.M) return;
   for (int i = 0; i < kWideTile; i += kVectors) {
     const std::int64_t n = tile_n + i + row;
-    if (n >= args.N) return;
-    const float4 y = tile_smem[i + row][column ^ ((i + row) / kVec)];
-    *reinterpret_cast<float4*>(args.y + n * args.M + m) = y;
+    if (n < args.N) {
+      const float4 y = tile_smem[i + row][column ^ ((i + row) / kVec)];
+      *reinterpret_cast<float4*>(args.y + n * args.M + m) = y;
+    }
   }
 }
 
