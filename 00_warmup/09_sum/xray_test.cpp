@@ -9,14 +9,10 @@ using namespace emulator::xray;
 // The first output is one element: all that a sum of 5003 elements may cost. 20 blocks of 256 elements, or 5 of 1024.
 const ladder::Shape kShape = {{"N", 5003}};
 const bool registered =
-    ladder::testing::register_budget("sum_atomic", "sum",
-                                     {.loads = 5003, .stores = 0, .atomics = 5003}, kShape) &&
     ladder::testing::register_budget("sum_tree", "sum", {.loads = 5003, .stores = 0, .atomics = 20},
                                      kShape) &&
     ladder::testing::register_budget("sum_shuffle", "sum",
-                                     {.loads = 1250 + 3, .stores = 0, .atomics = 5}, kShape) &&
-    ladder::testing::register_budget("sum_two_passes", "sum",
-                                     {.loads = 1250 + 3 + 2, .stores = 6, .atomics = 0}, kShape);
+                                     {.loads = 1250 + 3, .stores = 0, .atomics = 5}, kShape);
 
 Kernel xray_of(const char* name) {
   const auto problem = ladder::find_operator("sum").make_case({{"N", 4096}}, {}, "fp32")->make();

@@ -8,16 +8,11 @@ using namespace emulator::xray;
 using ladder::testing::register_budget;
 
 // Softmax reads x three times, and each lane the row's first element once more. RMSNorm reads x twice, and the weight.
-const ladder::Shape kRagged = {{"M", 5}, {"N", 70}}, kVectors = {{"M", 5}, {"N", 72}};
+const ladder::Shape kRagged = {{"M", 5}, {"N", 70}};
 const bool registered =
     register_budget("softmax_warp", "softmax", {.loads = 3 + 32 / 70.0, .stores = 1, .atomics = 0},
                     kRagged) &&
-    register_budget("rms_norm_warp", "rms_norm", {.loads = 3, .stores = 1, .atomics = 0},
-                    kRagged) &&
-    register_budget("softmax_rows", "softmax", {.loads = 0.25, .stores = 0.25, .atomics = 0},
-                    kVectors) &&
-    register_budget("rms_norm_rows", "rms_norm", {.loads = 0.5, .stores = 0.25, .atomics = 0},
-                    kVectors);
+    register_budget("rms_norm_warp", "rms_norm", {.loads = 3, .stores = 1, .atomics = 0}, kRagged);
 
 Kernel xray_of(const char* op, const char* name, std::int64_t N) {
   const auto problem =
