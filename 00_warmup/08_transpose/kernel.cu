@@ -20,12 +20,7 @@ namespace {
 
 constexpr int kTile = 32;  // rows and columns of a tile: a warp has a row
 constexpr int kRows = 8;   // that a block of 32 x 8 threads has at once: four passes a tile
-
-// How many floats lie from a tile's row to its next.
-constexpr int row_pitch(int columns) {
-  ++columns;  // the elements of a column lie in 32 different banks
-  return columns;
-}
+constexpr int kTileThreads = kTile * kRows;
 
 // Blocks along a side of x. The grid's second side may have no more than 65535.
 unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
@@ -38,7 +33,7 @@ unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
 
 // ---- Step 1: a warp reads a row of x, and writes a column of y ----
 
-__global__ void __launch_bounds__(kTile* kRows) transpose_at_the_write_kernel(TransposeArgs args) {
+__global__ void __launch_bounds__(kTileThreads) transpose_at_the_write_kernel(TransposeArgs args) {
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const std::int64_t first_m = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
   for (int i = 0; i < kTile; i += kRows) {
@@ -49,7 +44,7 @@ __global__ void __launch_bounds__(kTile* kRows) transpose_at_the_write_kernel(Tr
 
 // ---- Step 2: a warp reads a column of x, and writes a row of y ----
 
-__global__ void __launch_bounds__(kTile* kRows) transpose_at_the_read_kernel(TransposeArgs args) {
+__global__ void __launch_bounds__(kTileThreads) transpose_at_the_read_kernel(TransposeArgs args) {
   const std::int64_t m = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const std::int64_t first_n = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
   for (int i = 0; i < kTile; i += kRows) {
@@ -61,7 +56,7 @@ __global__ void __launch_bounds__(kTile* kRows) transpose_at_the_read_kernel(Tra
 // ---- Step 3: both by rows, with a tile between them ----
 
 template <int kPitch>
-__global__ void __launch_bounds__(kTile* kRows) transpose_tile_kernel(TransposeArgs args) {
+__global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeArgs args) {
   __shared__ float tile_smem[kTile][kPitch];
   const std::int64_t tile_m = static_cast<std::int64_t>(blockIdx.y) * kTile;
   const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -77,6 +72,16 @@ __global__ void __launch_bounds__(kTile* kRows) transpose_tile_kernel(TransposeA
     if (m < args.M && n < args.N) args.y[n * args.M + m] = tile_smem[lane][row];
   }
 }
+
+namespace {
+
+// How many floats lie from a tile's row to its next.
+constexpr int row_pitch(int columns) {
+  ++columns;  // the elements of a column lie in 32 different banks
+  return columns;
+}
+
+}  // namespace
 
 // ---- Step 4: 16 bytes a thread, four loads before the first store ----
 
@@ -109,9 +114,10 @@ __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeA
   if (m >= args.M) return;
   for (int i = 0; i < kWideTile; i += kVectors) {
     const std::int64_t n = tile_n + i + row;
-    if (n >= args.N) return;
-    const float4 y = tile_smem[i + row][column ^ ((i + row) / kVec)];
-    *reinterpret_cast<float4*>(args.y + n * args.M + m) = y;
+    if (n < args.N) {
+      const float4 y = tile_smem[i + row][column ^ ((i + row) / kVec)];
+      *reinterpret_cast<float4*>(args.y + n * args.M + m) = y;
+    }
   }
 }
 

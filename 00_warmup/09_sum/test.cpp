@@ -1,3 +1,4 @@
+#include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
@@ -12,5 +13,10 @@ bool register_sum(const char* name, bool repeatable) {
 // Atomic additions come in any order, and each order rounds in its own way.
 const bool registered = register_sum("sum_atomic", false) && register_sum("sum_tree", false) &&
                         register_sum("sum_shuffle", false) && register_sum("sum_two_passes", true);
+
+using chapter00::register_hole;
+
+const bool holes[] = {register_hole("sum_tree", "Hole1AddsUpBlocks", "sum", {{"N", 1037}}),
+                      register_hole("sum_shuffle", "Hole2AddsUpWarps", "sum", {{"N", 1037}})};
 
 }  // namespace

@@ -26,6 +26,7 @@ Kernel xray_of(const char* name, const char* one_bin) {
 TEST(histogram_global, HasAnAtomicPerValue) {
   const Kernel kernel = xray_of("histogram_global", "false");
   EXPECT_EQ(kernel[kAtomics], 4096u);
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 128u);
   EXPECT_EQ(kernel[kAtomicRequests], 128u);
   EXPECT_EQ(kernel[kSharedAtomics], 0u);
   EXPECT_EQ(kernel[kAtomicCollisions], 836u);  // lanes that share a bin by chance
@@ -34,6 +35,7 @@ TEST(histogram_global, HasAnAtomicPerValue) {
 // All 32 lanes of a request want the same bin.
 TEST(histogram_global, CollidesMostInOneBin) {
   const Kernel kernel = xray_of("histogram_global", "true");
+  EXPECT_EQ(kernel[kAtomics], 4096u);
   EXPECT_EQ(kernel[kAtomicRequests], 128u);
   EXPECT_EQ(kernel[kAtomicCollisions], 31u * 128);
 }
@@ -43,12 +45,17 @@ TEST(histogram_private, HasAnAtomicPerBlockAndBin) {
   const Kernel kernel = xray_of("histogram_private", "false");
   EXPECT_EQ(kernel[kSharedAtomics], 4096u);
   EXPECT_EQ(kernel[kAtomics], 4u * 64);
+  EXPECT_EQ(kernel[kAtomicRequests], 4u * 2);
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 32u);
   EXPECT_EQ(kernel[kAtomicCollisions], 0u);
   EXPECT_EQ(kernel[kBarriers], 4u * 2);
 }
 
 TEST(histogram_private, HasOneAtomicPerBlockForOneBin) {
-  EXPECT_EQ(xray_of("histogram_private", "true")[kAtomics], 4u);
+  const Kernel kernel = xray_of("histogram_private", "true");
+  EXPECT_EQ(kernel[kSharedAtomics], 4096u);
+  EXPECT_EQ(kernel[kAtomics], 4u);
+  EXPECT_EQ(kernel[kAtomicCollisions], 0u);
 }
 
 }  // namespace

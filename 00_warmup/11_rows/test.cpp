@@ -1,3 +1,4 @@
+#include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
@@ -19,5 +20,14 @@ bool register_rms_norm(const char* name) {
 
 const bool registered = register_softmax("softmax_warp") && register_softmax("softmax_rows") &&
                         register_rms_norm("rms_norm_warp") && register_rms_norm("rms_norm_rows");
+
+using chapter00::register_hole;
+
+// RMSNorm needs the sum, too.
+const bool holes[] = {
+    register_hole("softmax_warp", "Hole1AddsUpALanesSums", "softmax", {{"M", 5}, {"N", 70}}),
+    register_hole("softmax_warp", "Hole2DoesNotOverflow", "softmax", {{"M", 5}, {"N", 70}},
+                  {{"magnitude", "200"}}),
+    register_hole("rms_norm_warp", "Hole3IsRight", "rms_norm", {{"M", 5}, {"N", 70}})};
 
 }  // namespace

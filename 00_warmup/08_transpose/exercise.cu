@@ -1,0 +1,199 @@
+// 00.08 transpose: y = x transposed, first without and then with a tile in shared memory.
+// Change: a block reads a tile by rows, and writes it by columns of the tile, which are rows of y.
+// Why:    read by rows and written by rows, each request of a warp fills whole sectors; the turn happens in shared memory.
+// Needs:  any M and N up to 2,097,120 (65,535 tiles); fp32.
+// Costs:  one read and one write per element, a tile of shared memory, and a barrier. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "00_warmup/08_transpose/transpose.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00 {
+namespace {
+
+constexpr int kTile = 32;  // rows and columns of a tile: a warp has a row
+constexpr int kRows = 8;   // that a block of 32 x 8 threads has at once: four passes a tile
+constexpr int kTileThreads = kTile * kRows;
+
+// Blocks along a side of x. The grid's second side may have no more than 65535.
+unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
+  ladder::require(size <= 65535 * tile, std::string(name) + " is " + std::to_string(size) +
+                                            "; allowed: up to " + std::to_string(65535 * tile));
+  return static_cast<unsigned>((size + tile - 1) / tile);
+}
+
+}  // namespace
+
+// ---- Step 1: a warp reads a row of x, and writes a column of y ----
+
+__global__ void __launch_bounds__(kTileThreads) transpose_at_the_write_kernel(TransposeArgs args) {
+  const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
+  const std::int64_t first_m = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
+  for (int i = 0; i < kTile; i += kRows) {
+    // TODO(00.08.1): roughly 2 lines; x(m, n) of row m = first_m + i goes to y(n, m), where x has that row and column;
+    // TODO(00.08.1): budget: one global read and one global write.
+  }
+}
+
+// ---- Step 2: a warp reads a column of x, and writes a row of y ----
+
+__global__ void __launch_bounds__(kTileThreads) transpose_at_the_read_kernel(TransposeArgs args) {
+  const std::int64_t m = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
+  const std::int64_t first_n = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
+  for (int i = 0; i < kTile; i += kRows) {
+    const std::int64_t n = first_n + i;
+    if (m < args.M && n < args.N) args.y[n * args.M + m] = args.x[m * args.N + n];
+  }
+}
+
+// ---- Step 3: both by rows, with a tile between them ----
+
+template <int kPitch>
+__global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeArgs args) {
+  __shared__ float tile_smem[kTile][kPitch];
+  const std::int64_t tile_m = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const int lane = threadIdx.x;
+
+  // TODO(00.08.2): roughly 9 lines; the tile's rows are read from x into tile_smem, kRows at a time, lane by lane, and written from
+  // TODO(00.08.2): its columns to rows of y; a barrier between the two; elements behind the edges of x are left out;
+  // TODO(00.08.2): budget: per element one global read and one global write, 4 sectors a request.
+}
+
+namespace {
+
+// How many floats lie from a tile's row to its next.
+constexpr int row_pitch(int columns) {
+  // TODO(00.08.3): roughly 1 line; a row of a tile is longer than its columns say, so that a column lies in 32 banks;
+  // TODO(00.08.3): budget: no bank conflict in transpose_tiled, for 128 bytes of shared memory more.
+  return columns;
+}
+
+}  // namespace
+
+// ---- Step 4: 16 bytes a thread, four loads before the first store ----
+
+constexpr int kWideTile = 64, kVec = 4;
+constexpr int kVectors = kWideTile / kVec;         // of a tile's row
+constexpr int kWideThreads = kVectors * kVectors;  // each has 4 x 4 elements
+
+// Shared memory is read and written in vectors. Vector v of row n stands at place v ^ (n / 4): eight threads that write or read at once
+// have eight different places modulo 8, and so all 32 banks.
+__global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeArgs args) {
+  __shared__ float4 tile_smem[kWideTile][kVectors];
+  const std::int64_t tile_m = static_cast<std::int64_t>(blockIdx.y) * kWideTile;
+  const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kWideTile;
+  const int column = threadIdx.x % kVectors, row = threadIdx.x / kVectors;  // of 4 x 4 elements
+
+  const std::int64_t first_m = tile_m + row * kVec, first_n = tile_n + column * kVec;
+  if (first_m < args.M && first_n < args.N) {
+    const float* from = args.x + first_m * args.N + first_n;
+    float4 x[kVec];
+    for (int i = 0; i < kVec; ++i)
+      x[i] = *reinterpret_cast<const float4*>(from + i * args.N);
+    const int place = row ^ column;
+    tile_smem[column * kVec + 0][place] = make_float4(x[0].x, x[1].x, x[2].x, x[3].x);
+    tile_smem[column * kVec + 1][place] = make_float4(x[0].y, x[1].y, x[2].y, x[3].y);
+    tile_smem[column * kVec + 2][place] = make_float4(x[0].z, x[1].z, x[2].z, x[3].z);
+    tile_smem[column * kVec + 3][place] = make_float4(x[0].w, x[1].w, x[2].w, x[3].w);
+  }
+  __syncthreads();
+  const std::int64_t m = tile_m + column * kVec;
+  if (m >= args.M) return;
+  for (int i = 0; i < kWideTile; i += kVectors) {
+    const std::int64_t n = tile_n + i + row;
+    if (n < args.N) {
+      const float4 y = tile_smem[i + row][column ^ ((i + row) / kVec)];
+      *reinterpret_cast<float4*>(args.y + n * args.M + m) = y;
+    }
+  }
+}
+
+// ---- Launchers ----
+
+void transpose_at_the_write(const TransposeArgs& args) {
+  ladder::validate_lists(args);
+  const dim3 grid(tiles("N", args.N, kTile), tiles("M", args.M, kTile));
+  if (grid.x == 0 || grid.y == 0) return;
+  transpose_at_the_write_kernel<<<grid, dim3(kTile, kRows)>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void transpose_at_the_read(const TransposeArgs& args) {
+  ladder::validate_lists(args);
+  const dim3 grid(tiles("M", args.M, kTile), tiles("N", args.N, kTile));
+  if (grid.x == 0 || grid.y == 0) return;
+  transpose_at_the_read_kernel<<<grid, dim3(kTile, kRows)>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+template <int kPitch>
+void transpose_by_tiles(const TransposeArgs& args) {
+  ladder::validate_lists(args);
+  const dim3 grid(tiles("N", args.N, kTile), tiles("M", args.M, kTile));
+  if (grid.x == 0 || grid.y == 0) return;
+  transpose_tile_kernel<kPitch><<<grid, dim3(kTile, kRows)>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// Rows that are no whole number of vectors are step 3's.
+void transpose_wide(const TransposeArgs& args) {
+  const auto places =
+      reinterpret_cast<std::uintptr_t>(args.x) | reinterpret_cast<std::uintptr_t>(args.y);
+  if (args.M % kVec != 0 || args.N % kVec != 0 || places % sizeof(float4) != 0)
+    return transpose_by_tiles<row_pitch(kTile)>(args);
+  ladder::validate_lists(args);
+  const dim3 grid(tiles("N", args.N, kWideTile), tiles("M", args.M, kWideTile));
+  if (grid.x == 0 || grid.y == 0) return;
+  transpose_wide_kernel<<<grid, kWideThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration transpose_at_the_write_registration{
+    {.name = "transpose_at_the_write",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Transpose>(transpose_at_the_write)}};
+
+const ladder::Registration transpose_at_the_read_registration{
+    {.name = "transpose_at_the_read",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Transpose>(transpose_at_the_read)}};
+
+// The tile without padding, for comparison.
+const ladder::Registration transpose_unpadded_registration{
+    {.name = "transpose_unpadded",
+     .chapter = "00_warmup",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<Transpose>(transpose_by_tiles<kTile>)}};
+
+const ladder::Registration transpose_tiled_registration{
+    {.name = "transpose_tiled",
+     .chapter = "00_warmup",
+     .step = 4,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Transpose>(transpose_by_tiles<row_pitch(kTile)>)}};
+
+const ladder::Registration transpose_wide_registration{
+    {.name = "transpose_wide",
+     .chapter = "00_warmup",
+     .step = 5,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Transpose>(transpose_wide)}};
+
+}  // namespace chapter00

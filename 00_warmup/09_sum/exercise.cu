@@ -1,0 +1,192 @@
+// 00.09 sum: the sum of a vector, by atomics, by a tree in shared memory, by shuffles.
+// Change: threads add what they hold to each other's, half as many each time, before one of them adds to the result in memory.
+// Why:    additions to one place in memory wait for each other; those of a tree's level do not.
+// Needs:  any N; fp32; steps 3 and 4: x aligned to 16 bytes.
+// Costs:  each element is read once; an atomic per element, then one per block, then none. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "00_warmup/09_sum/sum.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
+
+namespace chapter00 {
+namespace {
+
+constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
+constexpr int kVec = 4;  // floats in 16 bytes
+constexpr int kInFlight =
+    4;  // loads of 16 bytes that a thread has asked for before it adds the first
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
+
+unsigned blocks_for(std::int64_t N) {
+  const std::int64_t blocks = (N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^39 - 256");
+  return static_cast<unsigned>(blocks);
+}
+
+}  // namespace
+
+// ---- Step 1: an atomic addition per element ----
+
+__global__ void __launch_bounds__(kThreads) sum_atomic_kernel(SumArgs args) {
+  const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (n < args.N) atomicAdd(args.y, args.x[n]);
+}
+
+// ---- Step 2: a tree in each block's shared memory ----
+
+__global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
+  // TODO(00.09.1): roughly 9 lines, the whole kernel; each thread brings one element of x, 0 behind the end, to shared memory; then
+  // TODO(00.09.1): half of the threads add what the other half has, then a quarter, down to one thread, which adds to *args.y;
+  // TODO(00.09.1): budget: one global read per element, one atomic per block.
+}
+
+// ---- Step 3: shuffles, and 16-byte loads in flight ----
+
+namespace {
+
+// The sum over the lanes of a warp; every lane gets it.
+__device__ float warp_sum(float x) {
+  // TODO(00.09.2): roughly 2 lines; each lane adds what the lane has whose number differs in one bit, for each of the five bits;
+  // TODO(00.09.2): budget: five shuffles, no shared memory.
+  return x;
+}
+
+// The sum over the threads of a block; every thread gets it.
+__device__ float block_sum(float x) {
+  __shared__ float of_warp_smem[kWarps];
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  x = warp_sum(x);
+  if (lane == 0) of_warp_smem[warp] = x;
+  __syncthreads();
+  return warp_sum(lane < kWarps ? of_warp_smem[lane] : 0.0f);
+}
+
+// What this thread of the grid has of x: every vector whose number is its own modulo the grid's threads, and of the last N % 4
+// elements at most one.
+__device__ float thread_sum(const float* x, std::int64_t N) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  const std::int64_t vectors = N / kVec;
+  const float4* const x4 = reinterpret_cast<const float4*>(x);
+  float sum[kInFlight] = {};
+  std::int64_t v = thread;
+  for (; v + (kInFlight - 1) * threads < vectors; v += kInFlight * threads) {
+    float4 held[kInFlight];
+    for (int i = 0; i < kInFlight; ++i)
+      held[i] = x4[v + i * threads];
+    for (int i = 0; i < kInFlight; ++i)
+      sum[i] += (held[i].x + held[i].y) + (held[i].z + held[i].w);
+  }
+  for (; v < vectors; v += threads) {
+    const float4 held = x4[v];
+    sum[0] += (held.x + held.y) + (held.z + held.w);
+  }
+  if (vectors * kVec + thread < N) sum[1] += x[vectors * kVec + thread];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+}  // namespace
+
+__global__ void __launch_bounds__(kThreads) sum_shuffle_kernel(SumArgs args) {
+  const float sum = block_sum(thread_sum(args.x, args.N));
+  if (threadIdx.x == 0) atomicAdd(args.y, sum);
+}
+
+// ---- Step 4: no atomics. The blocks' sums are a vector, and the kernel sums it, too ----
+
+__global__ void __launch_bounds__(kThreads)
+    sum_pass_kernel(const float* x, std::int64_t N, float* sums) {
+  const float sum = block_sum(thread_sum(x, N));
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// ---- Launchers ----
+
+namespace {
+
+// No more blocks than run at once; each thread has a vector or more.
+unsigned blocks_at_once(std::int64_t N) {
+  const std::int64_t most =
+      std::int64_t{kBlocksPerMultiprocessor} * ladder::cuda::multiprocessor_count();
+  return static_cast<unsigned>(
+      std::min(most, std::max<std::int64_t>(1, (N / kVec + kThreads - 1) / kThreads)));
+}
+
+}  // namespace
+
+void sum_atomic(const SumArgs& args) {
+  ladder::validate_lists(args);
+  const unsigned blocks = blocks_for(args.N);
+  CUDA_CHECK(cudaMemsetAsync(args.y, 0, sizeof(float)));
+  if (blocks == 0) return;
+  sum_atomic_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void sum_tree(const SumArgs& args) {
+  ladder::validate_lists(args);
+  const unsigned blocks = blocks_for(args.N);
+  CUDA_CHECK(cudaMemsetAsync(args.y, 0, sizeof(float)));
+  if (blocks == 0) return;
+  sum_tree_kernel<<<blocks, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void sum_shuffle(const SumArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N > 0) ladder::require_pointer("x", args.x, sizeof(float4));
+  CUDA_CHECK(cudaMemsetAsync(args.y, 0, sizeof(float)));
+  sum_shuffle_kernel<<<blocks_at_once(args.N), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void sum_two_passes(const SumArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N > 0) ladder::require_pointer("x", args.x, sizeof(float4));
+  const unsigned blocks = blocks_at_once(args.N);
+  const ladder::cuda::Scratch<float> sums(blocks);
+  sum_pass_kernel<<<blocks, kThreads>>>(args.x, args.N, sums.pointer());
+  sum_pass_kernel<<<1, kThreads>>>(sums.pointer(), blocks, args.y);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration sum_atomic_registration{
+    {.name = "sum_atomic",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Sum>(sum_atomic)}};
+
+const ladder::Registration sum_tree_registration{{.name = "sum_tree",
+                                                  .chapter = "00_warmup",
+                                                  .step = 2,
+                                                  .device = ladder::DeviceKind::kCuda,
+                                                  .rung = true,
+                                                  .launchers = ladder::launchers<Sum>(sum_tree)}};
+
+const ladder::Registration sum_shuffle_registration{
+    {.name = "sum_shuffle",
+     .chapter = "00_warmup",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Sum>(sum_shuffle)}};
+
+const ladder::Registration sum_two_passes_registration{
+    {.name = "sum_two_passes",
+     .chapter = "00_warmup",
+     .step = 4,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Sum>(sum_two_passes)}};
+
+}  // namespace chapter00

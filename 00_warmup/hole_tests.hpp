@@ -1,0 +1,25 @@
+// A test of one hole of an exercise, by one problem: ./ladder exercise knows it by its name, "Hole2...".
+#pragma once
+
+#include <string>
+
+#include "common/core/operator.hpp"
+#include "common/testing/tests.hpp"
+
+namespace chapter00 {
+
+// Adds the test `name`, which runs the implementation on that case under each schedule.
+inline bool register_hole(const std::string& implementation, const std::string& name,
+                          const std::string& op, const ladder::Shape& shape,
+                          const ladder::Options& options = {}) {
+  ladder::testing::add(implementation, name, [=](const ladder::Implementation& i) {
+    const auto problem = ladder::find_operator(op).make_case(shape, options, "fp32")->make();
+    const auto placed = problem->place(ladder::device(i.device), i);
+    placed->call();
+    ladder::device(i.device).synchronize();
+    EXPECT_TRUE(ladder::testing::is_right(placed->judge(ladder::arithmetic_of(i, "fp32"), false)));
+  });
+  return true;
+}
+
+}  // namespace chapter00
