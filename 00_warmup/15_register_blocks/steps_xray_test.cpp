@@ -21,7 +21,9 @@ TEST(MatmulWideLoads, ReadsSharedMemoryOnceForSixteenMultiplyAdds) {
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / 4 / kWarpSize);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 128u * 128 / 4 / kWarpSize);
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], kernel[kGlobalLoadBytesAsked]);
+  EXPECT_EQ(kernel[kGlobalStoreBytesMoved], kernel[kGlobalStoreBytesAsked]);
   EXPECT_EQ(kernel[kBarriers], 2u * 2);
 }
 
@@ -31,6 +33,7 @@ TEST(MatmulDoubleBuffer, HasOneBarrierForEachTile) {
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / 4 / kWarpSize);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 128u * 128 / 4 / kWarpSize);
   EXPECT_EQ(kernel[kBarriers], 1u + 2);
   EXPECT_EQ(step("matmul_double_buffer", 24)[kBarriers], 1u + 3);
 }
