@@ -96,7 +96,7 @@ std::string explain() {
   return "";
 }
 
-TEST(scale_in_flight, HasTheBlocksPerMultiprocessorCountedByHand) {
+TEST(scale_in_flight, Hole1CountsTheBlocksOfAMultiprocessor) {
   for (const Block& b : kBlocks) {
     EXPECT_EQ(blocks_per_multiprocessor(b.threads, b.registers, b.shared), b.blocks)
         << b.threads << " threads, " << b.registers << " registers a thread, " << b.shared
@@ -106,7 +106,7 @@ TEST(scale_in_flight, HasTheBlocksPerMultiprocessorCountedByHand) {
 }
 
 #if __has_include(<cuda_occupancy.h>)
-TEST(scale_in_flight, HasTheBlocksPerMultiprocessorOfNvidiasHeader) {
+TEST(scale_in_flight, CountsBlocksAsNvidiasHeaderDoes) {
   cudaOccDeviceProp device;
   device.computeMajor = 9;
   device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;
