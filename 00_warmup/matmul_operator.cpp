@@ -57,28 +57,39 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
     };
 
     if (x.K > 1 && equals(with_first(x.K - 1))) return "equals the product without the last k\n";
-    for (const std::int64_t depth : {4, 8, 16, 32}) {
-      const std::int64_t whole = x.K / depth * depth;
-      if (whole < x.K && whole > 0 && equals(with_first(whole)))
-        return "equals the product without the last K % " + std::to_string(depth) +
-               " terms: the tail of K\n";
-    }
     for (const std::int64_t depth : {8, 16, 32}) {
       const std::int64_t last = (x.K - 1) / depth * depth;  // where the last tile begins
       if (last == 0) continue;
-      if (equals(finished(x, a.rightCols(x.K - last) * b.bottomRows(x.K - last))))
+      const std::int64_t tail = x.K - last;
+      if (equals(with_first(last))) return "equals the product without the last tile of K\n";
+      if (equals(finished(x, a.rightCols(tail) * b.bottomRows(tail))))
         return "equals the product of the last tile of K alone: the sum begins anew\n";
-      if (equals(finished(x, a.leftCols(depth) * b.topRows(depth))))
-        return "equals the product of the first tile of K alone\n";
-      if (last + depth > x.K && equals(finished(x, a * b + static_cast<double>(last + depth - x.K) *
-                                                               a.rightCols(1) * b.bottomRows(1))))
-        return "equals the product with the last k again and again: the tail of K is not zero\n";
-      Matrix again = Matrix::Zero(x.M, x.N);  // each tile is the first one
-      for (std::int64_t k = 0; k < x.K; k += depth)
-        again += a.leftCols(depth) * b.topRows(depth);
-      if (equals(finished(x, again)))
-        return "equals the product with the first tile of K again and again\n";
+      Matrix even = Matrix::Zero(x.M, x.N);  // of two tiles the first one, twice
+      for (std::int64_t k = 0; k < x.K; k += depth) {
+        const std::int64_t from = k / depth / 2 * 2 * depth, count = std::min(depth, x.K - from);
+        even += a.middleCols(from, count) * b.middleRows(from, count);
+      }
+      if (equals(finished(x, even)))
+        return "equals the product with every second tile of K replaced by the one before it\n";
+      if (equals(finished(x, overwritten(x, a, b, depth))))
+        return "equals the product with tiles overwritten while later threads still read them: a "
+               "barrier is missing\n";
     }
+    for (const std::int64_t depth : {8, 16, 32}) {
+      const std::int64_t beyond = (x.K + depth - 1) / depth * depth - x.K;
+      if (beyond > 0 && equals(finished(x, a * b + static_cast<double>(beyond) * a.rightCols(1) *
+                                                       b.bottomRows(1))))
+        return "equals the product with the last k again and again: the tail of K is not zero\n";
+    }
+    const Matrix b_transposed = matrix(x.b, x.N, x.K).transpose();
+    if (x.N > 1 && x.K > 1 && equals(finished(x, a * b_transposed)))
+      return "equals the product with B read as if it were transposed\n";
+    Matrix first_four = b;
+    for (std::int64_t n = 0; n < x.N; ++n)
+      first_four.col(n) = b.col(n % 64 < 32 ? n : n - 32);
+    if (x.N > 32 && equals(finished(x, a * first_four)))
+      return "equals the product with the first four columns of each thread in the place of its "
+             "second four\n";
     if (x.bias != nullptr && x.relu &&
         equals((a * b).cwiseMax(0.0).rowwise() + matrix(x.bias, 1, x.N).row(0)))
       return "equals act(A B) + bias: the bias is added after the activation\n";
@@ -101,6 +112,29 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
     if (x.M == x.N && equals(finished(x, a * b).transpose()))
       return "equals the product transposed: rows and columns are exchanged\n";
     return explain_missing(x, is, truth[0].values);
+  }
+
+  // What a block of depth x depth threads, one after the other, computes when each stores its part of the next tiles before the
+  // threads behind it have read these.
+  static Matrix overwritten(const MatmulArgs& x, const Matrix& a, const Matrix& b,
+                            std::int64_t depth) {
+    const auto element = [](const Matrix& of, std::int64_t row, std::int64_t column) {
+      return row < of.rows() && column < of.cols() ? of(row, column) : 0.0;
+    };
+    Matrix c = Matrix::Zero(x.M, x.N);
+    for (std::int64_t i = 0; i < x.M * x.N; ++i) {
+      const std::int64_t m = i / x.N, n = i % x.N, row = m % depth, column = n % depth;
+      const std::int64_t thread = row * depth + column;
+      for (std::int64_t first = 0; first < x.K; first += depth) {
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const bool last = first + depth >= x.K;
+          const std::int64_t a_tile = !last && row * depth + k < thread ? first + depth : first;
+          const std::int64_t b_tile = !last && k * depth + column < thread ? first + depth : first;
+          c(m, n) += element(a, m, a_tile + k) * element(b, b_tile + k, n);
+        }
+      }
+    }
+    return c;
   }
 
   // Right where m < N and n < M only: what a mask with M and N exchanged leaves.

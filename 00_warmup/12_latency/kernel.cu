@@ -70,16 +70,16 @@ int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_
   if (threads > has.most_threads_of_block || registers_per_thread > has.most_registers_of_thread ||
       shared_bytes > has.most_shared_bytes_of_block)
     return 0;
+  int blocks = has.blocks;
   const int warps = rounded_up(threads, has.lanes) / has.lanes;
+  blocks = std::min(blocks, has.warps / warps);
   const int registers = rounded_up(registers_per_thread * has.lanes, has.registers_at_a_time);
-  const int shared =
+  if (registers > 0)
+    blocks = std::min(blocks, has.parts * (has.registers_of_a_part / registers) / warps);
+  const int bytes =
       rounded_up(shared_bytes + has.shared_bytes_reserved, has.shared_bytes_at_a_time);
-  int blocks = std::min(has.blocks, has.warps / warps);
-  if (registers > 0) {
-    const int warps_of_a_part = has.registers_of_a_part / registers;
-    blocks = std::min(blocks, has.parts * warps_of_a_part / warps);
-  }
-  return std::min(blocks, has.shared_bytes / shared);
+  blocks = std::min(blocks, has.shared_bytes / bytes);
+  return blocks;
 }
 
 const ladder::Registration scale_in_flight_registration{

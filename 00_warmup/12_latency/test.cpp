@@ -96,17 +96,17 @@ std::string explain() {
   return "";
 }
 
-TEST(BlocksPerMultiprocessor, AreThoseCountedByHand) {
+TEST(scale_in_flight, Hole1CountsTheBlocksOfAMultiprocessor) {
   for (const Block& b : kBlocks) {
     EXPECT_EQ(blocks_per_multiprocessor(b.threads, b.registers, b.shared), b.blocks)
         << b.threads << " threads, " << b.registers << " registers a thread, " << b.shared
         << " bytes of shared memory";
   }
-  if (HasFailure()) ADD_FAILURE() << explain();
+  if (HasFailure()) ADD_FAILURE() << "WRONG RESULT\n" << explain();
 }
 
 #if __has_include(<cuda_occupancy.h>)
-TEST(BlocksPerMultiprocessor, AreThoseOfNvidiasOwnHeader) {
+TEST(scale_in_flight, CountsBlocksAsNvidiasHeaderDoes) {
   cudaOccDeviceProp device;
   device.computeMajor = 9;
   device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;

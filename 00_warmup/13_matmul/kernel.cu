@@ -19,13 +19,15 @@ constexpr int kRows = 8, kColumns = 32;
 
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
-  const std::int64_t m = blockIdx.x / blocks_across * kRows + threadIdx.y;
-  const std::int64_t n = blockIdx.x % blocks_across * kColumns + threadIdx.x;
+  std::int64_t m = 0, n = 0;  // the element of C that is this thread's
+  m = blockIdx.x / blocks_across * kRows + threadIdx.y;
+  n = blockIdx.x % blocks_across * kColumns + threadIdx.x;
   if (m >= args.M || n >= args.N) return;
 
   float sum = 0.0f;
-  for (std::int64_t k = 0; k < args.K; ++k)
+  for (std::int64_t k = 0; k < args.K; ++k) {
     sum += args.a[m * args.K + k] * args.b[k * args.N + n];
+  }
 
   if (args.bias != nullptr) sum += args.bias[n];
   if (args.relu && sum < 0) sum = 0.0f;

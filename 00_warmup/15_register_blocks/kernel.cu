@@ -30,9 +30,8 @@ __device__ int column_of(int j) {
 
 __global__ void __launch_bounds__(kThreads, 2)
     matmul_register_blocks_kernel(const MatmulArgs args) {
-  __shared__ float
-      a_smem[kTile]
-            [kDepth + 1];  // rows of odd length: the rows that a warp reads lie in different banks
+  // Rows of odd length: the rows that a warp reads lie in different banks.
+  __shared__ float a_smem[kTile][kDepth + 1];
   __shared__ float b_smem[kDepth][kTile];
   const std::int64_t M = args.M, N = args.N, K = args.K;
   const std::int64_t tiles_across = (N + kTile - 1) / kTile;

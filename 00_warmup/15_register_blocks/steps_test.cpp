@@ -6,7 +6,7 @@ namespace {
 bool register_step(const char* implementation) {
   return ladder::testing::register_suite(
       "matmul", implementation,
-      {.sizes = {{"M", {37, 1, 128}}, {"N", {132, 1, 128, 30}}, {"K", {20, 1, 19, 24}}},
+      {.sizes = {{"M", {37, 1, 128}}, {"N", {132, 1, 128, 30}}, {"K", {20, 1, 19, 24, 12}}},
        .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}}});
 }
 

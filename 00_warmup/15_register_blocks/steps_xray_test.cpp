@@ -21,16 +21,21 @@ TEST(MatmulWideLoads, ReadsSharedMemoryOnceForSixteenMultiplyAdds) {
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / 4 / kWarpSize);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 128u * 128 / 4 / kWarpSize);
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], kernel[kGlobalLoadBytesAsked]);
+  EXPECT_EQ(kernel[kGlobalStoreBytesMoved], kernel[kGlobalStoreBytesAsked]);
   EXPECT_EQ(kernel[kBarriers], 2u * 2);
 }
 
 TEST(MatmulDoubleBuffer, HasOneBarrierForEachTile) {
-  const Kernel kernel = step("matmul_double_buffer", 24);
-  EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 24 / kWarpSize / 16);
+  const Kernel kernel = step("matmul_double_buffer", 16);
+  EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 16 / kWarpSize / 16);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
-  EXPECT_EQ(kernel[kBarriers], 1u + 3);
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / 4 / kWarpSize);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 128u * 128 / 4 / kWarpSize);
+  EXPECT_EQ(kernel[kBarriers], 1u + 2);
+  EXPECT_EQ(step("matmul_double_buffer", 24)[kBarriers], 1u + 3);
 }
 
 // The first warp's global requests and shared ones, in order: the second tiles are fetched before the first are multiplied.

@@ -51,6 +51,23 @@ __device__ void fetch_four(float* to, const float* matrix, std::int64_t row, std
   }
 }
 
+// Of C.
+template <bool kWide>
+__device__ void store_four(const MatmulArgs& args, std::int64_t m, std::int64_t n,
+                           const float* sums) {
+  if (m >= args.M || n >= args.N) return;
+  float* to = args.c + m * args.N + n;
+  alignas(16) float four[4];
+  for (int i = 0; i < 4; ++i)
+    if (kWide || n + i < args.N) four[i] = finished(args, sums[i], n + i);
+  if (kWide) {
+    copy_four(to, four);
+  } else {
+    for (int i = 0; i < 4; ++i)
+      if (n + i < args.N) to[i] = four[i];
+  }
+}
+
 template <bool kWide>
 __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const MatmulArgs args) {
   __shared__ alignas(16) float a_smem[kDepth][kTile + kSpace];
@@ -71,6 +88,7 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
       a_smem[a_k + i][a_row] = a4[i];
     copy_four(&b_smem[b_k][b_column], b4);
     __syncthreads();  // both tiles are there
+#pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       alignas(16) float a[kSide], b[kSide];
       for (int i = 0; i < kSide; i += 4) {
@@ -85,11 +103,11 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
     __syncthreads();  // all have read them
   }
 
+#pragma unroll  // an index of sum that is not known when it is compiled would put all of sum into memory
   for (int i = 0; i < kSide; ++i) {
-    for (int j = 0; j < kSide; ++j) {
-      const std::int64_t m = first_m + row_of(i), n = first_n + column_of(j);
-      if (m < M && n < N) args.c[m * N + n] = finished(args, sum[i][j], n);
-    }
+#pragma unroll
+    for (int j = 0; j < kSide; j += 4)
+      store_four<kWide>(args, first_m + row_of(i), first_n + column_of(j), &sum[i][j]);
   }
 }
 
@@ -101,7 +119,7 @@ void matmul_wide_loads(const MatmulArgs& args) {
   ladder::validate_lists(args);
   if (args.M == 0 || args.N == 0) return;
   const bool wide = args.K % 4 == 0 && args.N % 4 == 0 && begins_at_16_bytes(args.a) &&
-                    begins_at_16_bytes(args.b);
+                    begins_at_16_bytes(args.b) && begins_at_16_bytes(args.c);
   const unsigned blocks = blocks_of_tiles(args, kTile, kTile);
   if (wide) {
     matmul_wide_loads_kernel<true><<<blocks, kThreads>>>(args);

@@ -22,7 +22,10 @@ TEST(MatmulRegisterBlocks, ReadsSharedMemoryOnceForFourMultiplyAdds) {
   EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 16 / kWarpSize / 4);
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / kWarpSize);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 128u * 128 / kWarpSize);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kSharedStoreBankConflicts], 128u * 16 / kWarpSize);  // four rows of A's tile
   EXPECT_EQ(kernel[kBarriers], 2u * 2);
 }
 

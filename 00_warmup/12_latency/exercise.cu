@@ -1,0 +1,85 @@
+// 12 latency: y = factor * x, with four loads of 16 bytes under way in each thread.
+// Change: a thread asks for all its elements before it waits for the first of them.
+// Why:    bytes under way at once, divided by the time that each takes, are the speed of memory: more under way is faster.
+// Needs:  any N; x and y aligned to 16 bytes.
+// Costs:  16 registers for what is under way, and fewer threads for small N.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "00_warmup/12_latency/occupancy.hpp"
+#include "00_warmup/12_latency/scale.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00 {
+
+constexpr int kScaleThreads = 256;
+constexpr int kInFlight = 4;                             // loads under way in each thread
+constexpr int kFloats = sizeof(float4) / sizeof(float);  // in each of them
+constexpr int kOfABlock = kScaleThreads * kInFlight;     // loads
+
+__device__ void multiply_four(float4& x, float factor) {
+  x.x *= factor, x.y *= factor, x.z *= factor, x.w *= factor;
+}
+
+__global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const ScaleArgs args) {
+  const auto* x = reinterpret_cast<const float4*>(args.x);
+  auto* y = reinterpret_cast<float4*>(args.y);
+  const std::int64_t fours = args.N / kFloats;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kOfABlock + threadIdx.x;
+
+  float4 loaded[kInFlight];
+  for (int i = 0; i < kInFlight; ++i) {
+    const std::int64_t four = first + i * kScaleThreads;
+    // TODO(00.12.2): roughly 1 line; load what is there; budget: a load of 16 bytes
+  }
+  for (int i = 0; i < kInFlight; ++i) {
+    const std::int64_t four = first + i * kScaleThreads;
+    // TODO(00.12.2): roughly 3 lines; multiply and store what is there; budget: no load, a store of 16 bytes
+  }
+
+  // Up to three elements are left.
+  const std::int64_t n = fours * kFloats + first;
+  if (n < args.N) args.y[n] = args.factor * args.x[n];
+}
+
+void scale_in_flight(const ScaleArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  ladder::require_pointer("x", args.x, alignof(float4));
+  ladder::require_pointer("y", args.y, alignof(float4));
+  constexpr std::int64_t kElements = std::int64_t{kOfABlock} * kFloats;
+  const std::int64_t blocks = args.N / kElements + 1;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^43 - 8193");
+  scale_in_flight_kernel<<<static_cast<unsigned>(blocks), kScaleThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+static int rounded_up(int number, int to_multiples_of) {
+  return (number + to_multiples_of - 1) / to_multiples_of * to_multiples_of;
+}
+
+int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_bytes) {
+  const Multiprocessor has;
+  if (threads > has.most_threads_of_block || registers_per_thread > has.most_registers_of_thread ||
+      shared_bytes > has.most_shared_bytes_of_block)
+    return 0;
+  int blocks = has.blocks;
+  // TODO(00.12.1): roughly 6 lines; how many blocks warps, registers and shared memory allow: the least counts
+  // TODO(00.12.1): budget: no loop
+  return blocks;
+}
+
+const ladder::Registration scale_in_flight_registration{
+    {.name = "scale_in_flight",
+     .chapter = "00_warmup",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Scale>(scale_in_flight)}};
+
+}  // namespace chapter00

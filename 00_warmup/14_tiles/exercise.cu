@@ -1,0 +1,51 @@
+// 14 tiles: C = act(A B + bias), a block computes a tile of C from tiles of A and B in shared memory.
+// Change: the block's threads fetch a tile of A and one of B together, multiply them, and walk on along K.
+// Why:    an element of A is fetched once for each tile of columns, not for each column; an element of B alike.
+// Needs:  any M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
+// Costs:  two barriers for each tile, and two reads of shared memory for each multiply-add.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/matmul_epilogue.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00 {
+
+constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
+
+__global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const MatmulArgs args) {
+  __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];
+  const std::int64_t M = args.M, N = args.N, K = args.K;
+  const std::int64_t tiles_across = (N + kTile - 1) / kTile;
+  const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
+  const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
+  const std::int64_t n = blockIdx.x % tiles_across * kTile + column;
+
+  float sum = 0.0f;
+  for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
+    const std::int64_t a_k = first_k + column, b_k = first_k + row;
+    // TODO(00.14.1): roughly 5 lines; fetch both tiles, 0 beyond an edge; wait for all; add up the tiles' share of the sum
+    // TODO(00.14.1): budget: one global read each of a and b, 32 times two reads of shared memory, one barrier
+    // TODO(00.14.2): roughly 1 line; what must have happened before the next tiles are stored? budget: one barrier
+  }
+  if (m < M && n < N) args.c[m * N + n] = finished(args, sum, n);
+}
+
+void matmul_tiles(const MatmulArgs& args) {
+  ladder::validate_lists(args);
+  if (args.M == 0 || args.N == 0) return;
+  matmul_tiles_kernel<<<blocks_of_tiles(args, kTile, kTile), kTile * kTile>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration matmul_tiles_registration{
+    {.name = "matmul_tiles",
+     .chapter = "00_warmup",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Matmul>(matmul_tiles)}};
+
+}  // namespace chapter00

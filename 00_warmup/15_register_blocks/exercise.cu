@@ -1,0 +1,79 @@
+// 15 register blocks: C = act(A B + bias), 64 elements of C in the registers of each thread.
+// Change: a thread computes 8 x 8 elements, so a block of 256 threads has a tile of 128 x 128.
+// Why:    8 elements of A and 8 of B, read once from shared memory, are enough for 64 multiply-adds. Lesson 14 reads two for each.
+// Needs:  any M, N and K; any CUDA GPU. At most 128 registers a thread, so that two blocks share a multiprocessor.
+// Costs:  small products have few blocks. Loads are 4 bytes wide, and every tile is waited for.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/matmul_epilogue.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace chapter00::register_blocks {
+
+constexpr int kThreads = 256;
+constexpr int kTile = 128;  // rows and columns of C that a block computes
+constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
+constexpr int kSide = 8;    // rows and columns of C that a thread computes
+
+// A warp computes 32 rows and 64 columns, a lane twice 4 rows and twice 4 columns of them: a quarter of the rows is 16 apart from
+// its second four, the columns 32.
+__device__ int row_of(int i) {
+  return threadIdx.x / 64 * 32 + threadIdx.x % 32 / 8 * 4 + i / 4 * 16 + i % 4;
+}
+__device__ int column_of(int j) {
+  return threadIdx.x / 32 % 2 * 64 + threadIdx.x % 8 * 4 + j / 4 * 32 + j % 4;
+}
+
+__global__ void __launch_bounds__(kThreads, 2)
+    matmul_register_blocks_kernel(const MatmulArgs args) {
+  // Rows of odd length: the rows that a warp reads lie in different banks.
+  __shared__ float a_smem[kTile][kDepth + 1];
+  __shared__ float b_smem[kDepth][kTile];
+  const std::int64_t M = args.M, N = args.N, K = args.K;
+  const std::int64_t tiles_across = (N + kTile - 1) / kTile;
+  const std::int64_t first_m = blockIdx.x / tiles_across * kTile;
+  const std::int64_t first_n = blockIdx.x % tiles_across * kTile;
+
+  float sum[kSide][kSide] = {};
+  for (std::int64_t first_k = 0; first_k < K; first_k += kDepth) {
+    for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
+      const std::int64_t m = first_m + i / kDepth, a_k = first_k + i % kDepth;
+      const std::int64_t b_k = first_k + i / kTile, n = first_n + i % kTile;
+      // TODO(00.15.2): roughly 2 lines; both tiles, 0 beyond an edge; budget: one global read each of a and b
+    }
+    __syncthreads();  // both tiles are there
+    for (int k = 0; k < kDepth; ++k) {
+      float a[kSide], b[kSide];
+      // TODO(00.15.2): roughly 8 lines; 8 elements of a column of A's tile and 8 of a row of B's, then all 64 products of the two
+      // TODO(00.15.2): budget: 16 reads of shared memory, 64 multiply-adds
+    }
+    __syncthreads();  // all have read them
+  }
+
+  for (int i = 0; i < kSide; ++i) {
+    for (int j = 0; j < kSide; ++j) {
+      // TODO(00.15.1): roughly 2 lines; where in C is sum[i][j]? what lies in C is finished and stored; budget: one store
+    }
+  }
+}
+
+void matmul_register_blocks(const MatmulArgs& args) {
+  ladder::validate_lists(args);
+  if (args.M == 0 || args.N == 0) return;
+  matmul_register_blocks_kernel<<<blocks_of_tiles(args, kTile, kTile), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{
+    {.name = "matmul_register_blocks",
+     .chapter = "00_warmup",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Matmul>(matmul_register_blocks)}};
+
+}  // namespace chapter00::register_blocks
