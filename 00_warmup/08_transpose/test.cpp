@@ -1,3 +1,9 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "00_warmup/08_transpose/transpose.hpp"
 #include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
 
@@ -21,5 +27,17 @@ const bool holes[] = {
     register_hole("transpose_at_the_write", "Hole1ReadsAndWritesItsElements", "transpose",
                   {{"M", 37}, {"N", 70}}),
     register_hole("transpose_unpadded", "Hole2TurnsTiles", "transpose", {{"M", 37}, {"N", 70}})};
+
+// A grid's second side has 65,535 blocks at most.
+TEST(transpose_tiled, RefusesMoreRowsThanAGridHolds) {
+  chapter00::TransposeArgs args;
+  args.M = 65535 * 32 + 1, args.N = 0;
+  try {
+    ladder::launch<chapter00::Transpose>(ladder::find_implementation("transpose_tiled"), args);
+    FAIL() << "was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "M is 2097121; allowed: up to 2097120");
+  }
+}
 
 }  // namespace
