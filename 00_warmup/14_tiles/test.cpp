@@ -1,12 +1,13 @@
 #include "common/testing/suite.hpp"
 
-#include "00_warmup/matmul_testing.hpp"
+#include "00_warmup/hole_test.hpp"
 
 using chapter00::add_hole_test;
 
 const bool holes_registered =
-    add_hole_test("matmul_tiles", "Hole1MultipliesOneTile", {{"M", 37}, {"N", 45}, {"K", 20}}) &&
-    add_hole_test("matmul_tiles", "Hole2WalksAlongK", {{"M", 37}, {"N", 45}, {"K", 70}});
+    add_hole_test("matmul", "matmul_tiles", "Hole1MultipliesOneTile",
+                  {{"M", 37}, {"N", 45}, {"K", 20}}) &&
+    add_hole_test("matmul", "matmul_tiles", "Hole2WalksAlongK", {{"M", 37}, {"N", 45}, {"K", 70}});
 
 const bool registered = ladder::testing::register_suite(
     "matmul", "matmul_tiles",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 namespace {
 
 using namespace emulator::xray;
@@ -35,6 +37,13 @@ TEST(MatmulTiles, HasTwoBarriersForEachTileAndNoBankConflict) {
   EXPECT_EQ(kernel[kSharedLoadRequests], 2u * 64 * 96 * 64 / kWarpSize);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
+}
+
+// ./ladder exercise shows what this prints. 2 blocks, each with 2 tiles along K.
+TEST(BarriersOfATile, KeepsItsBudget) {
+  const double each = static_cast<double>(tiles({{"M", 32}, {"N", 45}, {"K", 40}})[kBarriers]) / 4;
+  std::cout << "budget: " << each << " of 2 barriers per tile used" << std::endl;
+  EXPECT_LE(each, 2);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tests for the holes of lessons 13 to 15: each is right as soon as that hole, and those before it, are filled.
+// A test for one hole of an exercise: it is right as soon as that hole, and those before it, are filled.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,10 +11,11 @@
 namespace chapter00 {
 
 // Registered before the suite's own tests, and so run before them.
-inline bool add_hole_test(const std::string& implementation, const std::string& test,
-                          const ladder::Shape& shape, const ladder::Options& options = {}) {
+inline bool add_hole_test(const std::string& op, const std::string& implementation,
+                          const std::string& test, const ladder::Shape& shape,
+                          const ladder::Options& options = {}) {
   ladder::testing::add(implementation, test, [=](const ladder::Implementation& i) {
-    const auto problem = ladder::find_operator("matmul").make_case(shape, options, "fp32")->make();
+    const auto problem = ladder::find_operator(op).make_case(shape, options, "fp32")->make();
     const auto placed = problem->place(ladder::device(i.device), i);
     placed->call();
     ladder::device(i.device).synchronize();
