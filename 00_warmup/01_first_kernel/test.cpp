@@ -71,7 +71,9 @@ TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
 TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
   for (const std::int64_t N : {1, 64, 65, 1000}) {
     float* memory = nullptr;
-    ASSERT_EQ(cudaMalloc(&memory, static_cast<std::size_t>(N) * sizeof(float)), cudaSuccess);
+    const std::size_t bytes = static_cast<std::size_t>(N) * sizeof(float);
+    ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+    ASSERT_EQ(cudaMemset(memory, 0, bytes), cudaSuccess);
     emulator::reset();
     launch_add(memory, memory, memory, N);
     const emulator::LaunchSummary last = emulator::last_launch();

@@ -10,7 +10,7 @@ from pathlib import Path
 
 class Run:
     """How a program ended (`status`: its exit code, -11 after SIGSEGV), what it printed, and its tests in order:
-    {"name": "suite.test", "skipped": bool, "failures": [text]}. A program that crashed leaves no tests."""
+    {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text]}. A program that crashed leaves no tests."""
 
     def __init__(self, status, timed_out, text, tests):
         self.status, self.timed_out, self.text, self.tests = status, timed_out, text, tests
@@ -52,7 +52,7 @@ def _tests(path):
         report = json.loads(path.read_text(errors="replace"))
     except (OSError, ValueError):
         return []
-    return [{"name": f"{suite['name']}.{each['name']}", "skipped": each.get("result") == "SKIPPED",
+    return [{"name": f"{suite['name']}.{each['name']}", "file": Path(each.get("file", "")).name, "skipped": each.get("result") == "SKIPPED",
              "failures": [failure["failure"] for failure in each.get("failures", [])]}
             for suite in report["testsuites"] for each in suite["testsuite"]]
 
@@ -75,9 +75,9 @@ def run(program, seconds, *options, test_filter=None, environment=None):
         return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report))
 
 
-def names_of(program):
-    """The names of the program's tests; none if it cannot say."""
+def names_of(program, without="\n"):
+    """The names of the program's tests but those in files whose name ends with `without`; none if it cannot say."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         subprocess.run([program, "--gtest_list_tests", f"--gtest_output=json:{report}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return [each["name"] for each in _tests(report)]
+        return [each["name"] for each in _tests(report) if not each["file"].endswith(without)]
