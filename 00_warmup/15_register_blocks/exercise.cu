@@ -19,13 +19,16 @@ constexpr int kTile = 128;  // rows and columns of C that a block computes
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
 constexpr int kSide = 8;    // rows and columns of C that a thread computes
 
-// A warp computes 32 rows and 64 columns, a lane twice 4 rows and twice 4 columns of them: a quarter of the rows is 16 apart from
-// its second four, the columns 32.
+// A warp computes 32 rows and 64 columns: its lanes lie 4 below each other and 8 side by side, each with 4 x 4 elements, and the
+// same again 16 rows and 32 columns further on. Neighbouring lanes share their columns, next but one their rows: so half of a warp
+// reads 16 bytes a lane in one wavefront.
 __device__ int row_of(int i) {
-  return threadIdx.x / 64 * 32 + threadIdx.x % 32 / 8 * 4 + i / 4 * 16 + i % 4;
+  const int lane = threadIdx.x % 32, lane_row = lane / 16 * 2 + lane % 2;
+  return threadIdx.x / 64 * 32 + i / 4 * 16 + lane_row * 4 + i % 4;
 }
 __device__ int column_of(int j) {
-  return threadIdx.x / 32 % 2 * 64 + threadIdx.x % 8 * 4 + j / 4 * 32 + j % 4;
+  const int lane_column = threadIdx.x % 16 / 2;
+  return threadIdx.x / 32 % 2 * 64 + j / 4 * 32 + lane_column * 4 + j % 4;
 }
 
 __global__ void __launch_bounds__(kThreads, 2)

@@ -18,6 +18,7 @@ Kernel step(const char* implementation, std::int64_t K) {
 TEST(MatmulWideLoads, ReadsSharedMemoryOnceForSixteenMultiplyAdds) {
   const Kernel kernel = step("matmul_wide_loads", 16);
   EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 16 / kWarpSize / 16);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], 2u * 128 * 128 * 16 / kWarpSize / 16);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / 4 / kWarpSize);
@@ -30,6 +31,7 @@ TEST(MatmulWideLoads, ReadsSharedMemoryOnceForSixteenMultiplyAdds) {
 TEST(MatmulDoubleBuffer, HasOneBarrierForEachTile) {
   const Kernel kernel = step("matmul_double_buffer", 16);
   EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 16 / kWarpSize / 16);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], 2u * 128 * 128 * 16 / kWarpSize / 16);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2u * 128 * 16 / 4 / kWarpSize);

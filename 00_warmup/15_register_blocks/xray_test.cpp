@@ -27,6 +27,7 @@ TEST(ReadsOfSharedMemory, KeepsItsBudget) {
   std::cout << "budget: " << each << " of 16 reads of shared memory used, per 64 multiply-adds"
             << std::endl;
   EXPECT_LE(each, 16);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], kernel[kSharedLoadRequests]);
   EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel[kSharedLoadRequests], 128u * 128 * 16 / kWarpSize / 4);
