@@ -16,7 +16,7 @@ RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"co
 
 def compared(date, seconds, **more):
     return {"schema": "kernel-ladder/compare/1", "conditions": {"commit": "abc1234", "date": date, "kernels": {"b.cu": "then"}},
-            "cases": [{"name": "case", "operations": 4e8, "rows": [
+            "cases": [{"name": "case", "operations": 4e8, "bytes": 1e9, "rows": [
                 {"name": "fast", "ours": True, "errors": {"o": 2.93e-3}, "burst": {"seconds": seconds}, "sustained": {"seconds": 2.48e-4}, "whole": None},
                 {"name": "Their, kernel", "ours": False, "errors": {"dq": 1e-3, "dk": 2e-3}, "burst": {"seconds": 1.72e-3},
                  "sustained": {"seconds": 1.72e-3}, "whole": None}]}], **more}
@@ -58,7 +58,8 @@ class Values(WithRecords):
 
     def test_of_a_comparison(self):
         records = self.records(h200_compare_a=compared("2026-01-02", 2.28e-4))
-        for row, field, text in (("fast", "", "228 / 248 us"), ("fast", "error", "2.9e-3"), ("fast", "vs Their, kernel", "7.54x"),
+        for row, field, text in (("fast", "", "228 / 248 us"), ("fast", "error", "2.9e-3"), ("fast", "vs Their, kernel", "7.54x"), ("fast", "of Their, kernel", "754 %"),
+                                 ("fast", "TB/s", "4.39 / 4.03"),
                                  ("Their, kernel", "error", "2.0e-3"), ("Their, kernel", "burst", "1.72 ms")):
             self.assertEqual(records.value("case", row, field), text)
 

@@ -93,8 +93,9 @@ constexpr int kWideThreads = kVectors * kVectors;  // each has 4 x 4 elements
 // have eight different places modulo 8, and so all 32 banks.
 __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeArgs args) {
   __shared__ float4 tile_smem[kWideTile][kVectors];
-  const std::int64_t tile_m = static_cast<std::int64_t>(blockIdx.y) * kWideTile;
-  const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kWideTile;
+  // Blocks that start together write to the same rows of y.
+  const std::int64_t tile_m = static_cast<std::int64_t>(blockIdx.x) * kWideTile;
+  const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.y) * kWideTile;
   const int column = threadIdx.x % kVectors, row = threadIdx.x / kVectors;  // of 4 x 4 elements
 
   const std::int64_t first_m = tile_m + row * kVec, first_n = tile_n + column * kVec;
@@ -155,7 +156,7 @@ void transpose_wide(const TransposeArgs& args) {
   if (args.M % kVec != 0 || args.N % kVec != 0 || places % sizeof(float4) != 0)
     return transpose_by_tiles<row_pitch(kTile)>(args);
   ladder::validate_lists(args);
-  const dim3 grid(tiles("N", args.N, kWideTile), tiles("M", args.M, kWideTile));
+  const dim3 grid(tiles("M", args.M, kWideTile), tiles("N", args.N, kWideTile));
   if (grid.x == 0 || grid.y == 0) return;
   transpose_wide_kernel<<<grid, kWideThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());

@@ -1,13 +1,16 @@
 // 15 register blocks, step 3: C = act(A B + bias), the next tiles under way while these are multiplied.
 // Change: shared memory holds two tiles of A and two of B. The next ones are fetched into registers before a product, and stored after.
+//         A thread's pointers into A and B go on from tile to tile.
 // Why:    a tile's way from global memory overlaps with 512 multiply-adds of each thread, and one barrier for each tile is enough.
-// Needs:  as step 2.
+// Needs:  as step 2, and K below 2^31 - 9.
 // Costs:  twice the shared memory, 8 more registers a thread.
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 
 #include "00_warmup/matmul_epilogue.hpp"
+#include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -39,18 +42,16 @@ __device__ void copy_four(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// Four neighbours in a row of a matrix; 0 beyond its edges. kWide: the four are inside or outside together, and aligned.
+// Four floats where `inside`, else 0. kWide: they are aligned; otherwise those from `count` on are outside.
 template <bool kWide>
-__device__ void fetch_four(float* to, const float* matrix, std::int64_t row, std::int64_t column,
-                           std::int64_t rows, std::int64_t columns) {
-  const float* from = matrix + row * columns + column;
-  for (int i = 0; i < 4; ++i)
-    to[i] = 0.0f;
+__device__ void fetch_four(float* to, const float* from, bool inside, int count) {
   if (kWide) {
-    if (row < rows && column < columns) copy_four(to, from);
+    float4 four = make_float4(0, 0, 0, 0);
+    if (inside) four = *reinterpret_cast<const float4*>(from);
+    *reinterpret_cast<float4*>(to) = four;
   } else {
     for (int i = 0; i < 4; ++i)
-      if (row < rows && column + i < columns) to[i] = from[i];
+      to[i] = inside && i < count ? from[i] : 0.0f;
   }
 }
 
@@ -83,9 +84,16 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
   const int b_k = threadIdx.x / 32, b_column = threadIdx.x % 32 * 4;
 
   alignas(16) float a4[4], b4[4];  // of the next tiles
-  const auto fetch = [&](std::int64_t first_k) {
-    fetch_four<kWide>(a4, args.a, first_m + a_row, first_k + a_k, M, K);
-    fetch_four<kWide>(b4, args.b, first_k + b_k, first_n + b_column, K, N);
+  const float* a_next = args.a + (first_m + a_row) * K + a_k;
+  const float* b_next = args.b + b_k * N + first_n + b_column;
+  int a_left = first_m + a_row < M ? static_cast<int>(K) - a_k : 0;  // columns of A from there on
+  int b_left = first_n + b_column < N ? static_cast<int>(K) - b_k : 0;  // rows of B from there on
+  const int b_count = static_cast<int>(min(N - first_n - b_column, std::int64_t{4}));
+  const auto fetch = [&] {
+    fetch_four<kWide>(a4, a_next, a_left > 0, a_left);
+    fetch_four<kWide>(b4, b_next, b_left > 0, b_count);
+    a_next += kDepth, a_left -= kDepth;
+    b_next += kDepth * N, b_left -= kDepth;
   };
   const auto store = [&](int buffer) {
     for (int i = 0; i < 4; ++i)
@@ -94,12 +102,12 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
   };
 
   float sum[kSide][kSide] = {};
-  fetch(0);
+  fetch();
   store(0);
   __syncthreads();  // the first tiles are there
   int buffer = 0;
   for (std::int64_t next_k = kDepth; next_k < K + kDepth; next_k += kDepth) {
-    if (next_k < K) fetch(next_k);
+    if (next_k < K) fetch();
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       alignas(16) float a[kSide], b[kSide];
@@ -131,6 +139,8 @@ bool begins_at_16_bytes(const float* pointer) {
 
 void matmul_double_buffer(const MatmulArgs& args) {
   ladder::validate_lists(args);
+  ladder::require(args.K < INT32_MAX - kDepth,
+                  "K is " + std::to_string(args.K) + "; allowed: below 2^31 - 9");
   if (args.M == 0 || args.N == 0) return;
   const bool wide = args.K % 4 == 0 && args.N % 4 == 0 && begins_at_16_bytes(args.a) &&
                     begins_at_16_bytes(args.b) && begins_at_16_bytes(args.c);

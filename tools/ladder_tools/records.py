@@ -242,11 +242,12 @@ class Records:
                 raise Missing(f"{name}, {row_name}: {regime} was not measured")
             return row[regime]["seconds"]
 
-        if field.startswith("vs "):
-            other = self._row(case, name, field.removeprefix("vs "))
+        if field.startswith(("vs ", "of ")):
+            other = self._row(case, name, field[3:])
             if not other.get("burst"):
                 raise Missing(f"{name}, {other['name']}: burst was not measured")
-            return factor(other["burst"]["seconds"] / seconds("burst"))
+            times = other["burst"]["seconds"] / seconds("burst")
+            return factor(times) if field.startswith("vs ") else f"{100 * times:.0f} %"
         if field in ("burst", "sustained", "whole"):
             return duration(seconds(field))
         if field == "both":
@@ -258,4 +259,6 @@ class Records:
             return scientific(row["errors"].get("o", max(errors)))
         if field == "TFLOP/s":
             return " / ".join(three_digits(1e-12 * case["operations"] / seconds(regime)) for regime in ("burst", "sustained"))
-        raise ValueError(f"field is {field}; allowed: burst, sustained, whole, both, error, TFLOP/s, vs ROW")
+        if field == "TB/s" and case.get("bytes"):
+            return " / ".join(three_digits(1e-12 * case["bytes"] / seconds(regime)) for regime in ("burst", "sustained"))
+        raise ValueError(f"field is {field}; allowed: burst, sustained, whole, both, error, TFLOP/s, TB/s, vs ROW, of ROW")
