@@ -77,7 +77,7 @@ struct MatmulInt4 : SimpleOperator<MatmulInt4, MatmulInt4Sizes, MatmulInt4Host, 
 };
 
 namespace {
-const OperatorRegistration<MatmulInt4> registration;
+const OperatorRegistration<MatmulInt4> matmul_int4_registration;
 }  // namespace
 
 }  // namespace ladder

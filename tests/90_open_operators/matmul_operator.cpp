@@ -44,7 +44,7 @@ struct Matmul : SimpleOperator<Matmul, MatmulSizes, MatmulArgs<float>, MatmulArg
 };
 
 namespace {
-const OperatorRegistration<Matmul> registration;
+const OperatorRegistration<Matmul> matmul_registration;
 }  // namespace
 
 }  // namespace ladder
