@@ -16,7 +16,7 @@
 
 namespace chapter00 {
 
-constexpr int kThreads = 128;  // per block, and elements of a tile
+constexpr int kThreads = 128;  // per block, and elements of a tile without its halo
 constexpr int kMostHalo = static_cast<int>(kMostRadius);
 
 // x[i], or 0 outside of the array.
