@@ -84,7 +84,7 @@ def remarks(case, row):
     exact = [name for name in shared if theirs[name] < 0.95 * mine[name]]
     if exact:
         said.append("more exact" + ("" if exact == shared else f": {', '.join(exact)}"))
-    factor = max((theirs[name] / mine[name] for name in shared), default=0)
+    factor = max((theirs[name] / mine[name] for name in shared if mine[name] > 0), default=0)
     if factor > MUCH_LESS_EXACT:
         said.append(f"error up to {factor:.0f} times ours" + (" (TF32)" if case["precision"] == "fp32" else ""))
     return said
