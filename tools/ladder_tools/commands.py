@@ -1,4 +1,5 @@
 """What the script `ladder` hands over."""
+import os
 import sys
 
 from ladder_tools.building import Build
@@ -34,3 +35,6 @@ def main():
         return failure.code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # ./ladder learn | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

@@ -9,7 +9,7 @@ import time
 
 from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
-from ladder_tools.learning import next_exercise, note_solved, recorded_step
+from ladder_tools.learning import next_exercise, note_solved, recorded_step, solved
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 _HINTS_PER_HOLE = 3
@@ -18,8 +18,10 @@ _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches run
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
 
 
-def _seconds():
-    text = os.environ.get("LADDER_EXERCISE_SECONDS", "120")
+def _seconds(exercise=None):
+    """How long its tests may take: a loop that does not end should not cost a learner of small problems minutes."""
+    usual = "20" if exercise and exercise.name.startswith(_SMALL_PROBLEMS) else "120"
+    text = os.environ.get("LADDER_EXERCISE_SECONDS", usual)
     if not re.fullmatch(r"[1-9][0-9]*", text):
         raise Refused(f"LADDER_EXERCISE_SECONDS is '{text}'; allowed: whole seconds, at least 1")
     return int(text)
@@ -30,12 +32,14 @@ _ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch")
 
 class Arguments:
     def __init__(self, words):
-        name, self.action, self.hole = "", "check", ""
+        name, self.action, self.hole, number = "", "check", "", ""
         for word in words:
             # --hint 04.00.1: that hole.
             parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]+)", word)
             if self.action == "hint" and not self.hole and parts:
                 self.hole = f"{parts[1]:0>2}.{parts[2]:0>2}.{parts[3]}"
+            elif self.action == "hint" and name and not number and re.fullmatch("[1-9]", word):
+                number = word
             elif word in _ACTIONS:
                 if self.action != "check":
                     raise Refused(f"exercise takes one of {', '.join(_ACTIONS)}, once")
@@ -51,6 +55,8 @@ class Arguments:
             self.name = next_exercise() or exercises()[-1].name
             say(f"{self.name} is the next exercise  (./ladder learn shows them all)")
         self.exercise = exercise_of(self.name)
+        if number:  # --hint 2: the exercise's second hole
+            self.hole = f"{self.exercise.holes_begin}{number}"
         if self.hole and self.hole not in self.exercise.holes():
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
 
@@ -121,7 +127,7 @@ def start_from_ours(exercise):
 def watch(exercise, preset, caller):
     """Checks whenever the file is saved, and goes on to the next exercise when this one is solved. Each check is a process of its own, so
     another terminal may work between two of them. Looks at the file's time: that works over ssh and in containers too."""
-    seen = None
+    seen, again = None, exercise.name in solved()  # one that is solved is watched for its own sake
     while True:
         mine = ROOT / exercise.mine
         if not mine.exists():
@@ -132,7 +138,7 @@ def watch(exercise, preset, caller):
         seen = mine.stat().st_mtime_ns
         command = [sys.executable, sys.argv[0], preset, caller, "exercise", exercise.name]
         status = subprocess.run(command, cwd=ROOT).returncode
-        if status == 0:
+        if status == 0 and not again:
             following = next_exercise(exercise.name)
             if following is None:
                 return 0
@@ -157,6 +163,17 @@ class Hints:
     def forget(self):
         for hole in self._exercise.holes():
             self._count(hole).unlink(missing_ok=True)
+        self._count("red").unlink(missing_ok=True)
+
+    def note_red(self, holes):
+        """Those whose own tests were not green in the last check: hints are about them first."""
+        self._count("red").write_text(" ".join(holes))
+
+    def _first_red(self):
+        try:
+            return next((hole for hole in self._count("red").read_text().split() if hole in self._exercise.holes()), "")
+        except OSError:
+            return ""
 
     def given(self, hole):
         try:
@@ -175,9 +192,11 @@ class Hints:
         return [(re.sub(r"<[^>]*>", "", title), "".join(line for line in text.splitlines(True) if line.strip())) for title, text in blocks]
 
     def give(self, hole):
-        """For that hole, else for the first TODO that is left, else for the stub's first hole with hints to give."""
+        """For that hole, else for the first that was red, else for the first TODO that is left, else for the stub's first hole with hints
+        to give."""
         exercise = self._exercise
         todo = None
+        hole = hole or self._first_red()
         if not hole:
             todo = exercise.first_todo()
             if todo:
@@ -223,6 +242,8 @@ def words_of(failure, most_lines=20):
                 or re.search(r"testing/tests\.cpp:[0-9]+: schedule: hardware$", line)
                 or re.fullmatch(r"[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
             continue
+        if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
+            shown = []
         line = re.sub(r"^  Actual: false \(", "", line)
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
     return shown[:most_lines]
@@ -280,7 +301,8 @@ class Check:
     def __init__(self, exercise, build):
         self._exercise = exercise
         self._build = build
-        self._seconds = _seconds()
+        self._seconds = _seconds(exercise)
+        self._red = []  # holes whose own tests are not green
         self._target = f"my{exercise.name}"
         self._failing = None  # the test that failed
 
@@ -309,7 +331,10 @@ class Check:
         first = None
         for hole, names in tests.items():
             done = self._run(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
-            print(f"{self._exercise.holes_begin}{hole}: {'green' if done.status == 0 and not done.timed_out else 'red'}")
+            green = done.status == 0 and not done.timed_out
+            print(f"{self._exercise.holes_begin}{hole}: {'green' if green else 'red'}")
+            if not green:
+                self._red.append(f"{self._exercise.holes_begin}{hole}")
             if first is None or first.status == 0:
                 first = done
             if done.timed_out:
@@ -329,7 +354,7 @@ class Check:
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self._failing = failed["name"]
-        said = [line for failure in failed["failures"] for line in words_of(failure)]
+        said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
         return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self._failing}", *said[:20]]
 
     def _asan(self):
@@ -363,7 +388,8 @@ class Check:
             shown.append(done.how_it_ended(self._seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
         for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
-            shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
+            if float(used) > 0 or float(allowed) > 0:
+                shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
         (self._build.folder / "exercise_xray.log").write_text(text)
         if not self._failing and done.status == 0 and not shown:
             shown = ["nothing is wrong"]
@@ -414,8 +440,10 @@ class Check:
     def _verdict(self, passed, clean):
         exercise = self._exercise
         todo = exercise.first_todo()
+        Hints(exercise).note_red(self._red)
         if passed and clean:
-            note_solved(exercise.name)
+            if not filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):  # ours is no solution of the learner's
+                note_solved(exercise.name)
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             step = recorded_step(exercise)
             if step:
@@ -423,7 +451,9 @@ class Check:
             following = next_exercise(exercise.name)
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
-        if todo:
+        if self._red and (todo is None or todo[0] != self._red[0]):
+            print(f"Next: {self._red[0]}, the first hole that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
+        elif todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             print("No TODO is left and the tests pass, but the X-ray has something to say." if passed
@@ -435,7 +465,7 @@ class Check:
 def exercise(words, preset, caller):
     arguments = Arguments(words)
     one = arguments.exercise
-    _seconds()
+    _seconds(one)
     bring_up_to_date(one)
     if arguments.action == "solution":
         print(how_to_compare(one))
