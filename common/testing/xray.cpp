@@ -76,8 +76,8 @@ class BudgetTest : public ::testing::Test {
   static void expect_within(const std::pair<std::string, double>& output, const char* what,
                             std::uint64_t used, double allowed) {
     const double each = static_cast<double>(used) / output.second;
-    fmt::print("budget: {:.4g} of {:.4g} global {} used, per element of {}\n", each, allowed, what,
-               output.first);
+    fmt::print("budget: {:.4g} of {:.4g} global {} used, per element of {}, {}\n", each, allowed,
+               what, output.first, implementation_);
     EXPECT_LE(each, allowed) << "global " << what << " per element of " << output.first;
   }
 
