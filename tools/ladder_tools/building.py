@@ -65,8 +65,15 @@ class Build:
         self.log = self.folder / "build.log"
         self._lock = None
 
-    def prepare(self):
-        """Installs what is missing and configures, by the script `ladder`; waits for whoever is at work here."""
+    def _is_configured_for(self, target):
+        """Whether ninja knows the target here; it sees for itself whether CMake's files have changed."""
+        rules = self.folder / "build.ninja"
+        return (rules.exists() and os.path.realpath(self._cached("CMAKE_HOME_DIRECTORY")) == str(ROOT)
+                and f"\nbuild {target}: " in rules.read_text(errors="replace"))
+
+    def prepare(self, target=None):
+        """Installs what is missing and configures, by the script `ladder`, unless that was done for the target before; waits for whoever is
+        at work here."""
         require_writable(self.name)
         require_writable("out")
         self._lock = open(self.folder / ".lock", "a")
@@ -75,13 +82,16 @@ class Build:
         except BlockingIOError:
             say(f"another ./ladder is at work in {self.name}: waiting until it is done")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+        if target and self._is_configured_for(target):
+            return
         options = [] if self.preset == "default" else [f"--{self.preset}"]
         status = subprocess.run([ROOT / "ladder", "configure", *options], env={**os.environ, "LADDER_LOCKED": "1"}).returncode
         if status:
             sys.exit(status)
 
     def _cached(self, variable):
-        text = (self.folder / "CMakeCache.txt").read_text(errors="replace")
+        cache = self.folder / "CMakeCache.txt"
+        text = cache.read_text(errors="replace") if cache.exists() else ""
         found = re.search(rf"^{variable}:[A-Z]*=(.*)$", text, re.MULTILINE)
         return found.group(1) if found else ""
 

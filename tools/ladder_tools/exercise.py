@@ -499,5 +499,5 @@ def exercise(words, preset, caller):
     if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
     build = Build(preset)
-    build.prepare()
+    build.prepare(f"my{one.name}" + ("_emulated" if one.needs_device else ""))
     return 0 if Check(one, build)() else 1
