@@ -1,6 +1,9 @@
 // The elements of two kinds as the tests, the ladder and the X-ray know them.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "00_warmup/05_divergence/two_sides.hpp"
 #include "common/core/operator.hpp"
@@ -74,6 +77,47 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
           return i % 2 == 0 ? polynomial(a, a.x[i], true).value : right[i];
         }))
       return "equals the result with the polynomial's coefficients in reverse order\n";
+    // The odd elements, made of the products with x in another way.
+    const auto odd_equals = [&](const auto& wrong) {
+      return equals([&](std::int64_t i) {
+        if (i % 2 == 0) return right[i];
+        std::vector<double> products;
+        for (std::int64_t k = 0; k < a.K; ++k)
+          products.push_back(static_cast<double>(a.q[k]) * a.x[i]);
+        return wrong(products);
+      });
+    };
+    using Products = std::vector<double>;
+    if (a.K > 1 && odd_equals([](const Products& all) { return all.front(); }))
+      return "the odd elements equal the first product: the others are left out\n";
+    if (a.K > 1 && odd_equals([](const Products& all) {
+          return *std::max_element(all.begin(), all.end() - 1);
+        }))
+      return "the odd elements are one product too few: the last one, q[K - 1] x, is left out\n";
+    if (a.K > 1 && odd_equals([](const Products& all) {
+          return *std::max_element(all.begin() + 1, all.end());
+        }))
+      return "the odd elements are one product too few: the first one, q[0] x, is left out\n";
+    // What lies behind q counts as 0 here.
+    if (odd_equals([](const Products& all) {
+          return std::max(0.0, *std::max_element(all.begin(), all.end()));
+        }))
+      return "the odd elements are never below 0: one product too many, q[K] x, or a 0 that the "
+             "loop begins with\n";
+    if (a.K > 1 &&
+        odd_equals([](const Products& all) { return *std::min_element(all.begin(), all.end()); }))
+      return "the odd elements equal the smallest product, not the largest\n";
+    if (a.K > 1 && odd_equals([](const Products& all) { return all.back(); }))
+      return "the odd elements equal the last product: each one replaces the one before it\n";
+    if (a.K > 1 && odd_equals([](const Products& all) {
+          return std::accumulate(all.begin(), all.end(), 0.0);
+        }))
+      return "the odd elements equal the sum of the products, not the largest of them\n";
+    const double most = *std::max_element(a.q, a.q + a.K);
+    if (equals([&](std::int64_t i) { return i % 2 == 0 ? right[i] : most * a.x[i]; }))
+      return "the odd elements equal the largest q times x: a negative x turns the order round\n";
+    if (equals([&](std::int64_t i) { return i % 2 == 0 ? right[i] : most; }))
+      return "the odd elements equal the largest q: the product with x is missing\n";
     return "";
   }
 };
