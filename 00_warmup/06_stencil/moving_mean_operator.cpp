@@ -86,10 +86,10 @@ struct MovingMean
       const char* name;
       From left, right;
     };
-    const Wrong halos[] = {{"the right halo brought from x[i + R], should be x[i + 128]", left,
-                            [&](std::int64_t i) { return i + a.R; }},
-                           {"the right halo brought from x[i + 1], should be x[i + 128]", left,
+    const Wrong halos[] = {{"the right halo brought from x[i + 1], should be x[i + 128]", left,
                             [](std::int64_t i) { return i + 1; }},
+                           {"the right halo brought from x[i + R], should be x[i + 128]", left,
+                            [&](std::int64_t i) { return i + a.R; }},
                            {"the right halo brought from x[i], should be x[i + 128]", left,
                             [](std::int64_t i) { return i; }},
                            {"the right halo brought from x[i + 128 + R], should be x[i + 128]",
