@@ -1,6 +1,8 @@
 // A test of one hole of an exercise, by one problem: ./ladder exercise knows it by its name, "Hole2...".
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "common/core/operator.hpp"
@@ -8,7 +10,7 @@
 
 namespace chapter00 {
 
-// Adds the test `name`, which runs the implementation on that case under each schedule.
+// Adds the test `name`, registered before the suite's own and so run before them: it runs the implementation on that case under each schedule.
 inline bool register_hole(const std::string& implementation, const std::string& name,
                           const std::string& op, const ladder::Shape& shape,
                           const ladder::Options& options = {}) {

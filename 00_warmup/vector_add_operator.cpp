@@ -50,8 +50,8 @@ struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddAr
       return bits == 0xFFFFFFFF;  // the emulator's; an output is given with another NaN
     };
     if (std::all_of(c.begin(), c.end(), is_new)) {
-      return "c holds what new device memory holds: the kernel wrote nothing, or c was copied back "
-             "before it ran\n";
+      return "c holds what new device memory holds: a or b was not copied to the device, or the "
+             "kernel wrote nothing, or c was copied back before it ran\n";
     }
     return "nothing was written to c: no kernel wrote it, or nothing was copied back\n";
   }

@@ -1,8 +1,10 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -86,22 +88,82 @@ TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
 }
 #endif
 
-// Whatever the kernel does: what is in c afterwards has come from the device.
+// c = a + b by the program; c was -1.
+std::vector<float> sums_of(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> c(a.size(), -1.0f);
+  add_on_gpu(a.data(), b.data(), c.data(), static_cast<std::int64_t>(c.size()));
+  return c;
+}
+
+#ifdef EMULATOR_LAUNCH
+constexpr std::uint32_t kNewMemory = 0xFFFFFFFF;
+bool all_have_bits(const std::vector<float>& values, std::uint32_t wanted) {
+  return std::all_of(values.begin(), values.end(), [=](float x) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits == wanted;
+  });
+}
+
+// Why each element of c is NaN as new device memory is. A NaN with bits of its own goes through the kernel: where it comes out, the kernel
+// has read the array that held it, and c was copied back afterwards. Then it is the other array that was new memory.
+std::string why_new_memory() {
+  constexpr std::uint32_t kOwn = 0x7FC01234;
+  float own = 0;
+  std::memcpy(&own, &kOwn, sizeof own);
+  const std::vector<float> nans(100, own), numbers(100, 1.0f);
+  if (all_have_bits(sums_of(nans, numbers), kOwn)) return "b was not copied to the device";
+  if (all_have_bits(sums_of(numbers, nans), kOwn)) return "a was not copied to the device";
+  return "c holds what new device memory holds: a or b was not copied to the device, or the kernel "
+         "wrote nothing, or c was copied back before it ran";
+}
+
+// On the host c is a, one element further on. On the device it is not. A kernel that gets the host's arrays reads what other threads have
+// written: in the order "forward" c becomes a running sum. The memory is the runtime's, so that the X-ray lets the kernel use it.
+TEST(vector_add_first, Hole3GivesTheKernelDeviceMemory) {
+  ladder::device(ladder::DeviceKind::kCuda).use_schedule("forward");
+  constexpr std::int64_t kElements = 32;
+  float* ones = nullptr;
+  ASSERT_EQ(cudaMallocHost(&ones, (2 * kElements + 1) * sizeof(float)), cudaSuccess);
+  std::fill_n(ones, 2 * kElements + 1, 1.0f);
+  emulator::name_memory(
+      {ones, (2 * kElements + 1) * sizeof(float), "the host's memory", sizeof(float), false});
+  float* const c = ones + 1;
+  add_on_gpu(ones, ones + kElements + 1, c, kElements);
+  bool is_running_sum = true;
+  for (std::int64_t i = 0; i < kElements; ++i)
+    is_running_sum = is_running_sum && c[i] == static_cast<float>(i + 2);
+  EXPECT_FALSE(is_running_sum) << "WRONG RESULT: the kernel got a pointer of the host";
+  const bool is_new_memory = all_have_bits({c, c + kElements}, kNewMemory);
+  EXPECT_EQ(cudaFreeHost(ones), cudaSuccess);
+  if (is_new_memory) FAIL() << "WRONG RESULT: " << why_new_memory();
+}
+#endif
+
 TEST(vector_add_first, Hole3CopiesBackAndFreesWhatItAllocates) {
   if (no_gpu()) return;
-  constexpr std::int64_t kElements = 1 << 20;
-  const std::vector<float> a(kElements, 1.0f);
-  std::vector<float> c(kElements, -1.0f);
-  add_on_gpu(a.data(), a.data(), c.data(), 1);  // whatever the runtime allocates for itself
+  const std::vector<float> ones(1 << 14, 1.0f);
+  sums_of({1.0f}, {1.0f});  // whatever the runtime allocates for itself
   std::size_t before = 0, after = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
-  add_on_gpu(a.data(), a.data(), c.data(), kElements / 64);
+  sums_of(ones, ones);
   ASSERT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
 #ifdef EMULATOR_LAUNCH  // a GPU's memory is used by other programs, too
   EXPECT_GE(after, before) << before - after
                            << " bytes of device memory were not freed: cudaFree is missing";
 #endif
-  EXPECT_NE(c[0], -1.0f) << "WRONG RESULT: nothing was copied back to the host";
+
+  std::vector<float> a(1000);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<float>(i);
+  const std::vector<float> b(a.size(), 0.5f), c = sums_of(a, b);
+  if (std::all_of(c.begin(), c.end(), [](float x) { return x == -1.0f; }))
+    FAIL() << "WRONG RESULT: nothing was copied back to the host";
+#ifdef EMULATOR_LAUNCH
+  if (all_have_bits(c, kNewMemory)) FAIL() << "WRONG RESULT: " << why_new_memory();
+#endif
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_EQ(c[i], a[i] + b[i]) << "WRONG RESULT: c[" << i << "]";
 }
 
 TEST(FirstProgram, PrintsTheOutcome) {

@@ -126,6 +126,8 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
     const Memory& right = truth[0].values;
     const Strides dense{x.N, 1};
     const auto equals = [&](const Memory& other) {
+      // Nothing is said about a result that is almost right.
+      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, x.N)) return false;
       return ladder::reference::roughly_equal(c, other, x.N);
     };
     // c as it would be if element (row, col) of a matrix were looked for where `wrong` says.
@@ -178,15 +180,16 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
   static std::string explain_unwritten(const MatrixAddViews& x, const std::vector<float>& c,
                                        const Memory& right) {
     std::int64_t rows = 0, cols = 0;  // all that were written lie in these
-    bool any_wrong = false;
+    bool any_wrong = false, any_unwritten = false;
     for_each_element(x, [&](std::int64_t row, std::int64_t col) {
       const std::int64_t i = row * x.N + col;
+      any_unwritten = any_unwritten || std::isnan(c[i]);
       if (std::isnan(c[i])) return;
       any_wrong = any_wrong || std::abs(c[i] - right[i]) > 1e-4;
       rows = std::max(rows, row + 1), cols = std::max(cols, col + 1);
     });
-    if (any_wrong || rows == 0) return "";
-    if (rows == 1 && cols == 1 && c.size() > 1)
+    if (any_wrong || !any_unwritten || rows == 0) return "";
+    if (rows == 1 && cols == 1)
       return "only the first element was written: all threads have the same row and column\n";
     const auto are_written = [&](const auto& those) {
       bool same = true;
@@ -195,19 +198,50 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
       });
       return same;
     };
-    if (are_written([&](std::int64_t row, std::int64_t col) { return row < x.N && col < x.M; }))
-      return "only elements with row < N and col < M were written: M and N are exchanged\n";
+    const std::int64_t down = (x.M + kBlockRows - 1) / kBlockRows;
+    const std::int64_t across = (x.N + kBlockColumns - 1) / kBlockColumns;
+    const bool sizes_exchanged =
+        are_written([&](std::int64_t row, std::int64_t col) { return row < x.N && col < x.M; });
+    const bool axes_exchanged = are_written([&](std::int64_t row, std::int64_t col) {
+      return row < across * kBlockColumns && col < down * kBlockRows;
+    });
+    if (sizes_exchanged) {
+      return std::string("only elements with row < N and col < M were written: M and N") +
+             (axes_exchanged ? ", or x and y," : "") + " are exchanged\n";
+    }
+    std::ostringstream text;
+    text << "only the first " << rows << " rows and " << cols << " columns were written: ";
+    if (axes_exchanged) {
+      text << "x and y are exchanged\n";
+      return text.str();
+    }
     if (are_written([&](std::int64_t row, std::int64_t col) {
           return row * x.c_strides.row + col * x.c_strides.col < x.M * x.N;
         }))
       return "only elements with an offset below M * N were written: the mask takes strides\n";
+    if (are_written([&](std::int64_t row, std::int64_t col) {
+          return row % kBlockColumns < kBlockRows &&
+                 col < (across - 1) * kBlockRows + kBlockColumns;
+        }))
+      return "only the elements were written that threads take if kRows and kColumns are "
+             "exchanged\n";
     if (!are_written([&](std::int64_t row, std::int64_t col) { return row < rows && col < cols; }))
       return "";
-    std::ostringstream text;
-    text << "only the first " << rows << " rows and " << cols
-         << " columns were written: x and y are exchanged, or the grid is too small\n";
+    const bool one_down = rows == kBlockRows && rows < x.M;
+    const bool one_across = cols == kBlockColumns && cols < x.N;
+    if (one_down && one_across) {
+      text << "blockIdx is missing, or the grid has one block\n";
+    } else if (one_down && cols == x.N) {
+      text << "blockIdx.y is missing, or the grid has one row of blocks\n";
+    } else if (one_across && rows == x.M) {
+      text << "blockIdx.x is missing, or the grid has one column of blocks\n";
+    } else {
+      text << "is the grid too small?\n";
+    }
     return text.str();
   }
+
+  static constexpr std::int64_t kBlockRows = 8, kBlockColumns = 32;
 };
 
 const ladder::OperatorRegistration<MatrixAdd> matrix_add_registration;

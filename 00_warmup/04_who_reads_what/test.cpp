@@ -5,6 +5,7 @@
 #include <set>
 
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
+#include "00_warmup/hole_tests.hpp"
 
 namespace chapter00 {
 namespace {
@@ -16,6 +17,10 @@ const bool registered = ladder::testing::register_suite("warp_copy", "copy_broad
                         ladder::testing::register_suite("warp_copy", "copy_misaligned", kSupport) &&
                         ladder::testing::register_suite("warp_copy", "copy_coalesced", kSupport) &&
                         ladder::testing::register_suite("warp_copy", "copy_vector", kSupport);
+
+const bool holes[] = {
+    register_hole("copy_coalesced", "Hole2CopiesEachElement", "warp_copy", {{"N", 5000}}),
+    register_hole("copy_vector", "Hole3CopiesFourElementsAtOnce", "warp_copy", {{"N", 4099}})};
 
 // A request of 32 lanes, lane l from byte first + l * apart on.
 void expect_predicted(ReadPattern pattern, int first, int apart, int bytes) {
@@ -29,19 +34,19 @@ void expect_predicted(ReadPattern pattern, int first, int apart, int bytes) {
       << apart << " on; how many pieces of 32 bytes do the lanes touch together?";
 }
 
-TEST(PredictedSectors, OfABroadcast) {
+TEST(PredictedSectors, Hole1OfABroadcast) {
   expect_predicted(ReadPattern::kBroadcast, 0, 0, 4);
 }
-TEST(PredictedSectors, OfStridedReads) {
+TEST(PredictedSectors, Hole1OfStridedReads) {
   expect_predicted(ReadPattern::kStrided, 0, 32, 4);
 }
-TEST(PredictedSectors, OfMisalignedReads) {
+TEST(PredictedSectors, Hole1OfMisalignedReads) {
   expect_predicted(ReadPattern::kMisaligned, 4, 4, 4);
 }
-TEST(PredictedSectors, OfCoalescedReads) {
+TEST(PredictedSectors, Hole1OfCoalescedReads) {
   expect_predicted(ReadPattern::kCoalesced, 0, 4, 4);
 }
-TEST(PredictedSectors, OfVectors) {
+TEST(PredictedSectors, Hole1OfVectors) {
   expect_predicted(ReadPattern::kVector, 0, 16, 16);
 }
 

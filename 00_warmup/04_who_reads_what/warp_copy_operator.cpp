@@ -1,5 +1,6 @@
 // y = x as the tests, the ladder and the X-ray know it.
 #include <cmath>
+#include <string>
 
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
 #include "common/core/operator.hpp"
@@ -9,6 +10,9 @@ namespace chapter00 {
 
 struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, WarpCopyArgs> {
   static constexpr const char* kName = "warp_copy";
+
+  // Of the README's table: more than a warp, whose last lane would hide that a copy is misaligned.
+  static ladder::Shape small_shape(const ladder::Shape&) { return {{"N", 4096}}; }
 
   static double fma_count(const WarpCopyArgs&) { return 0; }
   static double additions(const WarpCopyArgs&) { return 0; }
@@ -26,6 +30,8 @@ struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, 
       std::vector<double> other(x.size());
       for (std::int64_t i = 0; i < N; ++i)
         other[i] = wrong(i);
+      // Nothing is said about a result that is almost right.
+      if (ladder::reference::roughly_equal({x.begin(), x.end()}, other, N)) return false;
       return ladder::reference::roughly_equal(outputs[0], other, N);
     };
     if (equals([&](std::int64_t i) { return x[i / 32 * 32]; }))
@@ -40,6 +46,15 @@ struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, 
     };
     if (equals(blocks_overlap))
       return "equals the result of blocks that begin 256 elements apart, but copy 2048 each\n";
+    if (equals([&](std::int64_t i) { return i % kBlock < kThreads ? x[i] : NAN; })) {
+      return "only the first 256 of every 2048 elements were written: a thread copies one element, "
+             "should copy 8\n";
+    }
+    const std::int64_t one_each = (N + kBlock - 1) / kBlock * kThreads;
+    if (equals([&](std::int64_t i) { return i < one_each ? x[i] : NAN; })) {
+      return "only the first " + std::to_string(one_each) +
+             " elements were written: a thread copies one element, should copy 8\n";
+    }
     return "";
   }
 

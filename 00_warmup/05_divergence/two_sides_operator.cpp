@@ -1,6 +1,11 @@
 // The elements of two kinds as the tests, the ladder and the X-ray know them.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "00_warmup/05_divergence/two_sides.hpp"
 #include "common/core/operator.hpp"
@@ -59,6 +64,8 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
       std::vector<double> other(right.size());
       for (std::int64_t i = 0; i < a.N; ++i)
         other[i] = wrong(i);
+      // Nothing is said about a result that is almost right.
+      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
       return ladder::reference::roughly_equal(outputs[0], other, a.N);
     };
     if (equals([&](std::int64_t i) { return i % 2 == 0 ? right[i] : NAN; }))
@@ -74,7 +81,58 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
           return i % 2 == 0 ? polynomial(a, a.x[i], true).value : right[i];
         }))
       return "equals the result with the polynomial's coefficients in reverse order\n";
-    return "";
+    return explain_odd(a, equals, right);
+  }
+
+ private:
+  // Where only the odd elements are wrong: what they equal. Of few products more than one thing.
+  template <typename Equals>
+  static std::string explain_odd(const TwoSidesArgs& a, const Equals& equals,
+                                 const std::vector<double>& right) {
+    using Products = std::vector<double>;  // q[k] x
+    const double most_q = *std::max_element(a.q, a.q + a.K);
+    struct Wrong {
+      const char* name;
+      std::function<double(const Products&, double x)> value;
+    };
+    const Wrong several[] = {
+        {"the first product alone", [](const auto& all, double) { return all.front(); }},
+        {"the last product alone: each one replaced the one before it",
+         [](const auto& all, double) { return all.back(); }},
+        {"the largest product but the last one, q[K - 1] x: one product too few",
+         [](const auto& all, double) { return *std::max_element(all.begin(), all.end() - 1); }},
+        {"the largest product but the first one, q[0] x: one product too few",
+         [](const auto& all, double) { return *std::max_element(all.begin() + 1, all.end()); }},
+        {"the smallest product",
+         [](const auto& all, double) { return *std::min_element(all.begin(), all.end()); }},
+        {"the sum of the products",
+         [](const auto& all, double) { return std::accumulate(all.begin(), all.end(), 0.0); }},
+        {"the largest q times x: the products with a negative x are in the opposite order",
+         [=](const auto&, double x) { return most_q * x; }}};
+    // What lies behind q counts as 0 here.
+    const Wrong any[] = {
+        {"the largest of the products and 0: one product too many, q[K] x, or a 0 that the loop "
+         "begins with",
+         [](const auto& all, double) {
+           return std::max(0.0, *std::max_element(all.begin(), all.end()));
+         }},
+        {"the largest q: the product with x is missing",
+         [=](const auto&, double) { return most_q; }}};
+    std::string text;
+    const auto compare = [&](const Wrong& wrong) {
+      const bool is = equals([&](std::int64_t i) {
+        if (i % 2 == 0) return right[i];
+        Products all;
+        for (std::int64_t k = 0; k < a.K; ++k)
+          all.push_back(static_cast<double>(a.q[k]) * a.x[i]);
+        return wrong.value(all, a.x[i]);
+      });
+      if (is)
+        text += (text.empty() ? "the odd elements equal " : ", or\n  ") + std::string(wrong.name);
+    };
+    if (a.K > 1) std::for_each(std::begin(several), std::end(several), compare);
+    std::for_each(std::begin(any), std::end(any), compare);
+    return text.empty() ? "" : text + "\n";
   }
 };
 

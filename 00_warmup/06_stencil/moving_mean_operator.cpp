@@ -1,6 +1,9 @@
 // The moving mean as the tests, the ladder and the X-ray know it.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "00_warmup/06_stencil/moving_mean.hpp"
 #include "common/core/operator.hpp"
@@ -52,6 +55,8 @@ struct MovingMean
       std::vector<double> other(right.size());
       for (std::int64_t i = 0; i < a.N; ++i)
         other[i] = wrong(i);
+      // Nothing is said about a result that is almost right.
+      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
       return ladder::reference::roughly_equal(y, other, a.N);
     };
     if (a.R == 0) return "";
@@ -73,10 +78,53 @@ struct MovingMean
       return "equals the means around the elements R further to the right\n";
     if (equals([&](std::int64_t i) { return right[i] * static_cast<double>(2 * a.R + 1); }))
       return "equals the sum, not the mean\n";
+    // A halo that was brought from elsewhere: for thread t of the block, with its own element x[i].
+    using From = std::function<std::int64_t(std::int64_t i)>;
+    const From left = [&](std::int64_t i) { return i - a.R; };
+    const From right_halo = [](std::int64_t i) { return i + kTile; };
+    struct Wrong {
+      const char* name;
+      From left, right;
+    };
+    const Wrong halos[] = {{"the right halo brought from x[i + 1], should be x[i + 128]", left,
+                            [](std::int64_t i) { return i + 1; }},
+                           {"the right halo brought from x[i + R], should be x[i + 128]", left,
+                            [&](std::int64_t i) { return i + a.R; }},
+                           {"the right halo brought from x[i], should be x[i + 128]", left,
+                            [](std::int64_t i) { return i; }},
+                           {"the right halo brought from x[i + 128 + R], should be x[i + 128]",
+                            left, [&](std::int64_t i) { return i + kTile + a.R; }},
+                           {"the right halo brought from x[i + 127], should be x[i + 128]", left,
+                            [](std::int64_t i) { return i + kTile - 1; }},
+                           {"the left halo brought from x[i], should be x[i - R]",
+                            [](std::int64_t i) { return i; }, right_halo},
+                           {"the left halo brought from x[i - 1], should be x[i - R]",
+                            [](std::int64_t i) { return i - 1; }, right_halo},
+                           {"the left halo brought from x[i - 128], should be x[i - R]",
+                            [](std::int64_t i) { return i - kTile; }, right_halo},
+                           {"the two halos exchanged", right_halo, left}};
+    for (const Wrong& wrong : halos) {
+      if (equals([&](std::int64_t i) { return mean_with_halos(a, i, wrong.left, wrong.right); }))
+        return "equals the result with " + std::string(wrong.name) + "\n";
+    }
     return "";
   }
 
  private:
+  template <typename From>
+  static double mean_with_halos(const MovingMeanArgs& a, std::int64_t i, const From& left,
+                                const From& right) {
+    const std::int64_t begin = i / kTile * kTile;
+    double sum = 0;
+    for (std::int64_t place = i - begin; place <= i - begin + 2 * a.R; ++place) {
+      std::int64_t from = begin + place - a.R;
+      if (place < a.R) from = left(begin + place);
+      if (place >= a.R + kTile) from = right(begin + place - a.R - kTile);
+      if (from >= 0 && from < a.N) sum += a.x[from];
+    }
+    return sum / static_cast<double>(2 * a.R + 1);
+  }
+
   static constexpr std::int64_t kTile = 128;  // elements of a block
 };
 

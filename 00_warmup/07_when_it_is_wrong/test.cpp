@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "00_warmup/07_when_it_is_wrong/block_running_sum.hpp"
+#include "00_warmup/hole_tests.hpp"
 #include "common/testing/tests.hpp"
 
 namespace chapter00 {
@@ -16,6 +17,10 @@ namespace {
 
 const bool registered = ladder::testing::register_suite(
     "block_running_sum", "block_running_sum", {.sizes = {{"N", {300, 1, 20, 127, 128, 129, 256}}}});
+
+// Under each order of the threads.
+const bool hole =
+    register_hole("block_running_sum", "Hole2IsRightInAnyOrder", "block_running_sum", {{"N", 300}});
 
 // Memory on the device with 0, 1, 2, ... in it.
 class Numbers {
@@ -49,7 +54,7 @@ bool no_device() {
   return ladder::testing::device_is_missing(ladder::find_implementation("block_running_sum"));
 }
 
-TEST(Fulfils, ComparesEachIndexWithItsCondition) {
+TEST(Fulfils, Hole1ComparesEachIndexWithItsCondition) {
   struct {
     const char* conditions;
     unsigned x, y, z;
@@ -112,7 +117,7 @@ TEST(Errors, OfALaunchThatCannotStartAreToldOnce) {
                       "synchronize: cudaSuccess\n");
 }
 
-TEST(IsContiguous, LooksAtTheStridesOfAllAxes) {
+TEST(IsContiguous, Hole3LooksAtTheStridesOfAllAxes) {
   struct {
     View view;
     bool is;

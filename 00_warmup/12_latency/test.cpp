@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "00_warmup/12_latency/occupancy.hpp"
-#include "00_warmup/hole_test.hpp"
+#include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
 #if __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>
@@ -17,8 +17,8 @@ using chapter00::blocks_per_multiprocessor;
 
 namespace {
 
-const bool hole_registered = chapter00::add_hole_test("scale", "scale_in_flight",
-                                                      "Hole2MultipliesEveryElement", {{"N", 8199}});
+const bool hole_registered = chapter00::register_hole(
+    "scale_in_flight", "Hole2MultipliesEveryElement", "scale", {{"N", 8199}});
 
 const bool registered = ladder::testing::register_suite(
     "scale", "scale_in_flight", {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}}});

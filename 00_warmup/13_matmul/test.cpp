@@ -1,15 +1,15 @@
 #include "common/testing/suite.hpp"
 
-#include "00_warmup/hole_test.hpp"
+#include "00_warmup/hole_tests.hpp"
 
-using chapter00::add_hole_test;
+using chapter00::register_hole;
 
 const bool holes_registered =
-    add_hole_test("matmul", "matmul_naive", "Hole1StoresEachElement",
+    register_hole("matmul_naive", "Hole1StoresEachElement", "matmul",
                   {{"M", 8}, {"N", 45}, {"K", 0}}) &&
-    add_hole_test("matmul", "matmul_naive", "Hole2AddsUpTheProducts",
+    register_hole("matmul_naive", "Hole2AddsUpTheProducts", "matmul",
                   {{"M", 8}, {"N", 45}, {"K", 19}}) &&
-    add_hole_test("matmul", "matmul_naive", "Hole3AddsTheBiasAndThenAppliesRelu",
+    register_hole("matmul_naive", "Hole3AddsTheBiasAndThenAppliesRelu", "matmul",
                   {{"M", 8}, {"N", 45}, {"K", 19}}, {{"with_bias", "true"}, {"relu", "true"}});
 
 const bool registered = ladder::testing::register_suite(

@@ -1,13 +1,13 @@
 #include "common/testing/suite.hpp"
 
-#include "00_warmup/hole_test.hpp"
+#include "00_warmup/hole_tests.hpp"
 
-using chapter00::add_hole_test;
+using chapter00::register_hole;
 
 const bool holes_registered =
-    add_hole_test("matmul", "matmul_tiles", "Hole1MultipliesOneTile",
+    register_hole("matmul_tiles", "Hole1MultipliesOneTile", "matmul",
                   {{"M", 37}, {"N", 45}, {"K", 20}}) &&
-    add_hole_test("matmul", "matmul_tiles", "Hole2WalksAlongK", {{"M", 37}, {"N", 45}, {"K", 70}});
+    register_hole("matmul_tiles", "Hole2WalksAlongK", "matmul", {{"M", 37}, {"N", 45}, {"K", 70}});
 
 const bool registered = ladder::testing::register_suite(
     "matmul", "matmul_tiles",

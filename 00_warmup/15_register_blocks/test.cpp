@@ -1,14 +1,13 @@
 #include "common/testing/suite.hpp"
 
-#include "00_warmup/hole_test.hpp"
+#include "00_warmup/hole_tests.hpp"
 
-using chapter00::add_hole_test;
+using chapter00::register_hole;
 
-const bool holes_registered =
-    add_hole_test("matmul", "matmul_register_blocks", "Hole1StoresEachElement",
-                  {{"M", 37}, {"N", 131}, {"K", 0}}) &&
-    add_hole_test("matmul", "matmul_register_blocks", "Hole2MultipliesTheTiles",
-                  {{"M", 37}, {"N", 131}, {"K", 19}});
+const bool holes_registered = register_hole("matmul_register_blocks", "Hole1StoresEachElement",
+                                            "matmul", {{"M", 37}, {"N", 131}, {"K", 0}}) &&
+                              register_hole("matmul_register_blocks", "Hole2MultipliesTheTiles",
+                                            "matmul", {{"M", 37}, {"N", 131}, {"K", 19}});
 
 const bool registered = ladder::testing::register_suite(
     "matmul", "matmul_register_blocks",
