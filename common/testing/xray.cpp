@@ -73,8 +73,8 @@ class BudgetTest : public ::testing::Test {
   }
 
  private:
-  static void expect_within(const std::pair<std::string, double>& output, const char* what,
-                            std::uint64_t used, double allowed) {
+  void expect_within(const std::pair<std::string, double>& output, const char* what,
+                     std::uint64_t used, double allowed) const {
     const double each = static_cast<double>(used) / output.second;
     fmt::print("budget: {:.4g} of {:.4g} global {} used, per element of {}, {}\n", each, allowed,
                what, output.first, implementation_);
