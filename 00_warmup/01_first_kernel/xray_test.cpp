@@ -12,10 +12,7 @@ const bool registered = ladder::testing::register_budget(
 
 // 1,000 elements: 16 blocks of two warps. The last warp has 8 elements, and 24 lanes that do nothing.
 TEST(VectorAddFirst, TouchesEachNumberOnce) {
-  const auto problem =
-      ladder::find_operator("vector_add").make_case({{"N", 1000}}, {}, "fp32")->make();
-  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("vector_add_first"), *problem, "fp32")));
+  const Kernel kernel = ladder::testing::xray_of("vector_add_first", "vector_add", {{"N", 1000}});
   EXPECT_EQ(kernel.grid.x, 16u);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2 * 32u);
   EXPECT_EQ(kernel[kGlobalStoreRequests], 32u);

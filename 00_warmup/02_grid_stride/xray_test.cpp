@@ -17,9 +17,7 @@ const bool registered[] = {
                                      {.loads = 2.0 / 4, .stores = 1.0 / 4, .atomics = 0}, kShape)};
 
 Kernel xray_of(const std::string& name) {
-  const auto problem = ladder::find_operator("vector_add").make_case(kShape, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(name), *problem, "fp32")));
+  return ladder::testing::xray_of(name, "vector_add", kShape);
 }
 
 // 2^14 elements: 512 times 32, in 2,048 sectors of 8 for each array.

@@ -13,10 +13,8 @@ const bool registered = ladder::testing::register_budget(
 
 // M = 64, N = 96: 192 requests for each array.
 Kernel xray_of(const std::string& implementation, const ladder::Options& views) {
-  const auto problem =
-      ladder::find_operator("matrix_add").make_case({{"M", 64}, {"N", 96}}, views, "fp32")->make();
-  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(implementation), *problem, "fp32")));
+  const Kernel kernel =
+      ladder::testing::xray_of(implementation, "matrix_add", {{"M", 64}, {"N", 96}}, views);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 2 * 192u);
   EXPECT_EQ(kernel[kGlobalStoreRequests], 192u);
   return kernel;

@@ -20,9 +20,7 @@ const bool registered =
                                      {{"N", 2351}});
 
 Kernel kernel_of(const std::string& implementation, std::int64_t N) {
-  const auto problem = ladder::find_operator("warp_copy").make_case({{"N", N}}, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(implementation), *problem, "fp32")));
+  return ladder::testing::xray_of(implementation, "warp_copy", {{"N", N}});
 }
 
 // The README's table: N = 4096 floats, 128 groups of 32.

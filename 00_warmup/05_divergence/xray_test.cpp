@@ -16,11 +16,8 @@ const bool registered = ladder::testing::register_budget(
 constexpr std::uint64_t kWarps = 128, kCoefficients = 16;
 
 Kernel kernel_of(const std::string& implementation) {
-  const auto problem = ladder::find_operator("two_sides")
-                           .make_case({{"N", 32 * kWarps}, {"K", kCoefficients}}, {}, "fp32")
-                           ->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(implementation), *problem, "fp32")));
+  return ladder::testing::xray_of(implementation, "two_sides",
+                                  {{"N", 32 * kWarps}, {"K", kCoefficients}});
 }
 
 std::uint64_t coefficient_requests(const Kernel& kernel) {

@@ -15,9 +15,7 @@ const bool registered = ladder::testing::register_budget(
     kShape);
 
 Kernel kernel_of(const std::string& implementation, const ladder::Shape& shape) {
-  const auto problem = ladder::find_operator("moving_mean").make_case(shape, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(implementation), *problem, "fp32")));
+  return ladder::testing::xray_of(implementation, "moving_mean", shape);
 }
 
 // The README's table: 32 blocks of 4 warps.

@@ -18,10 +18,7 @@ const bool registered = ladder::testing::register_budget(
     "block_running_sum", "block_running_sum", {.loads = 1, .stores = 1, .atomics = 0}, kShape);
 
 Kernel kernel_of(const ladder::Shape& shape) {
-  const auto problem =
-      ladder::find_operator("block_running_sum").make_case(shape, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("block_running_sum"), *problem, "fp32")));
+  return ladder::testing::xray_of("block_running_sum", "block_running_sum", shape);
 }
 
 // The README's table: 16 blocks of four warps.

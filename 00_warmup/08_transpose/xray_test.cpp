@@ -19,9 +19,7 @@ const bool registered =
 
 Kernel xray_of(const char* name) {  // 128 x 64: 8192 elements, 256 warps
   const ladder::Shape shape = {{"M", 128}, {"N", 64}};
-  const auto problem = ladder::find_operator("transpose").make_case(shape, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(name), *problem, "fp32")));
+  return ladder::testing::xray_of(name, "transpose", shape);
 }
 
 constexpr std::uint64_t kElements = 128 * 64, kRequests = kElements / kWarpSize;

@@ -15,10 +15,7 @@ const bool registered =
                                      {.loads = 1250 + 3, .stores = 0, .atomics = 5}, kShape);
 
 Kernel xray_of(const char* name) {
-  const auto problem = ladder::find_operator("sum").make_case({{"N", 4096}}, {}, "fp32")->make();
-  return ladder::testing::sound_kernels(
-             ladder::xray(ladder::find_implementation(name), *problem, "fp32"))
-      .front();
+  return ladder::testing::xrays_of(name, "sum", {{"N", 4096}}).front();
 }
 
 TEST(sum_atomic, HasThirtyOneCollisionsARequest) {

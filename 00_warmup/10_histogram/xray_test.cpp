@@ -16,11 +16,8 @@ const bool registered =
                                      {.loads = 1028 / 37.0, .stores = 0, .atomics = 5}, kShape);
 
 Kernel xray_of(const char* name, const char* one_bin) {
-  const auto problem = ladder::find_operator("histogram")
-                           .make_case({{"N", 4096}, {"BINS", 64}}, {{"one_bin", one_bin}}, "fp32")
-                           ->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(name), *problem, "fp32")));
+  return ladder::testing::xray_of(name, "histogram", {{"N", 4096}, {"BINS", 64}},
+                                  {{"one_bin", one_bin}});
 }
 
 TEST(histogram_global, HasAnAtomicPerValue) {

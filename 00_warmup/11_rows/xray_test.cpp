@@ -15,10 +15,7 @@ const bool registered =
     register_budget("rms_norm_warp", "rms_norm", {.loads = 3, .stores = 1, .atomics = 0}, kRagged);
 
 Kernel xray_of(const char* op, const char* name, std::int64_t N) {
-  const auto problem =
-      ladder::find_operator(op).make_case({{"M", 8}, {"N", N}}, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(name), *problem, "fp32")));
+  return ladder::testing::xray_of(name, op, {{"M", 8}, {"N", N}});
 }
 
 // 8 rows of 256 elements: 64 requests of 4 bytes a lane for all of x.

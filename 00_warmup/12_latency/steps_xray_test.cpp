@@ -7,9 +7,7 @@ namespace {
 using namespace emulator::xray;
 
 TEST(ScaleOneEach, HasFourBytesUnderWayInAThread) {
-  const auto problem = ladder::find_operator("scale").make_case({{"N", 4096}}, {}, "fp32")->make();
-  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("scale_one_each"), *problem, "fp32")));
+  const Kernel kernel = ladder::testing::xray_of("scale_one_each", "scale", {{"N", 4096}});
   ASSERT_GE(kernel.steps.size(), 2u);
   const Access &first = kernel.accesses[kernel.steps[0].access],
                &second = kernel.accesses[kernel.steps[1].access];

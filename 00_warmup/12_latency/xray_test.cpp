@@ -13,9 +13,7 @@ const bool registered = ladder::testing::register_budget(
     "scale_in_flight", "scale", {.loads = 1027 / 4099.0, .stores = 1027 / 4099.0}, {{"N", 4099}});
 
 Kernel scaled(std::int64_t N) {
-  const auto problem = ladder::find_operator("scale").make_case({{"N", N}}, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("scale_in_flight"), *problem, "fp32")));
+  return ladder::testing::xray_of("scale_in_flight", "scale", {{"N", N}});
 }
 
 // Of the first warp. ./ladder exercise shows what this prints.

@@ -11,9 +11,7 @@ const bool registered = ladder::testing::register_budget(
     "matmul_naive", "matmul", {.loads = 2 * 12, .stores = 1}, {{"M", 5}, {"N", 7}, {"K", 12}});
 
 Kernel naive(const ladder::Shape& shape) {
-  const auto problem = ladder::find_operator("matmul").make_case(shape, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("matmul_naive"), *problem, "fp32")));
+  return ladder::testing::xray_of("matmul_naive", "matmul", shape);
 }
 
 TEST(MatmulNaive, FetchesARowForEachColumnAndAColumnForEachRow) {

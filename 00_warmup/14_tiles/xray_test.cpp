@@ -14,9 +14,7 @@ const bool registered = ladder::testing::register_budget(
     {{"M", 37}, {"N", 45}, {"K", 40}});
 
 Kernel tiles(const ladder::Shape& shape) {
-  const auto problem = ladder::find_operator("matmul").make_case(shape, {}, "fp32")->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("matmul_tiles"), *problem, "fp32")));
+  return ladder::testing::xray_of("matmul_tiles", "matmul", shape);
 }
 
 TEST(MatmulTiles, FetchesEachElementOnceForEachTile) {

@@ -7,11 +7,7 @@ namespace {
 using namespace emulator::xray;
 
 Kernel step(const char* implementation, std::int64_t K) {
-  const auto problem = ladder::find_operator("matmul")
-                           .make_case({{"M", 128}, {"N", 128}, {"K", K}}, {}, "fp32")
-                           ->make();
-  return ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation(implementation), *problem, "fp32")));
+  return ladder::testing::xray_of(implementation, "matmul", {{"M", 128}, {"N", 128}, {"K", K}});
 }
 
 // For 64 multiply-adds of a thread four loads of 16 bytes, not sixteen of four.

@@ -16,11 +16,8 @@ const bool registered = ladder::testing::register_budget(
 
 // One block, two tiles along K: 16 loads from shared memory for 64 multiply-adds.
 TEST(ReadsOfSharedMemory, KeepsItsBudget) {
-  const auto problem = ladder::find_operator("matmul")
-                           .make_case({{"M", 128}, {"N", 128}, {"K", 16}}, {}, "fp32")
-                           ->make();
-  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("matmul_register_blocks"), *problem, "fp32")));
+  const Kernel kernel = ladder::testing::xray_of("matmul_register_blocks", "matmul",
+                                                 {{"M", 128}, {"N", 128}, {"K", 16}});
   // ./ladder exercise shows what this prints.
   const double each =
       static_cast<double>(kernel[kSharedLoadRequests]) * kWarpSize * 64 / (128 * 128 * 16);

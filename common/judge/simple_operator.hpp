@@ -165,21 +165,19 @@ struct SimpleOperator {
   static reference::Roundings roundings(const Problem& problem, const std::string& output,
                                         Arithmetic arithmetic) {
     reference::Roundings result;
+    double operands = 0;
     with_storage<Op>(case_of(problem).precision, [&]<typename Args>() {
       Args stored;
       Args::arrays(stored, [&](const char* name, auto& pointer, const Axes&, auto...) {
         using Stored = Pointee<decltype(pointer)>;
         if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
-          constexpr double u = reference::kUnitRoundoff<Stored>;
-          if (name == output) {
-            result.stored = u;
-            result.least = reference::kLeastRoundoff<Stored>;
-          }
+          if (name == output) result = reference::stored_as<Stored>();
           if (arithmetic == Arithmetic::kBf16Operands)
-            result.operands = std::max(result.operands, u * std::sqrt(2.0));
+            operands = std::max(operands, reference::kUnitRoundoff<Stored> * std::sqrt(2.0));
         }
       });
     });
+    result.operands = operands;
     result.sums = reference::kFp32Roundoff *
                   std::sqrt(Op::additions(problem.args()) + reference::kFewRoundings);
     return result;

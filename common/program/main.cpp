@@ -31,8 +31,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Climbs the ladder: every chapter's kernel, checked, then timed. With nothing but chapters "
       "it climbs WKV in fp32 and in bf16, and softmax attention in bf16; chapters that have none "
-      "of "
-      "them, such as 00, in the operators that they have.",
+      "of them, such as 00, in the operators that they have.",
       "./ladder run");
   const SelectionOptions options(app, SelectionOptions::Shapes::kUsual);
   std::string json_path, recorded;

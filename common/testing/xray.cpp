@@ -103,6 +103,20 @@ Kernel only_one(const std::vector<Kernel>& kernels) {
   return kernels.empty() ? Kernel{} : kernels.front();
 }
 
+std::vector<Kernel> xrays_of(const std::string& implementation, const std::string& op,
+                             const Shape& shape, const Options& options,
+                             const std::string& storage) {
+  const auto problem = find_operator(op).make_case(shape, options, storage)->make();
+  const XrayRun run = xray(find_implementation(implementation), *problem, storage);
+  EXPECT_FALSE(run.too_large);
+  return sound_kernels(run);
+}
+
+Kernel xray_of(const std::string& implementation, const std::string& op, const Shape& shape,
+               const Options& options, const std::string& storage) {
+  return only_one(xrays_of(implementation, op, shape, options, storage));
+}
+
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
                      const Shape& shape) {
   ::testing::RegisterTest(

@@ -35,6 +35,15 @@ emulator::xray::Kernel xray_of(const std::string& implementation, const typename
   return only_one(xrays_of<Op>(implementation, c));
 }
 
+// The same by the names of the operator's lists, without its types.
+std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
+                                             const std::string& op, const Shape& shape,
+                                             const Options& options = {},
+                                             const std::string& storage = "fp32");
+emulator::xray::Kernel xray_of(const std::string& implementation, const std::string& op,
+                               const Shape& shape, const Options& options = {},
+                               const std::string& storage = "fp32");
+
 // What one element of the first output may cost, in accesses of single threads to global memory.
 struct Budget {
   double loads = 0, stores = 0, atomics = 0;

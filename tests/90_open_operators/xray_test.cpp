@@ -13,9 +13,7 @@ const bool registered = ladder::testing::register_budget(
 
 // By the names of the list, without the operator's types.
 TEST(Matmul, FetchesARowForEachColumn) {
-  const auto problem = ladder::find_operator("matmul").make_case(kShape, {}, "bf16")->make();
-  const Kernel kernel = ladder::testing::only_one(ladder::testing::sound_kernels(
-      ladder::xray(ladder::find_implementation("matmul_threads"), *problem, "bf16")));
+  const Kernel kernel = ladder::testing::xray_of("matmul_threads", "matmul", kShape, {}, "bf16");
   EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 7u);
   EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 5u);
   EXPECT_EQ(kernel.buffer("c").stores().accesses_per_element.most, 1u);
