@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import exercise, gtest, programs, testing
+from ladder_tools import checking, exercise, gtest, hints, programs, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
@@ -47,7 +47,7 @@ class Places(unittest.TestCase):
     def test_each_hole_has_three_hints(self):
         for each in exercises():
             for hole in each.holes():
-                titles = [title for title, text in exercise.Hints(each).texts(hole) if text]
+                titles = [title for title, text in hints.Hints(each).texts(hole) if text]
                 self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
 
 
@@ -142,15 +142,15 @@ sys.exit(1)
         names = ["wkv.MatchesReference/B2_T37_H3_K64_V64_strong", "wkv.MatchesReference/B2_T1_H3_K4_V4_mild", "wkv.RefusesBadInput",
                  "wkv.MatchesReference/B2_T15_H3_K4_V4_mild", "wkv.MatchesReference/B2_T15_H3_K64_V64_mild",
                  "wkv.MatchesReference/B1_T1000_H1_K4_V4_mild"]
-        self.assertEqual(exercise.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
-        self.assertIsNone(exercise.smallest_case(["wkv.RefusesBadInput"]))
+        self.assertEqual(checking.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
+        self.assertIsNone(checking.smallest_case(["wkv.RefusesBadInput"]))
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
-        self.assertEqual(exercise.lights(names), {1: ["fill.Hole1Indexes"], 2: ["fill.Hole2Launches", "fill.Hole2Checks"]})
+        self.assertEqual(checking.lights(names), {1: ["fill.Hole1Indexes"], 2: ["fill.Hole2Launches", "fill.Hole2Checks"]})
 
     def test_a_failure_is_said_without_googletests_own_words(self):
-        said = exercise.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
+        said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
                                  "every element is zero\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
                                  "../common/testing/tests.cpp:35: schedule: forward")
         self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero", "  schedule: forward"])
@@ -160,14 +160,14 @@ sys.exit(1)
                 "    #0 0x5 in chapter01::step /home/x/my/01_naive_cpu/exercise.cpp:31\n"
                 "    #1 0x6 in chapter01::wkv /home/x/my/01_naive_cpu/exercise.cpp:50\n    #2 0x7 in main /x/main.cpp:1\n\n"
                 "0x1 is located 0 bytes to the right of 48-byte region [0x2,0x3)\n")
-        self.assertEqual(exercise.asan_finding(text),
+        self.assertEqual(checking.asan_finding(text),
                          "AddressSanitizer: heap-buffer-overflow at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes, 0 bytes to the right of 48-byte region")
-        self.assertIsNone(exercise.asan_finding("all is well"))
+        self.assertIsNone(checking.asan_finding("all is well"))
 
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
-        self.assertEqual(exercise.compiler_messages(log), "my/a.cpp:3: error: no")
+        self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
 
 
 class Reports(unittest.TestCase):

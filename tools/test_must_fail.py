@@ -68,7 +68,7 @@ class MustFail(unittest.TestCase):
         (folder / "exercise.cu").write_text("int a;\n// TODO(08.02.1): write it\nint b = 1;\n")
         (folder / "kernel.cu").write_text("int a;\nint b = 2;\n")
         with mock.patch.object(must_fail, "ROOT", self.folder), mock.patch("ladder_tools.place.ROOT", self.folder), \
-                mock.patch("ladder_tools.exercise.ROOT", self.folder):
+                mock.patch("ladder_tools.hints.ROOT", self.folder):
             faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
         for said in ("another lesson's number", "how many lines", "names no budget", "hints for 08.02.1 are ['Nudge']", "this one goes: int b = 1;"):
             self.assertIn(said, faults)

@@ -4,7 +4,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import exercise, place, stubs
+from ladder_tools import exercise, hints, place, stubs
 
 
 class InATree(unittest.TestCase):
@@ -12,7 +12,7 @@ class InATree(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for module in (place, exercise, stubs):
+        for module in (place, exercise, hints, stubs):
             patched = mock.patch.object(module, "ROOT", self.root)
             patched.start()
             self.addCleanup(patched.stop)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ladder_tools import gtest
-from ladder_tools.exercise import Hints
+from ladder_tools.hints import Hints
 from ladder_tools.place import ROOT, Exercise
 
 _SECONDS = 600

@@ -1,0 +1,275 @@
+"""One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
+import filecmp
+import os
+import re
+
+from ladder_tools import gtest
+from ladder_tools.building import say
+from ladder_tools.hints import Hints
+from ladder_tools.learning import next_exercise, note_solved, recorded_step
+from ladder_tools.place import ROOT, Refused
+
+_NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
+_SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
+_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
+
+
+def seconds_allowed(exercise=None):
+    """How long its tests may take: a loop that does not end should not cost a learner of small problems minutes."""
+    usual = "20" if exercise and exercise.name.startswith(_SMALL_PROBLEMS) else "120"
+    text = os.environ.get("LADDER_EXERCISE_SECONDS", usual)
+    if not re.fullmatch(r"[1-9][0-9]*", text):
+        raise Refused(f"LADDER_EXERCISE_SECONDS is '{text}'; allowed: whole seconds, at least 1")
+    return int(text)
+
+
+def how_to_compare(exercise):
+    return f"To compare with ours: git diff --no-index {exercise.mine} {exercise.solution}"
+
+
+def compiler_messages(log, most_lines=30):
+    """What the compiler said, without the build tool's own lines; paths begin here."""
+    shown = []
+    lines = iter(log.splitlines())
+    for line in lines:
+        if line.startswith("FAILED: "):
+            next(lines, None)  # the command itself
+        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line) and len(shown) < most_lines:
+            shown.append(line.replace(f"{ROOT}/", ""))
+    return "\n".join(shown)
+
+
+def words_of(failure, most_lines=20):
+    """What the judge said in a failure of GoogleTest's, without what repeats itself."""
+    shown = []
+    for line in failure.splitlines()[1:]:  # the first says where in the test's source
+        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.")
+                or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
+                or re.search(r"testing/tests\.cpp:[0-9]+: schedule: hardware$", line)
+                or re.fullmatch(r"[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
+            continue
+        if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
+            shown = []
+        line = re.sub(r"^  Actual: false \(", "", line)
+        shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
+    return shown[:most_lines]
+
+
+def smallest_case(names):
+    """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
+    found = []
+    for name in names:
+        test = re.search(r"MatchesReference/(.*)", name)
+        if test is None:
+            continue
+        size, options, long_enough = 1, 0, True
+        for word in test[1].split("_"):
+            factor = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
+            if factor is None:
+                options += word != "mild"
+                continue
+            if factor[1].startswith("T") and not 9 <= int(factor[2]) < 1000:
+                long_enough = False
+            size *= int(factor[2])
+        if long_enough:
+            found.append((options, size, name))
+    return min(found)[2] if found else None
+
+
+def lights(names):
+    """The tests that are a hole's own, by the hole's number: TEST(fills, Hole2WritesTheElements) is one of the hole 2."""
+    found = {}
+    for name in names:
+        hole = re.search(r"\.Hole([0-9]+)[A-Z]", name)
+        if hole:
+            found.setdefault(int(hole[1]), []).append(name)
+    return dict(sorted(found.items()))
+
+
+def asan_finding(text):
+    """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
+    kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
+    if kind is None:
+        return None
+    report = text[kind.end():].partition(" is located ")
+    access = re.search(r"^(READ|WRITE) of size ([0-9]+)", report[0], re.MULTILINE)
+    places = [re.sub(r".*/my/", "my/", frame) for frame in re.findall(r"^ *#[0-9]+ .*/my/.*$", report[0], re.MULTILINE)][:2]
+    if not places:
+        return None
+    where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] else ""
+    return (f"AddressSanitizer: {kind[1]} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
+            + (f", {where}" if where else ""))
+
+
+class Check:
+    """One round of the loop: compile, test, look closer."""
+
+    def __init__(self, exercise, build):
+        self._exercise = exercise
+        self._build = build
+        self._seconds = seconds_allowed(exercise)
+        self._compiled = set()
+        self._red = []  # holes whose own tests are not green
+        self._target = f"my{exercise.name}"
+        self._failing = None  # the test that failed
+
+    def _compile(self, target):
+        if target in self._compiled:
+            return True
+        what = "" if not self._compiled else ", instrumented: each access is looked at"
+        say(f"building ({self._build.name}{what})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+        if not self._build.compile(target):
+            return False
+        self._compiled.add(target)
+        return True
+
+    def _run(self, target, *options, **more):
+        return gtest.run(self._build.folder / target, self._seconds, *options, **more)
+
+    def _test(self, target):
+        """The tests up to the first that fails: those of single holes, a small and plain one, and then all."""
+        watched = target.endswith("_xray")
+        names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
+        done = self._of_holes(target, lights(names))
+        if done is None or done.status == 0 and not done.timed_out:
+            first = smallest_case(names)
+            done = self._run(target, test_filter=first) if first else None
+        if done is None or done.status == 0 and not done.timed_out:
+            done = self._run(target, "--gtest_fail_fast", test_filter=":".join(names) if watched else _NO_LONG_SEQUENCES)
+        (self._build.folder / "exercise.log").write_text(done.text)
+        return done
+
+    def _of_holes(self, target, tests):
+        """Says which holes' own tests are green. How the first that are not ended, else the last; None if no hole has any."""
+        first = None
+        for hole, names in tests.items():
+            done = self._run(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
+            green = done.status == 0 and not done.timed_out
+            print(f"{self._exercise.holes_begin}{hole}: {'green' if green else 'red'}")
+            if not green:
+                self._red.append(f"{self._exercise.holes_begin}{hole}")
+            if first is None or first.status == 0:
+                first = done
+            if done.timed_out:
+                break
+        return first
+
+    def _report(self, where, done):
+        """How the tests went, in words."""
+        if done.timed_out or done.crashed:
+            self._failing, said = done.last_begun()
+            more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
+            return [f"{where}: {done.how_it_ended(self._seconds)}{more}", f"  test: {self._failing}", *(f"  {line}" for line in said[:9])]
+        failed = done.first_failure()
+        if failed is None and done.status == 0:
+            skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
+            return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
+        if failed is None:
+            return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
+        self._failing = failed["name"]
+        said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
+        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self._failing}", *said[:20]]
+
+    def _asan(self):
+        target = f"{self._target}_asan"
+        if not self._failing or not self._compile(target):
+            return
+        finding = asan_finding(self._run(target, test_filter=self._failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
+        if finding:
+            print(finding)
+
+    def _xray(self):
+        """What the X-ray finds wrong, in the test that failed if one did, and what it counts in the learner's kernel, beside what the
+        exercise allows. Whether nothing is wrong."""
+        if not self._build.has_xray():
+            return True
+        target = f"{self._target}_xray"
+        if not self._compile(target):
+            print(f"X-ray: its program could not be built (whole log: {self._build.name}/build.log)")
+            return False
+        shown, errors = [], []
+        done, text = None, ""
+        for test_filter in ([self._failing] if self._failing else []) + ["*KeepsItsBudget"]:
+            done = self._run(target, test_filter=test_filter)
+            text += done.text
+            if not errors:
+                errors = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)]
+                shown += errors[:3]
+                if len(errors) > 3:
+                    shown.append(f"{len(errors) - 3} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
+        if done.timed_out or done.crashed:
+            shown.append(done.how_it_ended(self._seconds))
+        shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
+        for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
+            if float(used) > 0 or float(allowed) > 0 or not rest.startswith("global "):
+                shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
+        (self._build.folder / "exercise_xray.log").write_text(text)
+        if not self._failing and done.status == 0 and not shown:
+            shown = ["nothing is wrong"]
+        for line in shown:
+            print(f"X-ray: {line}")
+        return done.status == 0
+
+    def __call__(self):
+        """Prints the verdict; returns whether the exercise is solved."""
+        exercise = self._exercise
+        back_ends = [("On the CPU", self._target)]
+        if exercise.needs_device:
+            one_build = exercise.name.startswith(_SMALL_PROBLEMS) and self._build.has_xray()
+            back_ends = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
+            if self._build.has_cuda():
+                back_ends.append(("On the GPU", f"{self._target}_cuda"))
+        passed, clean, timed_out, compiled, crash = True, True, False, True, []
+        for where, target in back_ends:
+            if not self._compile(target):
+                print(compiler_messages(self._build.log.read_text(errors="replace")))
+                print(f"{exercise.mine} does not compile.")
+                passed = compiled = False
+                break
+            if where == "On the GPU" and not self._build.runs_on_gpu():
+                print(f"{where}: compiled, but there is none to run it")
+                continue
+            done = self._test(target)
+            report = self._report(where, done)
+            passed, timed_out = done.status == 0 and not done.timed_out, done.timed_out
+            if done.crashed:
+                crash = report  # it says little: what is found elsewhere comes before it
+            else:
+                print("\n".join(report))
+            if not passed:
+                break
+        if not exercise.needs_device:
+            if compiled and not passed and not timed_out:
+                self._asan()
+        elif timed_out:
+            if self._build.has_xray():
+                print("X-ray: not run, because the tests ran out of time")
+        elif compiled:
+            clean = self._xray()
+        if crash:
+            print("\n".join(crash))
+        return self._verdict(passed, clean)
+
+    def _verdict(self, passed, clean):
+        exercise = self._exercise
+        todo = exercise.first_todo()
+        Hints(exercise).note_red(self._red)
+        if passed and clean:
+            if not filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):  # ours is no solution of the learner's
+                note_solved(exercise.name)
+            print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
+            step = recorded_step(exercise)
+            if step:
+                print(step)
+            following = next_exercise(exercise.name)
+            print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
+            return True
+        if self._red and (todo is None or todo[0] != self._red[0]):
+            print(f"Next: {self._red[0]}, the first hole that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
+        elif todo:
+            print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
+        else:
+            print("No TODO is left and the tests pass, but the X-ray has something to say." if passed
+                  else "No TODO is left, but something is wrong.")
+            print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
+        return False

@@ -1,0 +1,78 @@
+"""The hints of an exercise, one at a time."""
+import re
+
+from ladder_tools.place import ROOT
+
+_HINTS_PER_HOLE = 3
+
+
+class Hints:
+    """The hints of the lesson's README: for each hole a line **03.00.1: ...**, then three <details> blocks. How many have been given
+    stands in a file beside the learner's copy."""
+
+    def __init__(self, exercise):
+        self._exercise = exercise
+
+    def _count(self, hole):
+        return (ROOT / self._exercise.mine).parent / f".hints_{hole}"
+
+    def forget(self):
+        for hole in self._exercise.holes():
+            self._count(hole).unlink(missing_ok=True)
+        self._count("red").unlink(missing_ok=True)
+
+    def note_red(self, holes):
+        """Those whose own tests were not green in the last check: hints are about them first."""
+        self._count("red").write_text(" ".join(holes))
+
+    def _first_red(self):
+        try:
+            return next((hole for hole in self._count("red").read_text().split() if hole in self._exercise.holes()), "")
+        except OSError:
+            return ""
+
+    def given(self, hole):
+        try:
+            return int(self._count(hole).read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def texts(self, hole):
+        """[(title, text)]"""
+        page = ROOT / self._exercise.folder / "README.md"
+        readme = page.read_text() if page.exists() else ""
+        section = re.search(rf"^\*\*{re.escape(hole)}:.*\n((?:(?!\*\*[0-9.]+:|## ).*\n?)*)", readme, re.MULTILINE)
+        if section is None:
+            return []
+        blocks = re.findall(r"^<details>(.*)\n((?:(?!</details>).*\n)*)", section[1], re.MULTILINE)
+        plain = [(re.sub(r"<[^>]*>", "", title), re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)) for title, text in blocks]
+        return [(title, "".join(line for line in text.splitlines(True) if line.strip())) for title, text in plain]
+
+    def give(self, hole):
+        """For that hole, else for the first that was red, else for the first TODO that is left, else for the stub's first hole with hints
+        to give."""
+        exercise = self._exercise
+        todo = None
+        hole = hole or self._first_red()
+        if not hole:
+            todo = exercise.first_todo()
+            if todo:
+                hole = todo[0]
+            else:
+                holes = exercise.holes()
+                print(f"No TODO is left in {exercise.mine}; these are the hints for the stub's holes, in order "
+                      f"(./ladder exercise {exercise.name} --hint HOLE for one of: {' '.join(holes)}).")
+                hole = next((each for each in holes if self.given(each) < _HINTS_PER_HOLE), "")
+                if not hole:
+                    print("All hints are given. From the first again:")
+                    self.forget()
+                    hole = holes[0]
+        given = self.given(hole)
+        if given >= _HINTS_PER_HOLE:
+            print(f"There are no more hints for {hole}. From the first again:")
+            given = 0
+        self._count(hole).write_text(f"{given + 1}\n")
+        if todo:
+            print(todo[1])
+        title, text = self.texts(hole)[given]
+        print(f"Hint {given + 1} for {hole}: {title}\n{text}", end="")
