@@ -84,6 +84,7 @@ function(add_mistake patch lesson back_end objects tests)
     add_kernel_objects(${target}.objects ${back_end} ${ARGN})
     target_sources(${target}.objects PRIVATE ${place}/${file})
     target_compile_options(${target}.objects PRIVATE -iquote ${place})  # before the original's folder
+    set_target_properties(${target}.objects PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they may hold the original
   endif()
   add_executable(${target} $<TARGET_OBJECTS:${tests}> ${others})
   link_must_fail(${target} ${back_end})
