@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import checking, exercise, gtest, hints, programs, testing
+from ladder_tools import building, checking, exercise, gtest, hints, programs, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
@@ -171,6 +171,11 @@ sys.exit(1)
 
 
 class Reports(unittest.TestCase):
+    def test_a_build_says_how_long_it_still_takes(self):
+        self.assertEqual(building.time_left(13, 65, 20.0), ", about 80 s left")
+        self.assertEqual(building.time_left(2, 65, 20.0), "")
+        self.assertEqual(building.time_left(64, 65, 80.0), "")
+
     def test_a_line_a_chapter_and_the_names_of_what_fails(self):
         out = io.StringIO()
         report = testing.Report(["chapter01.a.A", "chapter01.a.B", "emulator.C"], out, testing.Progress(io.StringIO()))
