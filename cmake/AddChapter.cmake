@@ -20,7 +20,7 @@
 # of its own folder); a test's label is its lesson's, without _all.
 #
 # A learner's copy is also built to look more closely at a test that failed: my05_xray with the kernel instrumented, my01_asan
-# with AddressSanitizer where it needs no GPU; and for ./ladder run 05 --mine, beside the chapter's kernels: ladder_emulated_mine_05.
+# with AddressSanitizer where it needs no GPU; and for ./ladder run 05 --mine, beside the chapter's kernels: mine.05_emulated.
 #
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
 # the kernels instrumented, for what looks through the X-ray.
@@ -108,6 +108,39 @@ function(add_exercise target copy lesson back_end)
   set_target_properties(${target}_objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
+# mine.LESSON_BACKEND: the program of `./ladder run` (of `./ladder xray`, for that back end) with the kernels of the chapter and, beside
+# them, the learner's copy of one lesson's, which is compiled for `copy`, the target of add_exercise. Built on demand only.
+function(add_mine lesson mine back_end)
+  if(NOT back_end STREQUAL "cpu")
+    string(APPEND mine _${back_end})
+  endif()
+  find_program(LADDER_OBJCOPY objcopy)
+  mark_as_advanced(LADDER_OBJCOPY)
+  if(NOT LADDER_OBJCOPY OR NOT LADDER_PYTHON)
+    return()
+  endif()
+  set(target mine.${lesson}_${back_end})
+  set(object ${PROJECT_BINARY_DIR}/${target}.o)
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${LADDER_PYTHON} ${PROJECT_SOURCE_DIR}/tools/rename_symbols $<TARGET_OBJECTS:${mine}_objects> ${object} ${chapter}
+    DEPENDS $<TARGET_OBJECTS:${mine}_objects> ${PROJECT_SOURCE_DIR}/tools/ladder_tools/renaming.py
+    COMMENT "Giving the learner's kernel names of its own"
+    VERBATIM)
+  set(main ladder_main_run)
+  set(device emulated)
+  if(back_end STREQUAL "xray")
+    set(main ladder_main_xray)
+  elseif(back_end STREQUAL "cuda")
+    set(device cuda)
+  endif()
+  add_executable(${target} EXCLUDE_FROM_ALL ${object})
+  set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  target_link_libraries(${target} PRIVATE ${main} ${LADDER_OPERATORS} ladder_reference ${ladder_chapter_operators}
+                                          ladder_device_${device} ${objects_${back_end}})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+endfunction()
+
 # Sets PREFIX_kernels, PREFIX_hopper_kernels, PREFIX_operators, PREFIX_tests, PREFIX_hopper_tests, PREFIX_xray_tests and
 # PREFIX_programs to what lies in the folders of ARGN.
 function(sort_sources prefix)
@@ -179,6 +212,14 @@ macro(add_stubs_programs kind stub)
         add_exercise(${mine} ${copy} ${folder} asan)
       endif()
     endforeach()
+    if("${kind}" STREQUAL "exercise" AND objects_${stub_back_end})
+      foreach(back_end IN LISTS exercise_back_ends)
+        add_mine(${id} ${mine} ${back_end})
+      endforeach()
+      if(NOT stub_back_end STREQUAL "cpu" AND LADDER_HAS_XRAY)
+        add_mine(${id} ${mine} xray)
+      endif()
+    endif()
   endif()
 endmacro()
 
