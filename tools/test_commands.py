@@ -83,9 +83,9 @@ class Arguments(unittest.TestCase):
     def test_of_test_are_chapters_then_ctests(self):
         given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])
         self.assertEqual(given.targets, ["chapter01_all", "best_all"])
-        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub)$|slow"])
+        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub|boss)$|slow"])
         self.assertTrue(given.ctests_own_output)
-        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub)$"])
+        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub|boss)$"])
         self.assertEqual(testing.Arguments(["mistake.05", "stubs"]).options, ["-R", r"^(mistake\.05\.|stub\.)"])
         self.assertEqual(testing.Arguments(["mistake.03.decay_first", "stub.03.kernel"]).targets, ["mistake.03.decay_first", "stub.03.kernel"])
         for words, said in ((["mistake.03.none"], "test is 'mistake.03.none'; allowed: .*mistake.03.decay_first"),

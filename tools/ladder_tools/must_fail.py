@@ -15,17 +15,12 @@ from pathlib import Path
 from ladder_tools import gtest
 from ladder_tools.boss import REASONS, Boss, without_lines
 from ladder_tools.hints import Hints
-from ladder_tools.place import ROOT, Exercise
+from ladder_tools.place import ROOT, Exercise, registered_names
 from ladder_tools.stubs import header
 
 _SECONDS = 600
 _PARTS = 12
 _NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
-
-
-def registered_names(source):
-    """The implementations that a source registers."""
-    return re.findall(r'\.name = "([a-z0-9_]*)"', source)
 
 
 def said(done, words):

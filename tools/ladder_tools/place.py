@@ -1,10 +1,19 @@
 """The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
+import os
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ABOVE_THE_CHAPTERS = "best"
+
+
+def write_whole(path, text):
+    """Writes a small file so that whoever reads it at the same time finds the old text or the new one, never a part."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".writing", delete=False) as new:
+        new.write(text)
+    os.replace(new.name, path)
 
 
 class Refused(Exception):
@@ -128,6 +137,11 @@ class Exercise:
                 text += " " + rest[1]
             return found[1], f"{self.mine}:{number}: {text}"
         return None
+
+
+def registered_names(source):
+    """The implementations that a source registers."""
+    return re.findall(r'\.name = "([a-z0-9_]*)"', source)
 
 
 def _in_lessons(pattern):

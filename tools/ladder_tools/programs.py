@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
-from ladder_tools.must_fail import registered_names
-from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of
+from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
