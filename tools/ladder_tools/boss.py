@@ -65,7 +65,8 @@ class Boss:
 
 def without_lines(finding):
     """What the X-ray said, without the places in the source."""
-    return re.sub(r",? (called )?at [^ ,]+\.(cu|hpp|h|cpp):[0-9]+", "", finding)
+    place = r"[^ ,]+\.(?:cu|hpp|h|cpp):[0-9]+"
+    return re.sub(rf", called at {place},| at {place}", "", finding)
 
 
 def boss(words, preset):

@@ -12,7 +12,7 @@ def new_names(listed, namespace):
     found = {}
     for line in listed.splitlines():
         name, kind, *_ = line.split()
-        if kind in "TDBRC" or kind in "WVu" and mark in name:
+        if kind in "TDBRC" or kind in "WVun" and mark in name:  # n: what a group of sections, such as a constructor's, is called
             found[name] = f"{name}.yours"
     return found
 
