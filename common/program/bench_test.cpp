@@ -90,12 +90,12 @@ const Registration first_registration{{.name = "test_first",
                                        .launchers = launchers<Wkv>([](const WkvArgs&) {})}};
 
 // A learner's copy of an exercise beside ours, registered behind it and before it.
-const Implementation kCopied{.name = "test_copied", .chapter = "90_copied"};
-const Implementation kCopiedFirst{.name = "test_copied_first", .chapter = "90_copied"};
-const Registration copied{kCopied, "/r/90_copied/kernel.cu"};
-const Registration copy{kCopied, "/r/my/90_copied/exercise.cu"};
-const Registration copy_before{kCopiedFirst, "/r/my/90_copied/exercise.cu"};
-const Registration copied_behind{kCopiedFirst, "/r/90_copied/kernel.cu"};
+const Implementation kCopied{.name = "test_copied", .chapter = "98_copied"};
+const Implementation kCopiedFirst{.name = "test_copied_first", .chapter = "98_copied"};
+const Registration copied{kCopied, "/r/98_copied/kernel.cu"};
+const Registration copy{kCopied, "/r/my/98_copied/exercise.cu"};
+const Registration copy_before{kCopiedFirst, "/r/my/98_copied/exercise.cu"};
+const Registration copied_behind{kCopiedFirst, "/r/98_copied/kernel.cu"};
 
 const Shape kTiny{{"B", 1}, {"T", 1}, {"H", 1}, {"K", 4}, {"V", 4}};
 
@@ -257,14 +257,14 @@ TEST(Climb, TimesARightResult) {
 TEST(Registration, OfALearnersCopyHasANameOfItsOwnAndStandsBehindOurs) {
   std::vector<std::string> names, sources;
   for (const Implementation& each : implementations()) {
-    if (each.chapter != "90_copied") continue;
+    if (each.chapter != "98_copied") continue;
     names.push_back(each.name);
     sources.push_back(each.source);
   }
   EXPECT_EQ(names, (std::vector<std::string>{"test_copied", "test_copied_first",
                                              "test_copied (yours)", "test_copied_first (yours)"}));
-  EXPECT_EQ(sources[0], "90_copied/kernel.cu");
-  EXPECT_EQ(sources[2], "90_copied/exercise.cu");
+  EXPECT_EQ(sources[0], "98_copied/kernel.cu");
+  EXPECT_EQ(sources[2], "98_copied/exercise.cu");
 }
 
 TEST(Climb, FollowsTheStepsOfAChapter) {
