@@ -261,7 +261,7 @@ class Check:
             step = reward(exercise, self._build.folder / "exercise_xray.log")
             if step:
                 print(step)
-            more = " ".join(name for name in more_of(exercise.lesson) if name not in solved())
+            more = " ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))
             if more:
                 print(f"More of this lesson: {more}")
             following = next_exercise(exercise.name)

@@ -101,6 +101,8 @@ def _mine(places):
         raise Refused(f"--mine is for lessons that are rows of the ladder; {exercise.name} is none")
     if not (ROOT / exercise.mine).exists():
         raise Refused(f"{exercise.mine} is not there; ./ladder exercise {exercise.name} puts it there")
+    if shutil.which("objcopy") is None:
+        raise Failed("objcopy is not installed (it comes with binutils), and --mine needs it")
     return exercise
 
 
@@ -111,12 +113,13 @@ def run(words, preset, caller):
     build.prepare()
     back_end = "cuda" if build.runs_on_gpu() else "emulated"
     xray = back_end == "emulated" and build.has_xray() and (mine is None or mine.needs_device)
-    if mine:
-        targets = [f"mine.{mine.name}_{each}" for each in [back_end if mine.needs_device else "cpu"] + (["xray"] if xray else [])]
-    else:
-        targets = [program_for(arguments, each, build.targets()) for each in [back_end] + (["xray"] if xray else [])]
+
+    def program(which):
+        return f"mine.{mine.name}_{which if mine.needs_device else 'cpu'}" if mine else program_for(arguments, which, build.targets())
+
+    targets = [program(each) for each in [back_end] + (["xray"] if xray else [])]
     if preset == "cuda" and back_end == "emulated":
-        targets.append(program_for(arguments, "cuda", build.targets()))
+        targets.append(program("cuda"))
         say("no GPU is found: the CUDA program is compiled, and the emulator runs")
     build.build(*targets)
     json = arguments.paths["--json"]
