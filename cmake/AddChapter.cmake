@@ -109,7 +109,7 @@ function(add_exercise target copy lesson back_end)
 endfunction()
 
 # mine.LESSON_BACKEND: the program of `./ladder run` (of `./ladder xray`, for that back end) with the kernels of the chapter and, beside
-# them, the learner's copy of one lesson's, which is compiled for `copy`, the target of add_exercise. Built on demand only.
+# them, the learner's copy of one lesson's, which is compiled for `mine`, a target of add_exercise. Built on demand only.
 function(add_mine lesson mine back_end)
   if(NOT back_end STREQUAL "cpu")
     string(APPEND mine _${back_end})

@@ -15,6 +15,7 @@ from unittest import mock
 
 from ladder_tools import exercise as exercise_module
 from ladder_tools import learning
+from ladder_tools.hints import Hints
 from ladder_tools.place import Refused, bosses, exercise_of, exercises
 
 
@@ -71,6 +72,19 @@ class Solved(unittest.TestCase):
         for terminal in terminals:
             terminal.join()
         self.assertEqual(set(learning.solved()), set(self.names))
+
+    def test_hints_in_several_terminals_leave_a_count(self):
+        one = exercise_of("03")
+        fork = multiprocessing.get_context("fork")
+        with mock.patch.object(one, "mine", self.path.with_name("exercise.cu")), mock.patch("builtins.print"):
+            terminals = [fork.Process(target=Hints(one).give, args=("03.00.1",)) for _ in range(8)]
+            for terminal in terminals:
+                terminal.start()
+            for terminal in terminals:
+                terminal.join()
+            self.assertEqual([terminal.exitcode for terminal in terminals], [0] * 8)
+            self.assertIn(Hints(one).given("03.00.1"), (1, 2, 3))
+        self.assertEqual([path.name for path in self.path.parent.iterdir()], [".hints_03.00.1"])
 
     def test_a_broken_file_is_none(self):
         for text in ("{", "[]", ""):

@@ -1,6 +1,7 @@
 """./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it, and the answer: a line and a reason."""
 import difflib
 import re
+import shutil
 
 from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
@@ -71,6 +72,8 @@ def without_lines(finding):
 
 def boss(words, preset):
     """`words`: the boss's name; behind it nothing, or a line and a reason."""
+    if shutil.which("patch") is None:
+        raise Failed("patch is not installed (sudo apt-get install -y patch), and a boss is made by it")
     name, *given = words
     one = Boss(name)
     usage = f"./ladder exercise {one.name} LINE REASON"

@@ -261,9 +261,9 @@ class Check:
             step = reward(exercise, self._build.folder / "exercise_xray.log")
             if step:
                 print(step)
-            more = " ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))
+            more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))
             if more:
-                print(f"More of this lesson: {more}")
+                print(f"More of this lesson: ./ladder exercise {more}")
             following = next_exercise(exercise.name)
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True

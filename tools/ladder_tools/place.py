@@ -1,7 +1,6 @@
 """The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +10,9 @@ ABOVE_THE_CHAPTERS = "best"
 
 def write_whole(path, text):
     """Writes a small file so that whoever reads it at the same time finds the old text or the new one, never a part."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".writing", delete=False) as new:
-        new.write(text)
-    os.replace(new.name, path)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.write_text(text)
+    new.replace(path)
 
 
 class Refused(Exception):
