@@ -135,6 +135,7 @@ function(add_mine lesson mine back_end)
     set(device cuda)
   endif()
   add_executable(${target} EXCLUDE_FROM_ALL ${object})
+  add_dependencies(${target} ${mine}_objects)  # make, unlike ninja, does not learn it from the command
   set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   target_link_libraries(${target} PRIVATE ${main} ${LADDER_OPERATORS} ladder_reference ${ladder_chapter_operators}
                                           ladder_device_${device} ${objects_${back_end}})
