@@ -40,12 +40,17 @@ class Places(unittest.TestCase):
         self.assertTrue(second.needs_device)
         self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["03.00.1"])
         self.assertEqual(exercise_of("8").name, "08.02_online_softmax")
+        scratch = exercise_of("3.scratch")
+        self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
+                         ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
+        with self.assertRaisesRegex(Refused, "exercise is '06.scratch'; allowed: 01.scratch 02.scratch"):
+            exercise_of("06.scratch")
         for name in ("", "99", "03.no_such_idea", "best"):
             with self.assertRaisesRegex(Refused, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention"):
                 exercise_of(name)
 
     def test_each_hole_has_three_hints(self):
-        for each in exercises():
+        for each in exercises() + exercises("scratch"):
             for hole in each.holes():
                 titles = [title for title, text in hints.Hints(each).texts(hole) if text]
                 self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
@@ -65,6 +70,13 @@ class Arguments(unittest.TestCase):
         self.assertEqual(given.words, ["03_cuda_baseline", "--shape=T=8", "--all", "--patience=5"])
         self.assertEqual(given.paths["--json"], Path("/tmp/x.json"))
 
+    def test_of_run_with_ones_own_kernel_name_one_lesson_that_was_begun(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(exercise_of("03").__class__, "mine", Path(folder) / "exercise.cu", create=True):
+            for words, said in ((["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
+                                (["06.07", "--mine"], "exercise is '06.07'"), (["03", "--mine", "--foo"], "option is '--foo'")):
+                with self.assertRaisesRegex(Refused, said, msg=words):
+                    programs.run(words, "default", "/")
+
     def test_of_run_that_are_wrong_are_refused(self):
         for words, said in ((["--shaep", "T=8"], "option is '--shaep'; allowed: .*--shape"), (["--shape"], "--shape needs a value"),
                             (["--json", "--all"], "--json is followed by '--all'"), (["--condition", "x"], "option is '--condition'"),
@@ -83,9 +95,9 @@ class Arguments(unittest.TestCase):
     def test_of_test_are_chapters_then_ctests(self):
         given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])
         self.assertEqual(given.targets, ["chapter01_all", "best_all"])
-        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub)$|slow"])
+        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub|boss)$|slow"])
         self.assertTrue(given.ctests_own_output)
-        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub)$"])
+        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub|boss)$"])
         self.assertEqual(testing.Arguments(["mistake.05", "stubs"]).options, ["-R", r"^(mistake\.05\.|stub\.)"])
         self.assertEqual(testing.Arguments(["mistake.03.decay_first", "stub.03.kernel"]).targets, ["mistake.03.decay_first", "stub.03.kernel"])
         for words, said in ((["mistake.03.none"], "test is 'mistake.03.none'; allowed: .*mistake.03.decay_first"),
@@ -192,6 +204,9 @@ class Reports(unittest.TestCase):
         self.assertEqual(testing.must_fail("mistake.7.2"), ("mistake.07.02_chunk_walk", "mistake\\.07\\.02_chunk_walk\\."))
         self.assertEqual(testing.must_fail("stub.07.2"), ("stub.07.02_chunk_walk", "stub\\.07\\.02_chunk_walk\\."))
         self.assertEqual(testing.must_fail("mistake.03.00")[0], "mistake.03")
+        self.assertEqual(testing.must_fail("boss.06"), ("boss.06", "boss\\.06\\."))
+        self.assertEqual(testing.must_fail("bosses"), ("bosses", "boss\\."))
+        self.assertEqual(testing.must_fail("stub.03.scratch"), ("stub.03.scratch", "stub\\.03\\.scratch$"))
         with self.assertRaisesRegex(Refused, "lesson is"):
             testing.must_fail("mistake.07.99")
 

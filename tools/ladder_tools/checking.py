@@ -6,7 +6,7 @@ import re
 from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.hints import Hints
-from ladder_tools.learning import next_exercise, note_solved, recorded_step
+from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
 from ladder_tools.place import ROOT, Refused
 
 # Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
@@ -264,9 +264,12 @@ class Check:
             if not filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):  # ours is no solution of the learner's
                 note_solved(exercise.name)
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
-            step = recorded_step(exercise)
+            step = reward(exercise, self._build.folder / "exercise_xray.log")
             if step:
                 print(step)
+            more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))
+            if more:
+                print(f"More of this lesson: ./ladder exercise {more}")
             following = next_exercise(exercise.name)
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
