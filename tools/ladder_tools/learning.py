@@ -246,7 +246,7 @@ def _value(node):
 def budget_of(exercise):
     """{"loads": 65}: what its xray_test.cpp allows on the shape of all budgets that name none; {} if there is no such budget."""
     path = ROOT / exercise.folder / "xray_test.cpp"
-    budget = re.search(r'register_budget\(\s*"\w+",\s*"\w+",\s*\{([^{}]*)\}\s*\)', path.read_text() if path.exists() else "")
+    budget = re.search(r'register_budget\(\s*"\w+",\s*"\w+",\s*\{([^{}]*?)(?:,\s*\.counts = \{(?:\{[^{}]*\},?\s*)+\})?\}\s*\)', path.read_text() if path.exists() else "")
     if budget is None:
         return {}
     terms = (term.strip().partition(" = ") for term in re.split(r",(?=\s*\.[a-z])", budget[1]))
