@@ -113,6 +113,11 @@ class Check:
         self._target = f"my{exercise.name}"
         self._failing = None  # the test that failed
 
+    @property
+    def failing(self):
+        """The test that failed; None if none did."""
+        return self._failing
+
     def _compile(self, target):
         if target in self._compiled:
             return True
