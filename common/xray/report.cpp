@@ -172,6 +172,7 @@ nlohmann::json json_of(const Subject& subject) {
           {"sites", sites},
           {"steps", steps},
           {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
+          {"too_large", kernel.too_large},
           {"errors", errors}};
 }
 

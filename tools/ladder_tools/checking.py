@@ -183,6 +183,19 @@ class Check:
         if finding:
             print(finding)
 
+    def _first_nan(self):
+        """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN."""
+        said = (self._build.folder / "exercise.log").read_text(errors="replace")
+        closer = "xray" if self._exercise.needs_device else "asan"
+        target = f"{self._target}_{closer}"
+        if not self._failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or not self._compile(target):
+            return
+        done = self._run(target, test_filter=self._failing,
+                         environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"})
+        where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
+        if where:
+            print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")
+
     def _xray(self):
         """What the X-ray finds wrong, in the test that failed if one did, and what it counts in the learner's kernel, beside what the
         exercise allows. Whether nothing is wrong."""
@@ -251,6 +264,8 @@ class Check:
                 print("X-ray: not run, because the tests ran out of time")
         elif compiled:
             clean = self._xray()
+        if compiled and not passed and not timed_out:
+            self._first_nan()
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)

@@ -120,7 +120,7 @@ class Drawing:
             return (json.loads(path.read_text()) if path.exists() else None), done
 
     def write(self, failing, page):
-        """Draws the test that failed, or the one of the budget where none did or no kernel runs in it. Whether there is a page."""
+        """Draws the test that failed where the X-ray sees why, else the budget's, which fills whole warps. Whether there is a page."""
         if not self._build.has_xray():
             raise Failed("the X-ray needs g++, and this build uses another compiler")
         programs = {"yours": f"{self._target}_xray", "ours": f"{self._target}_ours"}
@@ -128,21 +128,29 @@ class Drawing:
             return False
         names = gtest.names_of(self._build.folder / programs["yours"])
         budgets = [name for name in names if name.endswith(_BUDGET)]
+        reports = None
         for test in ([failing] if failing else []) + budgets[:1]:
-            reports = {whose: self._xray(program, test) for whose, program in programs.items()}
-            if all(report for report, _ in reports.values()):
-                break
-        else:
+            these = {whose: self._xray(program, test) for whose, program in programs.items()}
+            if all(report for report, _ in these.values()):
+                reports = these
+                if has_errors(reports["yours"][0]):
+                    break
+        if reports is None:
             say("no page: no kernel was launched")
             return False
         joined = join({whose: report for whose, (report, _) in reports.items()})
         failure = reports["yours"][1].first_failure()
-        joined["verdict"] = [line.strip() for line in words_of(failure["failures"][0], 3)] if failure else []
+        if failure and not has_errors(reports["yours"][0]):
+            joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)]
         joined["about"] = f"{self._exercise.mine} beside {self._exercise.solution}"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(to_page(joined))
         say(f"drawn: {page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}")
         return True
+
+
+def has_errors(report):
+    return any(kernel["errors"] for kernel in report["kernels"])
 
 
 def join(reports):
