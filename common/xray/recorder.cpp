@@ -17,7 +17,7 @@ namespace {
 
 // Between an array and an access that missed it: further away, nobody can say which array was meant.
 constexpr std::uintptr_t kNearby = 1 << 20;
-constexpr std::size_t kMostSteps = 128;
+constexpr std::size_t kMostSteps = 128;  // and as many again that are the first of their line
 constexpr std::size_t kUnnamedElement = 4;
 const std::string kNoName;
 // The emulator's shared memory of a block, with the gaps between its arrays.
@@ -578,12 +578,13 @@ void Recorder::count(const Request& request, unsigned warp) {
       count_global(request, counts, sample);
     }
   }
-  const bool of_first_warp = request.lanes > 0 && block_ == 0 && warp == 0 &&
-                             recording_->kernel.launches == 1 &&
-                             recording_->samples.size() < kMostSteps;
+  const bool of_first_warp =
+      request.lanes > 0 && block_ == 0 && warp == 0 && recording_->kernel.launches == 1;
+  const std::size_t most = counts.requests == 1 ? 2 * kMostSteps : kMostSteps;
   const bool first_conflict =
       sample.bank_conflicts > 0 && counts.bank_conflicts == sample.bank_conflicts;
-  if (of_first_warp || first_conflict || !request.findings.empty())
+  if ((of_first_warp && recording_->samples.size() < most) || first_conflict ||
+      !request.findings.empty())
     keep(request, std::move(sample), shared);
 }
 

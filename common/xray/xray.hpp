@@ -144,7 +144,8 @@ struct Kernel {
   std::array<std::uint64_t, kCounters> counters{};
   std::vector<Buffer> buffers;
   std::vector<Access> accesses;
-  // The first ones of the first warp, and of all warps those with an error and each line's first with a bank conflict.
+  // Of the first warp the first ones, and each line's first; of all warps those with an error, and each line's first with a bank
+  // conflict.
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
   std::vector<Error> errors;  // races first
