@@ -236,6 +236,8 @@ def go_to(driver, step):
 
 def check_what_is_wrong(driver, kernel, name):
     """An error is red in the picture of its step, a bank conflict in that of its own."""
+    if not kernel.get("steps"):
+        return
     for error in kernel.get("errors", []):
         if error["step"] is None:
             continue
@@ -251,8 +253,9 @@ def check_what_is_wrong(driver, kernel, name):
     if conflict is not None:
         go_to(driver, conflict)
         require(driver.execute_script(WRONG_IN_PICTURE)["banks"] > 0, f"{name}: the bank conflict of step {conflict + 1} is not drawn")
-    require(conflict is not None or not any(site["bank_conflicts"] for site in kernel.get("sites", [])),
+    require(conflict is not None or not any(site["bank_conflicts"] for site in kernel["sites"]),
             f"{name}: there are bank conflicts, and no step has one")
+    go_to(driver, 0)
 
 
 def check_other_side(driver, kernels, name):
@@ -332,7 +335,7 @@ def check_kernels(driver, kernels, scheme, size, screenshots):
     form = "phone" if size == PHONE else "desktop"
     for index, kernel in enumerate(kernels):
         name = f"{scheme}, {form}, {kernel['kernel']}"
-        if kernel.get("whose", "yours") != "yours":  # always on the other side
+        if kernel.get("whose") == "ours":  # always on the other side
             require(driver.find_elements(By.CSS_SELECTOR, f"[data-side='1'] button[data-kernel='{index}']"),
                     f"{name}: our kernel does not stand beside the reader's")
             continue
@@ -344,7 +347,6 @@ def check_kernels(driver, kernels, scheme, size, screenshots):
         check_stepping(driver, kernel, name)
         check_other_side(driver, kernels, name)
         check_what_is_wrong(driver, kernel, name)
-        go_to(driver, 0)
         check_arrow_keys(driver, kernel, name)
         check_sites(driver, kernel, name)
         check_errors(driver, kernel, name)
