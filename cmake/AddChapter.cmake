@@ -157,7 +157,7 @@ function(add_mistaken_copy id folder name)
   endif()
   add_exercise(mistaken${id} "${its_back_ends}" "${copies}" "${ours}" "${tests}" "${xray_tests}"
                # A changed header is found before the original.
-               "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-iquote ${PROJECT_BINARY_DIR}/mistaken>"
+               "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-iquote \"${PROJECT_BINARY_DIR}/mistaken\">"
                "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-iquote,${PROJECT_BINARY_DIR}/mistaken>")
 endfunction()
 

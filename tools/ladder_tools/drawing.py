@@ -101,9 +101,12 @@ class Look(Check):
 
     def _verdict(self, passed, clean):
         mistake = self._exercise
-        noticed = not (passed and clean)
-        print("The mistake is noticed." if noticed else
-              f"These tests do not notice it; all of them: ./ladder test mistake.{mistake.name}.{mistake.mistake}")
+        if passed and clean:
+            print(f"These tests do not notice it; all of them: ./ladder test mistake.{mistake.name}.{mistake.mistake}")
+            return False
+        noticed = passed or self.failing is not None  # else it does not compile
+        if noticed:
+            print("The mistake is noticed.")
         return noticed
 
 
