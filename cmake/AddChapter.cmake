@@ -5,11 +5,12 @@
 #   test.cpp, X_test.cpp         its tests                             chapter05.*, of a lesson chapter07.02_chunk_walk.*
 #   xray_test.cpp                what the lesson claims about memory accesses   chapter05.xray.*, chapter07.02_chunk_walk.xray.*
 #   exercise.cpp or exercise.cu  the kernel with holes; its tests are a program of their own, never run by default: stub.05,
-#                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk
+#                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk, and our kernel under the
+#                                same tests, to be drawn beside it: my05_ours
 #   scratch.cpp or scratch.cu    the same with the whole kernel missing: stub.05.scratch; from a learner's copy: my05.scratch
 #   boss.patch                   a broken kernel to find the mistake in: boss.05.kernel
 #   mistakes/X.patch             a planted mistake, which the tests must notice, built on demand (cmake/MustFail.cmake): mistake.05.X,
-#                                mistake.07.02_chunk_walk.X
+#                                mistake.07.02_chunk_walk.X; one that is looked at like a learner's copy: mistaken05
 #
 #   X_operator.cpp               an operator of its own, registered; X_reference.cpp is built with it. Eigen is for these two
 #   X_main.cpp                   a program that shows what idea X.cpp, or kernel.cpp, computes: chapter07_X, built on demand
@@ -107,22 +108,76 @@ function(add_xray_tests target objects)
   reuse_headers(${target} ladder_xray_testing)
 endfunction()
 
-# The program of a learner's copy of a stub, under the tests of `lesson`, a folder. Built on demand only.
-function(add_exercise target copy lesson back_end)
-  if(NOT back_end STREQUAL "cpu")
-    string(APPEND target _${back_end})
-  endif()
-  add_kernel_objects(${target}_objects ${back_end} ${copy})
-  target_compile_options(${target}_objects PRIVATE
-                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
-  if(back_end STREQUAL "xray")
+# The programs of `copies`, sources somebody has changed, under the tests of their lesson: one for each of `back_ends`, and what looks more
+# closely at a failure. `ours`: the sources as they are in the lesson; ARGN: what the copies are compiled with. Built on demand only.
+function(add_exercise target back_ends copies ours tests xray_tests)
+  set(programs "")
+  foreach(back_end IN LISTS back_ends)
+    set(program ${target}_${back_end})
+    if(back_end STREQUAL "cpu")
+      set(program ${target})
+    endif()
+    add_kernel_objects(${program}_objects ${back_end} ${copies})
+    add_kernel_tests(${program} ${program}_objects ${back_end} ${tests})
+    list(APPEND programs ${program})
+  endforeach()
+  if("emulated" IN_LIST back_ends AND LADDER_HAS_XRAY)
     # The plain tests too: the one that failed is run again, and what the X-ray finds in it is said.
-    add_xray_tests(${target} ${target}_objects ${lesson}/xray_test.cpp ${lesson}/test.cpp)
-    target_link_libraries(${target} PRIVATE ${ladder_chapter_suites})
-  else()
-    add_kernel_tests(${target} ${target}_objects ${back_end} ${lesson}/test.cpp)
+    add_kernel_objects(${target}_xray_objects xray ${copies})
+    add_xray_tests(${target}_xray ${target}_xray_objects ${xray_tests} ${tests})
+    add_kernel_objects(${target}_ours_objects xray ${ours})
+    add_xray_tests(${target}_ours ${target}_ours_objects $<TARGET_OBJECTS:${target}_xray>)
+    set_target_properties(${target}_ours PROPERTIES LINKER_LANGUAGE CXX)
+    foreach(program ${target}_xray ${target}_ours)
+      target_link_libraries(${program} PRIVATE ${ladder_chapter_suites})
+    endforeach()
+    list(APPEND programs ${target}_xray ${target}_ours)
+  elseif("cpu" IN_LIST back_ends AND NOT LADDER_ASAN)
+    add_kernel_objects(${target}_asan_objects asan ${copies})
+    add_kernel_tests(${target}_asan ${target}_asan_objects asan ${tests})
+    list(APPEND programs ${target}_asan)
   endif()
-  set_target_properties(${target}_objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  foreach(program IN LISTS programs)
+    if(NOT program STREQUAL "${target}_ours")
+      target_compile_options(${program}_objects PRIVATE ${ARGN} $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
+    endif()
+    set_target_properties(${program}_objects ${program} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endforeach()
+endfunction()
+
+# The same for a mistake of the lesson that ./ladder exercise --mistake has planted in a copy in mistaken/ of the build folder. A lesson that
+# is no chapter's own folder may have several kernels, each with tests of its own.
+function(add_mistaken_copy id folder name)
+  file(RELATIVE_PATH place ${PROJECT_SOURCE_DIR} ${folder})
+  set(place ${PROJECT_BINARY_DIR}/mistaken/${place})
+  file(GLOB planted ${place}/*.cpp ${place}/*.cu)
+  if(NOT planted)
+    return()
+  endif()
+  file(GLOB ours ${folder}/kernel.cpp ${folder}/kernel.cu)
+  file(GLOB tests ${folder}/test.cpp)
+  file(GLOB xray_tests ${folder}/xray_test.cpp)
+  if(name)
+    set(ours ${its_kernels})
+    set(tests ${its_tests})
+    set(xray_tests ${its_xray_tests})
+  endif()
+  set(copies "")
+  foreach(source IN LISTS ours)
+    get_filename_component(file ${source} NAME)
+    if(EXISTS ${place}/${file})
+      set(source ${place}/${file})
+    endif()
+    list(APPEND copies ${source})
+  endforeach()
+  set(its_back_ends ${back_ends})
+  if(NOT "${ours}" MATCHES "\\.cu(;|$)")
+    set(its_back_ends cpu)
+  endif()
+  add_exercise(mistaken${id} "${its_back_ends}" "${copies}" "${ours}" "${tests}" "${xray_tests}"
+               # A changed header is found before the original.
+               "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-iquote \"${PROJECT_BINARY_DIR}/mistaken\">"
+               "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-iquote,${PROJECT_BINARY_DIR}/mistaken>")
 endfunction()
 
 # mine.LESSON_BACKEND: the program of `./ladder run` (of `./ladder xray`, for that back end) with the kernels of the chapter and, beside
@@ -221,15 +276,9 @@ macro(add_stubs_programs kind stub)
   file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${stub})
   set(copy ${PROJECT_SOURCE_DIR}/my/${copy})
   if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
-    foreach(back_end IN LISTS exercise_back_ends)
-      add_exercise(${mine} ${copy} ${folder} ${back_end})
-      # What looks more closely at a failure.
-      if(back_end STREQUAL "emulated" AND LADDER_HAS_XRAY)
-        add_exercise(${mine} ${copy} ${folder} xray)
-      elseif(back_end STREQUAL "cpu" AND NOT LADDER_ASAN)
-        add_exercise(${mine} ${copy} ${folder} asan)
-      endif()
-    endforeach()
+    get_filename_component(suffix ${stub} EXT)
+    file(GLOB stubs_xray_tests ${folder}/xray_test.cpp)
+    add_exercise(${mine} "${exercise_back_ends}" ${copy} ${folder}/kernel${suffix} ${folder}/test.cpp "${stubs_xray_tests}")
     if("${kind}" STREQUAL "exercise" AND objects_${stub_back_end})
       foreach(back_end IN LISTS exercise_back_ends)
         add_mine(${id} ${mine} ${back_end})
@@ -285,6 +334,7 @@ function(add_lesson room name)
   if(boss)
     add_boss(${boss} ${id} ${first_tests} ${lesson}_xray_tests ${folder})
   endif()
+  add_mistaken_copy(${id} ${folder} "${name}")
 
   list(GET back_ends 0 back_end)
   file(GLOB patches CONFIGURE_DEPENDS ${folder}/mistakes/*.patch)

@@ -49,6 +49,9 @@ class Device {
                            const std::string& /*name*/, std::size_t /*element_bytes*/,
                            bool /*written*/) {}
 
+  // Prints " in block (0, 0, 0), thread (3, 0, 0)" while the calling thread runs a kernel's code, where the back end can say so.
+  virtual void print_running_thread() const {}
+
   // Waits for all work; throws what went wrong in it.
   virtual void synchronize() = 0;
 

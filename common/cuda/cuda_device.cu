@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -224,6 +225,13 @@ class CudaDevice : public Device {
   void name_memory(const void* pointer, std::size_t bytes, const std::string& name,
                    std::size_t element_bytes, bool written) override {
     emulator::name_memory({pointer, bytes, name, element_bytes, written});
+  }
+  void print_running_thread() const override {
+    emulator::ThreadIdentity running;
+    if (!emulator::current_thread(&running)) return;
+    const uint3 &block = running.block, &thread = running.thread;
+    std::printf(" in block (%u, %u, %u), thread (%u, %u, %u)", block.x, block.y, block.z, thread.x,
+                thread.y, thread.z);
   }
   std::vector<std::string> schedules() const override {
     return {"forward", "reverse", "shuffle"};

@@ -130,8 +130,10 @@ int trace_run(const std::string& json_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The kernel X-ray: what each kernel asks of memory, counted in the emulator.",
-               "./ladder xray");
+  CLI::App app(
+      "The kernel X-ray: what each kernel asks of memory, counted in the emulator. Your own beside "
+      "ours: ./ladder xray my/03_cuda_baseline",
+      "./ladder xray");
   const SelectionOptions options(app, SelectionOptions::Shapes::kSmall);
   std::string json_path, page_path;
   app.add_option("--json", json_path, "Write the counts there");

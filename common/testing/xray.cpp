@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "common/core/operator.hpp"
 
 namespace ladder::testing {
@@ -28,15 +32,31 @@ void report_errors(const Kernel& kernel) {
     ADD_FAILURE() << error.message;
 }
 
+// What the test that ran last did, for ./ladder exercise --draw.
+void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
+  const char* const path = std::getenv("LADDER_XRAY_JSON");
+  if (path == nullptr || kernels.empty()) return;
+  std::vector<emulator::xray::Subject> subjects;
+  for (const Kernel& kernel : kernels)
+    subjects.push_back({"", "", kernel});
+  nlohmann::json report = emulator::xray::to_json(subjects);
+  report["case"] = what;
+  std::ofstream(path) << report.dump();
+}
+
 // Tests that know nothing of the X-ray fail by what it finds in them. A test that asks for its recordings reports them itself.
 class ErrorsFailTests : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override {
-    emulator::xray::set_access_limit(emulator::xray::kDefaultAccessLimit);
+    emulator::xray::set_access_limit(std::getenv("LADDER_XRAY_JSON") != nullptr
+                                         ? kMostBudgetAccesses
+                                         : emulator::xray::kDefaultAccessLimit);
     emulator::xray::take();
   }
-  void OnTestEnd(const ::testing::TestInfo&) override {
-    for (const Kernel& kernel : emulator::xray::take())
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    const std::vector<Kernel> kernels = emulator::xray::take();
+    for (const Kernel& kernel : kernels)
       report_errors(kernel);
+    write_report(kernels, test.name());
   }
 };
 
@@ -61,6 +81,7 @@ class BudgetTest : public ::testing::Test {
     const XrayRun run =
         xray(find_implementation(implementation_), *problem, kStorage, kMostBudgetAccesses);
     const std::vector<Kernel> kernels = sound_kernels(run);
+    write_report(kernels, to_string(shape_));
     if (run.too_large) {
       FAIL() << "stopped: more than " << emulator::xray::grouped(kMostBudgetAccesses)
              << " accesses and basic blocks. Is there a loop that does not end?";

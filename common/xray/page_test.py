@@ -42,14 +42,40 @@ return [...document.querySelectorAll('button')].map((button) => button.getBoundi
   .filter((box) => box.height > 0).map((box) => box.height);
 """
 PICTURES = """
-return [...document.querySelectorAll('#panel svg')].filter((picture) => {
+return [...document.querySelectorAll('#view-0 svg')].filter((picture) => {
   const box = picture.getBoundingClientRect();
   return box.width > 0 && box.height > 0 && picture.childElementCount > 0;
 }).length;
 """
-STEP_PICTURE = "return document.querySelector('.picture .step svg')?.outerHTML ?? '';"
+STEP_PICTURE = "return document.querySelector('#view-0 .picture .step svg')?.outerHTML ?? '';"
+WRONG_IN_PICTURE = """
+const svg = document.querySelector('#view-0 .picture .step svg');
+return {lanes: svg.querySelectorAll('.wrong-lane').length, bytes: svg.querySelectorAll('[data-wrong-lane]').length,
+        banks: svg.querySelectorAll('[data-conflict]').length,
+        texts: [...svg.querySelectorAll('text')].map((text) => text.firstChild.textContent)};
+"""
+TOPS = """
+const top = (selector) => document.querySelector(selector).getBoundingClientRect().top + window.scrollY;
+return {picture: top('.picture .step svg'), table: top('table')};
+"""
+SCROLLING = """
+return [...document.querySelectorAll('.scroll')].map((box) => ({
+  wider: box.scrollWidth > box.clientWidth + 2,
+  says: box.parentNode.querySelector('.more').getBoundingClientRect().height > 0}));
+"""
+LEAST = """
+return [...document.querySelectorAll('tbody tr')].map((row) => ({
+  name: row.querySelector('th').textContent,
+  least: [...row.querySelectorAll('td')].map((cell) => cell.classList.contains('least'))}));
+"""
+CURRENT_SITES = """
+return [0, 1].map((side) => ({
+  site: document.querySelector(`#view-${side} [aria-current]`)?.dataset.site,
+  kernel: document.querySelector(`[data-side="${side}"] [aria-selected="true"]`)?.dataset.kernel,
+  words: document.querySelector(`#view-${side} .sentence`)?.textContent}));
+"""
 ERROR_CARDS = """
-return [...document.querySelectorAll('#panel .error')].map((card) => ({
+return [...document.querySelectorAll('#view-0 .error')].map((card) => ({
   words: card.querySelector('p').textContent, height: card.getBoundingClientRect().height,
   drawn: [...card.querySelectorAll('svg text')].map((text) => text.firstChild.textContent)}));
 """
@@ -132,16 +158,16 @@ def check_step(driver, kernel, index, name):
         WebDriverWait(driver, PATIENCE_SECONDS).until(lambda d: d.execute_script(STEP_PICTURE))
     except WebDriverException:
         raise Failed(f"{name}: no picture of step {index + 1} appears") from None
-    picture = driver.find_element(By.CSS_SELECTOR, ".picture .step svg")
+    picture = driver.find_element(By.CSS_SELECTOR, "#view-0 .picture .step svg")
     require(picture.is_displayed(), f"{name}: the picture of step {index + 1} cannot be seen")
-    sentence = " ".join(driver.find_element(By.CSS_SELECTOR, ".sentence").text.split())
+    sentence = " ".join(driver.find_element(By.CSS_SELECTOR, "#view-0 .sentence").text.split())
     line = line_of(kernel, kernel["steps"][index])
     require(line in sentence, f"{name}: the sentence of step {index + 1} does not name {line}: {sentence}")
     return driver.execute_script(STEP_PICTURE)
 
 
 def move(driver, direction, name):
-    button = driver.find_element(By.CSS_SELECTOR, f"#panel button[data-step='{direction}']")
+    button = driver.find_element(By.CSS_SELECTOR, f"#view-0 button[data-step='{direction}']")
     require(button.is_enabled(), f"{name}: the button for the {direction} step is off where there is one")
     button.click()
 
@@ -151,9 +177,15 @@ def first_different_step(kernel):
     return next((i for i, step in enumerate(steps) if step != steps[0]), None)
 
 
+def check_step_opened(driver, kernel, name):
+    if kernel.get("steps"):
+        check_step(driver, kernel, first_step(kernel), name)
+
+
 def check_stepping(driver, kernel, name):
     if not kernel.get("steps"):
         return
+    go_to(driver, 0)
     first = check_step(driver, kernel, 0, name)
     different = first_different_step(kernel)
     if different is None:
@@ -171,8 +203,8 @@ def check_stepping(driver, kernel, name):
 def check_arrow_keys(driver, kernel, name):
     if len(kernel.get("steps", [])) < 2:
         return
-    where = driver.find_element(By.CSS_SELECTOR, ".stepper .where")
-    button = driver.find_element(By.CSS_SELECTOR, "#panel button[data-step='next']")
+    where = driver.find_element(By.CSS_SELECTOR, "#view-0 .stepper .where")
+    button = driver.find_element(By.CSS_SELECTOR, "#view-0 button[data-step='next']")
     first = where.text
     button.send_keys(Keys.ARROW_RIGHT)
     require(where.text != first, f"{name}: the right arrow key does not go to the next step")
@@ -184,12 +216,77 @@ def check_sites(driver, kernel, name):
     """A click on a source line goes to its first step."""
     for site in kernel.get("sites", []):
         first = next((i for i, step in enumerate(kernel.get("steps", [])) if step["site"] == site["id"]), None)
-        button = driver.find_element(By.CSS_SELECTOR, f"#panel button[data-site='{site['id']}']")
+        button = driver.find_element(By.CSS_SELECTOR, f"#view-0 button[data-site='{site['id']}']")
         require(button.is_enabled() == (first is not None),
                 f"{name}: line {site['line']} can be clicked where it has no step, or cannot where it has one")
         if first is not None:
             button.click()
             check_step(driver, kernel, first, name)
+
+
+def first_step(kernel):
+    """Where the page opens: at the first error, if one is drawn."""
+    return min((error["step"] for error in kernel.get("errors", []) if error["step"] is not None), default=0)
+
+
+def go_to(driver, step):
+    slider = "document.querySelector('#view-0 input[type=range]')"
+    driver.execute_script(f"{slider}.value = {step + 1}; {slider}.dispatchEvent(new Event('input'));")
+
+
+def check_what_is_wrong(driver, kernel, name):
+    """An error is red in the picture of its step, a bank conflict in that of its own."""
+    if not kernel.get("steps"):
+        return
+    for error in kernel.get("errors", []):
+        if error["step"] is None:
+            continue
+        go_to(driver, error["step"])
+        wrong = driver.execute_script(WRONG_IN_PICTURE)
+        sentence = driver.find_element(By.CSS_SELECTOR, "#view-0 .sentence").text
+        require(wrong["lanes"] > 0 and wrong["bytes"] > 0, f"{name}: neither lane nor bytes are red for: {error['message']}")
+        require(error["message"] in sentence, f"{name}: the sentence under the step does not say: {error['message']}")
+        other = error["other"] and f"{error['other']['file']}:{error['other']['line']}"
+        require(not other or wrong["lanes"] > 1 or any(text.endswith(other[-12:]) for text in wrong["texts"]),
+                f"{name}: the other party is not in the picture: {error['message']}")
+    conflict = next((i for i, step in enumerate(kernel.get("steps", [])) if step["bank_conflicts"] > 0), None)
+    if conflict is not None:
+        go_to(driver, conflict)
+        require(driver.execute_script(WRONG_IN_PICTURE)["banks"] > 0, f"{name}: the bank conflict of step {conflict + 1} is not drawn")
+    require(conflict is not None or not any(site["bank_conflicts"] for site in kernel["sites"]),
+            f"{name}: there are bank conflicts, and no step has one")
+    go_to(driver, 0)
+
+
+def check_other_side(driver, kernels, name):
+    """The kernel beside it stands at a step that does the same, or says that it has none."""
+    if len(kernels) < 2:
+        return
+    sides = driver.execute_script(CURRENT_SITES)
+    require(sides[1]["kernel"] is not None, f"{name}: no second kernel beside it")
+    if not all(kernels[int(side["kernel"])].get("steps") for side in sides):
+        return
+    first, second = (next(site for site in kernels[int(side["kernel"])]["sites"] if str(site["id"]) == side["site"]) for side in sides)
+    require(first["operation"] == second["operation"] or "makes no" in sides[1]["words"],
+            f"{name}: {first['operation']} on the left, {second['operation']} on the right")
+
+
+def check_order(driver, kernels, name):
+    if not any(kernel.get("steps") for kernel in kernels):
+        return
+    tops = driver.execute_script(TOPS)
+    require(tops["picture"] < tops["table"], f"{name}: a table stands before the picture")
+    require(tops["picture"] < DESKTOP[1], f"{name}: the picture begins {tops['picture']:.0f} pixels down")
+
+
+def check_tables(driver, kernels, name):
+    for box in driver.execute_script(SCROLLING):
+        require(box["wider"] == box["says"], f"{name}: a table that is {'' if box['wider'] else 'not '}wider than the page says otherwise")
+    for row in driver.execute_script(LEAST):
+        for kernel, least in zip(kernels, row["least"]):
+            adds = kernel["counters"]["atomics"] > 0 and kernel["counters"]["global_store_requests"] == 0
+            require(not (least and adds and row["name"].startswith("global store")),
+                    f"{name}: {row['name']} is the least where atomics do the work")
 
 
 def check_errors(driver, kernel, name):
@@ -212,7 +309,7 @@ def check_errors(driver, kernel, name):
 
 
 def select_kernel(driver, index, name):
-    buttons = driver.find_elements(By.CSS_SELECTOR, f"button[data-kernel='{index}']")
+    buttons = driver.find_elements(By.CSS_SELECTOR, f"[data-side='0'] button[data-kernel='{index}']")
     require(len(buttons) == 1, f"{name}: {len(buttons)} buttons for kernel {index}, expected 1")
     buttons[0].click()
     require(buttons[0].get_attribute("aria-selected") == "true", f"{name}: a click does not select the kernel")
@@ -238,10 +335,18 @@ def check_kernels(driver, kernels, scheme, size, screenshots):
     form = "phone" if size == PHONE else "desktop"
     for index, kernel in enumerate(kernels):
         name = f"{scheme}, {form}, {kernel['kernel']}"
+        if kernel.get("whose") == "ours":  # always on the other side
+            require(driver.find_elements(By.CSS_SELECTOR, f"[data-side='1'] button[data-kernel='{index}']"),
+                    f"{name}: our kernel does not stand beside the reader's")
+            continue
         select_kernel(driver, index, name)
         if size == PHONE:
             check_width(driver, name)
+        check_step_opened(driver, kernel, name)
+        check_other_side(driver, kernels, name)
         check_stepping(driver, kernel, name)
+        check_other_side(driver, kernels, name)
+        check_what_is_wrong(driver, kernel, name)
         check_arrow_keys(driver, kernel, name)
         check_sites(driver, kernel, name)
         check_errors(driver, kernel, name)
@@ -257,6 +362,9 @@ def check_page(driver, url, screenshots):
             open_page(driver, url, scheme, size)
             report = json.loads(driver.execute_script("return document.getElementById('xray').textContent"))
             backgrounds[scheme] = check_colours(driver, scheme)
+            if size == DESKTOP:
+                check_order(driver, report["kernels"], scheme)
+            check_tables(driver, report["kernels"], scheme)
             check_kernels(driver, report["kernels"], scheme, size, screenshots)
             if size == PHONE:
                 check_width(driver, scheme)

@@ -17,7 +17,7 @@ namespace {
 
 // Between an array and an access that missed it: further away, nobody can say which array was meant.
 constexpr std::uintptr_t kNearby = 1 << 20;
-constexpr std::size_t kMostSteps = 128;
+constexpr std::size_t kMostSteps = 128;  // and as many again that are the first of their line
 constexpr std::size_t kUnnamedElement = 4;
 const std::string kNoName;
 // The emulator's shared memory of a block, with the gaps between its arrays.
@@ -218,9 +218,7 @@ bool Recorder::is_private(std::uintptr_t address) const {
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
                         Operation operation, Through through) {
   if (address >= stack_begin_ && address < stack_end_) return;
-  const bool in_shared = !shared_sites_.empty() &&
-                         address >= shared_sites_.front().begin - kBanks * kBankBytes &&
-                         address < shared_sites_.back().end + kBanks * kBankBytes;
+  const bool in_shared = is_shared(address);
   Region* const region = in_shared ? nullptr : region_at(address, bytes);
   if (!in_shared && region == nullptr && is_private(address)) return;
 
@@ -244,14 +242,14 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
         });
     if (site == shared_sites_.end()) stray(now, address, bytes);
     const SharedSite& last = shared_sites_.back();
-    check(*shared_shadow_, address - shared_sites_.front().begin, operation,
+    check(*shared_shadow_, address - shared_sites_.front().begin, {place, address},
           {Space::kShared, kNoName, shared_offset(address), bytes,
            last.offset + last.end - last.begin},
           now);
   } else {
     if (region == nullptr) stray(now, address, bytes);
     const std::uint64_t offset = address - region->begin;
-    check(region->shadow, offset, operation,
+    check(region->shadow, offset, {place, address},
           {Space::kGlobal, region->name, static_cast<std::int64_t>(offset), bytes,
            region->end - region->begin},
           now);
@@ -287,19 +285,33 @@ void Recorder::matrices_multiplied(unsigned multiply_adds) {
   recording_->kernel.counters[kTensorMultiplyAdds] += multiply_adds;
 }
 
+// Between its arrays and right beside them too.
+bool Recorder::is_shared(std::uintptr_t address) const {
+  return !shared_sites_.empty() && address >= shared_sites_.front().begin - kBanks * kBankBytes &&
+         address < shared_sites_.back().end + kBanks * kBankBytes;
+}
+
 std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
   const auto after = std::find_if(shared_sites_.begin(), shared_sites_.end(),
                                   [&](const SharedSite& each) { return address < each.begin; });
-  const SharedSite& site = *std::prev(after);
+  const SharedSite& site = after == shared_sites_.begin() ? *after : *std::prev(after);
   return static_cast<std::int64_t>(site.offset + address - site.begin);
 }
 
-void Recorder::check(Shadow& shadow, std::uint64_t offset, Operation operation,
+// Ends the launch at an access whose error has been noted: its request is drawn, and not counted.
+void Recorder::stop_at(const Event& access, const std::string& kind) {
+  hold(access);
+  stopped_ = true;
+  detail::abandon_block(fmt::format("the X-ray found: {}", kind));
+}
+
+void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
                      const Target& target, const Stamp& now) {
+  const Operation operation = places_[access.place].operation;
   // Arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator checks asynchronous copies.
   if (std::has_single_bit(target.bytes) && offset % target.bytes != 0) {
     note("misaligned access", target, now);
-    detail::abandon_block("the X-ray found a misaligned access");
+    stop_at(access, "misaligned access");
   }
   if (operation != Operation::kStore && !shadow.was_written(offset, target.bytes))
     note("uninitialised read", target, now);
@@ -316,7 +328,7 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
                           std::uintptr_t begin, std::uintptr_t end) {
     note(kind, {space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin},
          now);
-    detail::abandon_block(fmt::format("the X-ray found: {}", kind));
+    stop_at({now.place, address}, kind);
   };
   const auto distance = [&](std::uintptr_t begin, std::uintptr_t end) {
     return address < begin ? begin - address : address >= end ? address - end : 0;
@@ -365,6 +377,9 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party,
   }
   recording_->findings.push_back({kind, target.space, target.buffer, target.offset, target.bytes,
                                   target.size, 1, party, other});
+  if (!party.pending)  // of an asynchronous copy the shared end is in no request
+    unmerged_.push_back(
+        {recording_->findings.size() - 1, thread_, threads_[thread_].events.size()});
 }
 
 Recorder::Relation Recorder::relation_of(const Stamp& a, const Stamp& b) {
@@ -406,6 +421,8 @@ void Recorder::block_starts(std::uint64_t linear_block) {
   block_ = linear_block;
   epoch_ = 0;
   held_ = 0;
+  unmerged_.clear();
+  stopped_ = false;
   for (Thread& thread : threads_) {
     thread.path = 0;
     thread.events.clear();
@@ -498,6 +515,7 @@ void Recorder::merge_warps() {
     merge_warp(warp);
   for (Thread& thread : threads_)
     thread.events.clear();
+  unmerged_.clear();
   held_ = 0;
 }
 
@@ -523,40 +541,75 @@ void Recorder::merge_warp(unsigned warp) {
     if (!any) return;
     for (unsigned lane = 0; lane < lanes; ++lane) {
       if (!has_more(lane) || event(lane).place != request.place) continue;
-      request.lane[request.lanes] = lane;
-      request.address[request.lanes++] = event(lane).address;
+      const unsigned thread = first + lane;
+      for (const Unmerged& each : unmerged_) {
+        if (each.thread == thread && each.event == next[lane])
+          request.findings.push_back(each.finding);
+      }
+      if (stopped_ && thread == thread_ && next[lane] + 1 == threads_[thread].events.size()) {
+        request.stopped_lane = lane;
+        request.stopped_address = event(lane).address;
+      } else {
+        request.lane[request.lanes] = lane;
+        request.address[request.lanes++] = event(lane).address;
+      }
       ++next[lane];
     }
     if (places_[request.place].is_access) {
       ++request_;
-      count(request, block_ == 0 && warp == 0);
+      count(request, warp);
     }
   }
 }
 
-void Recorder::count(const Request& request, bool of_first_warp) {
+void Recorder::count(const Request& request, unsigned warp) {
   PlaceCounts& counts = recording_->places[request.place];
-  ++counts.requests;
   Sample sample{};
   sample.place = request.place;
-  const bool shared = !shared_sites_.empty() && request.address[0] >= shared_sites_.front().begin &&
-                      request.address[0] < shared_sites_.back().end;
-  if (shared) {
-    count_shared(request, counts, sample);
-  } else {
-    count_global(request, counts, sample);
+  sample.block = block_;
+  sample.warp = warp;
+  const bool shared = is_shared(request.lanes > 0 ? request.address[0] : request.stopped_address);
+  counts.space = shared ? Space::kShared : Space::kGlobal;
+  if (request.lanes > 0) {
+    ++counts.requests;
+    if (shared) {
+      count_shared(request, counts, sample);
+    } else {
+      count_global(request, counts, sample);
+    }
   }
-  if (!of_first_warp || recording_->kernel.launches > 1 ||
-      recording_->samples.size() >= kMostSteps) {
-    return;
+  const bool of_first_warp =
+      request.lanes > 0 && block_ == 0 && warp == 0 && recording_->kernel.launches == 1;
+  const std::size_t most = counts.requests == 1 ? 2 * kMostSteps : kMostSteps;
+  const bool first_conflict =
+      sample.bank_conflicts > 0 && counts.bank_conflicts == sample.bank_conflicts;
+  if ((of_first_warp && recording_->samples.size() < most) || first_conflict ||
+      !request.findings.empty())
+    keep(request, std::move(sample), shared);
+}
+
+// The request becomes a step of the picture.
+void Recorder::keep(const Request& request, Sample&& sample, bool shared) {
+  std::uintptr_t begin = 0;  // of the array
+  if (!shared && request.lanes > 0) {
+    const Region& region = *region_at(request.address[0], places_[request.place].bytes);
+    begin = region.begin;
+    sample.buffer = region.name;
+  } else if (!shared) {
+    const Finding& missed = recording_->findings[request.findings.front()];
+    begin = request.stopped_address - static_cast<std::uintptr_t>(missed.offset);
+    sample.buffer = missed.buffer;
   }
+  const auto offset = [&](std::uintptr_t address) {
+    return shared ? shared_offset(address) : static_cast<std::int64_t>(address - begin);
+  };
   sample.offset.fill(Step::kIdle);
-  for (unsigned i = 0; i < request.lanes; ++i) {
-    sample.offset[request.lane[i]] =
-        shared ? shared_offset(request.address[i])
-               : static_cast<std::int64_t>(request.address[i] - sample.region->begin);
-  }
-  recording_->samples.push_back(sample);
+  for (unsigned i = 0; i < request.lanes; ++i)
+    sample.offset[request.lane[i]] = offset(request.address[i]);
+  if (request.stopped_lane) sample.offset[*request.stopped_lane] = offset(request.stopped_address);
+  for (const std::size_t finding : request.findings)
+    recording_->findings[finding].sample = static_cast<int>(recording_->samples.size());
+  recording_->samples.push_back(std::move(sample));
 }
 
 // Lanes whose atomics meet at one address take turns, and each turn moves its sectors anew.
@@ -607,14 +660,11 @@ void Recorder::count_global(const Request& request, PlaceCounts& counts, Sample&
           distinct_units(request.address.data(), request.lanes, place.bytes, place.bytes);
       break;
   }
-  counts.space = Space::kGlobal;
   counts.sectors += sectors;
   sample.sectors = sectors;
-  sample.region = region_at(request.address[0], place.bytes);
-  if (std::find(counts.regions.begin(), counts.regions.end(), sample.region) ==
-      counts.regions.end()) {
-    counts.regions.push_back(sample.region);
-  }
+  const Region* const region = region_at(request.address[0], place.bytes);
+  if (std::find(counts.regions.begin(), counts.regions.end(), region) == counts.regions.end())
+    counts.regions.push_back(region);
   touch(request, sectors);
 }
 
@@ -682,7 +732,6 @@ std::vector<BankWords> Recorder::served_together(const Request& request) const {
 void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample& sample) {
   const Place& place = places_[request.place];
   auto& kernel = recording_->kernel;
-  counts.space = Space::kShared;
   if (place.operation == Operation::kAtomic) {
     kernel.counters[kSharedAtomics] += request.lanes;
     return;
@@ -707,6 +756,7 @@ void Recorder::count_shared(const Request& request, PlaceCounts& counts, Sample&
   counts.wavefronts += wavefronts;
   counts.bank_conflicts += conflicts;
   sample.wavefronts = wavefronts;
+  sample.bank_conflicts = conflicts;
 }
 
 }  // namespace emulator::xray

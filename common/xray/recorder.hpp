@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -121,9 +122,11 @@ class Recorder : public detail::Observer {
   };
   struct Sample {
     std::uint32_t place;
-    const Region* region;  // null: shared memory
+    std::uint64_t block;
+    unsigned warp;
+    std::string buffer;  // empty: shared memory, or none
     std::array<std::int64_t, kWarpSize> offset;
-    std::uint64_t sectors, wavefronts;
+    std::uint64_t sectors, wavefronts, bank_conflicts;
   };
   // What an access hits, as a report says it.
   struct Target {
@@ -142,6 +145,13 @@ class Recorder : public detail::Observer {
     std::uint64_t size;
     std::uint64_t count;
     Stamp party, other;  // other.launch = 0: there is none
+    int sample = -1;     // the request in which it was seen first
+  };
+  // A finding whose request is not merged yet.
+  struct Unmerged {
+    std::size_t finding;
+    unsigned thread;
+    std::size_t event;  // of the thread
   };
   // How far apart the two parties of a race are: what would have to order them.
   enum class Relation : std::uint8_t { kSameWarp, kSameBlock, kOtherBlock };
@@ -166,6 +176,10 @@ class Recorder : public detail::Observer {
     unsigned lanes = 0;  // how many take part
     std::array<unsigned, kWarpSize> lane;
     std::array<std::uint64_t, kWarpSize> address;
+    std::vector<std::size_t> findings;
+    // The lane whose access ended the launch: it is drawn, and not counted.
+    std::optional<unsigned> stopped_lane = {};
+    std::uint64_t stopped_address = 0;
   };
 
   void count_event();
@@ -177,14 +191,17 @@ class Recorder : public detail::Observer {
   Region* region_at(std::uintptr_t address, unsigned bytes);
   bool is_private(std::uintptr_t address) const;
   [[noreturn]] void stray(const Stamp& now, std::uintptr_t address, unsigned bytes);
+  [[noreturn]] void stop_at(const Event& access, const std::string& kind);
   void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {});
   std::int64_t shared_offset(std::uintptr_t address) const;
-  void check(Shadow& shadow, std::uint64_t offset, Operation operation, const Target& target,
+  bool is_shared(std::uintptr_t address) const;
+  void check(Shadow& shadow, std::uint64_t offset, const Event& access, const Target& target,
              const Stamp& now);
 
   void merge_warps();
   void merge_warp(unsigned warp);
-  void count(const Request& request, bool of_first_warp);
+  void count(const Request& request, unsigned warp);
+  void keep(const Request& request, Sample&& sample, bool shared);
   void count_global(const Request& request, PlaceCounts& counts, Sample& sample);
   void count_shared(const Request& request, PlaceCounts& counts, Sample& sample);
   std::vector<BankWords> served_together(const Request& request) const;
@@ -238,6 +255,8 @@ class Recorder : public detail::Observer {
   std::uint32_t epoch_ = 0;
   std::uint64_t held_ = 0;  // events of all its threads since the last barrier
   std::vector<Thread> threads_;
+  std::vector<Unmerged> unmerged_;
+  bool stopped_ = false;               // the last access held never happened
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   std::vector<SharedSite> shared_sites_;
   std::unique_ptr<Shadow> shared_shadow_;

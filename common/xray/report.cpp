@@ -100,6 +100,7 @@ nlohmann::json json_of(const Error& error) {
           {"bytes", error.bytes},
           {"size", error.size},
           {"count", error.count},
+          {"step", error.step < 0 ? nlohmann::json() : nlohmann::json(error.step)},
           {"party", json_of(error.party)},
           {"other", error.has_other ? json_of(error.other) : nlohmann::json()}};
 }
@@ -143,12 +144,15 @@ nlohmann::json json_of(const Subject& subject) {
     for (const std::int64_t offset : step.offset)
       lanes.push_back(offset == Step::kIdle ? nlohmann::json() : nlohmann::json(offset));
     steps.push_back({{"site", step.access},
+                     {"block", {step.block.x, step.block.y, step.block.z}},
+                     {"warp", step.warp},
                      {"space", to_string(access.space)},
                      {"buffer", step.buffer},
                      {"bytes", access.bytes},
                      {"lanes", lanes},
                      {"sectors", step.sectors},
-                     {"wavefronts", step.wavefronts}});
+                     {"wavefronts", step.wavefronts},
+                     {"bank_conflicts", step.bank_conflicts}});
   }
 
   nlohmann::json errors = nlohmann::json::array();
@@ -168,6 +172,7 @@ nlohmann::json json_of(const Subject& subject) {
           {"sites", sites},
           {"steps", steps},
           {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
+          {"too_large", kernel.too_large},
           {"errors", errors}};
 }
 

@@ -198,9 +198,9 @@ Kernel Recorder::finish(Recording& recording) const {
   }
 
   for (const Sample& sample : recording.samples) {
-    kernel.steps.push_back({access_of.at(sample.place),
-                            sample.region == nullptr ? "" : sample.region->name, sample.offset,
-                            sample.sectors, sample.wavefronts});
+    kernel.steps.push_back({access_of.at(sample.place), index_in(sample.block, kernel.grid),
+                            sample.warp, sample.buffer, sample.offset, sample.sectors,
+                            sample.wavefronts, sample.bank_conflicts});
   }
 
   const auto party = [&](const Stamp& stamp) {
@@ -224,6 +224,7 @@ Kernel Recorder::finish(Recording& recording) const {
     error.bytes = finding.bytes;
     error.size = finding.size;
     error.count = finding.count;
+    error.step = finding.sample;
     error.party = party(finding.party);
     error.has_other = finding.other.launch != 0;
     if (error.has_other) error.other = party(finding.other);

@@ -100,14 +100,16 @@ struct Access {
   std::uint64_t requests = 0, sectors = 0, wavefronts = 0, bank_conflicts = 0;
 };
 
-// One request of the first warp: where each lane reached.
+// One request of a warp: where each lane reached.
 struct Step {
   static constexpr std::int64_t kIdle = INT64_MIN;
   std::size_t access = 0;  // index into Kernel::accesses
+  uint3 block{};
+  unsigned warp = 0;  // of the block
   std::string buffer;
   std::array<std::int64_t, kWarpSize>
       offset;  // bytes from the buffer's (or shared memory's) start, or kIdle
-  std::uint64_t sectors = 0, wavefronts = 0;
+  std::uint64_t sectors = 0, wavefronts = 0, bank_conflicts = 0;
 };
 
 struct Party {
@@ -128,6 +130,7 @@ struct Error {
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer
   std::uint64_t count = 0;  // how often this pair of places was seen
+  int step = -1;  // index into Kernel::steps: where it was seen first; -1: in none of them
   bool has_other = false;
   Party party{}, other{};
 };
@@ -141,6 +144,8 @@ struct Kernel {
   std::array<std::uint64_t, kCounters> counters{};
   std::vector<Buffer> buffers;
   std::vector<Access> accesses;
+  // Of the first warp the first ones, and each line's first; of all warps those with an error, and each line's first with a bank
+  // conflict.
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
   std::vector<Error> errors;  // races first

@@ -1,5 +1,5 @@
-"""Draws xray.png and xray-dark.png: the part of the X-ray's page that shows a warp's lanes above the sectors they ask for.
-usage: python3 docs/figures/xray_page.py    (after ./ladder xray; needs Chromium)"""
+"""Draws xray.png and xray-dark.png: the part of the X-ray's page that shows a warp's lanes above the sectors they ask for, of two kernels.
+usage: python3 docs/figures/xray_page.py    (after ./ladder xray 04 05; needs Chromium)"""
 import pathlib
 import shutil
 import subprocess
@@ -9,28 +9,29 @@ import tempfile
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
 PART = "One warp, step by step"
-KERNEL = "05_float4"
-WIDTH, HEIGHT = 760, 836
+KERNELS = ("04_no_atomic", "05_float4")
+WIDTH, HEIGHT = 1180, 600
 
-# Everything before that heading goes.
+# Everything before that heading goes. The second request: 04 reads one row of k, 05 four.
 SCRIPT = """<script>
 addEventListener('load', () => setTimeout(() => {
   let part = [...document.querySelectorAll('h2, h3')].find(each => each.textContent === '%s');
   part.style.marginTop = 0;
   for (; part !== document.body; part = part.parentNode)
     while (part.previousSibling) part.previousSibling.remove();
+  document.querySelector('[data-step=next]').click();
 }, 100));
 </script>""" % PART
 
 
 def main():
-    program = ROOT / "build" / "ladder_xray"
+    program = ROOT / "build" / "ladder_xray_to_05"
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not program.exists() or not browser:
-        sys.exit("needs build/ladder_xray (./ladder xray builds it) and Chromium")
+        sys.exit("needs build/ladder_xray_to_05 (./ladder xray 04 05 builds it) and Chromium")
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / "xray.html"
-        subprocess.run([program, KERNEL, f"--html={page}"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([program, *KERNELS, f"--html={page}"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         page.write_text(page.read_text() + SCRIPT)
         for name, options in {"xray.png": [], "xray-dark.png": ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]}.items():
             subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=2000",

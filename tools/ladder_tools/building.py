@@ -78,9 +78,10 @@ class Build:
         return (rules.exists() and os.path.realpath(self._cached("CMAKE_HOME_DIRECTORY")) == str(ROOT)
                 and f"\nbuild {target}: " in rules.read_text(errors="replace"))
 
-    def prepare(self, target=None):
-        """Installs what is missing and configures, by the script `ladder`, unless that was done for the target before; waits for whoever is
-        at work here."""
+    def lock(self):
+        """Waits for whoever is at work here."""
+        if self._lock:
+            return
         require_writable(self.name)
         require_writable("out")
         self._lock = open(self.folder / ".lock", "a")
@@ -89,6 +90,10 @@ class Build:
         except BlockingIOError:
             say(f"another ./ladder is at work in {self.name}: waiting until it is done")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def prepare(self, target=None):
+        """Installs what is missing and configures, by the script `ladder`, unless that was done for the target before."""
+        self.lock()
         if target and self._is_configured_for(target):
             return
         options = [] if self.preset == "default" else [f"--{self.preset}"]

@@ -113,7 +113,7 @@ class Check:
         self._compiled = set()
         self._red = []  # holes whose own tests are not green
         self._target = f"my{exercise.name}"
-        self._failing = None  # the test that failed
+        self.failing = None  # the test that failed
 
     def _compile(self, target):
         if target in self._compiled:
@@ -163,26 +163,39 @@ class Check:
     def _report(self, where, done):
         """How the tests went, in words."""
         if done.timed_out or done.crashed:
-            self._failing, said = done.last_begun()
+            self.failing, said = done.last_begun()
             more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
-            return [f"{where}: {done.how_it_ended(self._seconds)}{more}", f"  test: {self._failing}", *(f"  {line}" for line in said[:9])]
+            return [f"{where}: {done.how_it_ended(self._seconds)}{more}", f"  test: {self.failing}", *(f"  {line}" for line in said[:9])]
         failed = done.first_failure()
         if failed is None and done.status == 0:
             skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
-        self._failing = failed["name"]
+        self.failing = failed["name"]
         said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
-        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self._failing}", *said[:20]]
+        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self.failing}", *said[:20]]
 
     def _asan(self):
         target = f"{self._target}_asan"
-        if not self._failing or not self._compile(target):
+        if not self.failing or not self._compile(target):
             return
-        finding = asan_finding(self._run(target, test_filter=self._failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
+        finding = asan_finding(self._run(target, test_filter=self.failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
         if finding:
             print(finding)
+
+    def _first_nan(self):
+        """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN."""
+        said = (self._build.folder / "exercise.log").read_text(errors="replace")
+        closer = "xray" if self._exercise.needs_device else "asan"
+        target = f"{self._target}_{closer}"
+        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or not self._compile(target):
+            return
+        done = self._run(target, test_filter=self.failing,
+                         environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"})
+        where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
+        if where:
+            print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")
 
     def _xray(self):
         """What the X-ray finds wrong, in the test that failed if one did, and what it counts in the learner's kernel, beside what the
@@ -195,7 +208,7 @@ class Check:
             return False
         shown, errors = [], []
         done, text = None, ""
-        for test_filter in ([self._failing] if self._failing else []) + ["*KeepsItsBudget"]:
+        for test_filter in ([self.failing] if self.failing else []) + ["*KeepsItsBudget"]:
             done = self._run(target, test_filter=test_filter)
             text += done.text
             if not errors:
@@ -210,7 +223,7 @@ class Check:
             if float(used) > 0 or float(allowed) > 0 or not rest.startswith("global "):
                 shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
         (self._build.folder / "exercise_xray.log").write_text(text)
-        if not self._failing and done.status == 0 and not shown:
+        if not self.failing and done.status == 0 and not shown:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
@@ -252,6 +265,8 @@ class Check:
                 print("X-ray: not run, because the tests ran out of time")
         elif compiled:
             clean = self._xray()
+        if compiled and not passed and not timed_out:
+            self._first_nan()
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)

@@ -8,17 +8,19 @@ import time
 
 from ladder_tools.boss import boss
 from ladder_tools.building import Build, require_writable, say
-from ladder_tools.checking import Check, how_to_compare, seconds_allowed
+from ladder_tools.checking import how_to_compare, seconds_allowed
+from ladder_tools.drawing import check_and_draw, look, mistake_of, page_of, require_drawable
 from ladder_tools.hints import Hints
 from ladder_tools.learning import next_exercise, note_solved, solved
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
-_ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch")
+_ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch", "--mistake")
 
 
 class Arguments:
     def __init__(self, words):
-        name, self.action, self.hole, number = "", "check", "", ""
+        name, self.action, self.hole, number, mistake, self.draws = "", "check", "", "", "", False
+        words = iter(words)
         for word in words:
             # --hint 04.00.1: that hole.
             parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]+)", word)
@@ -30,8 +32,11 @@ class Arguments:
                 if self.action != "check":
                     raise Refused(f"exercise takes one of {', '.join(_ACTIONS)}, once")
                 self.action = word[2:]
+                mistake = next(words, "") if self.action == "mistake" else ""
+            elif word == "--draw":
+                self.draws = True
             elif word.startswith("-"):
-                raise Refused(f"option is '{word}'; exercise allows {', '.join(_ACTIONS)}")
+                raise Refused(f"option is '{word}'; exercise allows --draw, {', '.join(_ACTIONS)}")
             elif name:
                 raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
             else:
@@ -40,7 +45,11 @@ class Arguments:
         if not self.name:
             self.name = next_exercise() or exercises()[-1].name
             say(f"{self.name} is the next exercise  (./ladder learn shows them all)")
-        self.exercise = exercise_of(self.name)
+        self.exercise = mistake_of(self.name, mistake) if self.action == "mistake" else exercise_of(self.name)
+        if self.draws:
+            if self.action not in ("check", "mistake"):
+                raise Refused(f"--draw goes with a check or with --mistake, not with --{self.action}")
+            require_drawable(self.exercise)
         if number:  # --hint 2: the exercise's second hole
             self.hole = f"{self.exercise.holes_begin}{number}"
         if self.hole and self.hole not in self.exercise.holes():
@@ -138,6 +147,9 @@ def exercise(words, preset, caller):
     arguments = Arguments(words)
     one = arguments.exercise
     seconds_allowed(one)
+    page = page_of(one) if arguments.draws else None
+    if arguments.action == "mistake":
+        return 0 if look(one, Build(preset), page) else 1
     bring_up_to_date(one)
     if arguments.action == "solution":
         print(how_to_compare(one))
@@ -164,4 +176,4 @@ def exercise(words, preset, caller):
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
     build = Build(preset)
     build.prepare(f"my{one.name}" + ("_emulated" if one.needs_device else ""))
-    return 0 if Check(one, build)() else 1
+    return 0 if check_and_draw(one, build, page) else 1

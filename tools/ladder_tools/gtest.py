@@ -79,6 +79,18 @@ def run(program, seconds, *options, test_filter=None, environment=None):
         return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report))
 
 
+def first_nan(text, program, source):
+    """Where in `source` (a path from ROOT) the first NaN of numbers arises, in what the program printed with LADDER_TRACE_NAN in its
+    environment: "my/x.cu:41 in block (0, 0, 0), thread (3, 0, 0)"; None if it arises elsewhere, or nowhere."""
+    for addresses, who in re.findall(r"^nan:((?: 0x[0-9a-f]+)+)(.*)$", text, re.MULTILINE):
+        lines = subprocess.run(["addr2line", "-i", "-e", program, *addresses.split()], capture_output=True, text=True).stdout
+        for file, line in re.findall(r"^(.*):([0-9]+)", lines, re.MULTILINE):
+            # A line of CUDA may have the name of its copy for the emulator: build/emulated/my/x.cu.cpp.
+            if file.removesuffix(".cpp").endswith(f"/{source}") or file.endswith(f"/{source}"):
+                return f"{source}:{line}{who}"
+    return None
+
+
 def names_of(program, without="\n"):
     """The names of the program's tests but those in files whose name ends with `without`; none if it cannot say."""
     with tempfile.TemporaryDirectory() as folder:

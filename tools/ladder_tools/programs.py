@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
+from ladder_tools.drawing import check_and_draw, copy_at, page_of
 from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
@@ -37,6 +38,8 @@ class Arguments:
 
     def __init__(self, command, words, caller):
         self.words, self.chapters, self.places = [], [], []
+        self.copy = None  # the learner's, in my/: the only thing that is drawn then
+        given = set()
         self.asks = False  # for an operator or an implementation that is not shown otherwise
         self.paths = {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
         known = options_of(command)
@@ -44,6 +47,11 @@ class Arguments:
         while words:
             word = words.pop(0)
             if not word.startswith("-"):
+                copy = copy_at(word) if command == "xray" else None
+                if copy:
+                    self.copy = copy
+                    given.add(copy.mine)
+                    continue
                 place = place_of(word)
                 self.places.append(word)
                 self.chapters.append(place.chapter)
@@ -66,8 +74,14 @@ class Arguments:
                     raise Refused(f"{option} is followed by '{value}'; allowed: a value")
             if option in self.paths:
                 self.paths[option] = Path(caller) / value
+                given.add(option)
             else:
                 self.words.append(f"{option}={value}")
+        if self.copy:
+            if self.words or not given <= {self.copy.mine, "--html"}:
+                raise Refused(f"{self.copy.mine} is drawn beside {self.copy.solution}; allowed with it: --html FILE")
+            if "--html" not in given:
+                self.paths["--html"] = page_of(self.copy)
 
 
 def plotting_python():
@@ -137,6 +151,9 @@ def run(words, preset, caller):
 def xray(words, preset, caller):
     arguments = Arguments("xray", words, caller)
     build = Build(preset)
+    if arguments.copy:
+        build.prepare(f"my{arguments.copy.name}_emulated")
+        return 0 if check_and_draw(arguments.copy, build, arguments.paths["--html"]) else 1
     build.prepare()
     if not build.has_xray():
         raise Failed("the X-ray needs g++, and this build uses another compiler")

@@ -1,0 +1,197 @@
+"""A learner's kernel drawn beside ours, and planted mistakes, looked at like a learner's copy."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ladder_tools import gtest
+from ladder_tools.building import say
+from ladder_tools.checking import Check, words_of
+from ladder_tools.place import ROOT, Exercise, Failed, Refused, chapters, exercise_of, exercises, place_of
+
+_PAGE = ROOT / "common" / "xray" / "page.html"
+_BUDGET = "KeepsItsBudget"
+_SECONDS = 120  # the X-ray's own limit ends a loop that does not end
+
+
+def require_drawable(exercise):
+    if not exercise.needs_device:
+        known = " ".join(each.name for each in exercises() if each.needs_device)
+        raise Refused(f"{exercise.name} is a kernel for the CPU, and the X-ray draws CUDA kernels; allowed with --draw: {known}")
+
+
+def copy_at(word):
+    """The exercise whose copy is meant by my/03_cuda_baseline, my/03_cuda_baseline/exercise.cu, ...; None if the word is no path into my/."""
+    path = Path(os.path.normpath(word))
+    if path.parts[:1] != ("my",):
+        return None
+    folder = path.parent if re.fullmatch(r"exercise\.(cu|cpp)", path.name) else path
+    for each in exercises():
+        if each.mine.parent == folder:
+            require_drawable(each)
+            if not (ROOT / each.mine).exists():
+                raise Refused(f"{each.mine} is not there; ./ladder exercise {each.name} puts the stub there")
+            return each
+    known = " ".join(str(each.mine.parent) for each in exercises() if each.needs_device)
+    raise Refused(f"copy is '{word}'; allowed: {known}")
+
+
+class Mistake(Exercise):
+    """A lesson's sources with one of its mistakes/ planted, in a copy in the build folder."""
+
+    def __init__(self, folder, name):
+        super().__init__(folder / "exercise.cu")
+        self.patch = folder / "mistakes" / f"{name}.patch"
+        self.mistake = name
+        self.changed = Path(re.search(r"^\+\+\+ b/(.*)$", (ROOT / self.patch).read_text(), re.MULTILINE)[1])
+        kernel = next(folder / f"kernel{kind}" for kind in (".cu", ".cpp") if (ROOT / folder / f"kernel{kind}").exists())
+        self.solution = self.changed if self.changed.parent == folder else kernel
+        self.needs_device = self.solution.suffix == ".cu"
+
+    def lines(self):
+        """What it is, and what it changes."""
+        text = (ROOT / self.patch).read_text().splitlines()
+        return [line[2:] for line in text if line.startswith("# mistake:")] + [line for line in text if not line.startswith("#")]
+
+    def plant(self, build):
+        """Writes the copy: all sources of the lesson, so that all are compiled with it."""
+        place = build.folder / "mistaken"
+        shutil.rmtree(place, ignore_errors=True)
+        for each in [*(ROOT / self.folder).glob("*.c*"), ROOT / self.changed]:
+            copy = place / each.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(each, copy)
+        try:
+            subprocess.run(["patch", "--silent", "--fuzz=0", place / self.changed, ROOT / self.patch], check=True)
+        except FileNotFoundError:
+            raise Failed("the program patch is not installed") from None
+        except subprocess.CalledProcessError:
+            raise Failed(f"{self.patch} does not fit {self.changed}") from None
+        self.mine = Path(build.name) / "mistaken" / self.solution
+
+
+def _mistakes_of(folder):
+    return sorted(path.stem for path in (ROOT / folder).glob("mistakes/*.patch"))
+
+
+def mistake_of(lesson, name):
+    place = place_of(lesson)
+    folder = Path(place.folder)
+    if place.lesson is None and not _mistakes_of(folder):
+        folder = exercise_of(lesson).folder
+    known = _mistakes_of(folder)
+    if not known:
+        with_any = [path for chapter in chapters() for path in (ROOT / chapter).glob("**/mistakes")]
+        lessons = " ".join(sorted(str(path.parent.relative_to(ROOT)) for path in with_any))
+        raise Refused(f"{folder} has no mistakes; allowed with --mistake: {lessons}")
+    if name not in known:
+        raise Refused((f"mistake is '{name}'" if name else "--mistake needs a name") + f"; allowed for {lesson}: {' '.join(known)}")
+    return Mistake(folder, name)
+
+
+class Look(Check):
+    """A round of the loop around a mistake."""
+
+    def __init__(self, mistake, build):
+        super().__init__(mistake, build)
+        self._target = f"mistaken{mistake.name}"
+
+    def _verdict(self, passed, clean):
+        mistake = self._exercise
+        if passed and clean:
+            print(f"These tests do not notice it; all of them: ./ladder test mistake.{mistake.name}.{mistake.mistake}")
+            return False
+        noticed = passed or self.failing is not None  # else it does not compile
+        if noticed:
+            print("The mistake is noticed.")
+        return noticed
+
+
+class Drawing:
+    """The page with a copy's kernels and ours in the same test."""
+
+    def __init__(self, exercise, build, target):
+        self._exercise, self._build, self._target = exercise, build, target
+
+    def _xray(self, program, test):
+        """(the report of that test, how it went); the report is None if no kernel ran."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "xray.json"
+            done = gtest.run(self._build.folder / program, _SECONDS, test_filter=test, environment={"LADDER_XRAY_JSON": str(path)})
+            return (json.loads(path.read_text()) if path.exists() else None), done
+
+    def write(self, failing, page):
+        """Draws the test that failed where the X-ray sees why, else the budget's, which fills whole warps. Whether there is a page."""
+        if not self._build.has_xray():
+            raise Failed("the X-ray needs g++, and this build uses another compiler")
+        theirs = "with the mistake" if isinstance(self._exercise, Mistake) else "yours"
+        programs = {theirs: f"{self._target}_xray", "ours": f"{self._target}_ours"}
+        if not self._build.compile(*programs.values()):
+            return False
+        names = gtest.names_of(self._build.folder / programs[theirs])
+        budgets = [name for name in names if name.endswith(_BUDGET)]
+        reports = None
+        for test in ([failing] if failing else []) + budgets[:1]:
+            these = {whose: self._xray(program, test) for whose, program in programs.items()}
+            if all(report for report, _ in these.values()):
+                reports = these
+                if has_errors(reports[theirs][0]):
+                    break
+        if reports is None:
+            say("no page: no kernel was launched")
+            return False
+        joined = join({whose: report for whose, (report, _) in reports.items()})
+        failure = reports[theirs][1].first_failure()
+        if failure and not has_errors(reports[theirs][0]):
+            joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)]
+        joined["about"] = f"{self._exercise.mine} beside {self._exercise.solution}"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(to_page(joined))
+        say(f"drawn: {page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}")
+        return True
+
+
+def has_errors(report):
+    return any(kernel["errors"] for kernel in report["kernels"])
+
+
+def join(reports):
+    """One report of two: {"yours": report, "ours": report}."""
+    joined = dict(reports["ours"])
+    joined["kernels"] = [{**kernel, "whose": whose} for whose, report in reports.items() for kernel in report["kernels"]]
+    return joined
+
+
+def to_page(report):
+    text = json.dumps(report, separators=(",", ":")).replace("</", "<\\/")  # or a string could end the page's <script>
+    return _PAGE.read_text().replace("/*XRAY*/", text)
+
+
+def page_of(exercise):
+    name = f"mistaken{exercise.name}.{exercise.mistake}" if isinstance(exercise, Mistake) else f"my{exercise.name}"
+    return ROOT / "out" / f"{name}.html"
+
+
+def check_and_draw(exercise, build, page=None):
+    """The verdict of the loop, and with `page` the page. Whether the exercise is solved."""
+    check = Check(exercise, build)
+    solved = check()
+    if page is not None:
+        Drawing(exercise, build, f"my{exercise.name}").write(check.failing, page)
+    return solved
+
+
+def look(mistake, build, page=None):
+    """The same around a mistake. Whether it was noticed."""
+    print("\n".join(mistake.lines()))
+    build.lock()
+    mistake.plant(build)
+    build.prepare(f"mistaken{mistake.name}" + ("_emulated" if mistake.needs_device else ""))
+    check = Look(mistake, build)
+    noticed = check()
+    if page is not None:
+        Drawing(mistake, build, f"mistaken{mistake.name}").write(check.failing, page)
+    return noticed

@@ -1,0 +1,131 @@
+"""Tests of what is drawn beside what: arguments, planted mistakes, and the page that is made of two X-rays."""
+import json
+import re
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from ladder_tools import drawing, exercise, gtest, programs
+from ladder_tools.place import ROOT, Refused, chapters, exercise_of, lessons
+
+
+class Arguments(unittest.TestCase):
+    def xray(self, *words):
+        """As if the learner had a copy of each exercise."""
+        with mock.patch.object(Path, "exists", return_value=True):
+            return programs.Arguments("xray", words, "/tmp")
+
+    def test_a_copy_goes_by_its_folder_or_its_file(self):
+        for word, name in (("my/03_cuda_baseline", "03"), ("my/03_cuda_baseline/", "03"), ("my/03_cuda_baseline/exercise.cu", "03"),
+                           ("./my/07_chunkwise/02_chunk_walk", "07.02_chunk_walk")):
+            given = self.xray(word)
+            self.assertEqual((given.copy.name, given.paths["--html"]), (name, ROOT / "out" / f"my{name}.html"), word)
+        self.assertEqual(self.xray("my/03_cuda_baseline", "--html", "x.html").paths["--html"], Path("/tmp/x.html"))
+        self.assertIsNone(self.xray("03").copy)
+
+    def test_what_is_no_copy_is_refused_before_anything_is_built(self):
+        for words, said in ((["my/99"], "copy is 'my/99'; allowed: .*my/03_cuda_baseline "), (["my"], "copy is 'my'"),
+                            (["my/01_naive_cpu"], "01 is a kernel for the CPU.*allowed with --draw: .*03"),
+                            (["my/03_cuda_baseline", "04"], "is drawn beside 03_cuda_baseline/kernel.cu; allowed with it: --html"),
+                            (["my/03_cuda_baseline", "--shape=T=4"], "allowed with it: --html"),
+                            (["my/03_cuda_baseline", "--json=x"], "allowed with it: --html")):
+            with self.assertRaisesRegex(Refused, said, msg=words):
+                self.xray(*words)
+        with mock.patch.object(Path, "exists", return_value=False), self.assertRaisesRegex(Refused, "is not there; ./ladder exercise 03 puts"):
+            drawing.copy_at("my/03_cuda_baseline")
+
+    def test_of_exercise(self):
+        given = exercise.Arguments(["03", "--draw"])
+        self.assertEqual((given.exercise.name, given.action, given.draws), ("03", "check", True))
+        given = exercise.Arguments(["--mistake", "decay_first", "03", "--draw"])
+        self.assertEqual((given.exercise.name, given.exercise.mistake, given.action, given.draws), ("03", "decay_first", "mistake", True))
+        self.assertEqual(drawing.page_of(given.exercise), ROOT / "out" / "mistaken03.decay_first.html")
+        for words, said in ((["03", "--mistake"], "--mistake needs a name; allowed for 03: decay_first forgotten_zeros"),
+                            (["03", "--mistake", "nope"], "mistake is 'nope'; allowed for 03: decay_first"),
+                            (["07.10", "--mistake", "x"], "has no mistakes; allowed with --mistake: .*03_cuda_baseline"),
+                            (["99", "--mistake", "x"], "chapter is '99'"), (["01", "--draw"], "01 is a kernel for the CPU"),
+                            (["01", "--mistake", "bonus_forgotten", "--draw"], "01 is a kernel for the CPU"),
+                            (["03", "--draw", "--hint"], "--draw goes with a check"), (["03", "--hint", "--mistake", "x"], "once")):
+            with self.assertRaisesRegex(Refused, said, msg=words):
+                exercise.Arguments(words)
+
+
+class Mistakes(unittest.TestCase):
+    def test_each_of_the_tree_is_planted_in_a_copy(self):
+        build = mock.Mock()
+        for chapter in chapters():
+            for folder in [Path(chapter), *(Path(chapter) / lesson for lesson in lessons(chapter))]:
+                for name in drawing._mistakes_of(folder):
+                    with tempfile.TemporaryDirectory() as place:
+                        build.folder, build.name = Path(place), "build"
+                        mistake = drawing.mistake_of(str(folder) if len(folder.parts) > 1 else f"{chapter[:2]}.00", name)
+                        mistake.plant(build)
+                        planted = (Path(place) / "mistaken" / mistake.changed).read_text()
+                        self.assertNotEqual(planted, (ROOT / mistake.changed).read_text(), name)
+                        self.assertTrue((Path(place) / mistake.mine.relative_to("build")).exists(), name)
+                        self.assertFalse(any("diagnosis" in line for line in mistake.lines()), name)
+
+    def test_the_lines_say_what_it_is_and_what_it_changes(self):
+        said = drawing.mistake_of("03", "decay_first").lines()
+        self.assertEqual(said[0], "mistake: the state decays before it is read")
+        self.assertIn("+      state[ik] = expf(log_w[ik]) * state[ik];", said)
+
+    def test_a_chapter_without_own_ones_means_its_first_exercise(self):
+        self.assertEqual(str(drawing.mistake_of("07", "partial_chunk_dropped").folder), "07_chunkwise/02_chunk_walk")
+        self.assertTrue(drawing.mistake_of("07.3", "denominator_forgotten").needs_device)
+        self.assertFalse(drawing.mistake_of("01", "bonus_forgotten").needs_device)
+
+
+class Pages(unittest.TestCase):
+    def report(self, *errors):
+        return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "steps": []}]}
+
+    def drawn(self, by_test, failing):
+        """The report on the page, where each test's X-ray is by_test[test] of both programs."""
+        one, build = exercise_of("03"), mock.Mock(folder=Path("/none"))
+        page = Path(self.folder) / "page.html"
+        tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
+        with mock.patch.object(gtest, "names_of", return_value=["wkv.MatchesReference/T5", "wkv.KeepsItsBudget"]), \
+                mock.patch.object(drawing.Drawing, "_xray", lambda _, program, test: (by_test[test], gtest.Run(1, False, "", tests))):
+            if not drawing.Drawing(one, build, "my03").write(failing, page):
+                return None
+        return json.loads(re.search(r'id="xray">(.*?)</script>', page.read_text(), re.DOTALL)[1])
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def test_yours_and_ours_are_on_one_page(self):
+        failing = "wkv.MatchesReference/T5"
+        report = self.drawn({failing: self.report(), "wkv.KeepsItsBudget": {**self.report(), "case": "budget"}}, failing)
+        self.assertEqual([kernel["whose"] for kernel in report["kernels"]], ["yours", "ours"])
+        self.assertEqual((report["case"], report["about"]), ("budget", "my/03_cuda_baseline/exercise.cu beside 03_cuda_baseline/kernel.cu"))
+
+    def test_the_test_that_failed_is_drawn_where_an_error_is_seen_in_it(self):
+        failing = "wkv.MatchesReference/T5"
+        report = self.drawn({failing: self.report({"kind": "race"}), "wkv.KeepsItsBudget": None}, failing)
+        self.assertEqual(report["case"], "T5")
+        self.assertNotIn("verdict", report)
+
+    def test_without_any_kernel_there_is_no_page(self):
+        self.assertIsNone(self.drawn({"wkv.Refuses": None, "wkv.KeepsItsBudget": None}, "wkv.Refuses"))
+
+    def test_no_text_of_a_report_ends_its_script(self):
+        self.assertNotIn("</script><script>throw", drawing.to_page({"about": "</script><script>throw 1</script>"}))
+
+
+class Nans(unittest.TestCase):
+    def test_the_first_one_in_the_learners_file_is_named(self):
+        text = "nan: 0x1 0x2 in block (1, 0, 0), thread (3, 0, 0)\nnan: 0x3\nnan: 0x4 in block (9, 0, 0), thread (9, 0, 0)\n"
+        lines = {"0x1": "/usr/math.c:3\n/x/truth.cpp:9\n", "0x3": "??:0\n/x/build/emulated/my/03/exercise.cu.cpp:41 (discriminator 2)\n",
+                 "0x4": "/x/my/03/exercise.cu:50\n"}
+        with mock.patch("subprocess.run", lambda command, **_: mock.Mock(stdout=lines[command[4]])):
+            self.assertEqual(gtest.first_nan(text, "program", Path("my/03/exercise.cu")), "my/03/exercise.cu:41")
+            self.assertIsNone(gtest.first_nan(text, "program", Path("my/04/exercise.cu")))
+            self.assertIsNone(gtest.first_nan("", "program", Path("my/03/exercise.cu")))
+
+
+if __name__ == "__main__":
+    unittest.main()
