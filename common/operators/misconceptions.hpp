@@ -66,12 +66,21 @@ std::string diagnosis(const Misconceptions<Result>& list, const Equals& equals) 
   return "";
 }
 
+// Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written.
+bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
+                   std::int64_t row, double rounding);
+
+// A misconception is recognised by computing what it gives, and there are about a hundred of them. Multiply-adds:
+inline constexpr double kMostExplained = 3e7;
+inline constexpr const char* kTooLarge =
+    "no misconception is looked for in a case as large as this\n";
+
 // Of one array, `array` of the answers: the words for its result. A result that is almost right is not what a misconception gives.
 template <typename Result>
 std::string explain(const Part& part, std::vector<double> Result::*array,
                     const Misconceptions<Result>& list, double rounding) {
   const auto equals = [&](const std::vector<double>& other) {
-    return roughly_equal(*part.result, other, part.layout.row(), rounding);
+    return equals_answer(*part.result, other, part.layout.row(), rounding);
   };
   if (equals(*part.truth)) return "";
   return diagnosis(list, [&](const Result& answer) { return equals(answer.*array); });
@@ -89,30 +98,6 @@ Problem with_rows(Problem problem, const std::function<bool(std::int64_t)>& arri
     if (!arrives(static_cast<std::int64_t>(i) % K)) problem.q.data[i] = 0;
   }
   return problem;
-}
-
-// Kernels cut the key rows into vectors of four and strips of eight; what gets lost there is a part of the rows.
-// `solve` computes the result of a problem.
-template <typename Result, typename Problem, typename Solve>
-void add_missing_rows(Misconceptions<Result>& list, const Problem& problem, const Solve& solve) {
-  const std::int64_t K = problem.q.shape.back();
-  const auto add = [&](const std::string& words, const std::function<bool(std::int64_t)>& arrives) {
-    list.push_back({words, [=, &problem] { return solve(with_rows(problem, arrives)); }});
-  };
-  for (const std::int64_t lost : {std::int64_t{1}, std::int64_t{4}, K % 8}) {
-    if (lost == 0 || lost >= K) continue;
-    add("equals the result without the last " +
-            (lost == 1 ? std::string("key row") : std::to_string(lost) + " key rows"),
-        [=](std::int64_t j) { return j < K - lost; });
-  }
-  if (K > 1) {
-    add("equals the result of the last key row alone", [=](std::int64_t j) { return j == K - 1; });
-  }
-  for (std::int64_t lane = 0; lane < 4 && K > 4; ++lane) {
-    add("equals the result of every fourth key row alone: " + std::to_string(lane) + ", " +
-            std::to_string(lane + 4) + ", ...",
-        [=](std::int64_t j) { return j % 4 == lane; });
-  }
 }
 
 }  // namespace ladder::reference

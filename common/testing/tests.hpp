@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -17,6 +18,7 @@
 
 #include "common/core/lists.hpp"
 #include "common/core/on_device.hpp"
+#include "common/core/options.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/verdict.hpp"
 #include "common/testing/pairwise.hpp"
@@ -245,12 +247,58 @@ inline ::testing::AssertionResult is_right(const Verdict& verdict) {
                        : ::testing::AssertionFailure() << verdict.message;
 }
 
+// The plain case of each implementation that has one.
+template <typename Op>
+std::map<std::string, typename Op::Case>& plain_cases() {
+  static std::map<std::string, typename Op::Case> cases;
+  return cases;
+}
+
+// In which sizes and options one case differs from another: "K=4, reverse".
+template <typename Op>
+std::string differences(const typename Op::Case& c, const typename Op::Case& plain) {
+  std::string text;
+  const auto add_words = [&](const std::string& words) {
+    text += (text.empty() ? "" : ", ") + words;
+  };
+  std::vector<std::int64_t> sizes;
+  const auto of_plain = Op::sizes(plain), of_case = Op::sizes(c);
+  const auto visit_sizes = [](const auto& args, const auto& visit) {
+    std::remove_cvref_t<decltype(args)>::fields(
+        args, [&](const char* name, const auto& value, auto... least) {
+          if constexpr (sizeof...(least) > 0) visit(name, static_cast<std::int64_t>(value));
+        });
+  };
+  visit_sizes(of_plain, [&](const char*, std::int64_t value) { sizes.push_back(value); });
+  std::size_t n = 0;
+  visit_sizes(of_case, [&](const char* name, std::int64_t value) {
+    if (value != sizes[n++]) add_words(name + ("=" + std::to_string(value)));
+  });
+  for (const auto& [name, value] : options_of(c, plain)) {
+    if (name == "seed") continue;
+    add_words(value == "true" ? name : value == "false" ? "not " + name : name + "=" + value);
+  }
+  if (storage_of(c) != storage_of(plain)) add_words("stored in " + storage_of(c));
+  return text;
+}
+
+// Where the implementation has a plain case and is right there: what a case has that it has not. "" otherwise.
+template <typename Op>
+std::string beyond_the_plain_case(const Implementation& i, const typename Op::Case& c) {
+  const auto plain = plain_cases<Op>().find(i.name);
+  if (plain == plain_cases<Op>().end()) return "";
+  const auto problem = Op::make_problem(plain->second);
+  const Arithmetic arithmetic = arithmetic_of(i, storage_of(plain->second));
+  if (!Op::judge(problem, run_as<Op>(i, problem), arithmetic).right) return "";
+  return "right on the plain case; wrong with " + differences<Op>(c, plain->second) + "\n";
+}
+
 // Judged by the arithmetic that the implementation is registered with.
 template <typename Op>
 void expect_right(const Implementation& i, const typename Op::Problem& problem) {
   const auto& c = Op::case_of(problem);
-  const Verdict verdict =
-      Op::judge(problem, run_as<Op>(i, problem), arithmetic_of(i, storage_of(c)));
+  Verdict verdict = Op::judge(problem, run_as<Op>(i, problem), arithmetic_of(i, storage_of(c)));
+  if (!verdict.right) verdict.message += beyond_the_plain_case<Op>(i, c);
   EXPECT_TRUE(is_right(verdict)) << name_of(c);
 }
 

@@ -28,31 +28,64 @@ def how_to_compare(exercise):
 
 
 def compiler_messages(log, most_lines=30):
-    """What the compiler said, without the build tool's own lines; paths begin here."""
-    shown = []
-    lines = iter(log.splitlines())
+    """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
+    a template is said once, with its source line."""
+    said, lines = [], iter(log.splitlines())
     for line in lines:
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
-        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line) and len(shown) < most_lines:
-            shown.append(line.replace(f"{ROOT}/", ""))
-    return "\n".join(shown)
+        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
+            said.append(line.replace(f"{ROOT}/", ""))
+    errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
+    for line in said:
+        error = re.match(r"((?:\S+:\d+:\d+|\S+\(\d+\)): (?:fatal )?error: ).*", line)
+        if error:
+            words, times = errors.get(error[1], ([line], 0))
+            errors[error[1]] = (words, times + 1)
+            if times:
+                words = None  # the same again
+            elif asked_for and "my/" not in error[1]:
+                words.append(asked_for)
+        elif re.match(r" +(\d+ )?\|", line):
+            if words is not None:
+                words.append(line)
+        elif re.search(r"my/.*required from here", line):
+            asked_for = line
+        else:
+            words = None
+            if re.search(r": In |^In file included", line):
+                asked_for = ""
+    if not errors:
+        return "\n".join(said[:most_lines])
+    shown = []
+    for words, times in errors.values():
+        shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
+    return "\n".join(shown[:most_lines])
+
+
+_NUMBERS = ("relative error ", "first bad element: ")  # for who looks at limits: ./ladder test shows them
 
 
 def words_of(failure, most_lines=20):
     """What the judge said in a failure of GoogleTest's, without what repeats itself."""
     shown = []
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
-        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.")
+        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or line.startswith(_NUMBERS)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
-                or re.search(r"testing/tests\.cpp:[0-9]+: schedule: hardware$", line)
-                or re.fullmatch(r"[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
+                or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
             continue
         if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
             shown = []
         line = re.sub(r"^  Actual: false \(", "", line)
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
     return shown[:most_lines]
+
+
+def first_tests(names):
+    """Those that a wrong result is looked at in first: the plain cases, else a small one; none if no test is called so."""
+    plain = [name for name in names if name.endswith("PlainCase")]
+    smallest = None if plain else smallest_case(names)
+    return plain or ([smallest] if smallest else [])
 
 
 def smallest_case(names):
@@ -112,6 +145,7 @@ class Check:
         self._red = []  # holes whose own tests are not green
         self._target = f"my{exercise.name}"
         self._failing = None  # the test that failed
+        self._dearer = False  # than the exercise allows
 
     def _compile(self, target):
         if target in self._compiled:
@@ -132,8 +166,8 @@ class Check:
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
         done = self._of_holes(target, lights(names))
         if done is None or done.status == 0 and not done.timed_out:
-            first = smallest_case(names)
-            done = self._run(target, test_filter=first) if first else None
+            first = first_tests(names)
+            done = self._run(target, "--gtest_fail_fast", test_filter=":".join(first)) if first else None
         if done is None or done.status == 0 and not done.timed_out:
             done = self._run(target, "--gtest_fail_fast", test_filter=":".join(names) if watched else _NO_LONG_SEQUENCES)
         (self._build.folder / "exercise.log").write_text(done.text)
@@ -168,7 +202,8 @@ class Check:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self._failing = failed["name"]
         said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
-        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self._failing}", *said[:20]]
+        before = f", after {done.passed()} that pass" if done.passed() else ""
+        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {self._failing}{before}"]
 
     def _asan(self):
         target = f"{self._target}_asan"
@@ -201,6 +236,7 @@ class Check:
             shown.append(done.how_it_ended(self._seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
         for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
+            self._dearer |= float(used) > float(allowed)
             if float(used) > 0 or float(allowed) > 0 or not rest.startswith("global "):
                 shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
         (self._build.folder / "exercise_xray.log").write_text(text)
@@ -264,12 +300,16 @@ class Check:
             following = next_exercise(exercise.name)
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
+        if passed and self._dearer:
+            print("Right, but dearer than the budget.")
         if self._red and (todo is None or todo[0] != self._red[0]):
             print(f"Next: {self._red[0]}, the first hole that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
-            print("No TODO is left and the tests pass, but the X-ray has something to say." if passed
-                  else "No TODO is left, but something is wrong.")
+            if not passed:
+                print("No TODO is left, but something is wrong.")
+            elif not self._dearer:
+                print("No TODO is left and the tests pass, but the X-ray has something to say.")
             print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
         return False

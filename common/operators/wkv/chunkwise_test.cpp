@@ -158,7 +158,7 @@ TEST(Chunks, DecayAtTheirEdgesMustNotBeDoneTwiceOrForgotten) {
   const auto right = [](double state, double) { return state; };
   EXPECT_EQ(verdict(problem, with_edges(problem, right)), "right");
   const auto twice = [](double state, double w) { return w * state; };
-  expect_words("right at first, then wrong: t from 16 to 36",
+  expect_words("right at first, then wrong: steps 16 to 36",
                verdict(problem, with_edges(problem, twice)));
   const auto forgotten = [](double state, double w) { return state / w; };
   expect_words("t from 16 to 36", verdict(problem, with_edges(problem, forgotten)));
