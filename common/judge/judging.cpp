@@ -105,6 +105,10 @@ std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad) 
     }
   }
   if (!best) return "";
+  if (best->lines.size() == 1) {  // a tail is said in words
+    const std::string& cells = best->lines.front().second;
+    if (cells.find('.', cells.find('x')) == std::string::npos && cells.front() == '.') return "";
+  }
   const std::int64_t columns = layout.sizes[best_across];
   const std::int64_t each = (columns + kMostWidth - 1) / kMostWidth;
   std::size_t widest = 0;

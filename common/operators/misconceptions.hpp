@@ -12,6 +12,7 @@
 #include "common/judge/judging.hpp"
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/linear_attention/problem.hpp"
+#include "common/operators/variants.hpp"
 #include "common/operators/wkv/reference.hpp"
 
 namespace ladder::reference {
@@ -69,6 +70,29 @@ std::string diagnosis(const Misconceptions<Result>& list, const Equals& equals) 
 // Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written.
 bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
                    std::int64_t row, double rounding);
+
+// The words for a result, o of (B, T, H, width), that two of the variants together give. `loop(switches, heads)` is their o.
+template <typename Switches, typename Loop>
+std::string two_variants(const Part& part, double rounding, const Variants<Switches>& list,
+                         const Switches& right, const Loop& loop) {
+  const std::vector<std::int64_t>& sizes = part.layout.sizes;
+  const auto of_last_head = [&](const std::vector<double>& o) {
+    return last_head(o, sizes[1], sizes[2], sizes[3]);
+  };
+  const std::vector<double> rows = of_last_head({part.result->begin(), part.result->end()});
+  const std::vector<float> last(rows.begin(), rows.end());
+  // A quick look may be deceived.
+  constexpr double kDeceived = 1e-3;
+  return pair_diagnosis(
+      list, right,
+      [&](const Switches& s) {
+        return roughly_equal(last, of_last_head(loop(s, Heads::kLast)), sizes[3],
+                             rounding + kDeceived);
+      },
+      [&](const Switches& s) {
+        return equals_answer(*part.result, loop(s, Heads::kAll), part.layout.row(), rounding);
+      });
+}
 
 // A misconception is recognised by computing what it gives, and there are about a hundred of them. Multiply-adds:
 inline constexpr double kMostExplained = 3e7;

@@ -1,5 +1,7 @@
 #include "common/operators/variants.hpp"
 
+#include <set>
+
 namespace ladder::reference {
 
 std::vector<double> Operand::row(std::int64_t b, std::int64_t t, std::int64_t h,
@@ -14,6 +16,11 @@ std::vector<double> Operand::row(std::int64_t b, std::int64_t t, std::int64_t h,
   const std::int64_t row = taken.heads_first      ? (b * H + h) * T + t
                            : taken.no_head_stride ? b * T + t + h
                                                   : (b * T + t) * H + h;
+  const bool own = taken.group == 1 && taken.overlap == 1 && taken.lane == Taken::Of::kOwn;
+  if (own) {
+    result.assign(data + row * width, data + (row + 1) * width);
+    return result;
+  }
   for (std::int64_t lane = 0; lane < width; ++lane) {
     std::int64_t from = lane - lane % taken.group;
     if (taken.overlap > 1) from = lane / taken.overlap + lane % taken.overlap;
@@ -75,9 +82,10 @@ std::vector<Rows> partial_rows(std::int64_t K) {
                        const std::function<bool(std::int64_t)>& arrives) {
     list.push_back({words, line, arrives});
   };
-  for (const std::int64_t lost : {std::int64_t{1}, std::int64_t{4}, K % 8}) {
+  // Vectors of four rows, and strips of eight.
+  for (const std::int64_t lost : std::set<std::int64_t>{1, 4, K % 8}) {
     const std::string count = std::to_string(lost);
-    if (lost == 0 || lost >= K || (lost == K % 8 && (lost == 1 || lost == 4))) continue;
+    if (lost == 0 || lost >= K) continue;
     add("without the last " + (lost == 1 ? std::string("key row") : count + " key rows"),
         "ik + " + count + " < K for ik < K", [=](std::int64_t j) { return j < K - lost; });
   }
@@ -109,6 +117,17 @@ std::vector<Rows> partial_rows(std::int64_t K) {
         [=](std::int64_t j) { return (j % 4 >= 2) == (lane == 1); });
   }
   return list;
+}
+
+std::vector<double> last_head(const std::vector<double>& o, std::int64_t T, std::int64_t H,
+                              std::int64_t width) {
+  std::vector<double> rows;
+  const std::int64_t step = H * width;
+  for (std::int64_t t = 0; t < T; ++t) {
+    const auto end = o.end() - t * step;
+    rows.insert(rows.end(), end - width, end);
+  }
+  return rows;
 }
 
 void apply(Stored stored, std::vector<double>& o, std::int64_t B, std::int64_t T, std::int64_t H,

@@ -85,7 +85,8 @@ TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
     for (const auto& variant : reference::linear_attention_variants(c)) {
       reference::LinearAttentionSwitches switches;
       variant.change(switches);
-      answers.add(variant.words, reference::linear_attention_loop(problem, switches));
+      answers.add(variant.words,
+                  reference::linear_attention_loop(problem, switches, reference::Heads::kAll));
     }
     answers.expect_distinct(0);
   }
@@ -144,8 +145,8 @@ std::string said_of(const Variants& variants, Switches switches, const Problem& 
     }
     EXPECT_TRUE(found) << each;
   }
-  return reference::judge(problem, stored(problem, loop(problem, switches)), Arithmetic::kFp32,
-                          kNotAskedFor, kTwo)
+  return reference::judge(problem, stored(problem, loop(problem, switches, reference::Heads::kAll)),
+                          Arithmetic::kFp32, kNotAskedFor, kTwo)
       .message;
 }
 
@@ -163,6 +164,20 @@ TEST(Variants, TwoOfThemAreNamedTogether) {
             std::string::npos)
       << said;
   std::cout << "two of WKV's variants: " << taken.count() << " s\n";
+}
+
+// What no two variants give is searched for among all of them, and takes no longer than a learner waits.
+TEST(Variants, WhatNoTwoOfThemGiveHasNoName) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  auto wrong = stored(problem, reference::wkv_recurrence(problem));
+  for (float& x : wrong.o)
+    x = x * x;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string said =
+      reference::judge(problem, wrong, Arithmetic::kFp32, kNotAskedFor, kTwo).message;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(said.find("equals"), std::string::npos) << said;
+  std::cout << "no two of WKV's variants: " << taken.count() << " s\n";
 }
 
 TEST(Variants, OnesOwnBonusIsCalledThat) {

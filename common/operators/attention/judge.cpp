@@ -82,9 +82,12 @@ std::string diagnosis_of(const AttentionProblem& problem, const AttentionOutputs
   };
   const std::string words = diagnosis(misconceptions(problem, truth, arithmetic), same);
   if (!words.empty() || search == Search::kOne) return words;
-  return pair_diagnosis(
+  if (o_is_right) return "";
+  const ExpectedAttention none{truth, truth};
+  return two_variants(
+      parts(problem, none, outputs, arithmetic).front(), rounding,
       attention_variants(problem.attention_case), AttentionSwitches{},
-      [&](const AttentionSwitches& s) { return attention_loop(problem, s); }, same);
+      [&](const AttentionSwitches& s, Heads heads) { return attention_loop(problem, s, heads).o; });
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionProblem& problem,
   return {0, own};
 }
 
-AttentionResult attention_loop(const AttentionProblem& problem, const S& s) {
+AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Heads heads) {
   const AttentionCase& c = problem.attention_case;
   const AttentionArgs a = problem.args();
   const bool packed = !c.lengths.empty();
@@ -64,7 +64,8 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s) {
   result.lse.resize(c.B * c.H_q * c.T_q, -kInfinity);
   result.largest = result.lse;
   using Rows = std::vector<std::vector<double>>;
-  for (std::int64_t n = 0; n < c.sequences(); ++n) {
+  const bool all = heads == Heads::kAll || s.stored == Stored::kHeadsFirst;
+  for (std::int64_t n = all ? 0 : c.sequences() - 1; n < c.sequences(); ++n) {
     const AttentionProblem::Sequence sequence = problem.sequence(n);
     const std::int64_t b = packed ? 0 : n;
     const auto take = [&](const Operand& from, const Taken& taken, std::int64_t at,
@@ -72,7 +73,7 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s) {
       const std::int64_t other = moved(at, count, taken.step);
       return from.row(b, other < 0 ? -1 : (packed ? first : 0) + other, h, taken);
     };
-    for (std::int64_t h = 0; h < c.H_q; ++h) {
+    for (std::int64_t h = all ? 0 : c.H_q - 1; h < c.H_q; ++h) {
       const std::int64_t h_kv = s.key_head == S::KeyHead::kFirst         ? 0
                                 : s.key_head == S::KeyHead::kInterleaved ? h % c.H_kv
                                                                          : h / (c.H_q / c.H_kv);

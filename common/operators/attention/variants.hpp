@@ -51,7 +51,8 @@ struct AttentionSwitches {
   Stored stored = Stored::kOwn;
 };
 
-AttentionResult attention_loop(const AttentionProblem& problem, const AttentionSwitches& s);
+AttentionResult attention_loop(const AttentionProblem& problem, const AttentionSwitches& s,
+                               Heads heads = Heads::kAll);
 
 // Those that a case can show.
 Variants<AttentionSwitches> attention_variants(const AttentionCase& c);

@@ -55,10 +55,11 @@ Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o
              "other\n";
     }
     if (search == Search::kOne) return "";
-    return pair_diagnosis(
-        linear_attention_variants(problem.attention_case), LinearAttentionSwitches{},
-        [&](const LinearAttentionSwitches& s) { return linear_attention_loop(problem, s); },
-        equals);
+    return two_variants(part, rounding, linear_attention_variants(problem.attention_case),
+                        LinearAttentionSwitches{},
+                        [&](const LinearAttentionSwitches& s, Heads heads) {
+                          return linear_attention_loop(problem, s, heads);
+                        });
   });
   if (plain_loop == PlainLoop::kToo) {
     const std::vector<float> plain = linear_attention_plain(problem, arithmetic);

@@ -32,7 +32,8 @@ std::pair<std::int64_t, std::int64_t> seen(const LinearAttentionCase& c, S::Mask
 
 }  // namespace
 
-std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem, const S& s) {
+std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem, const S& s,
+                                          Heads heads) {
   const LinearAttentionCase& c = problem.attention_case;
   const std::int64_t K = c.K, V = c.V;
   const auto operand = [&](S::Array which) -> Operand {
@@ -42,10 +43,11 @@ std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem,
   };
   const Operand q_of = operand(s.q_from), k_of = operand(s.k_from), v_of = operand(s.v_from);
   std::vector<double> result(c.B * c.T_q * c.H * V, 0.0), state(K * V, 0.0), z(K, 0.0), sum(V);
-  for (std::int64_t b = 0; b < c.B; ++b) {
+  const bool all = heads == Heads::kAll || s.state_kept || s.stored == Stored::kHeadsFirst;
+  for (std::int64_t b = all ? 0 : c.B - 1; b < c.B; ++b) {
     const std::int64_t keys =
         problem.key_lengths.empty() || s.lengths_ignored ? c.T_k : problem.key_lengths.data[b];
-    for (std::int64_t h = 0; h < c.H; ++h) {
+    for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h) {
       const auto take = [&](const Operand& from, const Taken& taken, std::int64_t n,
                             std::int64_t count, bool phi, S::Map map) {
         std::vector<double> row = from.row(b, moved(n, count, taken.step), h, taken);

@@ -30,7 +30,8 @@ struct LinearAttentionSwitches {
 };
 
 std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem,
-                                          const LinearAttentionSwitches& s);
+                                          const LinearAttentionSwitches& s,
+                                          Heads heads = Heads::kAll);
 
 // Those that a case can show.
 Variants<LinearAttentionSwitches> linear_attention_variants(const LinearAttentionCase& c);

@@ -46,18 +46,13 @@ bool is_another_bonus(const WkvProblem& problem, const Part& o, double rounding)
          roughly_equal(*o.result, explained, c.V, rounding);
 }
 
-std::string explain_by_two(const WkvProblem& problem, const Part& part,
-                           std::vector<double> WkvResult::*array, double rounding) {
-  const WkvCase& c = problem.wkv_case;
-  if (part.layout.array == "o" && c.recurrence == Recurrence::kWkv &&
-      is_another_bonus(problem, part, rounding))
+std::string explain_by_two(const WkvProblem& problem, const Part& o, double rounding) {
+  const Recurrence recurrence = problem.wkv_case.recurrence;
+  if (recurrence == Recurrence::kWkv && is_another_bonus(problem, o, rounding))
     return "the bonus alone is wrong: o is off by a multiple of v in each step. Which u is read?\n";
-  return pair_diagnosis(
-      wkv_variants(c), right_switches(c.recurrence),
-      [&](const WkvSwitches& s) { return wkv_loop(problem, s); },
-      [&](const WkvResult& answer) {
-        return equals_answer(*part.result, answer.*array, part.layout.row(), rounding);
-      });
+  return two_variants(
+      o, rounding, wkv_variants(problem.wkv_case), right_switches(recurrence),
+      [&](const WkvSwitches& s, Heads heads) { return wkv_loop(problem, s, heads).o; });
 }
 
 }  // namespace
@@ -77,8 +72,8 @@ Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic a
       const auto array = is_o ? &WkvResult::o : &WkvResult::final_state;
       const std::string words =
           explain(part, array, misconceptions(problem, expected.truth, arithmetic), rounding);
-      if (!words.empty() || search == Search::kOne) return words;
-      return explain_by_two(problem, part, array, rounding);
+      if (!words.empty() || !is_o || search == Search::kOne) return words;
+      return explain_by_two(problem, part, rounding);
     });
     if (!verdict.right) return verdict;
     if (!first) first = verdict;

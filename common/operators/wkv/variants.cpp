@@ -40,6 +40,127 @@ struct Factors {
   }
 };
 
+// The walk of one head after the other through its steps.
+class Walk {
+ public:
+  Walk(const WkvProblem& problem, const WkvSwitches& switches)
+      : problem_(problem),
+        s_(switches),
+        c_(problem.wkv_case),
+        q_(operand(s_.q_from)),
+        k_(operand(s_.k_from)),
+        v_(operand(s_.v_from)),
+        log_w_{problem.log_w.pointer(), c_.decay_per_head ? 1 : c_.B, c_.decay_per_head ? 1 : c_.T,
+               c_.H, c_.K},
+        u_{problem.u.pointer(), 1, 1, c_.H, c_.K},
+        reverse_(c_.reverse != s_.time_turned),
+        state_(c_.K * c_.V, 0.0),
+        o_(c_.V),
+        bonus_(c_.K) {}
+
+  // Its rows of the result.
+  void visit(std::int64_t sequence, std::int64_t h, WkvResult& result) {
+    const auto [first, length] = problem_.sequence(sequence);
+    const std::int64_t size = c_.K * c_.V, at = (sequence * c_.H + h) * size;
+    const auto turned = [&](std::int64_t e) { return e % c_.V * c_.K + e / c_.V; };
+    if (!s_.state_kept) std::fill(state_.begin(), state_.end(), 0.0);
+    for (std::int64_t e = 0; e < size && !problem_.initial_state.empty() && !s_.initial_ignored;
+         ++e)
+      state_[e] = problem_.initial_state.data[at + (s_.initial_transposed ? turned(e) : e)];
+    for (std::int64_t n = 0; n < length; ++n) {
+      step({first, length, n, h});
+      const std::int64_t row = (first + time(n, length)) * c_.H + h;
+      std::copy(o_.begin(), o_.end(), result.o.begin() + row * c_.V);
+    }
+    for (std::int64_t e = 0; e < size; ++e)
+      result.final_state[at + (s_.final_transposed ? turned(e) : e)] = state_[e];
+  }
+
+ private:
+  struct Step {
+    std::int64_t first, length, n, h;  // the n-th in time of the steps first .. first + length - 1
+  };
+
+  Operand operand(WkvSwitches::Array which) const {
+    using Array = WkvSwitches::Array;
+    const Tensor<float>& tensor = which == Array::kQ   ? problem_.q
+                                  : which == Array::kK ? problem_.k
+                                                       : problem_.v;
+    return {tensor.pointer(), c_.B, c_.T, c_.H, which == Array::kV ? c_.V : c_.K};
+  }
+  std::int64_t time(std::int64_t n, std::int64_t length) const {
+    return reverse_ ? length - 1 - n : n;
+  }
+
+  std::vector<double> take(const Operand& from, const Taken& taken, const Step& step) const {
+    if (from.B * from.T == 1) return from.row(0, 0, step.h, taken);  // the same in each step
+    const std::int64_t n = moved(step.n, step.length, taken.step);
+    if (n < 0) return std::vector<double>(from.width, 0.0);
+    const std::int64_t token = step.first + time(n, step.length);
+    return from.row(token / c_.T, token % c_.T, step.h, taken);
+  }
+
+  void read_transposed(const Factors& q) {
+    for (std::int64_t j = 0; j < c_.K; ++j) {
+      for (std::int64_t i = 0; i < c_.V && arrives(j); ++i)
+        o_[i] += q.rows[j] * state_[i * c_.V + j];
+    }
+  }
+  bool arrives(std::int64_t j) const { return !s_.arrives || s_.arrives(j); }
+
+  void step(const Step& at) {
+    using Read = WkvSwitches::Read;
+    using Bonus = WkvSwitches::Bonus;
+    const std::int64_t K = c_.K, V = c_.V;
+    const Factors q(take(q_, s_.q, at), !s_.q.crossed, K, V);
+    const Factors k(take(k_, s_.k, at), !s_.k.crossed, K, V);
+    const Factors v(take(v_, s_.v, at), s_.v.crossed, K, V);
+    std::vector<double> decays = take(log_w_, s_.log_w, at), of_u(K, 1.0);
+    std::transform(decays.begin(), decays.end(), decays.begin(), s_.factor);
+    const Factors w(std::move(decays), !s_.log_w.crossed, K, V);
+    if (u_.data != nullptr) of_u = u_.row(0, 0, at.h, s_.u);
+    if (s_.u_power != 1) {
+      for (double& x : of_u)
+        x = std::pow(x, s_.u_power);
+    }
+    const Factors u(std::move(of_u), !s_.u.crossed, K, V);
+
+    std::fill(o_.begin(), o_.end(), 0.0);
+    if (s_.read_transposed && s_.read == Read::kBefore) read_transposed(q);
+    // What is read: the state before, the decayed one, and what is added to it.
+    const double before = s_.read == Read::kBefore, decayed = !before,
+                 added = s_.read == Read::kUpdated;
+    for (std::int64_t j = 0; j < K; ++j) {
+      const double* read = &state_[(s_.read_rows ? j % s_.read_rows : j) * V];
+      double* row = &state_[(s_.written_rows ? j % s_.written_rows : j) * V];
+      const double reads = s_.state_read && !s_.read_transposed && arrives(j) ? q.rows[j] : 0.0;
+      const double of_k = k.rows[j] * v.rows[j], of_w = w.rows[j];
+      const double of_new = s_.u_in_state ? u.rows[j] : 1.0;
+      for (std::int64_t i = 0; i < V; ++i) {
+        const double factor = of_w * w.columns[i], kv = of_k * k.columns[i] * v.columns[i];
+        const double old = factor * row[i], fresh = (s_.decays_new ? factor : of_new) * kv;
+        o_[i] += reads * (before * read[i] + decayed * old + added * fresh);
+        row[i] = old + fresh;
+      }
+      bonus_[j] = u.rows[j] * (s_.bonus == Bonus::kWithoutQ ? 1.0 : q.rows[j]) *
+                  (s_.bonus == Bonus::kWithoutK ? 1.0 : of_k) * (arrives(j) ? 1.0 : 0.0);
+    }
+    if (s_.read_transposed && s_.read == Read::kUpdated) read_transposed(q);
+    const std::vector<double> bonus = bonus_of(bonus_, s_.bonus, V);
+    for (std::int64_t i = 0; i < V; ++i) {
+      const double own = bonus[i] * u.columns[i] * k.columns[i] * v.columns[i];
+      o_[i] = s_.scale(c_.scale) * q.columns[i] * (o_[i] + own);
+    }
+  }
+
+  const WkvProblem& problem_;
+  const WkvSwitches& s_;
+  const WkvCase& c_;
+  Operand q_, k_, v_, log_w_, u_;
+  bool reverse_;
+  std::vector<double> state_, o_, bonus_;  // bonus_: of each key row
+};
+
 }  // namespace
 
 WkvSwitches right_switches(Recurrence recurrence) {
@@ -51,103 +172,18 @@ WkvSwitches right_switches(Recurrence recurrence) {
   return right;
 }
 
-WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s) {
-  using Read = WkvSwitches::Read;
-  using Array = WkvSwitches::Array;
+WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Heads heads) {
   const WkvCase& c = problem.wkv_case;
-  const std::int64_t K = c.K, V = c.V;
-  const bool packed = !problem.cu_seqlens.empty(), reverse = c.reverse != s.time_turned;
-  const double scale = s.scale(c.scale);
-  const auto array = [&](Array which) -> Operand {
-    const Tensor<float>& tensor = which == Array::kQ   ? problem.q
-                                  : which == Array::kK ? problem.k
-                                                       : problem.v;
-    return {tensor.pointer(), c.B, c.T, c.H, which == Array::kV ? V : K};
-  };
-  const Operand q_of = array(s.q_from), k_of = array(s.k_from), v_of = array(s.v_from);
-  const Operand log_w_of{problem.log_w.pointer(), c.decay_per_head ? 1 : c.B,
-                         c.decay_per_head ? 1 : c.T, c.H, K};
-  const Operand u_of{problem.u.pointer(), 1, 1, c.H, K};
   WkvResult result;
-  result.o.resize(c.B * c.T * c.H * V);
-  result.final_state.resize(c.sequences() * c.H * K * V);
-  std::vector<double> state(K * V, 0.0), o(V), terms(K);
-  for (std::int64_t sequence = 0; sequence < c.sequences(); ++sequence) {
-    const auto [first, length] = problem.sequence(sequence);
-    for (std::int64_t h = 0; h < c.H; ++h) {
-      const std::int64_t at = (sequence * c.H + h) * K * V;
-      if (!s.state_kept) std::fill(state.begin(), state.end(), 0.0);
-      if (!problem.initial_state.empty() && !s.initial_ignored) {
-        for (std::int64_t e = 0; e < K * V; ++e) {
-          const std::int64_t from = s.initial_transposed ? e % V * K + e / V : e;
-          state[e] = problem.initial_state.data[at + from];
-        }
-      }
-      for (std::int64_t n = 0; n < length; ++n) {
-        const auto step = [&](std::int64_t of) { return reverse ? length - 1 - of : of; };
-        const std::int64_t b = packed ? 0 : sequence, base = packed ? first : 0;
-        const auto take = [&](const Operand& operand, const Taken& taken) {
-          const std::int64_t other = moved(n, length, taken.step);
-          return operand.row(b, other < 0 ? -1 : base + step(other), h, taken);
-        };
-        const Factors q(take(q_of, s.q), !s.q.crossed, K, V),
-            k(take(k_of, s.k), !s.k.crossed, K, V);
-        const Factors v(take(v_of, s.v), s.v.crossed, K, V);
-        std::vector<double> decay = log_w_of.row(c.decay_per_head ? 0 : b,
-                                                 c.decay_per_head ? 0
-                                                 : moved(n, length, s.log_w.step) < 0
-                                                     ? -1
-                                                     : base + step(moved(n, length, s.log_w.step)),
-                                                 h, s.log_w);
-        std::transform(decay.begin(), decay.end(), decay.begin(), s.factor);
-        const Factors w(std::move(decay), !s.log_w.crossed, K, V);
-        std::vector<double> bonus_factors(K, 1.0);
-        if (!problem.u.empty()) bonus_factors = u_of.row(0, 0, h, s.u);
-        for (double& x : bonus_factors)
-          x = s.u_power == 1 ? x : std::pow(x, s.u_power);
-        const Factors u(std::move(bonus_factors), !s.u.crossed, K, V);
-
-        std::fill(o.begin(), o.end(), 0.0);
-        const auto arrives = [&](std::int64_t j) { return !s.arrives || s.arrives(j); };
-        const auto read_transposed = [&] {
-          for (std::int64_t j = 0; j < K; ++j) {
-            for (std::int64_t i = 0; i < V && arrives(j); ++i)
-              o[i] += q.rows[j] * state[i * V + j];
-          }
-        };
-        if (s.read_transposed && s.read == Read::kBefore) read_transposed();
-        for (std::int64_t j = 0; j < K; ++j) {
-          const double* read = &state[(s.read_rows ? j % s.read_rows : j) * V];
-          double* row = &state[(s.written_rows ? j % s.written_rows : j) * V];
-          const double q_j = s.state_read && !s.read_transposed && arrives(j) ? q.rows[j] : 0.0;
-          const double k_j = k.rows[j] * v.rows[j], w_j = w.rows[j];
-          const double of_new = s.u_in_state ? u.rows[j] : 1.0;
-          const double before = s.read == Read::kBefore, decayed = !before,
-                       added = s.read == Read::kUpdated;
-          for (std::int64_t i = 0; i < V; ++i) {
-            const double factor = w_j * w.columns[i], kv = k_j * k.columns[i] * v.columns[i];
-            const double old = factor * row[i], fresh = (s.decays_new ? factor : of_new) * kv;
-            o[i] += q_j * (before * read[i] + decayed * old + added * fresh);
-            row[i] = old + fresh;
-          }
-          terms[j] = arrives(j)
-                         ? (s.bonus == WkvSwitches::Bonus::kWithoutQ ? 1.0 : q.rows[j]) *
-                               u.rows[j] * (s.bonus == WkvSwitches::Bonus::kWithoutK ? 1.0 : k_j)
-                         : 0.0;
-        }
-        if (s.read_transposed && s.read == Read::kUpdated) read_transposed();
-        const std::vector<double> bonus = bonus_of(terms, s.bonus, V);
-        const std::int64_t to = ((base + b * c.T + step(n)) * c.H + h) * V;
-        for (std::int64_t i = 0; i < V; ++i) {
-          const double own = bonus[i] * u.columns[i] * k.columns[i] * v.columns[i];
-          result.o[to + i] = scale * q.columns[i] * (o[i] + own);
-        }
-      }
-      for (std::int64_t e = 0; e < K * V; ++e)
-        result.final_state[at + (s.final_transposed ? e % V * K + e / V : e)] = state[e];
-    }
+  result.o.resize(c.B * c.T * c.H * c.V);
+  result.final_state.resize(c.sequences() * c.H * c.K * c.V);
+  Walk walk(problem, s);
+  const bool all = heads == Heads::kAll || s.state_kept || s.stored == Stored::kHeadsFirst;
+  for (std::int64_t sequence = all ? 0 : c.sequences() - 1; sequence < c.sequences(); ++sequence) {
+    for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
+      walk.visit(sequence, h, result);
   }
-  if (!packed) apply(s.stored, result.o, c.B, c.T, c.H, V, reverse);
+  if (c.lengths.empty()) apply(s.stored, result.o, c.B, c.T, c.H, c.V, c.reverse != s.time_turned);
   return result;
 }
 

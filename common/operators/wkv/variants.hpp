@@ -39,7 +39,7 @@ struct WkvSwitches {
 };
 
 WkvSwitches right_switches(Recurrence recurrence);
-WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s);
+WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Heads heads = Heads::kAll);
 
 // Those that a case can show.
 Variants<WkvSwitches> wkv_variants(const WkvCase& c);
