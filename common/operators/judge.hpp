@@ -24,7 +24,7 @@ Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs,
 // Judges each gradient.
 Verdict judge(const WkvGradProblem& problem, const WkvGradients& gradients,
               Arithmetic arithmetic = Arithmetic::kFp32,
-              PlainLoop plain_loop = PlainLoop::kNotAskedFor);
+              PlainLoop plain_loop = PlainLoop::kNotAskedFor, Search search = Search::kOne);
 Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o,
               Arithmetic arithmetic = Arithmetic::kFp32,
               PlainLoop plain_loop = PlainLoop::kNotAskedFor, Search search = Search::kOne);
@@ -36,6 +36,6 @@ Verdict judge(const AttentionProblem& problem, const AttentionOutputs& outputs,
 // Judges each gradient. Those of a query that sees no key, and of a key that no query sees, must be 0, exactly.
 Verdict judge(const AttentionGradProblem& problem, const AttentionGradients& gradients,
               Arithmetic arithmetic = Arithmetic::kFp32,
-              PlainLoop plain_loop = PlainLoop::kNotAskedFor);
+              PlainLoop plain_loop = PlainLoop::kNotAskedFor, Search search = Search::kOne);
 
 }  // namespace ladder::reference

@@ -2,6 +2,7 @@
 // of the judge plants them. Each is made from what the truth gets or gives: the truth itself has no switch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -84,7 +85,7 @@ std::string two_variants(const Part& part, double rounding, const Variants<Switc
   // A quick look may be deceived.
   constexpr double kDeceived = 1e-3;
   return pair_diagnosis(
-      list, right,
+      "equals the result ", list, right,
       [&](const Switches& s) {
         return roughly_equal(last, of_last_head(loop(s, Heads::kLast)), sizes[3],
                              rounding + kDeceived);
@@ -108,6 +109,34 @@ std::string explain(const Part& part, std::vector<double> Result::*array,
   };
   if (equals(*part.truth)) return "";
   return diagnosis(list, [&](const Result& answer) { return equals(answer.*array); });
+}
+
+// Of one of several gradients. Where several are wrong, a misconception that gives all of them comes before one that gives this one.
+template <typename Result>
+std::string explain(const std::vector<Part>& all, const Part& part,
+                    const std::function<std::vector<double> Result::*(const Part&)>& member_of,
+                    const Misconceptions<Result>& list, double rounding) {
+  const auto equals = [&](const Part& of, const Result& answer) {
+    return equals_answer(*of.result, answer.*member_of(of), of.layout.row(), rounding);
+  };
+  if (equals_answer(*part.result, *part.truth, part.layout.row(), rounding)) return "";
+  const std::string words = diagnosis(list, [&](const Result& answer) {
+    return std::all_of(all.begin(), all.end(),
+                       [&](const Part& each) { return equals(each, answer); });
+  });
+  return words.empty() ? diagnosis(list, [&](const Result& answer) { return equals(part, answer); })
+                       : words;
+}
+
+// The words for one of several gradients that two of the variants together give.
+template <typename Result, typename Switches, typename Loop>
+std::string two_variants(const Part& part, std::vector<double> Result::*member, double rounding,
+                         const Variants<Switches>& list, const Loop& loop) {
+  return pair_diagnosis(
+      "equals the gradient ", list, Switches{}, [](const Switches&) { return true; },
+      [&](const Switches& s) {
+        return equals_answer(*part.result, loop(s).*member, part.layout.row(), rounding);
+      });
 }
 
 // As tensor cores take operands of fp32: to 11 significant bits.

@@ -17,17 +17,9 @@ void add_plain_case(const std::string& implementation, const std::string& prefix
     const auto problem = Op::make_problem(c);
     const auto outputs = run_as<Op>(i, problem);
     const Arithmetic arithmetic = arithmetic_of(i, storage_of(c));
-    constexpr auto kNotAskedFor = reference::PlainLoop::kNotAskedFor;
-    if constexpr (requires {
-                    reference::judge(problem, outputs, arithmetic, kNotAskedFor,
-                                     reference::Search::kTwo);
-                  }) {
-      EXPECT_TRUE(is_right(
-          reference::judge(problem, outputs, arithmetic, kNotAskedFor, reference::Search::kTwo)))
-          << name_of(c);
-    } else {
-      EXPECT_TRUE(is_right(reference::judge(problem, outputs, arithmetic))) << name_of(c);
-    }
+    EXPECT_TRUE(is_right(reference::judge(
+        problem, outputs, arithmetic, reference::PlainLoop::kNotAskedFor, reference::Search::kTwo)))
+        << name_of(c);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "common/operators/variants.hpp"
 
 #include <set>
+#include <utility>
 
 namespace ladder::reference {
 
@@ -43,15 +44,18 @@ std::vector<TakenChange> taken_changes(const std::string& name, const std::strin
        [](Taken& t) { t.lane = Of::kAfter; }},
       {"with each " + name + " taken one too early", name + "[" + lane + " - 1] for " + element,
        [](Taken& t) { t.lane = Of::kBefore; }},
-      {"with the first of every four " + name + " used for all four",
-       name + "4[0] for " + name + "4[i]", [](Taken& t) { t.group = 4; }},
-      {"with the first of every two " + name + " used for both", name + "2[0] for " + name + "2[i]",
-       [](Taken& t) { t.group = 2; }},
       {"with " + name + " of head 0 in every head", array + " without + h * width",
        [](Taken& t) { t.head = Of::kFirst; }},
       {"with " + name + " of the next head", array + " with h + 1",
        [](Taken& t) { t.head = Of::kAfter; }},
   };
+  for (const auto& [lanes, word] :
+       {std::pair{2, "two"}, {4, "four"}, {8, "eight"}, {16, "sixteen"}}) {
+    list.push_back(
+        {std::string("with the first of every ") + word + " " + name + " used for all " + word,
+         "the vector's first " + name + " for each of its " + word,
+         [lanes = lanes](Taken& t) { t.group = lanes; }});
+  }
   for (const int width : {4, 8, 16}) {
     const std::string w = std::to_string(width);
     list.push_back(

@@ -108,15 +108,15 @@ std::vector<double> last_head(const std::vector<double>& o, std::int64_t T, std:
 // "equals the result with ..., and with ...": the first two variants whose answer a result equals; "" if there are none. `seems` is the
 // quick look at that answer, `is` the thorough one.
 template <typename Switches, typename Seems, typename Is>
-std::string pair_diagnosis(const Variants<Switches>& list, const Switches& right,
-                           const Seems& seems, const Is& is) {
+std::string pair_diagnosis(const std::string& equals, const Variants<Switches>& list,
+                           const Switches& right, const Seems& seems, const Is& is) {
   for (std::size_t first = 0; first < list.size(); ++first) {
     for (std::size_t second = first + 1; second < list.size(); ++second) {
       Switches s = right;
       list[first].change(s);
       list[second].change(s);
       if (seems(s) && is(s))
-        return "equals the result " + list[first].words + ", and " + list[second].words + "\n";
+        return equals + list[first].words + ", and " + list[second].words + "\n";
     }
   }
   return "";

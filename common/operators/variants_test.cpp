@@ -5,12 +5,14 @@
 #include <iostream>
 #include <limits>
 
+#include "common/operators/attention/gradient_variants.hpp"
 #include "common/operators/attention/variants.hpp"
 #include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/variants.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/planted.hpp"
 #include "common/operators/suite.hpp"
+#include "common/operators/wkv/gradient_variants.hpp"
 #include "common/operators/wkv/variants.hpp"
 #include "common/operators/yardstick.hpp"
 
@@ -107,11 +109,50 @@ TEST(Variants, OfAttentionAreDistinctOnThePlainCase) {
   answers.expect_distinct(0);
 }
 
+// The gradients' answers, one behind the other.
+template <typename Gradients>
+std::vector<double> joined(const Gradients& gradients) {
+  std::vector<double> all;
+  Gradients::arrays(gradients, [&](const char*, const std::vector<double>& values) {
+    all.insert(all.end(), values.begin(), values.end());
+  });
+  return all;
+}
+
+TEST(Variants, OfGradientsAreDistinctOnThePlainCase) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    const WkvGradProblem problem = make_grad_problem(plain_wkv_case({}, recurrence));
+    Answers answers;
+    answers.add("the truth", joined(reference::wkv_gradients(problem)));
+    for (const auto& variant : reference::wkv_gradient_variants(problem.forward.wkv_case)) {
+      reference::WkvGradSwitches switches;
+      variant.change(switches);
+      answers.add(variant.words, joined(reference::wkv_gradient_loop(problem, switches)));
+    }
+    answers.expect_distinct(0);
+  }
+  const AttentionGradProblem problem =
+      reference::make_attention_grad_problem(make_problem(plain_attention_case({})));
+  Answers answers;
+  answers.add("the truth", joined(reference::attention_gradients(problem)));
+  for (const auto& variant :
+       reference::attention_gradient_variants(problem.forward.attention_case)) {
+    reference::AttentionGradSwitches switches;
+    variant.change(switches);
+    answers.add(variant.words, joined(reference::attention_gradient_loop(problem, switches)));
+  }
+  answers.expect_distinct(0);
+}
+
 // With no switch changed the loops are right, whatever the case.
 TEST(Variants, LoopsAreRight) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (WkvCase c : wkv_cases({}, recurrence)) {
-      if (c.T > 100) continue;
+      if (c.T > 20) continue;
+      const WkvGradProblem gradients = make_grad_problem(c);
+      EXPECT_TRUE(
+          is_right(gradients, stored(gradients, reference::wkv_gradient_loop(gradients, {}))))
+          << name_of(c);
       const WkvProblem problem = make_problem(c);
       EXPECT_TRUE(is_right(
           problem,
@@ -127,6 +168,10 @@ TEST(Variants, LoopsAreRight) {
   }
   for (const AttentionCase& c : attention_cases({})) {
     const AttentionProblem problem = make_problem(c);
+    const AttentionGradProblem gradients = reference::make_attention_grad_problem(problem);
+    EXPECT_TRUE(
+        is_right(gradients, stored(gradients, reference::attention_gradient_loop(gradients, {}))))
+        << name_of(c);
     EXPECT_TRUE(is_right(problem, stored(problem, reference::attention_loop(problem, {}))))
         << name_of(c);
   }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "common/judge/judging.hpp"
+#include "common/operators/attention/gradient_variants.hpp"
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/attention/variants.hpp"
 #include "common/operators/misconceptions.hpp"
@@ -56,6 +57,13 @@ std::string not_zero(const Layout& layout, const std::vector<float>& result,
     return text.str();
   }
   return "";
+}
+
+// Which of the gradients a part is.
+std::vector<double> Gradients::*member_of(const Part& part) {
+  return part.layout.array == "dq"   ? &Gradients::dq
+         : part.layout.array == "dk" ? &Gradients::dk
+                                     : &Gradients::dv;
 }
 
 Verdict wrong(const std::string& message) {
@@ -131,21 +139,25 @@ Verdict judge(const AttentionProblem& problem, const AttentionOutputs& outputs,
 }
 
 Verdict judge(const AttentionGradProblem& problem, const AttentionGradients& gradients,
-              Arithmetic arithmetic, PlainLoop plain_loop) {
+              Arithmetic arithmetic, PlainLoop plain_loop, Search search) {
   const ExpectedAttentionGradients expected = reference::expected(problem, arithmetic);
   const Gradients& truth = expected.truth;
   const Involved involved(problem.forward);
   Verdict nearest;
   nearest.right = true;
-  for (const Part& part : parts(problem, expected, gradients, arithmetic)) {
+  const std::vector<Part> all = parts(problem, expected, gradients, arithmetic);
+  const double rounding = rounding_of(problem.forward.attention_case);
+  for (const Part& part : all) {
     const bool of_query = part.layout.array == "dq";
-    const auto member = of_query                    ? &Gradients::dq
-                        : part.layout.array == "dk" ? &Gradients::dk
-                                                    : &Gradients::dv;
     const auto explain = [&]() -> std::string {
       if (attention_fma_count(problem.forward.args()) > kMostExplainedHere) return kTooLarge;
-      return reference::explain(part, member, misconceptions(problem, truth, arithmetic),
-                                rounding_of(problem.forward.attention_case));
+      const std::string words = reference::explain<Gradients>(
+          all, part, member_of, misconceptions(problem, truth, arithmetic), rounding);
+      if (!words.empty() || search == Search::kOne) return words;
+      return two_variants(
+          part, member_of(part), rounding,
+          attention_gradient_variants(problem.forward.attention_case),
+          [&](const AttentionGradSwitches& s) { return attention_gradient_loop(problem, s); });
     };
     if (part.result->size() == part.truth->size()) {
       const std::string message =

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/operators/attention/gradient_variants.hpp"
 #include "common/operators/attention/variants.hpp"
 #include "common/operators/attention/walk.hpp"
 
@@ -135,67 +136,28 @@ Misconceptions<AttentionResult> misconceptions(const AttentionProblem& problem,
   return list;
 }
 
-Misconceptions<Gradients> misconceptions(const AttentionGradProblem& problem,
-                                         const Gradients& truth, Arithmetic) {
+Misconceptions<Gradients> misconceptions(const AttentionGradProblem& problem, const Gradients&,
+                                         Arithmetic) {
   const AttentionCase& c = problem.forward.attention_case;
   Misconceptions<Gradients> list;
   const auto add = [&](const std::string& what, const std::function<Gradients()>& answer,
                        std::int64_t tile = 0) {
     list.push_back({"equals the gradient " + what, answer, tile});
   };
-  // From another forward pass than the exact one.
-  const auto add_forward = [&](const std::string& what,
-                               const std::function<void(AttentionResult&)>& change) {
-    add(what, [&problem, change] {
-      AttentionResult forward = attention_closed_sum(problem.forward);
-      change(forward);
-      return attention_gradients(problem, forward, keys_seen(problem.forward));
+  for (const auto& variant : attention_gradient_variants(c)) {
+    add(variant.words, [&problem, change = variant.change] {
+      AttentionGradSwitches switches;
+      change(switches);
+      return attention_gradient_loop(problem, switches);
     });
-  };
-  // delta is the sum of d_o o.
-  add_forward("with delta forgotten",
-              [](AttentionResult& f) { std::fill(f.o.begin(), f.o.end(), 0.0); });
-  add("without the scale", [&problem, &truth] {
-    Gradients unscaled = truth;
-    for (std::vector<double>* gradient : {&unscaled.dq, &unscaled.dk}) {
-      for (double& x : *gradient)
-        x /= problem.forward.args().scale;
-    }
-    return unscaled;
-  });
-  add_forward("with lse taken for a logarithm in base 2", [](AttentionResult& f) {
-    for (double& lse : f.lse)
-      lse *= std::log(2.0);
-  });
-  const auto add_mask = [&](const std::string& what, const auto& change, const auto& seen) {
-    add(what, [&problem, change, seen] {
-      AttentionGradProblem changed = problem;
-      change(changed.forward);
-      return attention_gradients(changed, attention_closed_sum(problem.forward),
-                                 seen(changed.forward));
-    });
-  };
-  const auto own_mask = [](const AttentionProblem& p) { return keys_seen(p); };
-  if (c.key_lengths) add_mask("with the key lengths ignored", ignore_key_lengths, own_mask);
-  for (const WrongMask& wrong : wrong_masks(c)) {
-    if (wrong.mask == Mask::kFromBehind || wrong.mask == Mask::kWithoutFirst) continue;
-    add_mask(
-        wrong.words, [](AttentionProblem&) {},
-        [mask = wrong.mask](const AttentionProblem& p) {
-          return keys_seen(p, [&](const AttentionProblem::Sequence& s, std::int64_t l) {
-            return keys_seen(p, s, l, mask).second;
-          });
-        });
   }
-  const std::int64_t group = c.H_q / c.H_kv;
-  for (const std::int64_t head : {group - 1, std::int64_t{0}}) {
-    if (group == 1) break;
-    add(std::string("of the ") + (head == 0 ? "first" : "last") + " query head of each group alone",
-        [&problem, group, head] {
-          return attention_gradients(without_queries(
-              problem,
-              [&](const auto&, std::int64_t, std::int64_t h) { return h % group == head; }));
-        });
+  if (c.key_lengths) {
+    add("with the key lengths ignored", [&problem] {
+      AttentionGradProblem changed = problem;
+      ignore_key_lengths(changed.forward);
+      return attention_gradients(changed, attention_closed_sum(problem.forward),
+                                 keys_seen(changed.forward));
+    });
   }
   for (const std::int64_t tile : kUsualTiles) {
     add(

@@ -8,6 +8,7 @@
 #include "common/judge/judging.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
+#include "common/operators/wkv/gradient_variants.hpp"
 #include "common/operators/wkv/variants.hpp"
 #include "common/operators/yardstick.hpp"
 
@@ -86,17 +87,22 @@ Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic a
 }
 
 Verdict judge(const WkvGradProblem& problem, const WkvGradients& gradients, Arithmetic arithmetic,
-              PlainLoop plain_loop) {
+              PlainLoop plain_loop, Search search) {
   const ExpectedWkvGradients expected = reference::expected(problem, arithmetic);
   const Precision precision = problem.forward.wkv_case.precision;
   const double rounding = precision == Precision::kFp32 ? 0 : kBf16Rounding;
   Verdict nearest;
   nearest.right = true;
-  for (const Part& part : parts(problem, expected, gradients, arithmetic)) {
+  const std::vector<Part> all = parts(problem, expected, gradients, arithmetic);
+  for (const Part& part : all) {
     const Verdict verdict = judge_part(part, [&]() -> std::string {
       if (wkv_fma_count(problem.forward.args()) > kMostExplained) return kTooLarge;
-      return explain(part, member_of(part), misconceptions(problem, expected.truth, arithmetic),
-                     rounding);
+      const std::string words = explain<TrueGradients>(
+          all, part, member_of, misconceptions(problem, expected.truth, arithmetic), rounding);
+      if (!words.empty() || search == Search::kOne) return words;
+      return two_variants(part, member_of(part), rounding,
+                          wkv_gradient_variants(problem.forward.wkv_case),
+                          [&](const WkvGradSwitches& s) { return wkv_gradient_loop(problem, s); });
     });
     if (!verdict.right) return verdict;
     if (verdict.share > nearest.share) nearest = verdict;

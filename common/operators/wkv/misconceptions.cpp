@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/operators/wkv/gradient_variants.hpp"
 #include "common/operators/wkv/variants.hpp"
 
 namespace ladder::reference {
@@ -22,11 +23,6 @@ void for_each_step(const WkvProblem& problem, const Visit& visit) {
     for (std::int64_t n = 0; n < length; ++n)
       visit(Step{first + (c.reverse ? length - 1 - n : n), n, length});
   }
-}
-
-bool all_finite(const Tensor<float>& tensor) {
-  return std::all_of(tensor.data.begin(), tensor.data.end(),
-                     [](float x) { return std::isfinite(x); });
 }
 
 // Somebody computes whole chunks of so many steps only.
@@ -76,13 +72,6 @@ WkvProblem one_sequence(WkvProblem problem) {
   if (!problem.initial_state.empty())
     problem.initial_state.data.resize(problem.initial_state.data.size() /
                                       problem.initial_state.shape[0]);
-  return problem;
-}
-
-WkvProblem read_at_the_other_time(WkvProblem problem) {
-  const bool gla = problem.wkv_case.recurrence == Recurrence::kGla;
-  problem.wkv_case.recurrence = gla ? Recurrence::kWkv : Recurrence::kGla;
-  problem.u = gla ? Tensor<float>({problem.wkv_case.H, problem.wkv_case.K}) : Tensor<float>();
   return problem;
 }
 
@@ -291,7 +280,6 @@ Misconceptions<BasicWkvGradients<double>> misconceptions(const WkvGradProblem& p
                                                          Arithmetic) {
   using Gradients = BasicWkvGradients<double>;
   const WkvCase& c = problem.forward.wkv_case;
-  const bool gla = c.recurrence == Recurrence::kGla;
   Misconceptions<Gradients> list;
   const auto add = [&](const std::string& what, const std::function<Gradients()>& answer,
                        std::int64_t tile = 0) {
@@ -305,27 +293,11 @@ Misconceptions<BasicWkvGradients<double>> misconceptions(const WkvGradProblem& p
       return wkv_gradients(changed);
     });
   };
-  if (!gla) {
-    add_change("with the bonus forgotten", [](WkvGradProblem& p) {
-      std::fill(p.forward.u.data.begin(), p.forward.u.data.end(), 0.0f);
-    });
-  }
-  add_change(gla ? "of o read before the update" : "of o read after the update",
-             [](WkvGradProblem& p) { p.forward = read_at_the_other_time(std::move(p.forward)); });
-  add_change("with d_final_state ignored", [](WkvGradProblem& p) { p.d_final_state = {}; });
-  add_change("with the initial state ignored", [](WkvGradProblem& p) {
-    std::fill(p.forward.initial_state.data.begin(), p.forward.initial_state.data.end(), 0.0f);
-  });
-  add_change("with the scale forgotten",
-             [](WkvGradProblem& p) { p.forward.wkv_case.scale = 1.0f; });
-  add_change("with time running the other way",
-             [](WkvGradProblem& p) { p.forward.wkv_case.reverse = !p.forward.wkv_case.reverse; });
-  if (all_finite(problem.forward.log_w)) {
-    add("of the decay factor, not of its logarithm", [&problem, &truth] {
-      Gradients of_factor = truth;
-      for (std::size_t i = 0; i < of_factor.d_log_w.size(); ++i)
-        of_factor.d_log_w[i] /= std::exp(static_cast<double>(problem.forward.log_w.data[i]));
-      return of_factor;
+  for (const auto& variant : wkv_gradient_variants(c)) {
+    add(variant.words, [&problem, change = variant.change] {
+      WkvGradSwitches switches;
+      change(switches);
+      return wkv_gradient_loop(problem, switches);
     });
   }
   for (const std::int64_t chunk : kUsualTiles) {

@@ -124,6 +124,8 @@ class Walk {
         x = std::pow(x, s_.u_power);
     }
     const Factors u(std::move(of_u), !s_.u.crossed, K, V);
+    const Factors v_of_bonus(s_.bonus_exact ? take(v_, {}, at) : take(v_, s_.v, at), s_.v.crossed,
+                             K, V);
 
     std::fill(o_.begin(), o_.end(), 0.0);
     if (s_.read_transposed && s_.read == Read::kBefore) read_transposed(q);
@@ -148,7 +150,7 @@ class Walk {
     if (s_.read_transposed && s_.read == Read::kUpdated) read_transposed(q);
     const std::vector<double> bonus = bonus_of(bonus_, s_.bonus, V);
     for (std::int64_t i = 0; i < V; ++i) {
-      const double own = bonus[i] * u.columns[i] * k.columns[i] * v.columns[i];
+      const double own = bonus[i] * u.columns[i] * k.columns[i] * v_of_bonus.columns[i];
       o_[i] = s_.scale(c_.scale) * q.columns[i] * (o_[i] + own);
     }
   }
@@ -317,6 +319,15 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
     if (gla && taken == &S::u) continue;
     for (const TakenChange& one : taken_changes(name, lane))
       add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
+  }
+  for (const int width : {4, 8, 16}) {
+    if (gla) break;  // there is no bonus that might be right
+    const std::string w = std::to_string(width);
+    add("with vectors of " + w + " v that begin one element behind each other, in the state alone",
+        "load(v + c) for load(v + c * " + w + ") where the state is updated", [=](S& s) {
+          s.v.overlap = width;
+          s.bonus_exact = true;
+        });
   }
   const auto of_all = [](S& s, const auto& change) {
     for (Taken* taken : {&s.q, &s.k, &s.v, &s.log_w, &s.u})

@@ -26,8 +26,9 @@ struct WkvSwitches {
   double (*factor)(double log_w) = [](double log_w) { return std::exp(log_w); };
   double (*scale)(double scale) = [](double scale) { return scale; };
   double u_power = 1;
-  bool u_in_state = false;  // what is added to the state is multiplied by u
-  bool decays_new = false;  // so is what is added decayed
+  bool bonus_exact = false;  // whatever v is taken for the state
+  bool u_in_state = false;   // what is added to the state is multiplied by u
+  bool decays_new = false;   // so is what is added decayed
   bool state_read = true;
   bool read_transposed = false;                  // q multiplies the state's columns
   std::int64_t read_rows = 0, written_rows = 0;  // row ik % 4 of the state for row ik; 0: its own
