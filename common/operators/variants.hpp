@@ -79,7 +79,11 @@ enum class Stored {
   kLate,
   kEarly,
   kHeadsFirst,
+  kNoHeadStride,
 };
+inline bool mixes_heads(Stored stored) {
+  return stored == Stored::kHeadsFirst || stored == Stored::kNoHeadStride;
+}
 template <typename Switches>
 void add_stored(Variants<Switches>& list) {
   const auto add = [&](const char* words, const char* line, Stored stored) {
@@ -93,6 +97,8 @@ void add_stored(Variants<Switches>& list) {
   add("one step early", "o of step t - 1 gets the sum of step t", Stored::kEarly);
   add("with o written in the order (B, H, T, V)", "args.o + ((b * H + h) * T + t) * V",
       Stored::kHeadsFirst);
+  add("with o's steps one head apart: the factor H is forgotten", "args.o + (b * T + t + h) * V",
+      Stored::kNoHeadStride);
 }
 // `o` is (B, T, H, width).
 void apply(Stored stored, std::vector<double>& o, std::int64_t B, std::int64_t T, std::int64_t H,

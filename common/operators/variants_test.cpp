@@ -233,7 +233,7 @@ TEST(Variants, OnesOwnBonusIsCalledThat) {
   const auto wrong = stored(problem, reference::wkv_recurrence(other));
   const std::string said =
       reference::judge(problem, wrong, Arithmetic::kFp32, kNotAskedFor, kTwo).message;
-  EXPECT_NE(said.find("the bonus alone is wrong"), std::string::npos) << said;
+  EXPECT_NE(said.find("The bonus alone is wrong"), std::string::npos) << said;
 }
 
 TEST(Variants, ZerosAndRightResultsHaveNoName) {

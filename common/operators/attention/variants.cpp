@@ -64,7 +64,7 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Head
   result.lse.resize(c.B * c.H_q * c.T_q, -kInfinity);
   result.largest = result.lse;
   using Rows = std::vector<std::vector<double>>;
-  const bool all = heads == Heads::kAll || s.stored == Stored::kHeadsFirst;
+  const bool all = heads == Heads::kAll || mixes_heads(s.stored);
   for (std::int64_t n = all ? 0 : c.sequences() - 1; n < c.sequences(); ++n) {
     const AttentionProblem::Sequence sequence = problem.sequence(n);
     const std::int64_t b = packed ? 0 : n;

@@ -43,7 +43,7 @@ std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem,
   };
   const Operand q_of = operand(s.q_from), k_of = operand(s.k_from), v_of = operand(s.v_from);
   std::vector<double> result(c.B * c.T_q * c.H * V, 0.0), state(K * V, 0.0), z(K, 0.0), sum(V);
-  const bool all = heads == Heads::kAll || s.state_kept || s.stored == Stored::kHeadsFirst;
+  const bool all = heads == Heads::kAll || s.state_kept || mixes_heads(s.stored);
   for (std::int64_t b = all ? 0 : c.B - 1; b < c.B; ++b) {
     const std::int64_t keys =
         problem.key_lengths.empty() || s.lengths_ignored ? c.T_k : problem.key_lengths.data[b];

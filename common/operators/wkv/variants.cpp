@@ -129,19 +129,20 @@ class Walk {
 
     std::fill(o_.begin(), o_.end(), 0.0);
     if (s_.read_transposed && s_.read == Read::kBefore) read_transposed(q);
-    // What is read: the state before, the decayed one, and what is added to it.
-    const double before = s_.read == Read::kBefore, decayed = !before,
-                 added = s_.read == Read::kUpdated;
+    const bool reads_before = s_.read == Read::kBefore, reads_new = s_.read == Read::kUpdated;
+    const auto row_of = [&](std::int64_t j, std::int64_t rows) {
+      return &state_[(rows ? j % rows : j) * V];
+    };
     for (std::int64_t j = 0; j < K; ++j) {
-      const double* read = &state_[(s_.read_rows ? j % s_.read_rows : j) * V];
-      double* row = &state_[(s_.written_rows ? j % s_.written_rows : j) * V];
+      const double *read = row_of(j, s_.read_rows), *from = row_of(j, s_.source_rows);
+      double* row = row_of(j, s_.written_rows);
       const double reads = s_.state_read && !s_.read_transposed && arrives(j) ? q.rows[j] : 0.0;
       const double of_k = k.rows[j] * v.rows[j], of_w = w.rows[j];
       const double of_new = s_.u_in_state ? u.rows[j] : 1.0;
       for (std::int64_t i = 0; i < V; ++i) {
         const double factor = of_w * w.columns[i], kv = of_k * k.columns[i] * v.columns[i];
-        const double old = factor * row[i], fresh = (s_.decays_new ? factor : of_new) * kv;
-        o_[i] += reads * (before * read[i] + decayed * old + added * fresh);
+        const double old = factor * from[i], fresh = (s_.decays_new ? factor : of_new) * kv;
+        o_[i] += reads * (reads_before ? read[i] : reads_new ? old + fresh : old);
         row[i] = old + fresh;
       }
       bonus_[j] = u.rows[j] * (s_.bonus == Bonus::kWithoutQ ? 1.0 : q.rows[j]) *
@@ -180,7 +181,7 @@ WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Heads heads)
   result.o.resize(c.B * c.T * c.H * c.V);
   result.final_state.resize(c.sequences() * c.H * c.K * c.V);
   Walk walk(problem, s);
-  const bool all = heads == Heads::kAll || s.state_kept || s.stored == Stored::kHeadsFirst;
+  const bool all = heads == Heads::kAll || s.state_kept || mixes_heads(s.stored);
   for (std::int64_t sequence = all ? 0 : c.sequences() - 1; sequence < c.sequences(); ++sequence) {
     for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
       walk.visit(sequence, h, result);
@@ -300,12 +301,17 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
   for (const Rows& rows : partial_rows(c.K))
     add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
   add("with the first four rows of the state in the place of all", "state[i] for state[ik + i]",
-      [](S& s) { s.read_rows = s.written_rows = 4; });
+      [](S& s) { s.read_rows = s.source_rows = s.written_rows = 4; });
   if (!gla) {
     add("with the first four rows of the state read in the place of all",
         "state[i] for state[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
     add("with the first four rows of the state updated in the place of all",
-        "state[i] for state[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
+        "state[i] for state[ik + i] where it is updated",
+        [](S& s) { s.source_rows = s.written_rows = 4; });
+    add("with the first four rows of the state decayed in the place of all",
+        "state[ik + i] = w * state[i] + kv", [](S& s) { s.source_rows = 4; });
+    add("with the first four rows of the state written in the place of all",
+        "state[i] = w * state[ik + i] + kv", [](S& s) { s.written_rows = 4; });
   }
   add("with the state of one head running into the next",
       "float state[K] = {}; before the loop over the heads", [](S& s) { s.state_kept = true; });
