@@ -145,7 +145,8 @@ sys.exit(1)
         self.assertEqual(checking.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
         self.assertIsNone(checking.smallest_case(["wkv.RefusesBadInput"]))
         self.assertEqual(checking.first_tests(names), ["wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
-        self.assertEqual(checking.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]), ["wkv.PlainCase", "gla.GlaPlainCase"])
+        self.assertEqual(checking.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]),
+                         ["wkv.PlainCase:gla.GlaPlainCase", "wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
         self.assertEqual(checking.first_tests(["wkv.RefusesBadInput"]), [])
 
     def test_a_hole_has_tests_of_its_own(self):

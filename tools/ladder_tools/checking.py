@@ -82,31 +82,10 @@ def words_of(failure, most_lines=20):
 
 
 def first_tests(names):
-    """Those that a wrong result is looked at in first: the plain cases, else a small one; none if no test is called so."""
+    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
     plain = [name for name in names if name.endswith("PlainCase")]
-    smallest = None if plain else smallest_case(names)
-    return plain or ([smallest] if smallest else [])
-
-
-def smallest_case(names):
-    """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
-    found = []
-    for name in names:
-        test = re.search(r"MatchesReference/(.*)", name)
-        if test is None:
-            continue
-        size, options, long_enough = 1, 0, True
-        for word in test[1].split("_"):
-            factor = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
-            if factor is None:
-                options += word != "mild"
-                continue
-            if factor[1].startswith("T") and not 9 <= int(factor[2]) < 1000:
-                long_enough = False
-            size *= int(factor[2])
-        if long_enough:
-            found.append((options, size, name))
-    return min(found)[2] if found else None
+    smallest = smallest_case(names)
+    return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
 
 
 def lights(names):
@@ -161,15 +140,14 @@ class Check:
         return gtest.run(self._build.folder / target, self._seconds, *options, **more)
 
     def _test(self, target):
-        """The tests up to the first that fails: those of single holes, a small and plain one, and then all."""
+        """The tests up to the first that fails: those of single holes, the plain case, a small one, and then all."""
         watched = target.endswith("_xray")
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
         done = self._of_holes(target, lights(names))
-        if done is None or done.status == 0 and not done.timed_out:
-            first = first_tests(names)
-            done = self._run(target, "--gtest_fail_fast", test_filter=":".join(first)) if first else None
-        if done is None or done.status == 0 and not done.timed_out:
-            done = self._run(target, "--gtest_fail_fast", test_filter=":".join(names) if watched else _NO_LONG_SEQUENCES)
+        for test_filter in [*first_tests(names), ":".join(names) if watched else _NO_LONG_SEQUENCES]:
+            if done is not None and (done.status != 0 or done.timed_out):
+                break
+            done = self._run(target, "--gtest_fail_fast", test_filter=test_filter)
         (self._build.folder / "exercise.log").write_text(done.text)
         return done
 

@@ -17,6 +17,7 @@ using Gradients = BasicAttentionGradients<double>;
 // Keys are taken a tile at a time: the last tile is lost, or masked keys count.
 void add_tiles(Misconceptions<AttentionResult>& list, const AttentionProblem& problem) {
   using Sequence = AttentionProblem::Sequence;
+  using Behind = AttentionSwitches::Behind;
   const bool causal = problem.attention_case.causal;
   for (const std::int64_t tile : kUsualTiles) {
     list.push_back({"equals the result with the last partial tile of * keys missing",
@@ -27,6 +28,30 @@ void add_tiles(Misconceptions<AttentionResult>& list, const AttentionProblem& pr
                       return attention_closed_sum(problem, keys_seen(problem, whole));
                     },
                     tile});
+  }
+  const auto add_loop = [&](const std::string& words, std::int64_t tile,
+                            const AttentionSwitches& wrong) {
+    list.push_back({words, [&problem, wrong] { return attention_loop(problem, wrong); }, tile});
+  };
+  for (const auto& [behind, words] :
+       {std::pair{Behind::kZeros, "keys of zeros"}, {Behind::kLastKey, "the last key again"}}) {
+    for (const std::int64_t tile : kUsualTiles) {
+      if (!causal && behind == Behind::kZeros) continue;  // a walk's, below
+      AttentionSwitches wrong;
+      wrong.mask = causal ? Mask::kTurned : Mask::kOwn;
+      wrong.behind = behind;
+      wrong.tile = tile;
+      add_loop(
+          std::string("equals the result without any mask: whole tiles of * keys count, with ") +
+              words + " behind the last one",
+          tile, wrong);
+    }
+  }
+  for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    AttentionSwitches wrong;
+    wrong.parts_by_exp = tile;
+    add_loop("equals the result with exp for exp2 where parts of * keys are put together", tile,
+             wrong);
   }
   for (const std::int64_t tile : kUsualTiles) {
     for (const std::int64_t query_tile : kUsualTiles) {

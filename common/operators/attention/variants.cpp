@@ -91,17 +91,33 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Head
           for (std::int64_t j = 0; j < c.D; ++j)
             scores[key] += !s.arrives || s.arrives(j) ? scale * q[j] * k[key][j] : 0.0;
         }
-        const double largest = *std::max_element(scores.begin() + first, scores.begin() + end);
+        double largest = *std::max_element(scores.begin() + first, scores.begin() + end);
+        const std::int64_t behind =
+            s.behind == S::Behind::kNothing ? 0 : (s.tile - sequence.keys % s.tile) % s.tile;
+        if (behind > 0 && s.behind == S::Behind::kZeros) largest = std::max(largest, 0.0);
+        // What the part of a key is multiplied by, in the place of 1.
+        const auto of_part = [&](std::int64_t key) {
+          if (s.parts_by_exp == 0) return 1.0;
+          const std::int64_t begin = key / s.parts_by_exp * s.parts_by_exp;
+          const double of_its_own = *std::max_element(
+              scores.begin() + begin, scores.begin() + std::min(begin + s.parts_by_exp, end));
+          return std::exp((of_its_own - largest) * (1 / std::log(2.0) - 1));
+        };
         std::vector<double> o(c.D, 0.0);
         double sum = 0, sum_of_all = 0;
         for (std::int64_t key = 0; key < sequence.keys; ++key) {
           const double weight = s.weight(scores[key], largest);
           sum_of_all += weight;
           if (key < first || key >= end) continue;
-          sum += weight;
+          const bool again = s.behind == S::Behind::kLastKey && key + 1 == sequence.keys;
+          const double counted =
+              weight * of_part(key) * static_cast<double>(again ? 1 + behind : 1);
+          sum += counted;
           for (std::int64_t i = 0; i < c.D; ++i)
-            o[i] += weight * v[key][i];
+            o[i] += counted * v[key][i];
         }
+        if (s.behind == S::Behind::kZeros)
+          sum += static_cast<double>(behind) * s.weight(0, largest);
         const double divisor = s.divisor == S::Divisor::kSum     ? sum
                                : s.divisor == S::Divisor::kTwice ? sum * sum
                                : s.divisor == S::Divisor::kCount ? static_cast<double>(end - first)

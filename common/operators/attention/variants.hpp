@@ -49,6 +49,10 @@ struct AttentionSwitches {
   double factor = 1;
   std::function<bool(std::int64_t)> arrives;  // of the channels, in a score; empty: all
   Stored stored = Stored::kOwn;
+  // Of a kernel that takes keys a tile at a time: what counts behind the last key, up to a whole tile, and the parts of so many keys that
+  // are put together by exp, though their maxima are in base 2.
+  enum class Behind { kNothing, kZeros, kLastKey } behind = Behind::kNothing;
+  std::int64_t tile = 1, parts_by_exp = 0;
 };
 
 AttentionResult attention_loop(const AttentionProblem& problem, const AttentionSwitches& s,
