@@ -156,6 +156,10 @@ sys.exit(1)
                  "wkv.MatchesReference/B1_T1000_H1_K4_V4_mild"]
         self.assertEqual(checking.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
         self.assertIsNone(checking.smallest_case(["wkv.RefusesBadInput"]))
+        self.assertEqual(checking.first_tests(names), ["wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
+        self.assertEqual(checking.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]),
+                         ["wkv.PlainCase:gla.GlaPlainCase", "wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
+        self.assertEqual(checking.first_tests(["wkv.RefusesBadInput"]), [])
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
@@ -163,9 +167,10 @@ sys.exit(1)
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
-                                 "every element is zero\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
+                                 "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2)\n"
+                                 "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
                                  "../common/testing/tests.cpp:35: schedule: forward")
-        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero", "  schedule: forward"])
+        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  schedule: forward"])
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
@@ -180,6 +185,17 @@ sys.exit(1)
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
         self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
+
+    def test_an_error_of_a_template_is_said_once(self):
+        of_one = ("{0}/my/a.cu: In instantiation of 'void f(int) [with int n = {1}]':\n{0}/my/a.cu:60:22:   required from 'void g()'\n"
+                  "{0}/my/a.cu:69:30:   required from here\n{0}/my/a.cu:45:16: error: no match for {1}\n"
+                  "   45 |       atomicAdd(*o, x);\n      |       ~~~~~~~~~^~~~~~~\n{0}/common/x.hpp:9:1: note: candidate\n    9 | int x;\n")
+        log = "[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cu\n" + "".join(of_one.format(ROOT, n) for n in (4, 32, 64)) + "ninja: build stopped\n"
+        self.assertEqual(checking.compiler_messages(log).splitlines(),
+                         ["my/a.cu:45:16: error: no match for 4", "   45 |       atomicAdd(*o, x);", "      |       ~~~~~~~~~^~~~~~~",
+                          "(and 2 more of the same)"])
+        in_a_helper = log.replace(f"{ROOT}/my/a.cu:45:16: error", f"{ROOT}/common/y.hpp:5:1: error")
+        self.assertEqual(checking.compiler_messages(in_a_helper).splitlines()[1], "my/a.cu:69:30:   required from here")
 
 
 class Reports(unittest.TestCase):

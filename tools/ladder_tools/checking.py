@@ -1,5 +1,6 @@
 """One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
 import filecmp
+import math
 import os
 import re
 
@@ -10,8 +11,9 @@ from ladder_tools.learning import more_of, next_exercise, note_solved, reward, s
 from ladder_tools.place import ROOT, Refused
 
 # Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
-# other tests, and what pairs the cases have is ours to know. ./ladder test runs them.
+# other tests, and what pairs the cases have is ours to know. Nor do the largest cases say more than the others of the same K.
 _NOT_IN_THE_LOOP = re.compile(r"1000|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
+_LARGEST = 8_000_000  # the product of a case's sizes
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
 
@@ -30,25 +32,51 @@ def how_to_compare(exercise):
 
 
 def compiler_messages(log, most_lines=30):
-    """What the compiler said, without the build tool's own lines; paths begin here."""
-    shown = []
-    lines = iter(log.splitlines())
+    """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
+    a template is said once, with its source line."""
+    said, lines = [], iter(log.splitlines())
     for line in lines:
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
-        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line) and len(shown) < most_lines:
-            shown.append(line.replace(f"{ROOT}/", ""))
-    return "\n".join(shown)
+        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
+            said.append(line.replace(f"{ROOT}/", ""))
+    errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
+    for line in said:
+        error = re.match(r"((?:\S+:\d+:\d+|\S+\(\d+\)): (?:fatal )?error: ).*", line)
+        if error:
+            words, times = errors.get(error[1], ([line], 0))
+            errors[error[1]] = (words, times + 1)
+            if times:
+                words = None  # the same again
+            elif asked_for and "my/" not in error[1]:
+                words.append(asked_for)
+        elif re.match(r" +(\d+ )?\|", line):
+            if words is not None:
+                words.append(line)
+        elif re.search(r"my/.*required from here", line):
+            asked_for = line
+        else:
+            words = None
+            if re.search(r": In |^In file included", line):
+                asked_for = ""
+    if not errors:
+        return "\n".join(said[:most_lines])
+    shown = []
+    for words, times in errors.values():
+        shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
+    return "\n".join(shown[:most_lines])
+
+
+_NUMBERS = ("relative error ", "first bad element: ")  # for who looks at limits: ./ladder test shows them
 
 
 def words_of(failure, most_lines=20):
     """What the judge said in a failure of GoogleTest's, without what repeats itself."""
     shown = []
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
-        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.")
+        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or line.startswith(_NUMBERS)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
-                or re.search(r"testing/tests\.cpp:[0-9]+: schedule: hardware$", line)
-                or re.fullmatch(r"[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
+                or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
             continue
         if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
             shown = []
@@ -57,24 +85,37 @@ def words_of(failure, most_lines=20):
     return shown[:most_lines]
 
 
+def first_tests(names):
+    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
+    plain = [name for name in names if name.endswith("PlainCase")]
+    smallest = smallest_case(names)
+    return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
+
+
+def _sizes_of(name):
+    """[("B", 2), ("T", 37)] and the other words of a test's case: MatchesReference/B2_T37_mild."""
+    sizes, words = [], []
+    for word in name.partition("MatchesReference/")[2].split("_"):
+        size = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
+        if size:
+            sizes.append((size[1], int(size[2])))
+        elif word:
+            words.append(word)
+    return sizes, words
+
+
+def size_of(name):
+    """The product of its case's sizes."""
+    return math.prod(size for _, size in _sizes_of(name)[0])
+
+
 def smallest_case(names):
     """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
     found = []
     for name in names:
-        test = re.search(r"MatchesReference/(.*)", name)
-        if test is None:
-            continue
-        size, options, long_enough = 1, 0, True
-        for word in test[1].split("_"):
-            factor = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
-            if factor is None:
-                options += word != "mild"
-                continue
-            if factor[1].startswith("T") and not 9 <= int(factor[2]) < 1000:
-                long_enough = False
-            size *= int(factor[2])
-        if long_enough:
-            found.append((options, size, name))
+        sizes, words = _sizes_of(name)
+        if sizes and all(size >= 9 for axis, size in sizes if axis.startswith("T")):
+            found.append((sum(word != "mild" for word in words), size_of(name), name))
     return min(found)[2] if found else None
 
 
@@ -114,6 +155,7 @@ class Check:
         self._red = []  # holes whose own tests are not green
         self._target = f"my{exercise.name}"
         self.failing = None  # the test that failed
+        self._dearer = False  # than the exercise allows
 
     def _compile(self, target):
         if target in self._compiled:
@@ -129,17 +171,17 @@ class Check:
         return gtest.run(self._build.folder / target, self._seconds, *options, **more)
 
     def _test(self, target):
-        """The tests up to the first that fails: those of single holes, a small and plain one, and then all."""
+        """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
-        names = [name for name in names if not _NOT_IN_THE_LOOP.search(name)]
+        names = [name for name in names if not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
         of_holes = lights(names)
         done, green = self._of_holes(target, of_holes)
-        if done is None or done.succeeded:
-            first = smallest_case(names)
-            done = self._run(target, test_filter=first) if first else None
-        if done is None or done.succeeded:
-            of_holes = {name for tests in of_holes.values() for name in tests}
-            done = self._run(target, "--gtest_fail_fast", test_filter=":".join(name for name in names if name not in of_holes))
+        others = [name for name in names if not any(name in tests for tests in of_holes.values())]
+        for test_filter in [*first_tests(names), ":".join(others)]:
+            if done is not None and not done.succeeded:
+                break
+            done = self._run(target, "--gtest_fail_fast", test_filter=test_filter)
+        else:
             done.tests = green + done.tests
         (self._build.folder / "exercise.log").write_text(done.text)
         return done
@@ -174,7 +216,8 @@ class Check:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing = failed["name"]
         said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
-        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self.failing}", *said[:20]]
+        before = f", after {done.passed()} that pass" if done.passed() else ""
+        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {self.failing}{before}"]
 
     def _asan(self):
         target = f"{self._target}_asan"
@@ -220,6 +263,7 @@ class Check:
             shown.append(done.how_it_ended(self._seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
         for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
+            self._dearer |= float(used) > float(allowed)
             if float(used) > 0 or float(allowed) > 0 or not rest.startswith("global "):
                 shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
         (self._build.folder / "exercise_xray.log").write_text(text)
@@ -288,12 +332,16 @@ class Check:
             following = next_exercise(exercise.name)
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
+        if passed and self._dearer:
+            print("Right, but dearer than the budget.")
         if self._red and (todo is None or todo[0] != self._red[0]):
             print(f"Next: {self._red[0]}, the first hole that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
-            print("No TODO is left and the tests pass, but the X-ray has something to say." if passed
-                  else "No TODO is left, but something is wrong.")
+            if not passed:
+                print("No TODO is left, but something is wrong.")
+            elif not self._dearer:
+                print("No TODO is left and the tests pass, but the X-ray has something to say.")
             print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
         return False
