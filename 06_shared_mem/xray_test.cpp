@@ -8,9 +8,14 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// Of 64 threads each loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape.
-const bool registered = ladder::testing::register_budget(
-    "wkv_shared_mem", "wkv", {.loads = 4 + 1.0 / 5, .stores = 1, .atomics = 0});
+// Of 64 threads each loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape, which
+// has 2 * 3 blocks.
+const bool registered =
+    ladder::testing::register_budget("wkv_shared_mem", "wkv",
+                                     {.loads = 4 + 1.0 / 5,
+                                      .stores = 1,
+                                      .atomics = 0,
+                                      .counts = {{kBarriers, 2, "step of a block", 5 * 2 * 3}}});
 
 TEST(WkvSharedMem, FetchesAnElementOncePerHead) {
   for (const auto& [K, V] : {std::pair{64, 64}, {100, 37}, {20, 100}}) {

@@ -7,6 +7,8 @@
 #   exercise.cpp or exercise.cu  the kernel with holes; its tests are a program of their own, never run by default: stub.05,
 #                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk, and our kernel under the
 #                                same tests, to be drawn beside it: my05_ours
+#   scratch.cpp or scratch.cu    the same with the whole kernel missing: stub.05.scratch; from a learner's copy: my05.scratch
+#   boss.patch                   a broken kernel to find the mistake in: boss.05.kernel
 #   mistakes/X.patch             a planted mistake, which the tests must notice, built on demand (cmake/MustFail.cmake): mistake.05.X,
 #                                mistake.07.02_chunk_walk.X; one that is looked at like a learner's copy: mistaken05
 #
@@ -19,7 +21,7 @@
 # of its own folder); a test's label is its lesson's, without _all.
 #
 # A learner's copy is also built to look more closely at a test that failed: my05_xray with the kernel instrumented, my01_asan
-# with AddressSanitizer where it needs no GPU.
+# with AddressSanitizer where it needs no GPU; and for ./ladder run 05 --mine, beside the chapter's kernels: mine.05_emulated.
 #
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
 # the kernels instrumented, for what looks through the X-ray.
@@ -56,8 +58,10 @@ function(add_kernel_objects target back_end)
     target_link_libraries(${target} PUBLIC emulator PRIVATE emulator_bounds_flags)
     # What the emulator spends on a thread's switches no optimiser saves, and -O3 takes up to seven times as long to compile.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    share_kernel_headers(${target} emulated)
   elseif(back_end STREQUAL "xray")
     target_link_libraries(${target} PUBLIC emulator_xray PRIVATE emulator_xray_flags)
+    share_kernel_headers(${target} xray)
   elseif(back_end STREQUAL "cpu")
     target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
@@ -68,11 +72,25 @@ function(add_kernel_objects target back_end)
   endif()
 endfunction()
 
+# The headers that kernels of this back end share, parsed for the first of them that is added.
+function(share_kernel_headers target back_end)
+  get_property(first GLOBAL PROPERTY ladder_kernel_headers_${back_end})
+  if(first)
+    reuse_headers(${target} ${first})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY ladder_kernel_headers_${back_end} ${target})
+  set(headers common/core/errors.hpp common/core/lists.hpp common/core/registry.hpp common/cuda/check.hpp common/cuda/shared_memory.hpp)
+  list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/)
+  precompile_headers(${target} <cuda_runtime.h> <cstdint> <string> ${headers})
+endfunction()
+
 # A test program: kernels of one back end under test sources that know no back end.
 function(add_kernel_tests target objects back_end)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ${ladder_chapter_suites} ${ladder_chapter_operators})
   target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
+  reuse_headers(${target} ladder_testing)
   if(back_end MATCHES "^(emulated|cuda)$")
     target_link_libraries(${target} PRIVATE ladder_device_${back_end})
   endif()
@@ -87,6 +105,7 @@ function(add_xray_tests target objects)
   target_link_libraries(${target} PRIVATE ${objects} ladder_device_emulated ladder_xray_testing ${ladder_chapter_references}
                                           ${ladder_chapter_operators})
   target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
+  reuse_headers(${target} ladder_xray_testing)
 endfunction()
 
 # The programs of `copies`, sources somebody has changed, under the tests of their lesson: one for each of `back_ends`, and what looks more
@@ -161,13 +180,47 @@ function(add_mistaken_copy id folder name)
                "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-iquote,${PROJECT_BINARY_DIR}/mistaken>")
 endfunction()
 
+# mine.LESSON_BACKEND: the program of `./ladder run` (of `./ladder xray`, for that back end) with the kernels of the chapter and, beside
+# them, the learner's copy of one lesson's, which is compiled for `mine`, a target of add_exercise. Built on demand only.
+function(add_mine lesson mine back_end)
+  if(NOT back_end STREQUAL "cpu")
+    string(APPEND mine _${back_end})
+  endif()
+  find_program(LADDER_OBJCOPY objcopy)
+  mark_as_advanced(LADDER_OBJCOPY)
+  if(NOT LADDER_OBJCOPY OR NOT LADDER_PYTHON)
+    return()
+  endif()
+  set(target mine.${lesson}_${back_end})
+  set(object ${PROJECT_BINARY_DIR}/${target}.o)
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${LADDER_PYTHON} ${PROJECT_SOURCE_DIR}/tools/rename_symbols $<TARGET_OBJECTS:${mine}_objects> ${object} ${chapter}
+    DEPENDS $<TARGET_OBJECTS:${mine}_objects> ${PROJECT_SOURCE_DIR}/tools/ladder_tools/renaming.py
+    COMMENT "Giving the learner's kernel names of its own"
+    VERBATIM)
+  set(main ladder_main_run)
+  set(device emulated)
+  if(back_end STREQUAL "xray")
+    set(main ladder_main_xray)
+  elseif(back_end STREQUAL "cuda")
+    set(device cuda)
+  endif()
+  add_executable(${target} EXCLUDE_FROM_ALL ${object})
+  add_dependencies(${target} ${mine}_objects)  # make, unlike ninja, does not learn it from the command
+  set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  target_link_libraries(${target} PRIVATE ${main} ${LADDER_OPERATORS} ladder_reference ${ladder_chapter_operators}
+                                          ladder_device_${device} ${objects_${back_end}})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+endfunction()
+
 # Sets PREFIX_kernels, PREFIX_hopper_kernels, PREFIX_operators, PREFIX_tests, PREFIX_hopper_tests, PREFIX_xray_tests and
 # PREFIX_programs to what lies in the folders of ARGN.
 function(sort_sources prefix)
   list(TRANSFORM ARGN APPEND "/*.cpp" OUTPUT_VARIABLE of_the_host)
   list(TRANSFORM ARGN APPEND "/*.cu" OUTPUT_VARIABLE of_the_device)
   file(GLOB sources CONFIGURE_DEPENDS ${of_the_host} ${of_the_device})
-  foreach(kind operator reference xray_test test main exercise)
+  foreach(kind operator reference xray_test test main exercise scratch)
     set(${kind} ${sources})
     list(FILTER ${kind} INCLUDE REGEX "(^|[/_])${kind}\\.(cpp|cu)$")
     list(REMOVE_ITEM sources ${${kind}})
@@ -206,6 +259,36 @@ function(add_lesson_tests lesson back_end objects)
   add_dependencies(${label}_all ${target})
 endfunction()
 
+# What add_lesson builds of a stub, an `exercise` or a `scratch`, and of the learner's copy of it, if there is one.
+macro(add_stubs_programs kind stub)
+  set(exercise_back_ends ${back_ends})
+  if("${stub}" MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other lessons need
+    set(exercise_back_ends cpu)
+  endif()
+  list(GET exercise_back_ends 0 stub_back_end)
+  set(stub_name kernel)
+  set(mine my${id})
+  if("${kind}" STREQUAL "scratch")
+    set(stub_name scratch)
+    string(APPEND mine .scratch)
+  endif()
+  add_stub(${stub} ${id} ${stub_name} ${stub_back_end} ${first_tests} ${folder}/test.cpp)
+  file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${stub})
+  set(copy ${PROJECT_SOURCE_DIR}/my/${copy})
+  if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
+    get_filename_component(suffix ${stub} EXT)
+    add_exercise(${mine} "${exercise_back_ends}" ${copy} ${folder}/kernel${suffix} ${folder}/test.cpp ${folder}/xray_test.cpp)
+    if("${kind}" STREQUAL "exercise" AND objects_${stub_back_end})
+      foreach(back_end IN LISTS exercise_back_ends)
+        add_mine(${id} ${mine} ${back_end})
+      endforeach()
+      if(NOT stub_back_end STREQUAL "cpu" AND LADDER_HAS_XRAY)
+        add_mine(${id} ${mine} xray)
+      endif()
+    endif()
+  endif()
+endmacro()
+
 # A lesson's tests, exercise, mistakes and programs. `name`: 02_chunk_walk; empty for the chapter's own folder.
 function(add_lesson room name)
   set(lesson ${chapter})
@@ -240,20 +323,15 @@ function(add_lesson room name)
 
   list(GET back_ends 0 back_end)
   set(first_tests ${lesson}_${back_end}_tests)
-  file(GLOB stub CONFIGURE_DEPENDS ${folder}/exercise.cpp ${folder}/exercise.cu)
-  if(stub)
-    set(exercise_back_ends ${back_ends})
-    if(stub MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other lessons need
-      set(exercise_back_ends cpu)
+  foreach(kind exercise scratch)
+    file(GLOB stub CONFIGURE_DEPENDS ${folder}/${kind}.cpp ${folder}/${kind}.cu)
+    if(stub)
+      add_stubs_programs(${kind} ${stub})
     endif()
-    list(GET exercise_back_ends 0 stub_back_end)
-    add_stub(${stub} ${id} ${stub_back_end} ${first_tests} ${folder}/test.cpp)
-    file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${stub})
-    set(copy ${PROJECT_SOURCE_DIR}/my/${copy})
-    if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
-      get_filename_component(kind ${stub} EXT)
-      add_exercise(my${id} "${exercise_back_ends}" ${copy} ${folder}/kernel${kind} ${folder}/test.cpp ${folder}/xray_test.cpp)
-    endif()
+  endforeach()
+  file(GLOB boss CONFIGURE_DEPENDS ${folder}/boss.patch)
+  if(boss)
+    add_boss(${boss} ${id} ${first_tests} ${lesson}_xray_tests ${folder})
   endif()
   add_mistaken_copy(${id} ${folder} "${name}")
 

@@ -1,20 +1,23 @@
-# Programs that must fail, and how they must: a chapter's planted mistakes (mistakes/NAME.patch) and its exercises' stubs. They are
-# built on demand only, by the targets `mistakes` and `exercises`, mistake.05 and stub.05 for a chapter, mistake.07.02_chunk_walk for a
-# lesson, or each by its own name.
+# Programs that must fail, and how they must: a chapter's planted mistakes (mistakes/NAME.patch), its exercises' stubs, and its bosses.
+# They are built on demand only, by the targets `mistakes`, `exercises` and `bosses`, mistake.05 and stub.05 for a chapter,
+# mistake.07.02_chunk_walk for a lesson, or each by its own name.
 #
 #   mistake.05.NAME   the chapter's tests over its kernels, of which one file has the patch applied: in a copy in mistakes/ of the
 #                     build folder. Only that file is compiled; a patch of a header recompiles the chapter's kernels with the copy.
 #   stub.05.kernel    the lesson's tests over its exercise
+#   stub.05.scratch   the lesson's tests over its kernel that is to be written from scratch
+#   boss.05.kernel    the lesson's tests over the kernel that boss.patch breaks, seen through the X-ray
 #
 # Those of a lesson have its name too: mistake.07.02_chunk_walk.NAME.
 #
-# Each is a test of the same name, with the label `mistake` or `stub`; it is skipped in plain sight where the program is not built.
+# Each is a test of the same name, with the label `mistake`, `stub` or `boss`; it is skipped in plain sight where the program is not built.
 
 find_program(LADDER_PATCH patch)
 find_program(LADDER_PYTHON python3)
 mark_as_advanced(LADDER_PATCH LADDER_PYTHON)
 add_custom_target(mistakes)
 add_custom_target(exercises)
+add_custom_target(bosses)
 
 # `kind`.`lesson`.`name`: a program that exists as a target becomes a test of this name. ARGN: files the test reads.
 function(add_must_fail_test kind all lesson name)
@@ -48,16 +51,30 @@ function(link_must_fail target back_end)
   set_target_properties(${target}.objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# `lesson`: 05, or 07.02_chunk_walk. `objects`: the libraries of the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
-# kernels' sources.
-function(add_mistake patch lesson back_end objects tests)
-  get_filename_component(name ${patch} NAME_WE)
-  set(target mistake.${lesson}.${name})
+# Sets out_var to the file that a patch changes, from the repository's root; `folder` gets a copy of it with the patch applied when a
+# program needs it. LADDER_PATCH must be there.
+function(plant_patch out_var patch target folder)
   file(STRINGS ${patch} file REGEX "^\\+\\+\\+ b/")
   string(REGEX REPLACE "^\\+\\+\\+ b/" "" file "${file}")
   if(NOT file OR file MATCHES ";" OR NOT EXISTS ${PROJECT_SOURCE_DIR}/${file})
     message(FATAL_ERROR "${patch} changes '${file}'; allowed: one file of the repository, in a line +++ b/PATH")
   endif()
+  get_filename_component(parent ${folder}/${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${parent})
+  add_custom_command(
+    OUTPUT ${folder}/${file}
+    COMMAND ${LADDER_PATCH} --silent --fuzz=0 --output=${folder}/${file} ${PROJECT_SOURCE_DIR}/${file} ${patch}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${patch}
+    COMMENT "Planting ${target} into a copy of ${file}"
+    VERBATIM)
+  set(${out_var} ${file} PARENT_SCOPE)
+endfunction()
+
+# `lesson`: 05, or 07.02_chunk_walk. `objects`: the libraries of the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
+# kernels' sources.
+function(add_mistake patch lesson back_end objects tests)
+  get_filename_component(name ${patch} NAME_WE)
+  set(target mistake.${lesson}.${name})
   if(NOT LADDER_PATCH)
     add_skipped_test(${target} "the program patch is not installed" OFF)
     set_tests_properties(${target} PROPERTIES LABELS mistake)
@@ -65,14 +82,7 @@ function(add_mistake patch lesson back_end objects tests)
   endif()
 
   set(place ${PROJECT_BINARY_DIR}/mistakes/${lesson}.${name})
-  get_filename_component(folder ${place}/${file} DIRECTORY)
-  file(MAKE_DIRECTORY ${folder})
-  add_custom_command(
-    OUTPUT ${place}/${file}
-    COMMAND ${LADDER_PATCH} --silent --fuzz=0 --output=${place}/${file} ${PROJECT_SOURCE_DIR}/${file} ${patch}
-    DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${patch}
-    COMMENT "Planting ${target} into a copy of ${file}"
-    VERBATIM)
+  plant_patch(file ${patch} ${target} ${place})
   set(others "")
   if(file MATCHES "\\.(cu|cpp)$")
     add_kernel_objects(${target}.objects ${back_end} ${place}/${file})
@@ -84,19 +94,52 @@ function(add_mistake patch lesson back_end objects tests)
     add_kernel_objects(${target}.objects ${back_end} ${ARGN})
     target_sources(${target}.objects PRIVATE ${place}/${file})
     target_compile_options(${target}.objects PRIVATE -iquote ${place})  # before the original's folder
+    set_target_properties(${target}.objects PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they may hold the original
   endif()
   add_executable(${target} $<TARGET_OBJECTS:${tests}> ${others})
   link_must_fail(${target} ${back_end})
   add_must_fail_test(mistake mistakes ${lesson} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
 endfunction()
 
-# The stub of a lesson's exercise. `tests`: the lesson's test program, of which `test` is the source that tests the kernel.
-function(add_stub exercise lesson back_end tests test)
-  set(target stub.${lesson}.kernel)
-  add_kernel_objects(${target}.objects ${back_end} ${exercise})
-  file(RELATIVE_PATH test ${CMAKE_CURRENT_SOURCE_DIR} ${test})  # as objects are named
-  string(REPLACE "." "\\." test ${test})
-  add_executable(${target} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${test}\\.o(bj)?$>")
+# Sets out_var to the object of `source` among those of the target `tests`.
+function(object_of out_var tests source)
+  file(RELATIVE_PATH source ${CMAKE_CURRENT_SOURCE_DIR} ${source})  # as objects are named
+  string(REPLACE "." "\\." source ${source})
+  set(${out_var} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${source}\\.o(bj)?$>" PARENT_SCOPE)
+endfunction()
+
+# A lesson's stub; `name` is kernel or scratch. `tests`: the lesson's test program, of which `test` is the source that tests the kernel.
+function(add_stub stub lesson name back_end tests test)
+  set(target stub.${lesson}.${name})
+  add_kernel_objects(${target}.objects ${back_end} ${stub})
+  object_of(test ${tests} ${test})
+  add_executable(${target} ${test})
   link_must_fail(${target} ${back_end})
-  add_must_fail_test(stub exercises ${lesson} kernel ${exercise})
+  add_must_fail_test(stub exercises ${lesson} ${name} ${stub})
+endfunction()
+
+# A lesson's kernel as `patch` breaks it, instrumented. `tests` and `xray_tests`: the lesson's programs, which have the objects of its
+# folder's test.cpp and xray_test.cpp.
+function(add_boss patch lesson tests xray_tests folder)
+  set(target boss.${lesson}.kernel)
+  set(missing "")
+  if(NOT LADDER_PATCH)
+    set(missing "the program patch is not installed")
+  elseif(NOT LADDER_HAS_XRAY)
+    set(missing "the X-ray needs g++ without a sanitizer")
+  endif()
+  if(missing)
+    add_skipped_test(${target} "${missing}" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS boss)
+    return()
+  endif()
+  set(place ${PROJECT_BINARY_DIR}/bosses/${lesson})
+  plant_patch(file ${patch} ${target} ${place})
+  add_kernel_objects(${target}.objects xray ${place}/${file})
+  object_of(test ${tests} ${folder}/test.cpp)
+  object_of(xray_test ${xray_tests} ${folder}/xray_test.cpp)
+  add_executable(${target} ${test} ${xray_test})
+  target_link_libraries(${target} PRIVATE ladder_xray_testing ${ladder_chapter_references})
+  link_must_fail(${target} emulated)
+  add_must_fail_test(boss bosses ${lesson} kernel ${patch})
 endfunction()

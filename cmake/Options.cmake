@@ -43,7 +43,22 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LADDER_ASAN)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+if(CCACHE)  # which must be told that a precompiled header may stand for what it was made from
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
+
+# Kernels and tests include the same headers, which take longer to parse than what they say: they are parsed once.
+# precompile_headers(target HEADERS...) does it, with that target's flags; reuse_headers(target of) takes what was made for target `of`.
+# The sanitizers' build goes without, so that a source that lacks an #include is noticed.
+function(precompile_headers target)
+  if(LADDER_HAS_XRAY)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+function(reuse_headers target of)
+  if(LADDER_HAS_XRAY)
+    target_precompile_headers(${target} REUSE_FROM ${of})
+  endif()
+endfunction()

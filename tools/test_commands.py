@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import checking, exercise, gtest, hints, programs, testing
+from ladder_tools import building, checking, exercise, gtest, hints, programs, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
@@ -40,12 +40,17 @@ class Places(unittest.TestCase):
         self.assertTrue(second.needs_device)
         self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["03.00.1"])
         self.assertEqual(exercise_of("8").name, "08.02_online_softmax")
+        scratch = exercise_of("3.scratch")
+        self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
+                         ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
+        with self.assertRaisesRegex(Refused, "exercise is '06.scratch'; allowed: 01.scratch 02.scratch"):
+            exercise_of("06.scratch")
         for name in ("", "99", "03.no_such_idea", "best"):
             with self.assertRaisesRegex(Refused, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention"):
                 exercise_of(name)
 
     def test_each_hole_has_three_hints(self):
-        for each in exercises():
+        for each in exercises() + exercises("scratch"):
             for hole in each.holes():
                 titles = [title for title, text in hints.Hints(each).texts(hole) if text]
                 self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
@@ -65,6 +70,13 @@ class Arguments(unittest.TestCase):
         self.assertEqual(given.words, ["03_cuda_baseline", "--shape=T=8", "--all", "--patience=5"])
         self.assertEqual(given.paths["--json"], Path("/tmp/x.json"))
 
+    def test_of_run_with_ones_own_kernel_name_one_lesson_that_was_begun(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(exercise_of("03").__class__, "mine", Path(folder) / "exercise.cu", create=True):
+            for words, said in ((["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
+                                (["06.07", "--mine"], "exercise is '06.07'"), (["03", "--mine", "--foo"], "option is '--foo'")):
+                with self.assertRaisesRegex(Refused, said, msg=words):
+                    programs.run(words, "default", "/")
+
     def test_of_run_that_are_wrong_are_refused(self):
         for words, said in ((["--shaep", "T=8"], "option is '--shaep'; allowed: .*--shape"), (["--shape"], "--shape needs a value"),
                             (["--json", "--all"], "--json is followed by '--all'"), (["--condition", "x"], "option is '--condition'"),
@@ -83,9 +95,9 @@ class Arguments(unittest.TestCase):
     def test_of_test_are_chapters_then_ctests(self):
         given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])
         self.assertEqual(given.targets, ["chapter01_all", "best_all"])
-        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub)$|slow"])
+        self.assertEqual(given.options, ["-L", "^chapter01(\\.|$)|^best(\\.|$)", "-R", "Repeat", "-j4", "--verbose", "-LE", "^(mistake|stub|boss)$|slow"])
         self.assertTrue(given.ctests_own_output)
-        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub)$"])
+        self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub|boss)$"])
         self.assertEqual(testing.Arguments(["mistake.05", "stubs"]).options, ["-R", r"^(mistake\.05\.|stub\.)"])
         self.assertEqual(testing.Arguments(["mistake.03.decay_first", "stub.03.kernel"]).targets, ["mistake.03.decay_first", "stub.03.kernel"])
         for words, said in ((["mistake.03.none"], "test is 'mistake.03.none'; allowed: .*mistake.03.decay_first"),
@@ -144,6 +156,10 @@ sys.exit(1)
                  "wkv.MatchesReference/B1_T1000_H1_K4_V4_mild"]
         self.assertEqual(checking.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
         self.assertIsNone(checking.smallest_case(["wkv.RefusesBadInput"]))
+        self.assertEqual(checking.first_tests(names), ["wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
+        self.assertEqual(checking.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]),
+                         ["wkv.PlainCase:gla.GlaPlainCase", "wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
+        self.assertEqual(checking.first_tests(["wkv.RefusesBadInput"]), [])
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
@@ -151,9 +167,10 @@ sys.exit(1)
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
-                                 "every element is zero\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
+                                 "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2)\n"
+                                 "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
                                  "../common/testing/tests.cpp:35: schedule: forward")
-        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero", "  schedule: forward"])
+        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  schedule: forward"])
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
@@ -169,8 +186,24 @@ sys.exit(1)
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
         self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
 
+    def test_an_error_of_a_template_is_said_once(self):
+        of_one = ("{0}/my/a.cu: In instantiation of 'void f(int) [with int n = {1}]':\n{0}/my/a.cu:60:22:   required from 'void g()'\n"
+                  "{0}/my/a.cu:69:30:   required from here\n{0}/my/a.cu:45:16: error: no match for {1}\n"
+                  "   45 |       atomicAdd(*o, x);\n      |       ~~~~~~~~~^~~~~~~\n{0}/common/x.hpp:9:1: note: candidate\n    9 | int x;\n")
+        log = "[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cu\n" + "".join(of_one.format(ROOT, n) for n in (4, 32, 64)) + "ninja: build stopped\n"
+        self.assertEqual(checking.compiler_messages(log).splitlines(),
+                         ["my/a.cu:45:16: error: no match for 4", "   45 |       atomicAdd(*o, x);", "      |       ~~~~~~~~~^~~~~~~",
+                          "(and 2 more of the same)"])
+        in_a_helper = log.replace(f"{ROOT}/my/a.cu:45:16: error", f"{ROOT}/common/y.hpp:5:1: error")
+        self.assertEqual(checking.compiler_messages(in_a_helper).splitlines()[1], "my/a.cu:69:30:   required from here")
+
 
 class Reports(unittest.TestCase):
+    def test_a_build_says_how_long_it_still_takes(self):
+        self.assertEqual(building.time_left(13, 65, 20.0), ", about 80 s left")
+        self.assertEqual(building.time_left(2, 65, 20.0), "")
+        self.assertEqual(building.time_left(64, 65, 80.0), "")
+
     def test_a_line_a_chapter_and_the_names_of_what_fails(self):
         out = io.StringIO()
         report = testing.Report(["chapter01.a.A", "chapter01.a.B", "emulator.C"], out, testing.Progress(io.StringIO()))
@@ -187,6 +220,9 @@ class Reports(unittest.TestCase):
         self.assertEqual(testing.must_fail("mistake.7.2"), ("mistake.07.02_chunk_walk", "mistake\\.07\\.02_chunk_walk\\."))
         self.assertEqual(testing.must_fail("stub.07.2"), ("stub.07.02_chunk_walk", "stub\\.07\\.02_chunk_walk\\."))
         self.assertEqual(testing.must_fail("mistake.03.00")[0], "mistake.03")
+        self.assertEqual(testing.must_fail("boss.06"), ("boss.06", "boss\\.06\\."))
+        self.assertEqual(testing.must_fail("bosses"), ("bosses", "boss\\."))
+        self.assertEqual(testing.must_fail("stub.03.scratch"), ("stub.03.scratch", "stub\\.03\\.scratch$"))
         with self.assertRaisesRegex(Refused, "lesson is"):
             testing.must_fail("mistake.07.99")
 

@@ -1,8 +1,11 @@
 """./ladder learn, prepare and diff, and what the exercises note of what is solved.    python3 -m unittest discover -s tools"""
 import contextlib
+import datetime
 import io
 import json
+import multiprocessing
 import os
+import re
 import tempfile
 import threading
 import time
@@ -12,7 +15,8 @@ from unittest import mock
 
 from ladder_tools import exercise as exercise_module
 from ladder_tools import learning
-from ladder_tools.place import Refused, exercise_of, exercises
+from ladder_tools.hints import Hints
+from ladder_tools.place import Refused, bosses, exercise_of, exercises
 
 
 def printed(work):
@@ -49,7 +53,38 @@ class Solved(unittest.TestCase):
         self.assertEqual(learning.next_exercise(after=self.names[-1]), self.names[0])
         learning.note_solved(self.names[0])
         self.assertIsNone(learning.next_exercise())
+        self.path.write_text(json.dumps({**learning.solved(), "03": "2026-01-02"}))
+        self.assertIn(f"on 2 days from 2026-01-02 to {datetime.date.today().isoformat()}", printed(lambda: learning.learn([], "default", "/")))
         self.assertIn("climbed the whole ladder", printed(lambda: learning.learn([], "default", "/")))
+
+    def test_behind_what_is_written_from_scratch_the_next_lesson_comes(self):
+        self.assertEqual(learning.next_exercise(after="03.scratch"), "03.01_causal_dot_product")
+        self.assertEqual(learning.more_of("03"), ["03.scratch", "03.boss"])
+        self.assertEqual(learning.more_of("03.01_causal_dot_product"), [])
+
+    def test_several_terminals_lose_nothing(self):
+        fork = multiprocessing.get_context("fork")
+        terminals = [fork.Process(target=learning.note_solved, args=(name,)) for name in self.names]
+        for terminal in terminals:
+            terminal.start()
+        while any(terminal.is_alive() for terminal in terminals):
+            self.assertTrue(not self.path.exists() or learning.solved(), "a part of the file was read")
+        for terminal in terminals:
+            terminal.join()
+        self.assertEqual(set(learning.solved()), set(self.names))
+
+    def test_hints_in_several_terminals_leave_a_count(self):
+        one = exercise_of("03")
+        fork = multiprocessing.get_context("fork")
+        with mock.patch.object(one, "mine", self.path.with_name("exercise.cu")), mock.patch("builtins.print"):
+            terminals = [fork.Process(target=Hints(one).give, args=("03.00.1",)) for _ in range(8)]
+            for terminal in terminals:
+                terminal.start()
+            for terminal in terminals:
+                terminal.join()
+            self.assertEqual([terminal.exitcode for terminal in terminals], [0] * 8)
+            self.assertIn(Hints(one).given("03.00.1"), (1, 2, 3))
+        self.assertEqual([path.name for path in self.path.parent.iterdir()], [".hints_03.00.1"])
 
     def test_a_broken_file_is_none(self):
         for text in ("{", "[]", ""):
@@ -61,8 +96,11 @@ class Solved(unittest.TestCase):
         text = printed(lambda: learning.learn([], "default", "/"))
         self.assertIn("[x] 03  ", text)
         self.assertIn("[ ] 04  ", text)
-        self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names))
-        self.assertIn(f"1 of {len(self.names)} exercises are solved", text)
+        self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
+        self.assertRegex(text, r"\[x\] 03 .* \(45 min\)\n  \[ \] 03.scratch .*\n  \[ \] 03.boss ")
+        self.assertRegex(text, r" 06 .* \(55 min\)\n")  # from the chapter's table
+        today = datetime.date.today().isoformat()
+        self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of 5 written from scratch, 0 of 4 bosses found, on {today}.", text)
         self.assertIn(f"./ladder exercise {self.names[0]}", text)
         with self.assertRaisesRegex(Refused, "no arguments"):
             learning.learn(["03"], "default", "/")
@@ -99,11 +137,25 @@ class Rewards(unittest.TestCase):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
         if said:  # docs/results may hold no file with both
-            self.assertRegex(said, r"wkv_no_atomic [0-9.]+ ms \(docs/results/h200_.*\.json\)")
-            path = Path(learning.ROOT) / said.rpartition("(")[2].rstrip(").")
+            self.assertRegex(said, r"wkv_atomic took [0-9.]+ ms, and wkv_no_atomic takes [0-9.]+ ms, at .*\(docs/results/h200_.*\.json.*\)")
+            path = Path(learning.ROOT) / re.search(r"docs/results/\w+[-.\w]*\.json", said)[0]
             names = {row["implementation"] for row in json.loads(path.read_text())["rows"]}
             self.assertIn("wkv_no_atomic", names)
         self.assertEqual(learning.recorded_step(exercises()[0]), "")
+
+    def test_budgets_are_read_as_cpp_computes_them(self):
+        self.assertEqual([learning.budget_of(exercise_of(name)).get("loads") for name in ("03", "05", "06", "01", "00.14")],
+                         [257, 65, 4.2, None, None])  # 01 has none, and 00.14's has a shape of its own
+
+    def test_the_line_says_the_learners_counts_ours_and_those_of_the_step_before(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(learning, "recorded_step", return_value=""):
+            log = Path(folder) / "exercise_xray.log"
+            log.write_text("budget: 64 of 65 global loads used, per element of o, wkv_float4\n"
+                           "budget: 1 of 1 global stores used, per element of o, wkv_float4\n"
+                           "budget: 3 of 3 global loads used, per element of o, another\n")
+            self.assertEqual(learning.reward(exercise_of("05"), log), "64 loads per element of o, ours 65, 04 needed 257.")
+            self.assertEqual(learning.reward(exercise_of("04"), log), "")
+            self.assertEqual(learning.reward(exercise_of("04"), Path(folder) / "none"), "")
 
 
 class Watch(unittest.TestCase):

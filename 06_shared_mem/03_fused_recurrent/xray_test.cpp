@@ -9,9 +9,16 @@ using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
 // For both K tiles a lane loads q, k, log_w and v once per step, and u once in the five steps of the budget's shape; it stores its
-// part of o. The second pass loads both parts and stores o.
+// part of o. The second pass loads both parts and stores o. A warp has a tile of 32 x 32.
+constexpr std::int64_t kStepsOfWarps = 5 * (2 * 3) * (64 / kWarpSize) * (64 / kWarpSize);
 const bool registered = ladder::testing::register_budget(
-    "wkv_fused_recurrent", "wkv", {.loads = 2 * (4 + 1.0 / 5) + 2, .stores = 2 + 1, .atomics = 0});
+    "wkv_fused_recurrent", "wkv",
+    {.loads = 2 * (4 + 1.0 / 5) + 2,
+     .stores = 2 + 1,
+     .atomics = 0,
+     .counts = {{kShuffles, 5, "step of a warp", kStepsOfWarps},
+                {kSharedStoreRequests, 3, "step of a warp", kStepsOfWarps},
+                {kBarriers, 0, "step of a warp", kStepsOfWarps}}});
 
 TEST(WkvFusedRecurrent, FetchesAnElementOncePerTile) {
   const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 70};

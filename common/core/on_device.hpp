@@ -12,11 +12,12 @@
 //     kName
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -28,6 +29,7 @@
 #include "common/core/float16.hpp"
 #include "common/core/guarded_array.hpp"
 #include "common/core/lists.hpp"
+#include "common/core/poison.hpp"
 #include "common/core/registry.hpp"
 
 namespace ladder {
@@ -56,12 +58,15 @@ requires(std::is_same_v<To, From> || (Number<To> && Number<From>)) To converted(
   }
 }
 
-// What an output holds before anything is written to it: NaN, or a number that no result is by accident.
+// What an output holds before anything is written to it: a NaN of its own, or a number that no result is by accident.
 template <typename Element>
 Element poison() {
-  if constexpr (std::is_same_v<Element, float> || std::is_same_v<Element, bfloat16> ||
-                std::is_same_v<Element, float16>) {
-    return converted<Element>(std::numeric_limits<float>::quiet_NaN());
+  if constexpr (std::is_same_v<Element, float>) {
+    return std::bit_cast<float>(kPoisonBits);
+  } else if constexpr (std::is_same_v<Element, bfloat16>) {
+    return {static_cast<std::uint16_t>(kPoisonBits >> 16)};
+  } else if constexpr (std::is_same_v<Element, float16>) {
+    return {kPoisonFloat16Bits};
   } else {
     Element element;
     std::memset(&element, std::is_integral_v<Element> ? 0x99 : 0xFF, sizeof element);

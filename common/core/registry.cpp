@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <utility>
 
 #include "common/core/errors.hpp"
@@ -25,6 +26,11 @@ template <typename Each>
 std::vector<Each> sorted(std::vector<Each> list) {
   std::stable_sort(list.begin(), list.end(), comes_before<Each, Each>);
   return list;
+}
+
+// A learner's copy of an exercise may be linked beside the kernel that it is a copy of.
+bool is_exercise(const Implementation& implementation) {
+  return implementation.source.find("/exercise.") != std::string::npos;
 }
 
 // From the chapter's folder on, wherever the repository lies; the name alone of a file outside of it.
@@ -65,15 +71,24 @@ Implementation find_implementation(const std::string& name) {
 }
 
 Registration::Registration(Implementation implementation, const char* file) {
-  for (const Implementation& other : registered()) {
-    if (other.name != implementation.name) continue;
-    // Before main, nobody would catch an exception.
-    std::cerr << "implementation '" << other.name << "' is registered twice: by " << other.chapter
-              << " and by " << implementation.chapter << "; give one of them another name\n";
-    std::exit(EXIT_FAILURE);
-  }
   implementation.source = inside_repository(file, implementation.chapter);
-  registered().push_back(std::move(implementation));
+  auto place = registered().end();
+  for (auto other = registered().begin(); other != registered().end(); ++other) {
+    if (other->name != implementation.name) continue;
+    if (is_exercise(*other) == is_exercise(implementation)) {
+      // Before main, nobody would catch an exception.
+      std::cerr << "implementation '" << other->name << "' is registered twice: by "
+                << other->chapter << " and by " << implementation.chapter
+                << "; give one of them another name\n";
+      std::exit(EXIT_FAILURE);
+    }
+    // Ours keeps its name and comes first, whichever is registered first.
+    Implementation& learners = is_exercise(*other) ? *other : implementation;
+    learners.name += " (yours)";
+    place = is_exercise(*other) ? other : std::next(other);
+    break;
+  }
+  registered().insert(place, std::move(implementation));
 }
 
 AbsentRegistration::AbsentRegistration(AbsentImplementation implementation) {

@@ -1,8 +1,13 @@
 #include "common/judge/judging.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <optional>
 #include <sstream>
+#include <utility>
+
+#include "common/core/poison.hpp"
 
 namespace ladder::reference {
 
@@ -26,21 +31,133 @@ std::string Layout::position(std::int64_t element) const {
 
 namespace {
 
+std::string plural(const std::string& word) {
+  if (word.ends_with("ery")) return word.substr(0, word.size() - 1) + "ies";
+  return word + (word.ends_with("ch") ? "es" : "s");
+}
+
+}  // namespace
+
+std::string Layout::place(std::int64_t element) const {
+  std::string text;
+  const auto at = index(element);
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    text += (axis ? ", " : "") + range(axis, at[axis], at[axis]);
+  return text;
+}
+
+std::string Layout::range(std::size_t axis, std::int64_t first, std::int64_t last) const {
+  const bool has_word = !words.empty();
+  std::string text = has_word ? words[axis] : axes[axis];
+  if (has_word && last > first) text = plural(text);
+  text += has_word ? " " : "=";
+  text += std::to_string(first);
+  return last > first ? text + " to " + std::to_string(last) : text;
+}
+
+namespace {
+
+constexpr std::size_t kMostLines = 8;
+constexpr std::int64_t kMostWidth = 64;
+
+// One axis down, one across: a line for each index down, those that are alike in one.
+struct Map {
+  std::vector<std::pair<std::string, std::string>> lines;  // label, cells
+  double right = 0;                                        // of its cells
+
+  // An array of one axis has one line.
+  Map(const Layout& layout, const std::vector<std::int64_t>& bad, std::size_t down,
+      std::size_t across) {
+    const bool one = down == across;
+    const std::int64_t rows = one ? 1 : layout.sizes[down], columns = layout.sizes[across];
+    const std::int64_t each = (columns + kMostWidth - 1) / kMostWidth,
+                       cells = (columns + each - 1) / each;
+    std::vector<std::string> drawn(rows, std::string(cells, '.'));
+    for (const std::int64_t element : bad) {
+      const auto at = layout.index(element);
+      drawn[one ? 0 : at[down]][at[across] / each] = 'x';
+    }
+    for (std::int64_t first = 0, next; first < rows; first = next) {
+      for (next = first + 1; next < rows && drawn[next] == drawn[first];)
+        ++next;
+      lines.emplace_back(one ? "" : layout.range(down, first, next - 1), drawn[first]);
+      right += static_cast<double>((next - first) *
+                                   std::count(drawn[first].begin(), drawn[first].end(), '.')) /
+               static_cast<double>(rows * cells);
+    }
+  }
+};
+
+}  // namespace
+
+std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad) {
+  const std::size_t axes = layout.axes.size();
+  std::optional<Map> best;
+  std::size_t best_across = 0;
+  for (std::size_t across = axes; across-- > 0;) {
+    for (std::size_t down = axes; down-- > 0;) {
+      if ((down == across && axes > 1) || layout.sizes[across] < 2) continue;
+      const Map map(layout, bad, down, across);
+      if (map.right == 0 || map.lines.size() > kMostLines) continue;
+      const bool better = !best || map.right > best->right + 1e-9 ||
+                          (map.right > best->right - 1e-9 && map.lines.size() < best->lines.size());
+      if (better) best = map, best_across = across;
+    }
+  }
+  if (!best) return "";
+  if (best->lines.size() == 1) {  // a tail is said in words
+    const std::string& cells = best->lines.front().second;
+    if (cells.find('.', cells.find('x')) == std::string::npos && cells.front() == '.') return "";
+  }
+  const std::int64_t columns = layout.sizes[best_across];
+  const std::int64_t each = (columns + kMostWidth - 1) / kMostWidth;
+  std::size_t widest = 0;
+  for (const auto& line : best->lines)
+    widest = std::max(widest, line.first.size());
+  std::string text = "right (.) and wrong (x), " + layout.range(best_across, 0, columns - 1) +
+                     (each > 1 ? ", " + std::to_string(each) + " to a sign" : "") + ":\n";
+  for (const auto& [label, cells] : best->lines)
+    text += best->lines.size() == 1
+                ? cells + "\n"
+                : label + std::string(widest - label.size() + 2, ' ') + cells + "\n";
+  return text;
+}
+
+namespace {
+
+// A number as a reader can compare it: three digits.
+std::string short_number(double x) {
+  if (std::isnan(x)) return "NaN";
+  std::ostringstream text;
+  text.precision(3);
+  text << x;
+  return text.str();
+}
+
+// "never written: 12 of 40 elements"
+template <typename Is>
+std::string counted(const std::string& what, const std::vector<float>& result, const Is& is) {
+  const auto count = std::count_if(result.begin(), result.end(), is);
+  if (count == 0) return "";
+  return what + ": " + std::to_string(count) + " of " + std::to_string(result.size()) +
+         " elements\n";
+}
+
 // Which elements are bad, as a reader can use it: the first one, and whether they fill an axis or only its tail.
 std::string where(const Layout& layout, const std::vector<float>& result,
                   const std::vector<double>& truth, const std::vector<std::int64_t>& bad) {
-  const auto unwritten =
-      std::count_if(result.begin(), result.end(), [](float x) { return std::isnan(x); });
   std::ostringstream text;
-  if (unwritten > 0) {
-    text << "some elements were never written, or are NaN: " << unwritten << " of " << truth.size()
-         << "\n";
-  }
+  text << counted("never written", result, is_never_written)
+       << counted("added to what was never written", result, is_of_never_written)
+       << counted("is NaN", result, [](float x) {
+            return std::isnan(x) && !is_never_written(x) && !is_of_never_written(x);
+          });
   if (bad.empty()) return text.str();
-  text.precision(9);
-  text << "first bad element: " << layout.position(bad[0]) << " is " << result[bad[0]]
-       << ", should be " << truth[bad[0]] << "; " << bad.size() << " of " << truth.size()
-       << " are bad\n";
+  const float yours = result[bad[0]];
+  text << layout.place(bad[0]) << ": "
+       << (is_never_written(yours) ? "never written" : "yours " + short_number(yours)) << ", right "
+       << short_number(truth[bad[0]]) << "\n";
+  if (bad.size() == 1 && truth.size() > 1) return text.str() + "all other elements are right\n";
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
     std::vector<bool> seen(layout.sizes[axis], false);
     for (std::int64_t element : bad)
@@ -50,9 +167,39 @@ std::string where(const Layout& layout, const std::vector<float>& result,
     if (first > 0 && to_the_end) {
       const bool columns = axis + 1 == layout.axes.size() && layout.axes[axis] != "t";
       text << (columns ? "the last columns are wrong: " : "right at first, then wrong: ")
-           << layout.axes[axis] << " from " << first << " to " << layout.sizes[axis] - 1 << "\n";
+           << layout.range(axis, first, layout.sizes[axis] - 1) << "\n";
     }
   }
+  text << picture(layout, bad);
+  return text.str();
+}
+
+// What was found, as a sentence: "It equals the result with the bonus forgotten."
+std::string sentence(std::string words) {
+  if (words.starts_with("equals ")) words = "It " + words;
+  while (!words.empty() && words.back() == '\n')
+    words.pop_back();
+  return words.empty() ? ""
+                       : words + (std::ispunct(words.back()) && words.back() != ')' ? "\n" : ".\n");
+}
+
+// For who looks at the limits: what the verdict was made of.
+std::string numbers(const Layout& layout, const Judged& judged, const std::vector<float>& result,
+                    const std::vector<double>& truth) {
+  std::ostringstream text;
+  if (judged.error.finite) {
+    text << "relative error " << judged.error.whole << " (limit " << judged.limit.whole
+         << "), worst row " << judged.error.worst_row << " (limit " << judged.limit.worst_row
+         << ") at " << layout.position(judged.error.worst_row_index * layout.row())
+         << ", worst element at " << judged.element_share
+         << " of its limit: " << layout.position(judged.element) << "\n";
+  }
+  if (judged.bad.empty()) return text.str();
+  const std::int64_t first = judged.bad[0];
+  text.precision(9);
+  text << "first bad element: " << layout.position(first) << " is " << result[first]
+       << ", should be " << truth[first] << "; " << judged.bad.size() << " of " << truth.size()
+       << " are bad\n";
   return text.str();
 }
 
@@ -77,20 +224,15 @@ Verdict judge_part(const Part& part, const std::function<std::string()>& explain
   verdict.share = judged.share();
   if (judged.within_limit()) return verdict;
   verdict.right = false;
-  std::ostringstream text;
-  text << "WRONG RESULT in " << layout.array << "\n";
-  if (judged.error.finite) {
-    text << "relative error " << judged.error.whole << " (limit " << judged.limit.whole
-         << "), worst row " << judged.error.worst_row << " (limit " << judged.limit.worst_row
-         << ") at " << layout.position(judged.error.worst_row_index * layout.row())
-         << ", worst element at " << judged.element_share
-         << " of its limit: " << layout.position(judged.element) << "\n";
-  }
-  text << where(layout, result, truth, judged.bad);
   // Zeros equal many a misconception on some case; none of them is what happened.
   const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
-  text << (zeros ? "every element is zero\n" : explain());
-  verdict.message = text.str();
+  const bool nothing = std::all_of(result.begin(), result.end(), is_never_written);
+  verdict.message = "WRONG RESULT in " + layout.array + "\n" +
+                    sentence(zeros     ? "every element is zero"
+                             : nothing ? "nothing was written"
+                                       : explain()) +
+                    where(layout, result, truth, judged.bad) +
+                    numbers(layout, judged, result, truth);
   return verdict;
 }
 

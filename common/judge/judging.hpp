@@ -17,10 +17,15 @@ struct Layout {
   std::string array;
   std::vector<std::string> axes;
   std::vector<std::int64_t> sizes;
+  // What the axes are called in a sentence: {"batch", "step", "head", "column"}. Empty: by their names.
+  std::vector<std::string> words = {};
 
   std::int64_t row() const { return sizes.back(); }
   std::vector<std::int64_t> index(std::int64_t element) const;
   std::string position(std::int64_t element) const;  // "o(b=0, t=1, h=2, i=0)"
+  std::string place(std::int64_t element) const;     // "batch 0, step 1, head 2, column 0"
+  // "step 3", "steps 3 to 7"; "n=3", "n=3 to 7" where an axis has no word
+  std::string range(std::size_t axis, std::int64_t first, std::int64_t last) const;
 };
 
 // One array. It points at the results and at what is expected of them.
@@ -38,6 +43,10 @@ Verdict judge_part(const Part& part, const std::function<std::string()>& explain
 
 // Adds the error of the array that the verdict is about, in the results of a plain loop.
 void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
+
+// A map of what is wrong, '.' right and 'x' wrong: the two axes that tell most, with what is alike drawn once. Empty where all is wrong, or
+// where nothing can be told.
+std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad);
 
 // Of a value, at most.
 inline constexpr double kBf16Rounding = 1.0 / 256;

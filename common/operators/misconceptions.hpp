@@ -2,6 +2,8 @@
 // of the judge plants them. Each is made from what the truth gets or gives: the truth itself has no switch.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -12,6 +14,7 @@
 #include "common/judge/judging.hpp"
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/linear_attention/problem.hpp"
+#include "common/operators/variants.hpp"
 #include "common/operators/wkv/reference.hpp"
 
 namespace ladder::reference {
@@ -66,15 +69,77 @@ std::string diagnosis(const Misconceptions<Result>& list, const Equals& equals) 
   return "";
 }
 
+// Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written.
+bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
+                   std::int64_t row, double rounding);
+
+// The words for a result, o of (B, T, H, width), that two of the variants together give. `loop(switches, heads)` is their o.
+template <typename Switches, typename Loop>
+std::string two_variants(const Part& part, double rounding, const Variants<Switches>& list,
+                         const Switches& right, const Loop& loop) {
+  const std::vector<std::int64_t>& sizes = part.layout.sizes;
+  const auto of_last_head = [&](const std::vector<double>& o) {
+    return last_head(o, sizes[1], sizes[2], sizes[3]);
+  };
+  const std::vector<double> rows = of_last_head({part.result->begin(), part.result->end()});
+  const std::vector<float> last(rows.begin(), rows.end());
+  // A quick look may be deceived.
+  constexpr double kDeceived = 1e-3;
+  return pair_diagnosis(
+      "equals the result ", list, right,
+      [&](const Switches& s) {
+        const std::vector<double> answer = of_last_head(loop(s, Heads::kLast));
+        const bool written =
+            std::any_of(answer.begin(), answer.end(), [](double x) { return std::isfinite(x); });
+        return !written || roughly_equal(last, answer, sizes[3], rounding + kDeceived);
+      },
+      [&](const Switches& s) {
+        return equals_answer(*part.result, loop(s, Heads::kAll), part.layout.row(), rounding);
+      });
+}
+
+// A misconception is recognised by computing what it gives, and there are about a hundred of them. Multiply-adds:
+inline constexpr double kMostExplained = 3e7;
+inline constexpr const char* kTooLarge =
+    "no misconception is looked for in a case as large as this\n";
+
 // Of one array, `array` of the answers: the words for its result. A result that is almost right is not what a misconception gives.
 template <typename Result>
 std::string explain(const Part& part, std::vector<double> Result::*array,
                     const Misconceptions<Result>& list, double rounding) {
   const auto equals = [&](const std::vector<double>& other) {
-    return roughly_equal(*part.result, other, part.layout.row(), rounding);
+    return equals_answer(*part.result, other, part.layout.row(), rounding);
   };
   if (equals(*part.truth)) return "";
   return diagnosis(list, [&](const Result& answer) { return equals(answer.*array); });
+}
+
+// Of one of several gradients. Where several are wrong, a misconception that gives all of them comes before one that gives this one.
+template <typename Result>
+std::string explain(const std::vector<Part>& all, const Part& part,
+                    const std::function<std::vector<double> Result::*(const Part&)>& member_of,
+                    const Misconceptions<Result>& list, double rounding) {
+  const auto equals = [&](const Part& of, const Result& answer) {
+    return equals_answer(*of.result, answer.*member_of(of), of.layout.row(), rounding);
+  };
+  if (equals_answer(*part.result, *part.truth, part.layout.row(), rounding)) return "";
+  const std::string words = diagnosis(list, [&](const Result& answer) {
+    return std::all_of(all.begin(), all.end(),
+                       [&](const Part& each) { return equals(each, answer); });
+  });
+  return words.empty() ? diagnosis(list, [&](const Result& answer) { return equals(part, answer); })
+                       : words;
+}
+
+// The words for one of several gradients that two of the variants together give.
+template <typename Result, typename Switches, typename Loop>
+std::string two_variants(const Part& part, std::vector<double> Result::*member, double rounding,
+                         const Variants<Switches>& list, const Loop& loop) {
+  return pair_diagnosis(
+      "equals the gradient ", list, Switches{}, [](const Switches&) { return true; },
+      [&](const Switches& s) {
+        return equals_answer(*part.result, loop(s).*member, part.layout.row(), rounding);
+      });
 }
 
 // As tensor cores take operands of fp32: to 11 significant bits.
@@ -89,30 +154,6 @@ Problem with_rows(Problem problem, const std::function<bool(std::int64_t)>& arri
     if (!arrives(static_cast<std::int64_t>(i) % K)) problem.q.data[i] = 0;
   }
   return problem;
-}
-
-// Kernels cut the key rows into vectors of four and strips of eight; what gets lost there is a part of the rows.
-// `solve` computes the result of a problem.
-template <typename Result, typename Problem, typename Solve>
-void add_missing_rows(Misconceptions<Result>& list, const Problem& problem, const Solve& solve) {
-  const std::int64_t K = problem.q.shape.back();
-  const auto add = [&](const std::string& words, const std::function<bool(std::int64_t)>& arrives) {
-    list.push_back({words, [=, &problem] { return solve(with_rows(problem, arrives)); }});
-  };
-  for (const std::int64_t lost : {std::int64_t{1}, std::int64_t{4}, K % 8}) {
-    if (lost == 0 || lost >= K) continue;
-    add("equals the result without the last " +
-            (lost == 1 ? std::string("key row") : std::to_string(lost) + " key rows"),
-        [=](std::int64_t j) { return j < K - lost; });
-  }
-  if (K > 1) {
-    add("equals the result of the last key row alone", [=](std::int64_t j) { return j == K - 1; });
-  }
-  for (std::int64_t lane = 0; lane < 4 && K > 4; ++lane) {
-    add("equals the result of every fourth key row alone: " + std::to_string(lane) + ", " +
-            std::to_string(lane + 4) + ", ...",
-        [=](std::int64_t j) { return j % 4 == lane; });
-  }
 }
 
 }  // namespace ladder::reference

@@ -1,6 +1,7 @@
 // The arrays of an operator's results, each with what it should be and what it may be wrong by.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "common/judge/judging.hpp"
@@ -9,6 +10,10 @@
 #include "common/operators/wkv/reference.hpp"
 
 namespace ladder::reference {
+
+// The layout of an array with axes of these names; `step` is what t is called.
+Layout layout_of(const std::string& array, const std::vector<std::string>& axes,
+                 const std::vector<std::int64_t>& sizes, const std::string& step = "step");
 
 // The truth, and of each of its elements the root of the sum of its squared terms.
 template <typename Result>

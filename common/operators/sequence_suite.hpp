@@ -28,4 +28,22 @@ inline std::int64_t preferred(const std::vector<std::int64_t>& sizes, std::int64
   return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.back();
 }
 
+// The smallest that is at least 32, or the largest where none is.
+inline std::int64_t from_32_on(std::vector<std::int64_t> sizes) {
+  std::sort(sizes.begin(), sizes.end());
+  const auto least = std::lower_bound(sizes.begin(), sizes.end(), std::int64_t{32});
+  return least == sizes.end() ? sizes.back() : *least;
+}
+
+// The same for two sizes, alike where both can be.
+inline std::pair<std::int64_t, std::int64_t> from_32_on(const std::vector<std::int64_t>& K_sizes,
+                                                        const std::vector<std::int64_t>& V_sizes) {
+  std::vector<std::int64_t> both;
+  for (const std::int64_t size : K_sizes) {
+    if (size >= 32 && std::count(V_sizes.begin(), V_sizes.end(), size) > 0) both.push_back(size);
+  }
+  if (!both.empty()) return {from_32_on(both), from_32_on(both)};
+  return {from_32_on(K_sizes), from_32_on(V_sizes)};
+}
+
 }  // namespace ladder::testing

@@ -39,6 +39,9 @@ struct WkvSupport {
 // machine and, with the same filter, by the same names.
 std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence = Recurrence::kWkv);
 
+// The case that no two mistakes give the same on: plain, fp32 where that is supported, the smallest sizes from 32 on.
+WkvCase plain_wkv_case(const WkvSupport& support, Recurrence recurrence = Recurrence::kWkv);
+
 // Each registers with GoogleTest and returns true. Results are judged by the arithmetic the implementation is registered with.
 bool register_wkv_suite(const std::string& implementation, const WkvSupport& support);
 bool register_gla_suite(const std::string& implementation, const WkvSupport& support);
@@ -61,6 +64,8 @@ struct LinearAttentionSupport {
 };
 
 std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSupport& support);
+
+LinearAttentionCase plain_linear_attention_case(const LinearAttentionSupport& support);
 
 bool register_linear_attention_suite(const std::string& implementation,
                                      const LinearAttentionSupport& support);
@@ -90,6 +95,8 @@ struct AttentionSupport {
 };
 
 std::vector<AttentionCase> attention_cases(const AttentionSupport& support);
+
+AttentionCase plain_attention_case(const AttentionSupport& support);
 
 // "InFp32", "InBf16", ...: part of a test's name.
 const char* test_word(Precision precision);

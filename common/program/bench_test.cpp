@@ -89,6 +89,14 @@ const Registration first_registration{{.name = "test_first",
                                        .step = 1,
                                        .launchers = launchers<Wkv>([](const WkvArgs&) {})}};
 
+// A learner's copy of an exercise beside ours, registered behind it and before it.
+const Implementation kCopied{.name = "test_copied", .chapter = "98_copied"};
+const Implementation kCopiedFirst{.name = "test_copied_first", .chapter = "98_copied"};
+const Registration copied{kCopied, "/r/98_copied/kernel.cu"};
+const Registration copy{kCopied, "/r/my/98_copied/exercise.cu"};
+const Registration copy_before{kCopiedFirst, "/r/my/98_copied/exercise.cu"};
+const Registration copied_behind{kCopiedFirst, "/r/98_copied/kernel.cu"};
+
 const Shape kTiny{{"B", 1}, {"T", 1}, {"H", 1}, {"K", 4}, {"V", 4}};
 
 Shape parsed(const std::string& text, const char* op = "wkv") {
@@ -244,6 +252,19 @@ TEST(Climb, TimesARightResult) {
   EXPECT_GT(result.rows[0].timing.seconds, 0.0);
   EXPECT_GT(result.rows[0].bound_seconds, 0.0);
   EXPECT_TRUE(result.all_right());
+}
+
+TEST(Registration, OfALearnersCopyHasANameOfItsOwnAndStandsBehindOurs) {
+  std::vector<std::string> names, sources;
+  for (const Implementation& each : implementations()) {
+    if (each.chapter != "98_copied") continue;
+    names.push_back(each.name);
+    sources.push_back(each.source);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"test_copied", "test_copied_first",
+                                             "test_copied (yours)", "test_copied_first (yours)"}));
+  EXPECT_EQ(sources[0], "98_copied/kernel.cu");
+  EXPECT_EQ(sources[2], "98_copied/exercise.cu");
 }
 
 TEST(Climb, FollowsTheStepsOfAChapter) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -17,7 +18,9 @@
 
 #include "common/core/lists.hpp"
 #include "common/core/on_device.hpp"
+#include "common/core/options.hpp"
 #include "common/core/registry.hpp"
+#include "common/core/shape.hpp"
 #include "common/core/verdict.hpp"
 #include "common/testing/pairwise.hpp"
 
@@ -245,12 +248,82 @@ inline ::testing::AssertionResult is_right(const Verdict& verdict) {
                        : ::testing::AssertionFailure() << verdict.message;
 }
 
+// The plain case of each implementation that has one.
+template <typename Op>
+std::map<std::string, typename Op::Case>& plain_cases() {
+  static std::map<std::string, typename Op::Case> cases;
+  return cases;
+}
+
+template <typename Op>
+Verdict judged(const Implementation& i, const typename Op::Problem& problem) {
+  return Op::judge(problem, run_as<Op>(i, problem),
+                   arithmetic_of(i, storage_of(Op::case_of(problem))));
+}
+
+// "reverse", "scale=0.125"
+inline std::string words_of(const std::string& option, const std::string& value) {
+  return value == "true" ? option : value == "false" ? "not " + option : option + "=" + value;
+}
+
+// The options, and the storage, that make the plain case wrong, each alone: "reverse, stored in bf16"; what cannot be run is none.
+template <typename Op>
+std::string guilty_options(const Implementation& i, const typename Op::Case& c,
+                           const typename Op::Case& plain) {
+  std::string text;
+  const auto try_one = [&](const std::string& words, const typename Op::Case& changed) {
+    try {
+      if (judged<Op>(i, Op::make_problem(changed)).right) return;
+      text += (text.empty() ? "" : ", ") + words;
+    } catch (const std::exception&) {
+    }
+  };
+  for (const auto& [option, value] : options_of(c, plain)) {
+    typename Op::Case changed = plain;
+    set_options(changed, {{option, value}}, Op::kName);
+    try_one(words_of(option, value), changed);
+  }
+  typename Op::Case changed = plain;
+  changed.precision = c.precision;
+  try_one("stored in " + storage_of(c), changed);
+  return text;
+}
+
+// All in which one case differs from another: "K=4, reverse".
+template <typename Op>
+std::string differences(const typename Op::Case& c, const typename Op::Case& plain) {
+  std::string text;
+  const auto add_words = [&](const std::string& words) {
+    text += (text.empty() ? "" : ", ") + words;
+  };
+  const Shape shape = shape_of(Op::sizes(c)), of_plain = shape_of(Op::sizes(plain));
+  for (const Size& size : shape.sizes()) {
+    if (size.value != of_plain[size.name]) add_words(size.name + "=" + std::to_string(size.value));
+  }
+  for (const auto& [option, value] : options_of(c, plain)) {
+    if (option != "seed") add_words(words_of(option, value));
+  }
+  if (storage_of(c) != storage_of(plain)) add_words("stored in " + storage_of(c));
+  return text;
+}
+
+// Where the implementation has a plain case and is right there: what a case has that makes it wrong. "" otherwise.
+template <typename Op>
+std::string beyond_the_plain_case(const Implementation& i, const typename Op::Case& c) {
+  const auto plain = plain_cases<Op>().find(i.name);
+  if (plain == plain_cases<Op>().end() || !judged<Op>(i, Op::make_problem(plain->second)).right)
+    return "";
+  const std::string guilty = guilty_options<Op>(i, c, plain->second);
+  return "right on the plain case; wrong with " +
+         (guilty.empty() ? differences<Op>(c, plain->second) : guilty) + "\n";
+}
+
 // Judged by the arithmetic that the implementation is registered with.
 template <typename Op>
 void expect_right(const Implementation& i, const typename Op::Problem& problem) {
   const auto& c = Op::case_of(problem);
-  const Verdict verdict =
-      Op::judge(problem, run_as<Op>(i, problem), arithmetic_of(i, storage_of(c)));
+  Verdict verdict = judged<Op>(i, problem);
+  if (!verdict.right) verdict.message += beyond_the_plain_case<Op>(i, c);
   EXPECT_TRUE(is_right(verdict)) << name_of(c);
 }
 

@@ -88,18 +88,28 @@ class BudgetTest : public ::testing::Test {
     }
     if (run.stopped) return;  // the counts are of a part of the run
     const auto output = asked->first_output();
-    expect_within(output, "loads", accesses(kernels, Operation::kLoad), budget_.loads);
-    expect_within(output, "stores", accesses(kernels, Operation::kStore), budget_.stores);
-    expect_within(output, "atomics", accesses(kernels, Operation::kAtomic), budget_.atomics);
+    const auto expect_accesses = [&](const char* what, Operation operation, double allowed) {
+      expect_within(what, "element of " + output.first,
+                    static_cast<double>(accesses(kernels, operation)) / output.second, allowed);
+    };
+    expect_accesses("global loads", Operation::kLoad, budget_.loads);
+    expect_accesses("global stores", Operation::kStore, budget_.stores);
+    expect_accesses("global atomics", Operation::kAtomic, budget_.atomics);
+    for (const Budget::Count& count : budget_.counts) {
+      std::uint64_t used = 0;
+      for (const Kernel& kernel : kernels)
+        used += kernel[count.counter];
+      expect_within(emulator::xray::info(count.counter).words, count.part,
+                    static_cast<double>(used) / static_cast<double>(count.of), count.allowed);
+    }
   }
 
  private:
-  void expect_within(const std::pair<std::string, double>& output, const char* what,
-                     std::uint64_t used, double allowed) const {
-    const double each = static_cast<double>(used) / output.second;
-    fmt::print("budget: {:.4g} of {:.4g} global {} used, per element of {}, {}\n", each, allowed,
-               what, output.first, implementation_);
-    EXPECT_LE(each, allowed) << "global " << what << " per element of " << output.first;
+  void expect_within(const std::string& what, const std::string& part, double used,
+                     double allowed) const {
+    fmt::print("budget: {:.4g} of {:.4g} {} used, per {}, {}\n", used, allowed, what, part,
+               implementation_);
+    EXPECT_LE(used, allowed) << what << " per " << part;
   }
 
   std::string implementation_, op_;

@@ -44,9 +44,17 @@ emulator::xray::Kernel xray_of(const std::string& implementation, const std::str
                                const Shape& shape, const Options& options = {},
                                const std::string& storage = "fp32");
 
-// What one element of the first output may cost, in accesses of single threads to global memory.
+// What one element of the first output may cost, in accesses of single threads to global memory. Then counters of the X-ray, of which
+// each of `of` parts of the work, "step of a block", may use so many.
 struct Budget {
   double loads = 0, stores = 0, atomics = 0;
+  struct Count {
+    emulator::xray::Counter counter;
+    double allowed;
+    std::string part;
+    std::int64_t of;
+  };
+  std::vector<Count> counts = {};
 };
 
 // The shape of a budget, unless it is given. Ragged, so that no count is right by accident.

@@ -148,7 +148,7 @@ Kernel Recorder::finish(Recording& recording) const {
     want(finding.party.place);
     if (finding.other.launch != 0) want(finding.other.place);
   }
-  const auto lines = source_lines({addresses.begin(), addresses.end()});
+  const auto& lines = source_lines({addresses.begin(), addresses.end()});
 
   for (const auto& [region, by_operation] : recording.touches) {
     Buffer buffer;

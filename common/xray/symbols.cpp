@@ -89,17 +89,22 @@ class Answer {
 
 }  // namespace
 
-std::map<std::uintptr_t, std::vector<Source>> source_lines(
+const std::map<std::uintptr_t, std::vector<Source>>& source_lines(
     const std::vector<std::uintptr_t>& return_addresses) {
-  std::map<std::uintptr_t, std::vector<Source>> lines;
+  static std::map<std::uintptr_t, std::vector<Source>>
+      lines;  // addr2line takes longer than a small kernel: no address is asked twice
+  std::vector<std::uintptr_t> unknown;
+  for (const std::uintptr_t address : return_addresses) {
+    if (lines.try_emplace(address).second) unknown.push_back(address);
+  }
   constexpr std::size_t kAtOnce = 500;  // a command line has a limit
-  for (std::size_t first = 0; first < return_addresses.size(); first += kAtOnce) {
+  for (std::size_t first = 0; first < unknown.size(); first += kAtOnce) {
     std::string command =
         "addr2line -a -f -i -e " + shell_quoted(path_of_this_program()) + " 2>/dev/null";
-    for (std::size_t i = first; i < std::min(first + kAtOnce, return_addresses.size()); ++i) {
+    for (std::size_t i = first; i < std::min(first + kAtOnce, unknown.size()); ++i) {
       std::array<char, 32> address{};
       std::snprintf(address.data(), address.size(), " 0x%llx",
-                    static_cast<unsigned long long>(return_addresses[i] - 1 - program().base));
+                    static_cast<unsigned long long>(unknown[i] - 1 - program().base));
       command += address.data();
     }
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);

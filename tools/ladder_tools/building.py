@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from ladder_tools.place import ROOT, Failed
@@ -20,6 +21,12 @@ def cores():
 
 def say(text, stream=sys.stdout):
     print(f"ladder: {text}", file=stream, flush=True)
+
+
+def time_left(done, of, seconds):
+    """", about 40 s left", as long as what was `done` of `of` took; "" where that says little, or little is left."""
+    left = seconds / done * (of - done) if done else 0
+    return f", about {5 * round(left / 5)} s left" if done >= 5 and left >= 5 else ""
 
 
 class Progress:
@@ -118,14 +125,16 @@ class Build:
         command = ["cmake", "--build", self.folder, "-j", str(cores())]
         if targets:
             command += ["--target", *targets]
-        progress = Progress()
+        progress, begun = Progress(), time.monotonic()
         with open(self.log, "w") as log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             for line in process.stdout:
                 log.write(line)
                 step = _STEP.match(line)
                 if step:
-                    progress.show(int(step[1]), int(step[2] or 100), line.rstrip() if sys.stderr.isatty() else step[0])
+                    done, of = int(step[1]), int(step[2] or 100)
+                    what = f"{step[0]}{time_left(done, of, time.monotonic() - begun)}"
+                    progress.show(done, of, what + line.rstrip()[step.end():] if sys.stderr.isatty() else what)
         progress.clear()
         if process.wait() == 0:
             return True

@@ -1,15 +1,19 @@
 """One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
 import filecmp
+import math
 import os
 import re
 
 from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.hints import Hints
-from ladder_tools.learning import next_exercise, note_solved, recorded_step
+from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
 from ladder_tools.place import ROOT, Refused
 
-_NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
+# Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
+# other tests, and what pairs the cases have is ours to know. Nor do the largest cases say more than the others of the same K.
+_NOT_IN_THE_LOOP = re.compile(r"1000|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
+_LARGEST = 8_000_000  # the product of a case's sizes
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
 
@@ -28,25 +32,51 @@ def how_to_compare(exercise):
 
 
 def compiler_messages(log, most_lines=30):
-    """What the compiler said, without the build tool's own lines; paths begin here."""
-    shown = []
-    lines = iter(log.splitlines())
+    """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
+    a template is said once, with its source line."""
+    said, lines = [], iter(log.splitlines())
     for line in lines:
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
-        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line) and len(shown) < most_lines:
-            shown.append(line.replace(f"{ROOT}/", ""))
-    return "\n".join(shown)
+        elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
+            said.append(line.replace(f"{ROOT}/", ""))
+    errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
+    for line in said:
+        error = re.match(r"((?:\S+:\d+:\d+|\S+\(\d+\)): (?:fatal )?error: ).*", line)
+        if error:
+            words, times = errors.get(error[1], ([line], 0))
+            errors[error[1]] = (words, times + 1)
+            if times:
+                words = None  # the same again
+            elif asked_for and "my/" not in error[1]:
+                words.append(asked_for)
+        elif re.match(r" +(\d+ )?\|", line):
+            if words is not None:
+                words.append(line)
+        elif re.search(r"my/.*required from here", line):
+            asked_for = line
+        else:
+            words = None
+            if re.search(r": In |^In file included", line):
+                asked_for = ""
+    if not errors:
+        return "\n".join(said[:most_lines])
+    shown = []
+    for words, times in errors.values():
+        shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
+    return "\n".join(shown[:most_lines])
+
+
+_NUMBERS = ("relative error ", "first bad element: ")  # for who looks at limits: ./ladder test shows them
 
 
 def words_of(failure, most_lines=20):
     """What the judge said in a failure of GoogleTest's, without what repeats itself."""
     shown = []
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
-        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.")
+        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or line.startswith(_NUMBERS)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
-                or re.search(r"testing/tests\.cpp:[0-9]+: schedule: hardware$", line)
-                or re.fullmatch(r"[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
+                or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
             continue
         if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
             shown = []
@@ -55,24 +85,37 @@ def words_of(failure, most_lines=20):
     return shown[:most_lines]
 
 
+def first_tests(names):
+    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
+    plain = [name for name in names if name.endswith("PlainCase")]
+    smallest = smallest_case(names)
+    return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
+
+
+def _sizes_of(name):
+    """[("B", 2), ("T", 37)] and the other words of a test's case: MatchesReference/B2_T37_mild."""
+    sizes, words = [], []
+    for word in name.partition("MatchesReference/")[2].split("_"):
+        size = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
+        if size:
+            sizes.append((size[1], int(size[2])))
+        elif word:
+            words.append(word)
+    return sizes, words
+
+
+def size_of(name):
+    """The product of its case's sizes."""
+    return math.prod(size for _, size in _sizes_of(name)[0])
+
+
 def smallest_case(names):
     """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
     found = []
     for name in names:
-        test = re.search(r"MatchesReference/(.*)", name)
-        if test is None:
-            continue
-        size, options, long_enough = 1, 0, True
-        for word in test[1].split("_"):
-            factor = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
-            if factor is None:
-                options += word != "mild"
-                continue
-            if factor[1].startswith("T") and not 9 <= int(factor[2]) < 1000:
-                long_enough = False
-            size *= int(factor[2])
-        if long_enough:
-            found.append((options, size, name))
+        sizes, words = _sizes_of(name)
+        if sizes and all(size >= 9 for axis, size in sizes if axis.startswith("T")):
+            found.append((sum(word != "mild" for word in words), size_of(name), name))
     return min(found)[2] if found else None
 
 
@@ -111,12 +154,8 @@ class Check:
         self._compiled = set()
         self._red = []  # holes whose own tests are not green
         self._target = f"my{exercise.name}"
-        self._failing = None  # the test that failed
-
-    @property
-    def failing(self):
-        """The test that failed; None if none did."""
-        return self._failing
+        self.failing = None  # the test that failed
+        self._dearer = False  # than the exercise allows
 
     def _compile(self, target):
         if target in self._compiled:
@@ -132,66 +171,71 @@ class Check:
         return gtest.run(self._build.folder / target, self._seconds, *options, **more)
 
     def _test(self, target):
-        """The tests up to the first that fails: those of single holes, a small and plain one, and then all."""
-        watched = target.endswith("_xray")
+        """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
-        done = self._of_holes(target, lights(names))
-        if done is None or done.status == 0 and not done.timed_out:
-            first = smallest_case(names)
-            done = self._run(target, test_filter=first) if first else None
-        if done is None or done.status == 0 and not done.timed_out:
-            done = self._run(target, "--gtest_fail_fast", test_filter=":".join(names) if watched else _NO_LONG_SEQUENCES)
+        names = [name for name in names if not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
+        of_holes = lights(names)
+        done, green = self._of_holes(target, of_holes)
+        others = [name for name in names if not any(name in tests for tests in of_holes.values())]
+        for test_filter in [*first_tests(names), ":".join(others)]:
+            if done is not None and not done.succeeded:
+                break
+            done = self._run(target, "--gtest_fail_fast", test_filter=test_filter)
+        else:
+            done.tests = green + done.tests
         (self._build.folder / "exercise.log").write_text(done.text)
         return done
 
     def _of_holes(self, target, tests):
-        """Says which holes' own tests are green. How the first that are not ended, else the last; None if no hole has any."""
-        first = None
+        """Says which holes' own tests are green. How the first that are not ended, else the last, None if no hole has any; and all tests
+        that ran."""
+        first, ran = None, []
         for hole, names in tests.items():
             done = self._run(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
-            green = done.status == 0 and not done.timed_out
-            print(f"{self._exercise.holes_begin}{hole}: {'green' if green else 'red'}")
-            if not green:
+            ran += done.tests
+            print(f"{self._exercise.holes_begin}{hole}: {'green' if done.succeeded else 'red'}")
+            if not done.succeeded:
                 self._red.append(f"{self._exercise.holes_begin}{hole}")
-            if first is None or first.status == 0:
+            if first is None or first.succeeded:
                 first = done
             if done.timed_out:
                 break
-        return first
+        return first, ran
 
     def _report(self, where, done):
         """How the tests went, in words."""
         if done.timed_out or done.crashed:
-            self._failing, said = done.last_begun()
+            self.failing, said = done.last_begun()
             more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
-            return [f"{where}: {done.how_it_ended(self._seconds)}{more}", f"  test: {self._failing}", *(f"  {line}" for line in said[:9])]
+            return [f"{where}: {done.how_it_ended(self._seconds)}{more}", f"  test: {self.failing}", *(f"  {line}" for line in said[:9])]
         failed = done.first_failure()
         if failed is None and done.status == 0:
             skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
-        self._failing = failed["name"]
+        self.failing = failed["name"]
         said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
-        return [f"{where}: {done.passed()} tests pass, then one fails:", f"  test: {self._failing}", *said[:20]]
+        before = f", after {done.passed()} that pass" if done.passed() else ""
+        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {self.failing}{before}"]
 
     def _asan(self):
         target = f"{self._target}_asan"
-        if not self._failing or not self._compile(target):
+        if not self.failing or not self._compile(target):
             return
-        finding = asan_finding(self._run(target, test_filter=self._failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
+        finding = asan_finding(self._run(target, test_filter=self.failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
         if finding:
             print(finding)
 
     def _first_nan(self):
         """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN."""
         said = (self._build.folder / "exercise.log").read_text(errors="replace")
-        if not self._failing or not re.search(r"\bnan\b", said, re.IGNORECASE):
+        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE):
             return
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return
-        done = self._run(target, test_filter=self._failing,
+        done = self._run(target, test_filter=self.failing,
                          environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"})
         where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
         if where:
@@ -208,7 +252,7 @@ class Check:
             return False
         shown, errors = [], []
         done, text = None, ""
-        for test_filter in ([self._failing] if self._failing else []) + ["*KeepsItsBudget"]:
+        for test_filter in ([self.failing] if self.failing else []) + ["*KeepsItsBudget"]:
             done = self._run(target, test_filter=test_filter)
             text += done.text
             if not errors:
@@ -220,10 +264,11 @@ class Check:
             shown.append(done.how_it_ended(self._seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
         for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
+            self._dearer |= float(used) > float(allowed)
             if float(used) > 0 or float(allowed) > 0 or not rest.startswith("global "):
                 shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
         (self._build.folder / "exercise_xray.log").write_text(text)
-        if not self._failing and done.status == 0 and not shown:
+        if not self.failing and done.status == 0 and not shown:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
@@ -250,7 +295,7 @@ class Check:
                 continue
             done = self._test(target)
             report = self._report(where, done)
-            passed, timed_out = done.status == 0 and not done.timed_out, done.timed_out
+            passed, timed_out = done.succeeded, done.timed_out
             if done.crashed:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
@@ -279,18 +324,25 @@ class Check:
             if not filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):  # ours is no solution of the learner's
                 note_solved(exercise.name)
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
-            step = recorded_step(exercise)
+            step = reward(exercise, self._build.folder / "exercise_xray.log")
             if step:
                 print(step)
+            more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))
+            if more:
+                print(f"More of this lesson: ./ladder exercise {more}")
             following = next_exercise(exercise.name)
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
+        if passed and self._dearer:
+            print("Right, but dearer than the budget.")
         if self._red and (todo is None or todo[0] != self._red[0]):
             print(f"Next: {self._red[0]}, the first hole that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
-            print("No TODO is left and the tests pass, but the X-ray has something to say." if passed
-                  else "No TODO is left, but something is wrong.")
+            if not passed:
+                print("No TODO is left, but something is wrong.")
+            elif not self._dearer:
+                print("No TODO is left and the tests pass, but the X-ray has something to say.")
             print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
         return False

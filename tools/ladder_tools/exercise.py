@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+from ladder_tools.boss import boss
 from ladder_tools.building import Build, require_writable, say
 from ladder_tools.checking import how_to_compare, seconds_allowed
 from ladder_tools.drawing import check_and_draw, look, mistake_of, page_of, require_drawable
@@ -141,6 +142,8 @@ def watch(exercise, preset, caller):
 
 
 def exercise(words, preset, caller):
+    if words and words[0].endswith(".boss"):
+        return boss(words, preset)
     arguments = Arguments(words)
     one = arguments.exercise
     seconds_allowed(one)

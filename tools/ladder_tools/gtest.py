@@ -16,6 +16,10 @@ class Run:
         self.status, self.timed_out, self.text, self.tests = status, timed_out, text, tests
 
     @property
+    def succeeded(self):
+        return self.status == 0 and not self.timed_out
+
+    @property
     def crashed(self):
         return not self.timed_out and self.status not in (0, 1)
 

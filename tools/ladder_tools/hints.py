@@ -1,7 +1,7 @@
 """The hints of an exercise, one at a time."""
 import re
 
-from ladder_tools.place import ROOT
+from ladder_tools.place import ROOT, write_whole
 
 _HINTS_PER_HOLE = 3
 
@@ -23,7 +23,7 @@ class Hints:
 
     def note_red(self, holes):
         """Those whose own tests were not green in the last check: hints are about them first."""
-        self._count("red").write_text(" ".join(holes))
+        write_whole(self._count("red"), " ".join(holes))
 
     def _first_red(self):
         try:
@@ -71,7 +71,7 @@ class Hints:
         if given >= _HINTS_PER_HOLE:
             print(f"There are no more hints for {hole}. From the first again:")
             given = 0
-        self._count(hole).write_text(f"{given + 1}\n")
+        write_whole(self._count(hole), f"{given + 1}\n")
         if todo:
             print(todo[1])
         title, text = self.texts(hole)[given]

@@ -1,13 +1,18 @@
 """./ladder learn, prepare and diff: the way through the lessons, what its exercises are built from, and one step of it."""
+import ast
 import datetime
+import fcntl
+import itertools
 import json
+import operator
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from ladder_tools.building import Build, say
-from ladder_tools.place import ROOT, Failed, Refused, chapters, exercise_of, exercises, lessons, place_of
+from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lessons, place_of, registered_names,
+                                write_whole)
 
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
 
@@ -22,19 +27,30 @@ def solved():
 
 
 def note_solved(name, is_solved=True):
-    days = solved()
-    days.pop(name, None)
-    if is_solved:
-        days[name] = datetime.date.today().isoformat()
-    if days or (ROOT / _SOLVED).exists():
-        (ROOT / _SOLVED).write_text(json.dumps(days, indent=1) + "\n")
+    path = ROOT / _SOLVED
+    if not path.parent.exists():
+        return
+    with open(path.with_suffix(".lock"), "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another terminal may note something too
+        days = solved()
+        days.pop(name, None)
+        if is_solved:
+            days[name] = datetime.date.today().isoformat()
+        if days or path.exists():
+            write_whole(path, json.dumps(days, indent=1) + "\n")
 
 
 def next_exercise(after=None):
-    """The first exercise behind `after` that is not solved, else the first of all; None if all are."""
-    done, names = solved(), [each.name for each in exercises()]
-    later = [name for name in names if after is None or name > after]
-    return next((name for name in later + names if name not in done), None)
+    """The first exercise behind `after` (or behind the exercise of its lesson) that is not solved, else the first of all; None if all are."""
+    done, all_of_them = solved(), exercises()
+    names = [each.name for each in all_of_them]
+    behind = [each.lesson for each in all_of_them].index(exercise_of(after).lesson) + 1 if after else 0
+    return next((name for name in names[behind:] + names if name not in done), None)
+
+
+def more_of(lesson):
+    """The names of what a lesson has besides its exercise."""
+    return [each.name for each in exercises("scratch") if each.lesson == lesson] + [name for name in bosses() if name == f"{lesson}.boss"]
 
 
 def title_of(folder):
@@ -43,6 +59,27 @@ def title_of(folder):
     page = ROOT / folder / "README.md"
     first = page.read_text(errors="replace").partition("\n")[0] if page.exists() else ""
     return first.partition(": ")[2] or re.sub(r"^[#0-9. ]*", "", first)
+
+
+def minutes_of(folder):
+    """How long a lesson takes: from the line "*Plan 45 minutes: ..." of its page, else from its row of its chapter's table of lessons."""
+    folder = Path(folder)
+    page, chapter = ROOT / folder / "README.md", ROOT / folder.parts[0] / "README.md"
+    plan = re.search(r"^\*Plan ([0-9]+) minutes\b", page.read_text(errors="replace") if page.exists() else "", re.MULTILINE)
+    if plan:
+        return f"{plan[1]} min"
+    column = None
+    link = f"({folder.name}/README.md)" if len(folder.parts) > 1 else "this page"
+    for line in chapter.read_text(errors="replace").splitlines() if chapter.exists() else []:
+        cells = [cell.strip() for cell in line.split("|")]
+        if "minutes" in cells:
+            column = cells.index("minutes")
+        elif column is not None and column < len(cells) and link in line and re.match("[0-9]", cells[column]):
+            return re.sub(r"^([0-9]+(?: to [0-9]+)?)", r"\1 min", cells[column])
+    return ""
+
+
+_MORE = {"scratch": "the same kernel, from its signature on", "boss": "find the mistake in a kernel"}
 
 
 def learn(words, preset, caller):
@@ -60,15 +97,30 @@ def learn(words, preset, caller):
             exercise = by_folder.get(folder)
             mark = "   " if exercise is None else "[x]" if exercise.name in days else "[ ]"
             name = exercise.name if exercise else folder.replace(chapter, chapter[:2]).replace("/", ".")
-            print(f"  {mark} {name:<28} {title_of(folder)}")
+            minutes = minutes_of(folder)
+            print(f"  {mark} {name:<28} {title_of(folder)}{f' ({minutes})' if minutes else ''}")
+            for more in more_of(name):
+                print(f"  {'[x]' if more in days else '[ ]'} {more:<28} {_MORE[more.rpartition('.')[2]]}")
+    print("\n" + _sum_of(days, [each.name for each in by_folder.values()]))
     following = next_exercise()
-    print(f"\n{sum(each.name in days for each in by_folder.values())} of {len(by_folder)} exercises are solved.")
     if following:
         print(f"Next: read {exercise_of(following).folder}/README.md, then ./ladder exercise {following}  (--watch checks whenever you save)")
     else:
-        print("You have climbed the whole ladder. Where to go from here: write a lesson of your own (docs/adding-a-chapter.md), or try to "
-              "beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
+        left = [more for each in by_folder.values() for more in more_of(each.name) if more not in days]
+        print("You have climbed the whole ladder. Where to go from here: "
+              + (f"what is left of {' '.join(left)}; " if left else "")
+              + "write a lesson of your own (docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
     return 0
+
+
+def _sum_of(days, names):
+    """How much is solved, and on how many days."""
+    scratches, all_bosses = [each.name for each in exercises("scratch")], list(bosses())
+    parts = [f"{sum(name in days for name in group)} of {len(group)} {what}" for group, what in
+             ((names, "exercises are solved"), (scratches, "written from scratch"), (all_bosses, "bosses found"))]
+    dates = sorted({days[name] for name in names + scratches + all_bosses if name in days})
+    spent = f", on {len(dates)} days from {dates[0]} to {dates[-1]}" if len(dates) > 1 else f", on {dates[0]}" if dates else ""
+    return ", ".join(parts) + spent + "."
 
 
 def prepare(words, preset, caller):
@@ -144,24 +196,73 @@ def diff(words, preset, caller):
     return 0 if done.returncode < 2 else 1
 
 
-_OF_A_GPU = "docs/results/h200_*.json"
+_RESULTS = "docs/results/h200_*.json"
+
+
+def _computes(exercise):
+    """What its kernel's file says that it computes: {"launchers<ladder::Wkv>"}"""
+    return set(re.findall(r"launchers<[\w:]+>", (ROOT / exercise.solution).read_text()))
+
+
+def _step_before(exercise):
+    """The last exercise before this one that computes the same; None if there is none."""
+    earlier = itertools.takewhile(lambda each: each.lesson != exercise.lesson, exercises())
+    return next((each for each in reversed(list(earlier)) if _computes(each) & _computes(exercise)), None)
 
 
 def recorded_step(exercise):
-    """What this step and the one before took on a GPU, in one line, from one file of docs/results; "" if no file has both."""
-    def name_of(one):
-        found = re.search(r'\.name = "([a-z0-9_]+)"', (ROOT / one.solution).read_text())
-        return found[1] if found else ""
-
-    before = [each for each in exercises() if each.name < exercise.name]
-    if not before:
+    """What this step and the one before took on one device, in one sentence, from one file of docs/results; "" if no file has both. One
+    whose kernels are today's is preferred."""
+    before = _step_before(exercise)
+    if before is None:
         return ""
-    ours, theirs = name_of(exercise), name_of(before[-1])
-    for path in sorted(ROOT.glob(_OF_A_GPU), key=lambda path: ("training" not in path.name, path.name)):
+    names = [next(iter(registered_names((ROOT / each.solution).read_text())), "") for each in (before, exercise)]
+    todays = set(json.loads((ROOT / "docs/results/kernels.json").read_text())["files"].values())
+    found = []
+    for path in ROOT.glob(_RESULTS):
         document = json.loads(path.read_text())
-        seconds = {row["implementation"]: row["seconds"] for row in document.get("rows", []) if row.get("seconds")}
-        if ours in seconds and theirs in seconds:
-            sizes = ", ".join(f"{name}={value}" for name, value in document["shape"].items())
-            return (f"On an H200, at {sizes}: {theirs} {1e3 * seconds[theirs]:.3g} ms, {ours} {1e3 * seconds[ours]:.3g} ms "
-                    f"({path.relative_to(ROOT)}).")
-    return ""
+        rows = {row["implementation"]: row for row in document.get("rows", []) if row.get("seconds")}
+        if all(name in rows for name in names) and rows[names[0]]["device"] == rows[names[1]]["device"]:
+            old = any("ptx" in rows[name] and rows[name]["ptx"] not in todays for name in names)
+            found.append((old, "training" not in path.name, path.relative_to(ROOT), document["shape"], [rows[name] for name in names]))
+    if not found:
+        return ""
+    old, _, path, shape, rows = min(found, key=lambda each: each[:3])
+    times = [f"{1e3 * row['seconds']:.3g} ms" for row in rows]
+    return (f"on {rows[0]['device']} {names[0]} took {times[0]}, and {names[1]} takes {times[1]}, at "
+            f"{', '.join(f'{name}={size}' for name, size in shape.items())} ({path}{', earlier versions of the kernels' if old else ''})")
+
+
+def _value(node):
+    """Of a sum of numbers as C++ computes it."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    left, right = _value(node.left), _value(node.right)
+    if isinstance(node.op, ast.Div):
+        return left // right if isinstance(left, int) and isinstance(right, int) else left / right
+    return {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}[type(node.op)](left, right)
+
+
+def budget_of(exercise):
+    """{"loads": 65}: what its xray_test.cpp allows on the shape of all budgets that name none; {} if there is no such budget."""
+    path = ROOT / exercise.folder / "xray_test.cpp"
+    budget = re.search(r'register_budget\(\s*"\w+",\s*"\w+",\s*\{([^{}]*?)(?:,\s*\.counts = \{(?:\{[^{}]*\},?\s*)+\})?\}\s*\)', path.read_text() if path.exists() else "")
+    if budget is None:
+        return {}
+    terms = (term.strip().partition(" = ") for term in re.split(r",(?=\s*\.[a-z])", budget[1]))
+    return {what.lstrip("."): _value(ast.parse(text, mode="eval").body) for what, _, text in terms}
+
+
+def reward(exercise, xray_log):
+    """One line for whoever has solved it: the learner's counts as the X-ray printed them, ours, those of the step before, and what the step
+    brought on a GPU; "" if nothing of that is known."""
+    log = xray_log.read_text(errors="replace") if xray_log.exists() else ""
+    name = next(iter(registered_names((ROOT / exercise.solution).read_text())), "")
+    counted = re.findall(rf"^budget: (\S+) of (\S+) global (\w+) used, (per element of \w+), {name}$", log, re.MULTILINE)
+    before = _step_before(exercise)
+    needed = budget_of(before) if before and budget_of(exercise) else {}
+    counts = [f"{used} {what[:-1] if used == '1' else what} {each}, ours {ours}"
+              + (f", {before.name} needed {needed[what]:.4g}" if what in needed else "")
+              for used, ours, what, each in counted if (float(ours) != needed[what] if what in needed else float(used))]
+    sentence = "; ".join(counts + list(filter(None, [recorded_step(exercise)])))
+    return sentence[:1].upper() + sentence[1:] + "." if sentence else ""

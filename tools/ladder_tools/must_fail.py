@@ -1,9 +1,11 @@
 """usage: must_fail mistake TEST PROGRAM PATCH SOURCE
        must_fail stub TEST PROGRAM STUB
+       must_fail boss TEST PROGRAM PATCH
 
 The test of a program that must fail. A mistake's program ends with failing tests, one of which says the diagnosis that the patch
 announces in its second line. A stub's program ends with a failing test that says WRONG RESULT, its holes say how large they are
-and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel."""
+and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel. Of a
+boss's program the X-ray says what the patch announces, in a line of the kernel; its reason is one of five."""
 import difflib
 import os
 import re
@@ -11,23 +13,14 @@ import sys
 from pathlib import Path
 
 from ladder_tools import gtest
+from ladder_tools.boss import REASONS, Boss, without_lines
 from ladder_tools.hints import Hints
-from ladder_tools.place import ROOT, Exercise
+from ladder_tools.place import ROOT, Exercise, registered_names
+from ladder_tools.stubs import header
 
 _SECONDS = 600
 _PARTS = 12
 _NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
-
-
-def header(patch, word):
-    """What the line "# WORD: ..." of a patch says, else ""."""
-    found = re.search(rf"^# {word}: (.+)$", patch, re.MULTILINE)
-    return found[1] if found else ""
-
-
-def registered_names(source):
-    """The implementations that a source registers."""
-    return re.findall(r'\.name = "([a-z0-9_]*)"', source)
 
 
 def said(done, words):
@@ -93,6 +86,22 @@ def faults_of_stub(program, stub):
     return faults
 
 
+def faults_of_boss(program, patch):
+    boss = Boss(f"{Exercise(Path(patch).resolve().relative_to(ROOT)).lesson}.boss")
+    faults = [f"the patch has no line '# {word}: ...'" for word in ("test", "shows", "why") if not getattr(boss, word)]
+    if boss.reason not in REASONS:
+        faults.append(f"its reason is '{boss.reason}'; allowed: {' '.join(REASONS)}")
+    if not boss.lines():
+        faults.append("the patch changes nothing")
+    findings = boss.findings(program, _SECONDS)
+    seen = [finding for finding in findings if finding.startswith(boss.shows) and re.search(r"/kernel\.cu:[0-9]+ ", finding)]
+    if not seen:
+        faults.append(f"the X-ray does not say '{boss.shows}' of a line of the kernel in {boss.test}; it says: {findings}")
+    if any(re.search(r"\.(cu|hpp|cpp):[0-9]", without_lines(finding)) for finding in findings):
+        faults.append(f"a finding gives its line away: {[without_lines(finding) for finding in findings]}")
+    return faults
+
+
 def main(arguments=None):
     kind, test, program, *files = arguments or sys.argv[1:]
     skip_log = os.environ.pop("LADDER_SKIP_LOG", None)  # what the program itself skips is no skip of this test
@@ -103,7 +112,7 @@ def main(arguments=None):
             with open(skip_log, "a") as log:
                 log.write(f"{test}: {reason}\n")
         return 0
-    faults = faults_of_mistake(program, *files) if kind == "mistake" else faults_of_stub(program, *files)
+    faults = {"mistake": faults_of_mistake, "stub": faults_of_stub, "boss": faults_of_boss}[kind](program, *files)
     for fault in faults:
         print(f"{test}: {fault}")
     return 1 if faults else 0

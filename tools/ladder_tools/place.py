@@ -1,10 +1,18 @@
 """The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ABOVE_THE_CHAPTERS = "best"
+
+
+def write_whole(path, text):
+    """Writes a small file so that whoever reads it at the same time finds the old text or the new one, never a part."""
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.write_text(text)
+    new.replace(path)
 
 
 class Refused(Exception):
@@ -92,13 +100,17 @@ def place_of(word):
 
 
 class Exercise:
-    """One lesson's exercise: its stub, our solution of it, the learner's copy, and the stub's holes."""
+    """One lesson's exercise: its stub, our solution of it, the learner's copy, and the stub's holes. Of two kinds: in an `exercise` lines of
+    the kernel are missing, in a `scratch` all of them."""
 
     def __init__(self, stub):
         self.stub = stub  # all paths relative to ROOT
+        self.kind = stub.stem
         self.folder = stub.parent
         chapter, lesson, *_ = (*(part for part in self.folder.parts if re.match(r"[0-9]{2}_", part)), "")
-        self.name = chapter[:2] + (f".{lesson}" if lesson else "")  # 03, 07.02_chunk_walk
+        self.lesson = chapter[:2] + (f".{lesson}" if lesson else "")  # 03, 07.02_chunk_walk
+        self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
+        self.patch = self.folder / f"{self.kind}.patch"
         self.holes_begin = f"{chapter[:2]}.{lesson[:2] or '00'}."  # 03.00.1, 07.02.2
         self.solution = self.folder / f"kernel{stub.suffix}"
         self.mine = Path("my") / stub
@@ -126,22 +138,39 @@ class Exercise:
         return None
 
 
-def exercises():
+def registered_names(source):
+    """The implementations that a source registers."""
+    return re.findall(r'\.name = "([a-z0-9_]*)"', source)
+
+
+def _in_lessons(pattern):
+    """What lies in the folders of chapters and lessons, relative to ROOT, in reading order."""
+    found = [path.relative_to(ROOT) for chapter in chapters() for each in (pattern, f"[0-9][0-9]_*/{pattern}") for path in (ROOT / chapter).glob(each)]
+    return sorted(found, key=lambda path: path.parts[:-1])
+
+
+def exercises(kind="exercise"):
     """In reading order: 03, then 03.01_causal_dot_product."""
-    found = [Exercise(stub.relative_to(ROOT)) for pattern in ("exercise.c*", "[0-9][0-9]_*/exercise.c*")
-             for chapter in chapters() for stub in (ROOT / chapter).glob(pattern) if stub.suffix in (".cpp", ".cu")]
-    return sorted(found, key=lambda each: each.name)
+    return [Exercise(stub) for stub in _in_lessons(f"{kind}.c*") if stub.suffix in (".cpp", ".cu")]
+
+
+def bosses():
+    """The patches that break a lesson's kernel, for `./ladder exercise 03.boss`, by the boss's name."""
+    return {f"{Exercise(patch).lesson}.boss": patch for patch in _in_lessons("boss.patch")}
 
 
 def exercise_of(name):
-    """For whatever place_of takes; of a whole chapter it is the first one."""
-    known = {each.name: each for each in exercises()}
-    refused = Refused((f"exercise is '{name}'" if name else "exercise needs a name") + f"; allowed: {' '.join(known)}")
+    """For whatever place_of takes, and for 03.scratch; of a whole chapter it is the first one."""
+    lesson, dot, kind = name.rpartition(".")
+    if not dot or kind != "scratch":
+        lesson, kind = name, "exercise"
+    known = exercises(kind)
+    refused = Refused((f"exercise is '{name}'" if name else "exercise needs a name") + f"; allowed: {' '.join(each.name for each in known)}")
     try:
-        place = place_of(name)
+        place = place_of(lesson)
     except Refused:
         raise refused from None
-    for each in known.values():
+    for each in known:
         if str(each.folder) == place.folder or place.lesson is None and each.folder.parts[0] == place.chapter:
             return each
     raise refused

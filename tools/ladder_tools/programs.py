@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
-from ladder_tools.place import ROOT, Failed, Refused, place_of
+from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
@@ -33,10 +33,11 @@ def program_for(arguments, back_end, targets):
 
 
 class Arguments:
-    """A program's arguments: `words` to hand on, in which chapters and lessons have their folder's name, and the paths of what is written."""
+    """A program's arguments: `words` to hand on, in which chapters and lessons have their folder's name, and the paths of what is written;
+    `places` as they were given."""
 
     def __init__(self, command, words, caller):
-        self.words, self.chapters = [], []
+        self.words, self.chapters, self.places = [], [], []
         self.copy = None  # the learner's, in my/: the only thing that is drawn then
         given = set()
         self.asks = False  # for an operator or an implementation that is not shown otherwise
@@ -52,6 +53,7 @@ class Arguments:
                     given.add(copy.mine)
                     continue
                 place = place_of(word)
+                self.places.append(word)
                 self.chapters.append(place.chapter)
                 self.words.append(place.word)
                 continue
@@ -104,15 +106,34 @@ def _draw(json, plot):
         print(f"no plot ({(drawn.stderr.splitlines() or ['plot.py failed'])[-1]})")
 
 
+def _mine(places):
+    """The exercise whose learner's copy runs beside ours."""
+    if len(places) != 1:
+        raise Refused("--mine takes one lesson, such as 03 or 07.02")
+    exercise = exercise_of(places[0])
+    if not registered_names((ROOT / exercise.solution).read_text()):
+        raise Refused(f"--mine is for lessons that are rows of the ladder; {exercise.name} is none")
+    if not (ROOT / exercise.mine).exists():
+        raise Refused(f"{exercise.mine} is not there; ./ladder exercise {exercise.name} puts it there")
+    if shutil.which("objcopy") is None:
+        raise Failed("objcopy is not installed (it comes with binutils), and --mine needs it")
+    return exercise
+
+
 def run(words, preset, caller):
-    arguments = Arguments("run", words, caller)
+    arguments = Arguments("run", [word for word in words if word != "--mine"], caller)
+    mine = _mine(arguments.places) if "--mine" in words else None
     build = Build(preset)
     build.prepare()
     back_end = "cuda" if build.runs_on_gpu() else "emulated"
-    xray = back_end == "emulated" and build.has_xray()
-    targets = [program_for(arguments, each, build.targets()) for each in [back_end] + (["xray"] if xray else [])]
+    xray = back_end == "emulated" and build.has_xray() and (mine is None or mine.needs_device)
+
+    def program(which):
+        return f"mine.{mine.name}_{which if mine.needs_device else 'cpu'}" if mine else program_for(arguments, which, build.targets())
+
+    targets = [program(each) for each in [back_end] + (["xray"] if xray else [])]
     if preset == "cuda" and back_end == "emulated":
-        targets.append(program_for(arguments, "cuda", build.targets()))
+        targets.append(program("cuda"))
         say("no GPU is found: the CUDA program is compiled, and the emulator runs")
     build.build(*targets)
     json = arguments.paths["--json"]

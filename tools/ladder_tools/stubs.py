@@ -1,6 +1,8 @@
-"""Makes every lesson's exercise from its kernel: exercise.patch beside the kernel takes lines out and puts the holes in."""
+"""Makes every lesson's exercise from its kernel: exercise.patch beside the kernel takes lines out and puts the holes in; scratch.patch makes
+the kernel to be written from scratch."""
 import argparse
 import difflib
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,40 +10,47 @@ from pathlib import Path
 
 from ladder_tools.place import ROOT, exercises
 
-_HEAD = "# exercise.{suffix} is made of kernel.{suffix} by this: tools/exercises\n"
+_HEAD = "# {stub} is made of {kernel} by this: tools/exercises\n"
 
 
-def patch_of(exercise):
-    return exercise.folder / "exercise.patch"
+def patched(kernel, patch, root=ROOT):
+    """The kernel's text with the patch applied. ValueError, if it does not fit."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "patched"
+        run = subprocess.run(["patch", "--silent", "--fuzz=0", f"--output={output}", root / kernel, root / patch], capture_output=True, text=True)
+        if run.returncode:
+            raise ValueError(f"{patch} does not fit {kernel}: {run.stdout}{run.stderr}")
+        return output.read_text()
+
+
+def header(patch, word):
+    """What the line "# WORD: ..." of a patch says, else ""."""
+    found = re.search(rf"^# {word}: (.+)$", patch, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def made(exercise, root=ROOT):
     """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / exercise.stub.name
-        run = subprocess.run(["patch", "--silent", "--fuzz=0", f"--output={output}", root / exercise.solution, root / patch_of(exercise)],
-                             capture_output=True, text=True)
-        if run.returncode:
-            raise ValueError(f"{patch_of(exercise)} does not fit {exercise.solution}: {run.stdout}{run.stderr}")
-        return output.read_text()
+    return patched(exercise.solution, exercise.patch, root)
 
 
 def adopt(exercise, root=ROOT):
     """Writes the patch from an exercise that was edited by hand."""
     kernel, stub = (root / exercise.solution).read_text(), (root / exercise.stub).read_text()
     lines = difflib.unified_diff(kernel.splitlines(True), stub.splitlines(True), f"a/{exercise.solution}", f"b/{exercise.stub}")
-    (root / patch_of(exercise)).write_text(_HEAD.format(suffix=exercise.stub.suffix[1:]) + "".join(lines))
+    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=exercise.solution.name) + "".join(lines))
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="tools/exercises", description="Writes every lesson's exercise from its kernel and the "
-                                     "exercise.patch beside it.")
+    parser = argparse.ArgumentParser(prog="tools/exercises", description="Writes every lesson's exercise.cu and scratch.cu from its "
+                                     "kernel and the exercise.patch and scratch.patch beside it.")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when one is not what it should be")
     group.add_argument("--adopt", action="store_true", help="write the patches from the exercises, after one was edited by hand")
     options = parser.parse_args(arguments)
     wrong = 0
-    for exercise in exercises():
+    all_exercises = exercises() + exercises("scratch")
+    for exercise in all_exercises:
         if options.adopt:
             adopt(exercise)
             continue
@@ -54,9 +63,9 @@ def main(arguments=None):
         if not options.check:
             (ROOT / exercise.stub).write_text(text)
         elif (ROOT / exercise.stub).read_text() != text:
-            print(f"exercises: {exercise.stub} is not what {exercise.solution} and {patch_of(exercise)} give; tools/exercises writes it, "
+            print(f"exercises: {exercise.stub} is not what {exercise.solution} and {exercise.patch} give; tools/exercises writes it, "
                   "tools/exercises --adopt takes it as it is", file=sys.stderr)
             wrong += 1
     if options.check and not wrong:
-        print(f"{len(exercises())} exercises are what their kernels and patches give")
+        print(f"{len(all_exercises)} exercises are what their kernels and patches give")
     return 1 if wrong else 0

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from ladder_tools.building import Build, Progress, cores
-from ladder_tools.place import ROOT, Failed, Refused, exercises, place_of
+from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, place_of
 
 # ctest's options that make sense here, and whether a value follows them.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
@@ -16,7 +16,7 @@ _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True
           "-VV": False, "--extra-verbose": False, "-N": False, "--show-only": False, "-Q": False, "--quiet": False,
           "--progress": False, "--no-label-summary": False}
 _CTESTS_OWN_OUTPUT = {"-V", "--verbose", "-VV", "--extra-verbose", "-N", "--show-only", "-Q", "--quiet", "--progress"}
-_ON_DEMAND = "^(mistake|stub)$"  # labels of what is built and run only when asked for
+_ON_DEMAND = "^(mistake|stub|boss)$"  # labels of what is built and run only when asked for
 # The seconds may come lines later: after a regular expression that was not found.
 _RESULT = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (.*?)[ .]*(Passed|\*\*\*.*?|Not Run.*?)(?: +([\d.]+) sec *)?$")
 _SHOWN_FAILURES = 5
@@ -24,13 +24,15 @@ _SHOWN_LINES = 30
 
 
 def must_fail(word):
-    """(target, regular expression of the tests) for mistakes, stubs, mistake.05, mistake.05.NAME, stub.07.02_chunk_walk, ..."""
-    if word in ("mistakes", "stubs"):
-        return ("mistakes" if word == "mistakes" else "exercises"), word[:-1] + "\\."
+    """(target, regular expression of the tests) for mistakes, stubs, bosses, mistake.05, mistake.05.NAME, stub.07.02_chunk_walk, ..."""
+    groups = {"mistakes": ("mistakes", "mistake\\."), "stubs": ("exercises", "stub\\."), "bosses": ("bosses", "boss\\.")}
+    if word in groups:
+        return groups[word]
     known = {f"mistake.{patch.parts[-3][:2]}.{patch.stem}" for patch in ROOT.glob("[0-9][0-9]_*/mistakes/*.patch")}
     known |= {f"mistake.{patch.parts[-4][:2]}.{patch.parts[-3]}.{patch.stem}"
               for patch in ROOT.glob("[0-9][0-9]_*/[0-9][0-9]_*/mistakes/*.patch")}
-    known |= {f"stub.{each.name}.kernel" for each in exercises()}
+    known |= {f"stub.{each.lesson}.kernel" for each in exercises()} | {f"stub.{each.name}" for each in exercises("scratch")}
+    known |= {f"boss.{name.removesuffix('.boss')}.kernel" for name in bosses()}
     kind, _, rest = word.partition(".")
     short = re.fullmatch(r"([0-9]{1,2}\.[0-9]{1,2})(\..+)?", rest)
     if short:  # mistake.07.2
@@ -41,7 +43,7 @@ def must_fail(word):
     if any(name.startswith(word + ".") for name in known):
         return word, re.escape(word) + "\\."
     near = sorted(name for name in known if name.startswith(word[:word.find(".") + 3])) or sorted(known)
-    raise Refused(f"test is '{word}'; allowed: mistakes, stubs, mistake.05, mistake.07.2, stub.05, {', '.join(near)}")
+    raise Refused(f"test is '{word}'; allowed: mistakes, stubs, bosses, mistake.05, mistake.07.2, stub.05, {', '.join(near)}")
 
 
 class Arguments:
@@ -53,7 +55,7 @@ class Arguments:
         words = list(words)
         while words and not words[0].startswith("-"):
             word = words.pop(0)
-            if re.match(r"(mistake|stub)", word):
+            if re.match(r"(mistake|stub|boss)", word):
                 target, name = must_fail(word)
                 self.targets.append(target)
                 names.append(name)
@@ -63,7 +65,7 @@ class Arguments:
             # What is skipped for a whole chapter has the chapter's label.
             labels.append(f"^{place.room}(\\.|$)" if place.lesson is None else f"^{place.room[:9]}({re.escape(place.room[9:])})?$")
         if labels and names:
-            raise Refused("chapters and mistakes or stubs are both given; allowed: one of them")
+            raise Refused("chapters and mistakes, stubs or bosses are both given; allowed: one of them")
         if labels:
             self.options += ["-L", "|".join(labels)]
         if names:

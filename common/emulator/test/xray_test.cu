@@ -513,7 +513,6 @@ TEST_F(Xray, StopsWhatIsTooLarge) {
   EXPECT_TRUE(only().too_large);
 }
 
-// .ci/check_xray opens the page in a browser.
 // Warp 1 alone meets a bank conflict; the last line of warp 0 comes after more requests than are drawn.
 __global__ void reads_a_column(float* out, int rows) {
   __shared__ float tile[32 * 32];
@@ -573,6 +572,7 @@ TEST_F(Xray, KeepsEachLinesFirstRequestAndItsFirstBankConflict) {
   }
 }
 
+// .ci/check_xray opens the page in a browser.
 TEST_F(Xray, DrawsWhatIsWrong) {
   const DeviceVector<float> in(std::vector<float>(100, 1.0f));
   const DeviceVector<float> out(kThreads);

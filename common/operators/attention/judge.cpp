@@ -6,7 +6,9 @@
 #include <sstream>
 
 #include "common/judge/judging.hpp"
+#include "common/operators/attention/gradient_variants.hpp"
 #include "common/operators/attention/reference.hpp"
+#include "common/operators/attention/variants.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
 #include "common/operators/yardstick.hpp"
@@ -18,9 +20,8 @@ using Gradients = BasicAttentionGradients<double>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// A misconception is recognised by computing what it gives, and there are about a hundred of them. Multiply-adds:
-constexpr double kMostExplained = 1e7;
-constexpr const char* kTooLarge = "no misconception is looked for in a case as large as this\n";
+// There are more of them than of the other operators.
+constexpr double kMostExplainedHere = 1e7;
 
 double rounding_of(const AttentionCase& c) {
   return c.precision == Precision::kFp32 ? 0 : kBf16Rounding;
@@ -58,6 +59,13 @@ std::string not_zero(const Layout& layout, const std::vector<float>& result,
   return "";
 }
 
+// Which of the gradients a part is.
+std::vector<double> Gradients::*member_of(const Part& part) {
+  return part.layout.array == "dq"   ? &Gradients::dq
+         : part.layout.array == "dk" ? &Gradients::dk
+                                     : &Gradients::dv;
+}
+
 Verdict wrong(const std::string& message) {
   Verdict verdict;
   verdict.message = message;
@@ -65,30 +73,38 @@ Verdict wrong(const std::string& message) {
 }
 
 std::string diagnosis_of(const AttentionProblem& problem, const AttentionOutputs& outputs,
-                         const AttentionResult& truth, Arithmetic arithmetic) {
-  if (attention_fma_count(problem.args()) > kMostExplained) return kTooLarge;
+                         const AttentionResult& truth, Arithmetic arithmetic, Search search) {
+  if (attention_fma_count(problem.args()) > kMostExplainedHere) return kTooLarge;
   const double rounding = rounding_of(problem.attention_case);
   const auto same_o = [&](const AttentionResult& other) {
-    return roughly_equal(outputs.o, other.o, 1, rounding);
+    return equals_answer(outputs.o, other.o, 1, rounding);
   };
   const auto same_lse = [&](const AttentionResult& other) {
-    return roughly_equal(outputs.lse, other.lse, 1);
+    return equals_answer(outputs.lse, other.lse, 1, 0);
   };
   // Where o hides it behind its rounding, lse does not.
   const bool o_is_right = same_o(truth);
   if (o_is_right && same_lse(truth)) return "";
-  return diagnosis(misconceptions(problem, truth, arithmetic), [&](const AttentionResult& other) {
+  const auto same = [&](const AttentionResult& other) {
     return o_is_right ? same_lse(other) : same_o(other);
-  });
+  };
+  const std::string words = diagnosis(misconceptions(problem, truth, arithmetic), same);
+  if (!words.empty() || search == Search::kOne) return words;
+  if (o_is_right) return "";
+  const ExpectedAttention none{truth, truth};
+  return two_variants(
+      parts(problem, none, outputs, arithmetic).front(), rounding,
+      attention_variants(problem.attention_case), AttentionSwitches{},
+      [&](const AttentionSwitches& s, Heads heads) { return attention_loop(problem, s, heads).o; });
 }
 
 }  // namespace
 
 Verdict judge(const AttentionProblem& problem, const AttentionOutputs& outputs,
-              Arithmetic arithmetic, PlainLoop plain_loop) {
+              Arithmetic arithmetic, PlainLoop plain_loop, Search search) {
   ExpectedAttention expected = reference::expected(problem, arithmetic);
   const AttentionResult truth = expected.truth;
-  const auto explain = [&] { return diagnosis_of(problem, outputs, truth, arithmetic); };
+  const auto explain = [&] { return diagnosis_of(problem, outputs, truth, arithmetic, search); };
   AttentionOutputs finite = outputs;
   const std::vector<Part> both = parts(problem, expected, finite, arithmetic);
   const Part &o = both[0], &lse = both[1];
@@ -123,21 +139,25 @@ Verdict judge(const AttentionProblem& problem, const AttentionOutputs& outputs,
 }
 
 Verdict judge(const AttentionGradProblem& problem, const AttentionGradients& gradients,
-              Arithmetic arithmetic, PlainLoop plain_loop) {
+              Arithmetic arithmetic, PlainLoop plain_loop, Search search) {
   const ExpectedAttentionGradients expected = reference::expected(problem, arithmetic);
   const Gradients& truth = expected.truth;
   const Involved involved(problem.forward);
   Verdict nearest;
   nearest.right = true;
-  for (const Part& part : parts(problem, expected, gradients, arithmetic)) {
+  const std::vector<Part> all = parts(problem, expected, gradients, arithmetic);
+  const double rounding = rounding_of(problem.forward.attention_case);
+  for (const Part& part : all) {
     const bool of_query = part.layout.array == "dq";
-    const auto member = of_query                    ? &Gradients::dq
-                        : part.layout.array == "dk" ? &Gradients::dk
-                                                    : &Gradients::dv;
     const auto explain = [&]() -> std::string {
-      if (attention_fma_count(problem.forward.args()) > kMostExplained) return kTooLarge;
-      return reference::explain(part, member, misconceptions(problem, truth, arithmetic),
-                                rounding_of(problem.forward.attention_case));
+      if (attention_fma_count(problem.forward.args()) > kMostExplainedHere) return kTooLarge;
+      const std::string words = reference::explain<Gradients>(
+          all, part, member_of, misconceptions(problem, truth, arithmetic), rounding);
+      if (!words.empty() || search == Search::kOne) return words;
+      return two_variants(
+          part, member_of(part), rounding,
+          attention_gradient_variants(problem.forward.attention_case),
+          [&](const AttentionGradSwitches& s) { return attention_gradient_loop(problem, s); });
     };
     if (part.result->size() == part.truth->size()) {
       const std::string message =

@@ -143,8 +143,9 @@ void expect_refused(const std::string& words, const std::function<void(Attention
 }
 
 TEST(AttentionJudge, RefusesWhatIsNotWritten) {
-  expect_refused("never written", [](auto& x) { x.o.back() = kNan; });
-  expect_refused("never written", [](auto& x) { x.lse.back() = kNan; });
+  expect_refused("is NaN: 1 of", [](auto& x) { x.o.back() = kNan; });
+  expect_refused("is NaN: 1 of", [](auto& x) { x.lse.back() = kNan; });
+  expect_refused("never written: 1 of", [](auto& x) { x.o.back() = poison<float>(); });
   expect_refused("WRONG RESULT in lse", [](auto& x) { x.lse.back() = kInfinity; });
   expect_refused("every element is zero", [](auto& x) { x.o.assign(x.o.size(), 0.0f); });
 }
@@ -225,8 +226,8 @@ TEST(AttentionDiagnosis, Others) {
   expect_diagnosis("the result with query head h at key head h % H_kv", kFull);
   expect_diagnosis("the result with every query head at key head 0", kFull);
   expect_diagnosis("the result without the division by the sum", kFull);
-  expect_diagnosis("lse in base 2", kCausal);
-  expect_diagnosis("lse without the maximum", kCausal);
+  expect_diagnosis("the result with lse in base 2", kCausal);
+  expect_diagnosis("the result with lse without the maximum", kCausal);
 }
 
 TEST(AttentionDiagnosis, Gradients) {

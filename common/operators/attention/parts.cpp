@@ -8,11 +8,11 @@ namespace ladder::reference {
 namespace {
 
 Layout queries_layout(const char* array, const AttentionCase& c) {
-  return {array, {"b", "t", "h", "i"}, {c.B, c.T_q, c.H_q, c.D}};
+  return layout_of(array, {"b", "t", "h", "i"}, {c.B, c.T_q, c.H_q, c.D}, "query");
 }
 
 Layout keys_layout(const char* array, const AttentionCase& c) {
-  return {array, {"b", "t", "h", "i"}, {c.B, c.T_k, c.H_kv, c.D}};
+  return layout_of(array, {"b", "t", "h", "i"}, {c.B, c.T_k, c.H_kv, c.D}, "key");
 }
 
 }  // namespace
@@ -69,10 +69,8 @@ std::vector<Part> parts(const AttentionProblem& problem, const ExpectedAttention
   const AttentionCase& c = problem.attention_case;
   return {{queries_layout("o", c), &outputs.o, &expected.truth.o, &expected.terms.o,
            attention_roundings(c, AttentionOutput::kO, arithmetic)},
-          {{"lse", {"b", "h", "t"}, {c.B, c.H_q, c.T_q}},
-           &outputs.lse,
-           &expected.truth.lse,
-           &expected.terms.lse,
+          {layout_of("lse", {"b", "h", "t"}, {c.B, c.H_q, c.T_q}, "query"), &outputs.lse,
+           &expected.truth.lse, &expected.terms.lse,
            attention_roundings(c, AttentionOutput::kLse, arithmetic)}};
 }
 

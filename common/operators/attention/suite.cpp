@@ -9,6 +9,7 @@
 #include "common/operators/attention/reference.hpp"
 #include "common/operators/compare.hpp"
 #include "common/operators/named_words.hpp"
+#include "common/operators/plain_case.hpp"
 #include "common/operators/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -216,6 +217,7 @@ template <typename Op>
 void register_common_tests(const std::string& implementation, const AttentionSupport& support,
                            const std::string& prefix) {
   constexpr bool kBackward = std::is_same_v<Op, AttentionBackward>;
+  add_plain_case<Op>(implementation, prefix, plain_attention_case(support));
   const std::vector<AttentionCase> cases = attention_cases(support);
   add_cases(
       implementation, prefix, attention_design(support), cases,
@@ -397,6 +399,21 @@ std::vector<BadInput<Args>> bad_gradient_inputs(const AttentionSupport& support)
 }
 
 }  // namespace
+
+AttentionCase plain_attention_case(const AttentionSupport& support) {
+  AttentionCase c = ragged_case(support);
+  c.T_q = std::min<std::int64_t>(11, support.most_queries);
+  c.T_k = 17;
+  c.H_q = support.grouped ? 4 : 3;
+  c.H_kv = support.grouped ? 2 : 3;
+  std::vector<std::int64_t> sizes = support.D_sizes;
+  std::sort(sizes.begin(), sizes.end());
+  // Of fewer channels than 16 too many lie in one vector.
+  c.D = *std::find_if(sizes.begin(), sizes.end() - 1, [](std::int64_t D) { return D >= 16; });
+  c.causal = support.causal;
+  c.magnitude = 2.0f;  // weights that are unlike each other
+  return c;
+}
 
 std::vector<AttentionCase> attention_cases(const AttentionSupport& support) {
   return with_named(attention_design(support).cases(

@@ -6,6 +6,7 @@
 
 #include "common/judge/judging.hpp"
 #include "common/operators/linear_attention/reference.hpp"
+#include "common/operators/linear_attention/variants.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
 #include "common/operators/yardstick.hpp"
@@ -36,19 +37,29 @@ bool is_one_strip(const LinearAttentionProblem& problem, const std::vector<float
 }  // namespace
 
 Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o,
-              Arithmetic arithmetic, PlainLoop plain_loop) {
+              Arithmetic arithmetic, PlainLoop plain_loop, Search search) {
   const ExpectedLinearAttention expected = reference::expected(problem, arithmetic);
   const Part part = parts(problem, expected, o, arithmetic).front();
   const double rounding = problem.attention_case.precision == Precision::kFp32 ? 0 : kBf16Rounding;
   Verdict verdict = judge_part(part, [&]() -> std::string {
-    if (roughly_equal(o, expected.truth, part.layout.row(), rounding)) return "";
+    if (linear_attention_fma_count(problem.args()) > kMostExplained) return kTooLarge;
     const auto equals = [&](const std::vector<double>& other) {
-      return roughly_equal(o, other, part.layout.row(), rounding);
+      return equals_answer(o, other, part.layout.row(), rounding);
     };
+    if (equals(expected.truth)) return "";
     const std::string known =
         diagnosis(misconceptions(problem, expected.truth, arithmetic), equals);
-    if (!known.empty() || !is_one_strip(problem, o)) return known;
-    return "each element is the part of one strip of 8 key rows: the parts overwrite each other\n";
+    if (!known.empty()) return known;
+    if (is_one_strip(problem, o)) {
+      return "each element is the part of one strip of 8 key rows: the parts overwrite each "
+             "other\n";
+    }
+    if (search == Search::kOne) return "";
+    return two_variants(part, rounding, linear_attention_variants(problem.attention_case),
+                        LinearAttentionSwitches{},
+                        [&](const LinearAttentionSwitches& s, Heads heads) {
+                          return linear_attention_loop(problem, s, heads);
+                        });
   });
   if (plain_loop == PlainLoop::kToo) {
     const std::vector<float> plain = linear_attention_plain(problem, arithmetic);

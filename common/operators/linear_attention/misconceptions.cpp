@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/operators/linear_attention/reference.hpp"
+#include "common/operators/linear_attention/variants.hpp"
 
 namespace ladder::reference {
 namespace {
@@ -62,34 +63,13 @@ Misconceptions<std::vector<double>> misconceptions(const LinearAttentionProblem&
                       return linear_attention_recurrence(changed);
                     }});
   };
-  add(c.causal ? "without the causal mask" : "with a causal mask",
-      [](auto& p) { p.attention_case.causal = !p.attention_case.causal; });
-  add("with the normaliser forgotten",
-      [](auto& p) { p.attention_case.normalize = !p.attention_case.normalize; });
-  if (c.key_lengths) {
-    add("with the key lengths ignored", [](auto& p) {
-      p.key_lengths = {};
-      p.attention_case.key_lengths = false;
-    });
+  for (const auto& variant : linear_attention_variants(c)) {
+    list.push_back({"equals the result " + variant.words, [&problem, change = variant.change] {
+                      LinearAttentionSwitches switches;
+                      change(switches);
+                      return linear_attention_loop(problem, switches);
+                    }});
   }
-  if (c.feature_map != FeatureMap::kIdentity) {
-    add("with the feature map forgotten",
-        [](auto& p) { p.attention_case.feature_map = FeatureMap::kIdentity; });
-  } else if (c.causal && !c.key_lengths) {
-    add("without each query's own key", [](auto& p) {  // keys come a step later
-      for (Tensor<float>* tensor : {&p.k, &p.v}) {
-        const std::vector<std::int64_t>& shape = tensor->shape;
-        const std::int64_t steps = shape[1] * shape[2] * shape[3], row = shape[2] * shape[3];
-        Tensor<float> later({shape[0], shape[1] + 1, shape[2], shape[3]});
-        for (std::int64_t b = 0; b < shape[0]; ++b)
-          std::copy_n(tensor->data.begin() + b * steps, steps,
-                      later.data.begin() + b * (steps + row) + row);
-        *tensor = std::move(later);
-      }
-      ++p.attention_case.T_k;
-    });
-  }
-  add_missing_rows(list, problem, linear_attention_recurrence);
   if (c.precision == Precision::kFp32) {
     add("of operands rounded to TF32", [](auto& p) { to_tf32({&p.q, &p.k, &p.v}); });
     list.back().slight = "tf32";

@@ -26,11 +26,8 @@ std::vector<Part> parts(const LinearAttentionProblem& problem,
                         const ExpectedLinearAttention& expected, const std::vector<float>& o,
                         Arithmetic arithmetic) {
   const LinearAttentionCase& c = problem.attention_case;
-  return {{{"o", {"b", "t", "h", "i"}, {c.B, c.T_q, c.H, c.V}},
-           &o,
-           &expected.truth,
-           &expected.terms,
-           linear_attention_roundings(c, arithmetic)}};
+  return {{layout_of("o", {"b", "t", "h", "i"}, {c.B, c.T_q, c.H, c.V}), &o, &expected.truth,
+           &expected.terms, linear_attention_roundings(c, arithmetic)}};
 }
 
 }  // namespace ladder::reference

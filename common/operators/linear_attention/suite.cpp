@@ -10,6 +10,7 @@
 #include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/named_words.hpp"
+#include "common/operators/plain_case.hpp"
 #include "common/operators/sequence_suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -141,6 +142,15 @@ std::vector<BadInput<Args>> bad_linear_attention_inputs(const LinearAttentionSup
 
 }  // namespace
 
+LinearAttentionCase plain_linear_attention_case(const LinearAttentionSupport& support) {
+  LinearAttentionCase c = ragged_case(support);
+  c.T_q = 17;
+  c.T_k = support.causal_dot_product_only ? c.T_q : 18;
+  c.eps = support.causal_dot_product_only ? c.eps : 8.0f;  // as large as a normaliser of few keys
+  std::tie(c.K, c.V) = from_32_on(support.K_sizes, support.V_sizes);
+  return c;
+}
+
 std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSupport& support) {
   return with_named(linear_attention_design(support).cases(
                         ragged_case(support),
@@ -155,6 +165,7 @@ std::vector<LinearAttentionCase> linear_attention_cases(const LinearAttentionSup
 bool register_linear_attention_suite(const std::string& implementation,
                                      const LinearAttentionSupport& support) {
   const std::vector<LinearAttentionCase> cases = linear_attention_cases(support);
+  add_plain_case<LinearAttention>(implementation, "", plain_linear_attention_case(support));
   add_cases(implementation, "", linear_attention_design(support), cases,
             [](const Implementation& i, const LinearAttentionCase& c) {
               expect_right<LinearAttention>(i, make_problem(c));

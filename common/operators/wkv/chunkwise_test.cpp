@@ -66,12 +66,14 @@ TEST(Gla, NamesTheMomentOfTheRead) {
   WkvProblem problem = make_problem(case_of(Recurrence::kGla)), other = problem;
   other.wkv_case.recurrence = Recurrence::kWkv;
   other.u = Tensor<float>({other.wkv_case.H, other.wkv_case.K});
-  expect_words("equals the result read before the update", verdict(problem, right_answer(other)));
+  expect_words("equals the result with the state read before the update",
+               verdict(problem, right_answer(other)));
 
   problem = other = make_problem(case_of(Recurrence::kWkv));
   other.wkv_case.recurrence = Recurrence::kGla;
   other.u = {};
-  expect_words("equals the result read after the update", verdict(problem, right_answer(other)));
+  expect_words("equals the result with the state read after the update.",
+               verdict(problem, right_answer(other)));
 }
 
 TEST(Gla, KnowsTheMisconceptionsOfWkv) {
@@ -158,12 +160,14 @@ TEST(Chunks, DecayAtTheirEdgesMustNotBeDoneTwiceOrForgotten) {
   const auto right = [](double state, double) { return state; };
   EXPECT_EQ(verdict(problem, with_edges(problem, right)), "right");
   const auto twice = [](double state, double w) { return w * state; };
-  expect_words("right at first, then wrong: t from 16 to 36",
+  expect_words("right at first, then wrong: steps 16 to 36",
                verdict(problem, with_edges(problem, twice)));
   const auto forgotten = [](double state, double w) { return state / w; };
-  expect_words("t from 16 to 36", verdict(problem, with_edges(problem, forgotten)));
+  expect_words("right at first, then wrong: steps 16 to 36",
+               verdict(problem, with_edges(problem, forgotten)));
   const auto state_lost = [](double, double) { return 0.0; };
-  expect_words("t from 16 to 36", verdict(problem, with_edges(problem, state_lost)));
+  expect_words("right at first, then wrong: steps 16 to 36",
+               verdict(problem, with_edges(problem, state_lost)));
 }
 
 TEST(PackedSequences, MustNotRunIntoEachOther) {
@@ -332,7 +336,7 @@ TEST(Gradients, RefusesOneNanInAnyOfThem) {
                                     {"d_log_w", &G::d_log_w},
                                     {"du", &G::du},
                                     {"d_initial_state", &G::d_initial_state}}) {
-    expect_gradient_refused("WRONG RESULT in " + std::string(name) + "\nsome elements were never",
+    expect_gradient_refused("WRONG RESULT in " + std::string(name) + "\nis NaN: 1 of ",
                             [array = array](G& g) { (g.*array)[17] = kNan; });
     expect_gradient_refused("WRONG RESULT in " + std::string(name), [array = array](G& g) {
       std::fill_n((g.*array).begin() + 16, 16, 0.0f);

@@ -1,12 +1,15 @@
 #include "common/operators/judge.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
 #include "common/judge/judging.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
+#include "common/operators/wkv/gradient_variants.hpp"
+#include "common/operators/wkv/variants.hpp"
 #include "common/operators/yardstick.hpp"
 
 namespace ladder::reference {
@@ -25,10 +28,38 @@ std::vector<double> TrueGradients::*member_of(const Part& part) {
       ->second;
 }
 
+// Whether the bonus alone is wrong: each step's row of o is off by a multiple of its v.
+bool is_another_bonus(const WkvProblem& problem, const Part& o, double rounding) {
+  const WkvCase& c = problem.wkv_case;
+  std::vector<double> explained(o.truth->size());
+  for (std::int64_t row = 0; row < c.B * c.T * c.H; ++row) {
+    const float* v = problem.v.pointer() + row * c.V;
+    double product = 0, square = 0;
+    for (std::int64_t i = 0; i < c.V; ++i) {
+      product += ((*o.result)[row * c.V + i] - (*o.truth)[row * c.V + i]) * v[i];
+      square += static_cast<double>(v[i]) * v[i];
+    }
+    for (std::int64_t i = 0; i < c.V; ++i)
+      explained[row * c.V + i] = (*o.truth)[row * c.V + i] + product / square * v[i];
+  }
+  const auto finite = [](double x) { return std::isfinite(x); };
+  return std::all_of(explained.begin(), explained.end(), finite) &&
+         roughly_equal(*o.result, explained, c.V, rounding);
+}
+
+std::string explain_by_two(const WkvProblem& problem, const Part& o, double rounding) {
+  const Recurrence recurrence = problem.wkv_case.recurrence;
+  if (recurrence == Recurrence::kWkv && is_another_bonus(problem, o, rounding))
+    return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is read?\n";
+  return two_variants(
+      o, rounding, wkv_variants(problem.wkv_case), right_switches(recurrence),
+      [&](const WkvSwitches& s, Heads heads) { return wkv_loop(problem, s, heads).o; });
+}
+
 }  // namespace
 
 Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic arithmetic,
-              PlainLoop plain_loop) {
+              PlainLoop plain_loop, Search search) {
   const ExpectedWkv expected = reference::expected(problem, arithmetic);
   // Of o and the final state o is what a right verdict is about.
   std::optional<Verdict> first;
@@ -36,10 +67,14 @@ Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic a
     const bool is_o = part.layout.array == "o";  // states are stored in fp32
     const bool exact =
         is_o ? problem.wkv_case.precision == Precision::kFp32 : arithmetic == Arithmetic::kFp32;
-    const Verdict verdict = judge_part(part, [&] {
-      return explain(part, is_o ? &WkvResult::o : &WkvResult::final_state,
-                     misconceptions(problem, expected.truth, arithmetic),
-                     exact ? 0 : kBf16Rounding);
+    const double rounding = exact ? 0 : kBf16Rounding;
+    const Verdict verdict = judge_part(part, [&]() -> std::string {
+      if (wkv_fma_count(problem.args()) > kMostExplained) return kTooLarge;
+      const auto array = is_o ? &WkvResult::o : &WkvResult::final_state;
+      const std::string words =
+          explain(part, array, misconceptions(problem, expected.truth, arithmetic), rounding);
+      if (!words.empty() || !is_o || search == Search::kOne) return words;
+      return explain_by_two(problem, part, rounding);
     });
     if (!verdict.right) return verdict;
     if (!first) first = verdict;
@@ -52,16 +87,22 @@ Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic a
 }
 
 Verdict judge(const WkvGradProblem& problem, const WkvGradients& gradients, Arithmetic arithmetic,
-              PlainLoop plain_loop) {
+              PlainLoop plain_loop, Search search) {
   const ExpectedWkvGradients expected = reference::expected(problem, arithmetic);
   const Precision precision = problem.forward.wkv_case.precision;
   const double rounding = precision == Precision::kFp32 ? 0 : kBf16Rounding;
   Verdict nearest;
   nearest.right = true;
-  for (const Part& part : parts(problem, expected, gradients, arithmetic)) {
-    const Verdict verdict = judge_part(part, [&] {
-      return explain(part, member_of(part), misconceptions(problem, expected.truth, arithmetic),
-                     rounding);
+  const std::vector<Part> all = parts(problem, expected, gradients, arithmetic);
+  for (const Part& part : all) {
+    const Verdict verdict = judge_part(part, [&]() -> std::string {
+      if (wkv_fma_count(problem.forward.args()) > kMostExplained) return kTooLarge;
+      const std::string words = explain<TrueGradients>(
+          all, part, member_of, misconceptions(problem, expected.truth, arithmetic), rounding);
+      if (!words.empty() || search == Search::kOne) return words;
+      return two_variants(part, member_of(part), rounding,
+                          wkv_gradient_variants(problem.forward.wkv_case),
+                          [&](const WkvGradSwitches& s) { return wkv_gradient_loop(problem, s); });
     });
     if (!verdict.right) return verdict;
     if (verdict.share > nearest.share) nearest = verdict;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <sstream>
 
 #include "common/core/error_metrics.hpp"
 #include "common/core/errors.hpp"
@@ -114,7 +115,27 @@ TEST(IsRight, AcceptsTheRightAnswer) {
 }
 
 TEST(IsRight, RefusesNan) {
-  expect_refused("never written, or are NaN: 1 of", [](WkvOutputs& x) { x.o[100] = kNan; });
+  expect_refused("is NaN: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: yours NaN, right ",
+                 [](WkvOutputs& x) { x.o[100] = kNan; });
+}
+
+TEST(IsRight, SaysOnePlaceAndThenTheNumbers) {
+  const WkvProblem problem = make_problem(kCase);
+  WkvOutputs outputs = right_answer(problem);
+  for (std::size_t i = 0; i < outputs.o.size(); i += 4)
+    outputs.o[i] = 0.5f;
+  const std::string message = verdict(problem, outputs);
+  std::istringstream lines(message);
+  std::string line;
+  const char* expected[] = {"WRONG RESULT in o",
+                            "batch 0, step 0, head 0, column 0: yours 0.5, right -0.628",
+                            "right (.) and wrong (x), columns 0 to 15:", "x...x...x...x..."};
+  for (const char* each : expected) {
+    std::getline(lines, line);
+    EXPECT_EQ(line, each) << message;
+  }
+  std::getline(lines, line);
+  EXPECT_TRUE(line.starts_with("relative error ")) << message;
 }
 
 TEST(IsRight, RefusesInfinity) {
@@ -123,7 +144,17 @@ TEST(IsRight, RefusesInfinity) {
 }
 
 TEST(IsRight, RefusesUnwrittenOutput) {
-  expect_refused("never written", [](WkvOutputs& x) { x.o.assign(x.o.size(), kNan); });
+  const float unwritten = poison<float>();
+  expect_refused("nothing was written.\nnever written: 3552 of 3552 elements\n",
+                 [=](WkvOutputs& x) { x.o.assign(x.o.size(), unwritten); });
+  expect_refused(
+      "never written: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: never written",
+      [=](WkvOutputs& x) { x.o[100] = unwritten; });
+  // An atomic adds to what nobody has cleared.
+  expect_refused("added to what was never written: 3552 of 3552 elements\n", [=](WkvOutputs& x) {
+    for (float& value : x.o)
+      value += unwritten;
+  });
 }
 
 TEST(IsRight, RefusesZeros) {
@@ -160,7 +191,7 @@ TEST(IsRight, RefusesLowPrecision) {
 }
 
 TEST(IsRight, NamesTheLastColumns) {
-  expect_refused("the last columns are wrong: i from 12 to 15", [](WkvOutputs& x) {
+  expect_refused("the last columns are wrong: columns 12 to 15", [](WkvOutputs& x) {
     for (std::size_t n = 0; n < x.o.size(); ++n) {
       if (n % 16 >= 12) x.o[n] = 0.0f;
     }
@@ -173,7 +204,7 @@ TEST(Diagnosis, BonusForgotten) {
 }
 
 TEST(Diagnosis, DecaysOneStepLateInChunks) {
-  expect_diagnosis("each decay one step late, in chunks of 16\n", [](WkvProblem& p) {
+  expect_diagnosis("each decay one step late, in chunks of 16.\n", [](WkvProblem& p) {
     const std::vector<float> log_w = p.log_w.data;
     const std::int64_t step = kCase.H * kCase.K;
     for (std::int64_t i = 0; i < p.log_w.size(); ++i)
@@ -182,7 +213,7 @@ TEST(Diagnosis, DecaysOneStepLateInChunks) {
 }
 
 TEST(Diagnosis, DecayOnceTooOftenAtTheChunksEdge) {
-  expect_diagnosis("once too often where chunks of 32 begin\n", [](WkvProblem& p) {
+  expect_diagnosis("once too often where chunks of 32 begin.\n", [](WkvProblem& p) {
     const std::int64_t step = kCase.H * kCase.K;
     for (std::int64_t i = 0; i < p.log_w.size(); ++i) {
       if (i / step % kCase.T == 32) p.log_w.data[i] *= 2;
@@ -223,7 +254,7 @@ TEST(Diagnosis, KeyRowsMissing) {
   const auto expect = [](const std::string& words, const std::function<bool(std::int64_t)>& rows) {
     expect_diagnosis(words, [&](WkvProblem& p) { keep_rows(p.q, rows); });
   };
-  expect("without the last key row\n", [](std::int64_t j) { return j < 15; });
+  expect("without the last key row.\n", [](std::int64_t j) { return j < 15; });
   expect("without the last 4 key rows", [](std::int64_t j) { return j < 12; });
   expect("the last key row alone", [](std::int64_t j) { return j == 15; });
   expect("every fourth key row alone: 1, 5", [](std::int64_t j) { return j % 4 == 1; });

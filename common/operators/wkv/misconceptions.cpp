@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "common/operators/wkv/gradient_variants.hpp"
+#include "common/operators/wkv/variants.hpp"
 
 namespace ladder::reference {
 namespace {
-
-constexpr double kUnwritten = std::numeric_limits<double>::quiet_NaN();
 
 struct Step {
   std::int64_t row;        // one of B * T
@@ -23,90 +23,6 @@ void for_each_step(const WkvProblem& problem, const Visit& visit) {
     for (std::int64_t n = 0; n < length; ++n)
       visit(Step{first + (c.reverse ? length - 1 - n : n), n, length});
   }
-}
-
-// The answer somebody gets who applies the decay before reading the state: the state part of the output sees one decay more,
-// the bonus part does not. Both parts are WKV problems of their own.
-WkvResult decay_before_read(WkvProblem problem) {
-  WkvProblem bonus_only = problem;
-  bonus_only.initial_state = {};
-  std::fill(bonus_only.log_w.data.begin(), bonus_only.log_w.data.end(),
-            -std::numeric_limits<float>::infinity());
-  WkvResult bonus = wkv_recurrence(bonus_only);
-  // With total decay the state still holds the step before: take that part away again.
-  WkvProblem without_u = bonus_only;
-  std::fill(without_u.u.data.begin(), without_u.u.data.end(), 0.0f);
-  const WkvResult step_before = wkv_recurrence(without_u);
-  std::fill(problem.u.data.begin(), problem.u.data.end(), 0.0f);
-  const WkvArgs args = problem.args();
-  for (std::int64_t row = 0; row < args.B * args.T; ++row) {
-    const float* log_w = args.log_w + row * args.log_w_stride_T;
-    float* q = problem.q.data.data() + row * args.H * args.K;
-    for (std::int64_t i = 0; i < args.H * args.K; ++i)
-      q[i] *= std::exp(log_w[i]);
-  }
-  WkvResult result = wkv_recurrence(problem);
-  for (std::size_t i = 0; i < result.o.size(); ++i) {
-    result.o[i] += bonus.o[i] - step_before.o[i];
-  }
-  return result;
-}
-
-// The answer of somebody who takes log_w for the factor itself. Such a factor is negative: the state's sign changes with every
-// step. Without these signs it is the same recurrence again, with the factor -log_w.
-WkvResult logarithm_as_factor(WkvProblem problem) {
-  const WkvCase& c = problem.wkv_case;
-  const float read_sign = c.recurrence == Recurrence::kGla ? -1.0f : 1.0f;  // of the state it reads
-  const std::int64_t step = c.H * c.V;
-  std::vector<float> signs(problem.v.data.size());
-  for_each_step(problem, [&](const Step& s) {
-    std::fill_n(signs.begin() + s.row * step, step, s.n % 2 == 0 ? 1.0f : -1.0f);
-  });
-  for (float& log_w : problem.log_w.data)
-    log_w = std::log(-log_w);
-  for (float& u : problem.u.data)
-    u = -u;
-  for (std::size_t i = 0; i < problem.v.data.size(); ++i)
-    problem.v.data[i] *= -signs[i];
-  WkvResult result = wkv_recurrence(problem);
-  for (std::size_t i = 0; i < result.o.size(); ++i)
-    result.o[i] *= read_sign * signs[i];
-  return result;
-}
-
-bool all_finite(const Tensor<float>& tensor) {
-  return std::all_of(tensor.data.begin(), tensor.data.end(),
-                     [](float x) { return std::isfinite(x); });
-}
-
-// The first of every four key rows stands for all of them.
-Tensor<float> first_of_four(Tensor<float> tensor, std::int64_t K) {
-  for (std::size_t i = 0; i < tensor.data.size(); ++i)
-    tensor.data[i] = tensor.data[i - i % K % 4];
-  return tensor;
-}
-
-// Each step's output, and all those before it in the order of time.
-WkvResult running_sum(const WkvProblem& problem, WkvResult result) {
-  const std::int64_t step = problem.wkv_case.H * problem.wkv_case.V;
-  const std::int64_t back = problem.wkv_case.reverse ? step : -step;
-  for_each_step(problem, [&](const Step& s) {
-    for (std::int64_t i = s.row * step; s.n > 0 && i < (s.row + 1) * step; ++i)
-      result.o[i] += result.o[i + back];
-  });
-  return result;
-}
-
-// Each step's output, given out by the step after it.
-WkvResult one_step_late(const WkvProblem& problem, WkvResult result) {
-  const std::int64_t step = problem.wkv_case.H * problem.wkv_case.V;
-  const std::int64_t back = problem.wkv_case.reverse ? step : -step;
-  const std::vector<double> o = result.o;
-  for_each_step(problem, [&](const Step& s) {
-    for (std::int64_t i = s.row * step; i < (s.row + 1) * step; ++i)
-      result.o[i] = s.n > 0 ? o[i + back] : kUnwritten;
-  });
-  return result;
 }
 
 // Somebody computes whole chunks of so many steps only.
@@ -156,13 +72,6 @@ WkvProblem one_sequence(WkvProblem problem) {
   if (!problem.initial_state.empty())
     problem.initial_state.data.resize(problem.initial_state.data.size() /
                                       problem.initial_state.shape[0]);
-  return problem;
-}
-
-WkvProblem read_at_the_other_time(WkvProblem problem) {
-  const bool gla = problem.wkv_case.recurrence == Recurrence::kGla;
-  problem.wkv_case.recurrence = gla ? Recurrence::kWkv : Recurrence::kGla;
-  problem.u = gla ? Tensor<float>({problem.wkv_case.H, problem.wkv_case.K}) : Tensor<float>();
   return problem;
 }
 
@@ -298,7 +207,6 @@ std::vector<double> d_log_w_of_rounded_chunks(const WkvGradProblem& problem) {
 Misconceptions<WkvResult> misconceptions(const WkvProblem& problem, const WkvResult& truth,
                                          Arithmetic arithmetic) {
   const WkvCase& c = problem.wkv_case;
-  const bool gla = c.recurrence == Recurrence::kGla;
   Misconceptions<WkvResult> list;
   const auto add = [&](const std::string& what, const std::function<WkvResult()>& answer,
                        std::int64_t tile = 0) {
@@ -313,55 +221,16 @@ Misconceptions<WkvResult> misconceptions(const WkvProblem& problem, const WkvRes
       return wkv_recurrence(changed);
     });
   };
-  if (!gla) {
-    add_change("result with the bonus forgotten",
-               [](WkvProblem& p) { std::fill(p.u.data.begin(), p.u.data.end(), 0.0f); });
-    add("result with the decay applied before the read",
-        [&problem] { return decay_before_read(problem); });
-    add("result read after the update, with the bonus added", [&problem] {
-      WkvProblem no_bonus = problem;
-      std::fill(no_bonus.u.data.begin(), no_bonus.u.data.end(), 0.0f);
-      WkvResult result = wkv_recurrence(read_at_the_other_time(problem));
-      const WkvResult with = wkv_recurrence(problem), without = wkv_recurrence(no_bonus);
-      for (std::size_t n = 0; n < result.o.size(); ++n)
-        result.o[n] += with.o[n] - without.o[n];
-      return result;
-    });
-  }
-  add_change(gla ? "result read before the update" : "result read after the update",
-             [](WkvProblem& p) { p = read_at_the_other_time(std::move(p)); });
-  if (c.K == c.V) {
-    add_change("result with k and v swapped", [](WkvProblem& p) { std::swap(p.k.data, p.v.data); });
-  }
-  if (c.initial_state) {
-    add_change("result with the initial state ignored", [](WkvProblem& p) {
-      p.initial_state = {};
-      p.wkv_case.initial_state = false;
-    });
+  for (const auto& variant : wkv_variants(c)) {
+    list.push_back({"equals the result " + variant.words, [&problem, change = variant.change] {
+                      WkvSwitches switches = right_switches(problem.wkv_case.recurrence);
+                      change(switches);
+                      return wkv_loop(problem, switches);
+                    }});
   }
   if (!c.lengths.empty()) {
     add_change("result with the sequences running into each other",
                [](WkvProblem& p) { p = one_sequence(std::move(p)); });
-  }
-  add_change("result with q and k swapped", [](WkvProblem& p) { std::swap(p.q.data, p.k.data); });
-  add_change("result with time running the other way",
-             [](WkvProblem& p) { p.wkv_case.reverse = !p.wkv_case.reverse; });
-  add_change("result with the scale forgotten", [](WkvProblem& p) { p.wkv_case.scale = 1.0f; });
-  if (all_finite(problem.log_w)) {
-    add("result with log_w itself as the decay factor",
-        [&problem] { return logarithm_as_factor(problem); });
-  }
-  add("sum over all steps so far: the sum of one step runs into the next",
-      [&problem, &truth] { return running_sum(problem, truth); });
-  add_missing_rows(list, problem, wkv_recurrence);
-  using WkvTensor = Tensor<float> WkvProblem::*;
-  for (const auto& [name, tensor] : {std::pair<const char*, WkvTensor>{"q", &WkvProblem::q},
-                                     {"k", &WkvProblem::k},
-                                     {"log_w", &WkvProblem::log_w},
-                                     {"u", &WkvProblem::u}}) {
-    add_change(
-        std::string("result with the first of every four ") + name + " used for all four",
-        [tensor = tensor](WkvProblem& p) { p.*tensor = first_of_four(p.*tensor, p.wkv_case.K); });
   }
   // Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to other decays.
   for (const std::int64_t chunk : kUsualTiles) {
@@ -392,7 +261,6 @@ Misconceptions<WkvResult> misconceptions(const WkvProblem& problem, const WkvRes
         "result with the last partial chunk of * missing",
         [&problem, &truth, chunk] { return without_last_chunk(problem, truth, chunk); }, chunk);
   }
-  add("result one step late", [&problem, &truth] { return one_step_late(problem, truth); });
   if (c.precision == Precision::kFp32) {
     add_change("result of operands rounded to TF32", [](WkvProblem& p) {
       to_tf32({&p.q, &p.k, &p.v});
@@ -412,7 +280,6 @@ Misconceptions<BasicWkvGradients<double>> misconceptions(const WkvGradProblem& p
                                                          Arithmetic) {
   using Gradients = BasicWkvGradients<double>;
   const WkvCase& c = problem.forward.wkv_case;
-  const bool gla = c.recurrence == Recurrence::kGla;
   Misconceptions<Gradients> list;
   const auto add = [&](const std::string& what, const std::function<Gradients()>& answer,
                        std::int64_t tile = 0) {
@@ -426,27 +293,11 @@ Misconceptions<BasicWkvGradients<double>> misconceptions(const WkvGradProblem& p
       return wkv_gradients(changed);
     });
   };
-  if (!gla) {
-    add_change("with the bonus forgotten", [](WkvGradProblem& p) {
-      std::fill(p.forward.u.data.begin(), p.forward.u.data.end(), 0.0f);
-    });
-  }
-  add_change(gla ? "of o read before the update" : "of o read after the update",
-             [](WkvGradProblem& p) { p.forward = read_at_the_other_time(std::move(p.forward)); });
-  add_change("with d_final_state ignored", [](WkvGradProblem& p) { p.d_final_state = {}; });
-  add_change("with the initial state ignored", [](WkvGradProblem& p) {
-    std::fill(p.forward.initial_state.data.begin(), p.forward.initial_state.data.end(), 0.0f);
-  });
-  add_change("with the scale forgotten",
-             [](WkvGradProblem& p) { p.forward.wkv_case.scale = 1.0f; });
-  add_change("with time running the other way",
-             [](WkvGradProblem& p) { p.forward.wkv_case.reverse = !p.forward.wkv_case.reverse; });
-  if (all_finite(problem.forward.log_w)) {
-    add("of the decay factor, not of its logarithm", [&problem, &truth] {
-      Gradients of_factor = truth;
-      for (std::size_t i = 0; i < of_factor.d_log_w.size(); ++i)
-        of_factor.d_log_w[i] /= std::exp(static_cast<double>(problem.forward.log_w.data[i]));
-      return of_factor;
+  for (const auto& variant : wkv_gradient_variants(c)) {
+    add(variant.words, [&problem, change = variant.change] {
+      WkvGradSwitches switches;
+      change(switches);
+      return wkv_gradient_loop(problem, switches);
     });
   }
   for (const std::int64_t chunk : kUsualTiles) {

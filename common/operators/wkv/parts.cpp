@@ -40,8 +40,8 @@ Path path_of(const WkvCase& c, WkvOutput output) {
 }
 
 Layout states_layout(const std::string& array, const WkvCase& c) {
-  return {
-      array, {c.lengths.empty() ? "b" : "sequence", "h", "j", "i"}, {c.sequences(), c.H, c.K, c.V}};
+  return layout_of(array, {c.lengths.empty() ? "b" : "sequence", "h", "j", "i"},
+                   {c.sequences(), c.H, c.K, c.V});
 }
 
 }  // namespace
@@ -94,10 +94,8 @@ std::vector<Part> parts(const WkvProblem& problem, const ExpectedWkv& expected,
                         const WkvOutputs& outputs, Arithmetic arithmetic) {
   const WkvCase& c = problem.wkv_case;
   const Memory memory = remembered(problem);
-  std::vector<Part> result = {{{"o", {"b", "t", "h", "i"}, {c.B, c.T, c.H, c.V}},
-                               &outputs.o,
-                               &expected.truth.o,
-                               &expected.terms.o,
+  std::vector<Part> result = {{layout_of("o", {"b", "t", "h", "i"}, {c.B, c.T, c.H, c.V}),
+                               &outputs.o, &expected.truth.o, &expected.terms.o,
                                wkv_roundings(c, memory, WkvOutput::kO, arithmetic)}};
   if (c.final_state) {
     result.push_back({states_layout("final_state", c), &outputs.final_state,
@@ -112,9 +110,9 @@ std::vector<Part> parts(const WkvGradProblem& problem, const ExpectedWkvGradient
   const WkvCase& c = problem.forward.wkv_case;
   const Memory memory = remembered(problem.forward);
   const auto of_tokens = [&](const char* name, const char* channel, std::int64_t width) {
-    return Layout{name, {"b", "t", "h", channel}, {c.B, c.T, c.H, width}};
+    return layout_of(name, {"b", "t", "h", channel}, {c.B, c.T, c.H, width});
   };
-  const auto of_heads = [&](const char* name) { return Layout{name, {"h", "j"}, {c.H, c.K}}; };
+  const auto of_heads = [&](const char* name) { return layout_of(name, {"h", "j"}, {c.H, c.K}); };
   std::vector<Part> result;
   const auto add = [&](const Layout& layout, auto member, auto true_member, WkvOutput output) {
     const std::vector<double>& truth = expected.truth.*true_member;

@@ -11,6 +11,7 @@
 
 #include "common/operators/compare.hpp"
 #include "common/operators/named_words.hpp"
+#include "common/operators/plain_case.hpp"
 #include "common/operators/sequence_suite.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/operators/wkv/reference.hpp"
@@ -259,6 +260,7 @@ void register_common_tests(const std::string& implementation, const WkvSupport& 
   const auto expect = [](const Implementation& i, const WkvCase& c) {
     expect_right<Op>(i, Op::make_problem(c));
   };
+  add_plain_case<Op>(implementation, prefix, plain_wkv_case(support, kRecurrence<Op>));
   const std::vector<WkvCase> cases = wkv_cases(support, kRecurrence<Op>);
   add_cases(implementation, prefix, wkv_design(support), cases, expect);
   const WkvCase ragged = ragged_case(support, kRecurrence<Op>);
@@ -558,6 +560,14 @@ bool register_backward_suite(const std::string& implementation, const WkvSupport
 }
 
 }  // namespace
+
+WkvCase plain_wkv_case(const WkvSupport& support, Recurrence recurrence) {
+  WkvCase c{.recurrence = recurrence, .B = 2, .T = 18, .H = 3, .scale = 0.5f};
+  std::tie(c.K, c.V) =
+      from_32_on(support.K_sizes, support.square_heads_only ? support.K_sizes : support.V_sizes);
+  c.precision = precisions(support).front();
+  return c;
+}
 
 std::vector<WkvCase> wkv_cases(const WkvSupport& support, Recurrence recurrence) {
   std::vector<NamedCase> also;

@@ -1,0 +1,61 @@
+// 03 cuda_baseline: WKV on a GPU, one thread per output channel.
+// Change: the loops over batch, head and value column become threads; time and key rows stay loops.
+// Why:    the columns of a head's state never meet, so each can have a thread of its own.
+// Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
+// Costs:  every term is added to o in global memory (B*T*H*K*V atomics), and every thread reads all of q, k, w, u itself.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace chapter03 {
+
+using ladder::WkvArgs;
+
+// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+constexpr int kThreads = 32;
+
+template <int kHeadSize>
+__global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
+  // TODO(03.00.1): roughly 25 lines; the thread's place among all B * H * V channels gives b, h and iv, and one past the end does nothing.
+  // TODO(03.00.1): Column iv of the state is an array of the thread's own. At each step every key row adds its term to o by an atomicAdd,
+  // TODO(03.00.1): then the state takes its step.
+  // TODO(03.00.1): budget: per key row one global read each of k, q, u and log_w and one atomicAdd; one read of v per step.
+}
+
+template <int kHeadSize>
+void launch(const WkvArgs& args) {
+  const std::int64_t channels = args.B * args.H * kHeadSize;
+  const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX,
+                  "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
+  // TODO(03.00.1): roughly 2 lines; o is zero before the kernel adds to it; then the launch, a thread for each channel.
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void wkv(const WkvArgs& args) {
+  ladder::validate(args);
+  ladder::require_square_heads_without_state(args, "chapter 03");
+  if (args.B == 0 || args.T == 0) return;
+  switch (args.K) {
+    case 4: return launch<4>(args);
+    case 32: return launch<32>(args);
+    case 64: return launch<64>(args);
+    case 100: return launch<100>(args);
+    case 128: return launch<128>(args);
+    case 256: return launch<256>(args);
+  }
+}
+
+const ladder::Registration registration{{.name = "wkv_atomic",
+                                         .chapter = "03_cuda_baseline",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .rung = true,
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
+
+}  // namespace chapter03

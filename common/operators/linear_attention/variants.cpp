@@ -1,0 +1,235 @@
+#include "common/operators/linear_attention/variants.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace ladder::reference {
+namespace {
+
+using S = LinearAttentionSwitches;
+
+double mapped(double x, FeatureMap usual, S::Map map) {
+  switch (map) {
+    case S::Map::kOwn: return usual == FeatureMap::kIdentity ? x : x > 0 ? x + 1 : std::exp(x);
+    case S::Map::kNone: return x;
+    case S::Map::kElu: return x > 0 ? x : std::exp(x) - 1;
+    case S::Map::kExp: return std::exp(x);
+    case S::Map::kRelu: return std::max(x, 0.0);
+  }
+  return x;
+}
+
+// The keys from .first to .second - 1.
+std::pair<std::int64_t, std::int64_t> seen(const LinearAttentionCase& c, S::Mask mask,
+                                           std::int64_t l, std::int64_t keys) {
+  const bool causal = c.causal != (mask == S::Mask::kTurned);
+  if (!causal) return {0, keys};
+  if (mask == S::Mask::kFromBehind) return {std::min(l, keys), keys};
+  const std::int64_t more = mask == S::Mask::kStrict ? 0 : mask == S::Mask::kOneMore ? 2 : 1;
+  return {0, std::min(l + more, keys)};
+}
+
+}  // namespace
+
+std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem, const S& s,
+                                          Heads heads) {
+  const LinearAttentionCase& c = problem.attention_case;
+  const std::int64_t K = c.K, V = c.V;
+  const auto operand = [&](S::Array which) -> Operand {
+    if (which == S::Array::kQ) return {problem.q.pointer(), c.B, c.T_q, c.H, K};
+    if (which == S::Array::kK) return {problem.k.pointer(), c.B, c.T_k, c.H, K};
+    return {problem.v.pointer(), c.B, c.T_k, c.H, V};
+  };
+  const Operand q_of = operand(s.q_from), k_of = operand(s.k_from), v_of = operand(s.v_from);
+  std::vector<double> result(c.B * c.T_q * c.H * V, 0.0), state(K * V, 0.0), z(K, 0.0), sum(V);
+  const bool all = heads == Heads::kAll || s.state_kept || mixes_heads(s.stored);
+  for (std::int64_t b = all ? 0 : c.B - 1; b < c.B; ++b) {
+    const std::int64_t keys =
+        problem.key_lengths.empty() || s.lengths_ignored ? c.T_k : problem.key_lengths.data[b];
+    for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h) {
+      const auto take = [&](const Operand& from, const Taken& taken, std::int64_t n,
+                            std::int64_t count, bool phi, S::Map map) {
+        std::vector<double> row = from.row(b, moved(n, count, taken.step), h, taken);
+        for (double& x : row)
+          x = phi ? mapped(x, c.feature_map, map) : x;
+        return row;
+      };
+      const auto key = [&](std::int64_t n) { return take(k_of, s.k, n, c.T_k, true, s.map_of_k); };
+      if (!s.state_kept)
+        std::fill(state.begin(), state.end(), 0.0), std::fill(z.begin(), z.end(), 0.0);
+      const auto add_key = [&](std::int64_t n) {
+        const std::vector<double> k = key(n), v = take(v_of, s.v, n, c.T_k, false, S::Map::kNone);
+        if (s.state_overwritten) std::fill(state.begin(), state.end(), 0.0);
+        for (std::int64_t j = 0; j < K; ++j) {
+          z[j] += k[j];
+          double* row = &state[(s.written_rows ? j % s.written_rows : j) * V];
+          for (std::int64_t i = 0; i < V; ++i)
+            row[i] += (s.k.crossed ? k[i] : k[j]) * (s.v.crossed ? v[j] : v[i]);
+        }
+      };
+      std::int64_t next = 0;
+      for (std::int64_t l = 0; l < c.T_q; ++l) {
+        const auto [first, end] = seen(c, s.mask, l, keys);
+        if (s.mask == S::Mask::kFromBehind) {
+          std::fill(state.begin(), state.end(), 0.0), std::fill(z.begin(), z.end(), 0.0);
+          next = first;
+        }
+        for (; next < end; ++next)
+          add_key(next);
+        const std::vector<double> q = take(q_of, s.q, l, c.T_q, true, s.map_of_q);
+        std::fill(sum.begin(), sum.end(), 0.0);
+        double normaliser = 0;
+        const std::vector<double> last = end > 0 ? key(end - 1) : std::vector<double>(K, 0.0);
+        for (std::int64_t j = 0; j < K; ++j) {
+          normaliser +=
+              q[j] * (s.normaliser == S::Normaliser::kOfLastKey ? last[j]
+                      : s.normaliser == S::Normaliser::kOfKeys  ? z[j] / (q[j] == 0 ? 1 : q[j])
+                                                                : z[j]);
+          if (s.arrives && !s.arrives(j)) continue;
+          const double* row = &state[(s.read_rows ? j % s.read_rows : j) * V];
+          for (std::int64_t i = 0; i < V; ++i)
+            sum[i] += (s.q.crossed ? q[i] : q[j]) * (s.read_transposed ? state[i * V + j] : row[i]);
+        }
+        if (s.normaliser == S::Normaliser::kOfAllKeys) {
+          normaliser = 0;
+          for (std::int64_t n = 0; n < keys; ++n) {
+            const std::vector<double> k = key(n);
+            for (std::int64_t j = 0; j < K; ++j)
+              normaliser += q[j] * k[j];
+          }
+        }
+        if (s.normaliser == S::Normaliser::kMean) normaliser = static_cast<double>(end - first);
+        const bool divides = c.normalize != (s.normaliser == S::Normaliser::kTurned);
+        double divisor = divides ? normaliser + s.eps(c.eps) : 1;
+        if (s.normaliser == S::Normaliser::kTwice) divisor *= divisor;
+        for (std::int64_t i = 0; i < V; ++i)
+          result[((b * c.T_q + l) * c.H + h) * V + i] = s.factor * sum[i] / divisor;
+      }
+    }
+  }
+  apply(s.stored, result, c.B, c.T_q, c.H, V, false);
+  return result;
+}
+
+Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
+  using Mask = S::Mask;
+  using Map = S::Map;
+  using Normaliser = S::Normaliser;
+  using Array = S::Array;
+  const bool square = c.K == c.V, same_steps = c.T_q == c.T_k;
+  Variants<S> list;
+  const auto add = [&](const std::string& words, const std::string& line, const auto& change) {
+    list.push_back({words, line, change});
+  };
+  const auto add_mask = [&](const char* words, const char* line, Mask mask) {
+    add(words, line, [=](S& s) { s.mask = mask; });
+  };
+  add_mask(c.causal ? "without the causal mask" : "with a causal mask",
+           "if (s > l) score = 0 left out", Mask::kTurned);
+  if (c.causal) {
+    add_mask("without each query's own key: the state is read before the update",
+             "if (s >= l) score = 0", Mask::kStrict);
+    add_mask("with one key more than each query may see", "if (s > l + 1) score = 0",
+             Mask::kOneMore);
+    add_mask("with the mask turned round: each query sees its own key and the later ones",
+             "if (s < l) score = 0", Mask::kFromBehind);
+  }
+  const auto add_normaliser = [&](const char* words, const char* line, Normaliser normaliser) {
+    add(words, line, [=](S& s) { s.normaliser = normaliser; });
+  };
+  add_normaliser(c.normalize ? "with the normaliser forgotten" : "with a normaliser",
+                 "o / (q z + eps) left out", Normaliser::kTurned);
+  if (c.normalize) {
+    add_normaliser("with z not summed: the normaliser of the last key alone",
+                   "z = phi_k for z += phi_k", Normaliser::kOfLastKey);
+    add_normaliser("with the normaliser of all keys, also those that the query does not see",
+                   "z summed before the loop", Normaliser::kOfAllKeys);
+    add_normaliser("with z not multiplied by phi(q)", "normaliser += z[ik]", Normaliser::kOfKeys);
+    add_normaliser("divided by the number of keys, not by the normaliser", "o / (l + 1)",
+                   Normaliser::kMean);
+    add_normaliser("divided by the normaliser twice", "o / n / n", Normaliser::kTwice);
+    add("with eps forgotten", "o / (q z)", [](S& s) { s.eps = [](double) { return 0.0; }; });
+    add("with eps added twice", "z + eps, and the sum + eps",
+        [](S& s) { s.eps = [](double x) { return 2 * x; }; });
+    add("with eps subtracted", "q z - eps", [](S& s) { s.eps = [](double x) { return -x; }; });
+  }
+  if (c.key_lengths) {
+    add("with the key lengths ignored", "keys = T_k", [](S& s) { s.lengths_ignored = true; });
+  }
+  if (c.feature_map != FeatureMap::kIdentity) {
+    const auto add_map = [&](const std::string& words, const std::string& line, Map of_q,
+                             Map of_k) {
+      add(words, line, [=](S& s) { s.map_of_q = of_q, s.map_of_k = of_k; });
+    };
+    for (const auto& [words, line, map] :
+         {std::tuple{"the feature map forgotten", "x for phi(x)", Map::kNone},
+          {"elu(x) for elu(x) + 1 as the feature map", "expf(x) - 1", Map::kElu},
+          {"exp(x) for elu(x) + 1 as the feature map", "expf(x)", Map::kExp},
+          {"max(x, 0) for elu(x) + 1 as the feature map", "fmaxf(x, 0)", Map::kRelu}}) {
+      add_map(std::string("with ") + words, line, map, map);
+      add_map(std::string("with ") + words + ", of q alone", line, map, Map::kOwn);
+      add_map(std::string("with ") + words + ", of k alone", line, Map::kOwn, map);
+    }
+  }
+  const auto add_arrays = [&](const std::string& words, const std::string& line, Array q, Array k,
+                              Array v) {
+    add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
+  };
+  if (same_steps) {
+    add_arrays("with q and k swapped", "q = args.k, k = args.q", Array::kK, Array::kQ, Array::kV);
+    add_arrays("with k in the place of q", "q = args.k", Array::kK, Array::kK, Array::kV);
+    add_arrays("with q in the place of k", "k = args.q", Array::kQ, Array::kQ, Array::kV);
+  }
+  if (square) {
+    const std::string transposed = "with the state read transposed";
+    if (c.normalize) {
+      add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kQ, Array::kV, Array::kK);
+      add(transposed, "kv[iv * V + ik] for kv[ik * V + iv]",
+          [](S& s) { s.read_transposed = true; });
+    } else {
+      add_arrays("with k and v swapped, which is the same as " + transposed.substr(5),
+                 "k = args.v, v = args.k; or kv[iv * V + ik]", Array::kQ, Array::kV, Array::kK);
+    }
+    add_arrays("with v in the place of k", "k = args.v", Array::kQ, Array::kV, Array::kV);
+    add_arrays("with k in the place of v", "v = args.k", Array::kQ, Array::kK, Array::kK);
+    add("with q of the value column, not of the key row", "q[iv] for q[ik]",
+        [](S& s) { s.q.crossed = true; });
+    add("with k of the value column, not of the key row", "k[iv] for k[ik]",
+        [](S& s) { s.k.crossed = true; });
+    add("with v of the key row, not of the value column", "v[ik] for v[iv]",
+        [](S& s) { s.v.crossed = true; });
+  }
+  add("with the sign turned", "sum -= for sum +=", [](S& s) { s.factor = -1; });
+  add("multiplied by 1 / sqrt(K), which linear attention has not", "scale * sum",
+      [K = c.K](S& s) { s.factor = 1 / std::sqrt(static_cast<double>(K)); });
+  add("with the state overwritten, not added to", "kv = k * v for kv += k * v",
+      [](S& s) { s.state_overwritten = true; });
+  for (const Rows& rows : partial_rows(c.K))
+    add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+  add("with the first four rows of the state in the place of all", "kv[i] for kv[ik + i]",
+      [](S& s) { s.read_rows = s.written_rows = 4; });
+  add("with the first four rows of the state read in the place of all",
+      "kv[i] for kv[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
+  add("with the first four rows of the state updated in the place of all",
+      "kv[i] for kv[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
+  add("with the state of one head running into the next",
+      "kv set to 0 before the loop over the heads", [](S& s) { s.state_kept = true; });
+  for (const auto& [name, lane, taken] :
+       {std::tuple{"q", "ik", &S::q}, {"k", "ik", &S::k}, {"v", "iv", &S::v}}) {
+    for (const TakenChange& one : taken_changes(name, lane))
+      add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
+  }
+  const auto of_all = [](S& s, const auto& change) {
+    for (Taken* taken : {&s.q, &s.k, &s.v})
+      change(*taken);
+  };
+  add("of head 0 in every head", "q, k and v without h",
+      [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
+  add("of batch 0 in every batch", "q, k and v without b",
+      [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
+  add_stored(list);
+  return list;
+}
+
+}  // namespace ladder::reference

@@ -1,0 +1,361 @@
+#include "common/operators/wkv/variants.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ladder::reference {
+namespace {
+
+// What each key row adds to the bonus, summed: by a loop, or by warps of 32 lanes that shift down, so that lane 0 alone has all of it.
+std::vector<double> bonus_of(const std::vector<double>& terms, WkvSwitches::Bonus bonus,
+                             std::int64_t V) {
+  using Bonus = WkvSwitches::Bonus;
+  if (bonus == Bonus::kNone) return std::vector<double>(V, 0.0);
+  if (bonus == Bonus::kFirstRow) return std::vector<double>(V, terms[0]);
+  if (bonus != Bonus::kSumInLane0)
+    return std::vector<double>(V, std::accumulate(terms.begin(), terms.end(), 0.0));
+  constexpr std::int64_t kLanes = 32;
+  std::vector<double> sum(V, 0.0);
+  for (std::size_t first = 0; first < terms.size(); first += kLanes) {
+    std::vector<double> lanes(kLanes, 0.0);
+    std::copy(terms.begin() + first, std::min(terms.begin() + first + kLanes, terms.end()),
+              lanes.begin());
+    for (std::int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
+      for (std::int64_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] += lanes[lane + distance < kLanes ? lane + distance : lane];
+    }
+    for (std::int64_t i = 0; i < V; ++i)
+      sum[i] += lanes[i % kLanes];
+  }
+  return sum;
+}
+
+// One operand of one step: a factor for each key row and one for each value column, of which one is 1.
+struct Factors {
+  std::vector<double> rows, columns;
+
+  Factors(std::vector<double> values, bool of_rows, std::int64_t K, std::int64_t V)
+      : rows(K, 1.0), columns(V, 1.0) {
+    (of_rows ? rows : columns) = std::move(values);
+  }
+};
+
+// The walk of one head after the other through its steps.
+class Walk {
+ public:
+  Walk(const WkvProblem& problem, const WkvSwitches& switches)
+      : problem_(problem),
+        s_(switches),
+        c_(problem.wkv_case),
+        q_(operand(s_.q_from)),
+        k_(operand(s_.k_from)),
+        v_(operand(s_.v_from)),
+        log_w_{problem.log_w.pointer(), c_.decay_per_head ? 1 : c_.B, c_.decay_per_head ? 1 : c_.T,
+               c_.H, c_.K},
+        u_{problem.u.pointer(), 1, 1, c_.H, c_.K},
+        reverse_(c_.reverse != s_.time_turned),
+        state_(c_.K * c_.V, 0.0),
+        o_(c_.V),
+        bonus_(c_.K) {}
+
+  // Its rows of the result.
+  void visit(std::int64_t sequence, std::int64_t h, WkvResult& result) {
+    const auto [first, length] = problem_.sequence(sequence);
+    const std::int64_t size = c_.K * c_.V, at = (sequence * c_.H + h) * size;
+    const auto turned = [&](std::int64_t e) { return e % c_.V * c_.K + e / c_.V; };
+    if (!s_.state_kept) std::fill(state_.begin(), state_.end(), 0.0);
+    for (std::int64_t e = 0; e < size && !problem_.initial_state.empty() && !s_.initial_ignored;
+         ++e)
+      state_[e] = problem_.initial_state.data[at + (s_.initial_transposed ? turned(e) : e)];
+    for (std::int64_t n = 0; n < length; ++n) {
+      step({first, length, n, h});
+      const std::int64_t row = (first + time(n, length)) * c_.H + h;
+      std::copy(o_.begin(), o_.end(), result.o.begin() + row * c_.V);
+    }
+    for (std::int64_t e = 0; e < size; ++e)
+      result.final_state[at + (s_.final_transposed ? turned(e) : e)] = state_[e];
+  }
+
+ private:
+  struct Step {
+    std::int64_t first, length, n, h;  // the n-th in time of the steps first .. first + length - 1
+  };
+
+  Operand operand(WkvSwitches::Array which) const {
+    using Array = WkvSwitches::Array;
+    const Tensor<float>& tensor = which == Array::kQ   ? problem_.q
+                                  : which == Array::kK ? problem_.k
+                                                       : problem_.v;
+    return {tensor.pointer(), c_.B, c_.T, c_.H, which == Array::kV ? c_.V : c_.K};
+  }
+  std::int64_t time(std::int64_t n, std::int64_t length) const {
+    return reverse_ ? length - 1 - n : n;
+  }
+
+  std::vector<double> take(const Operand& from, const Taken& taken, const Step& step) const {
+    if (from.B * from.T == 1) return from.row(0, 0, step.h, taken);  // the same in each step
+    const std::int64_t n = moved(step.n, step.length, taken.step);
+    if (n < 0) return std::vector<double>(from.width, 0.0);
+    const std::int64_t token = step.first + time(n, step.length);
+    return from.row(token / c_.T, token % c_.T, step.h, taken);
+  }
+
+  void read_transposed(const Factors& q) {
+    for (std::int64_t j = 0; j < c_.K; ++j) {
+      for (std::int64_t i = 0; i < c_.V && arrives(j); ++i)
+        o_[i] += q.rows[j] * state_[i * c_.V + j];
+    }
+  }
+  bool arrives(std::int64_t j) const { return !s_.arrives || s_.arrives(j); }
+
+  void step(const Step& at) {
+    using Read = WkvSwitches::Read;
+    using Bonus = WkvSwitches::Bonus;
+    const std::int64_t K = c_.K, V = c_.V;
+    const Factors q(take(q_, s_.q, at), !s_.q.crossed, K, V);
+    const Factors k(take(k_, s_.k, at), !s_.k.crossed, K, V);
+    const Factors v(take(v_, s_.v, at), s_.v.crossed, K, V);
+    std::vector<double> decays = take(log_w_, s_.log_w, at), of_u(K, 1.0);
+    std::transform(decays.begin(), decays.end(), decays.begin(), s_.factor);
+    const Factors w(std::move(decays), !s_.log_w.crossed, K, V);
+    if (u_.data != nullptr) of_u = u_.row(0, 0, at.h, s_.u);
+    if (s_.u_power != 1) {
+      for (double& x : of_u)
+        x = std::pow(x, s_.u_power);
+    }
+    const Factors u(std::move(of_u), !s_.u.crossed, K, V);
+    const Factors v_of_bonus(s_.bonus_exact ? take(v_, {}, at) : take(v_, s_.v, at), s_.v.crossed,
+                             K, V);
+
+    std::fill(o_.begin(), o_.end(), 0.0);
+    if (s_.read_transposed && s_.read == Read::kBefore) read_transposed(q);
+    const bool reads_before = s_.read == Read::kBefore, reads_new = s_.read == Read::kUpdated;
+    const auto row_of = [&](std::int64_t j, std::int64_t rows) {
+      return &state_[(rows ? j % rows : j) * V];
+    };
+    for (std::int64_t j = 0; j < K; ++j) {
+      const double *read = row_of(j, s_.read_rows), *from = row_of(j, s_.source_rows);
+      double* row = row_of(j, s_.written_rows);
+      const double reads = s_.state_read && !s_.read_transposed && arrives(j) ? q.rows[j] : 0.0;
+      const double of_k = k.rows[j] * v.rows[j], of_w = w.rows[j];
+      const double of_new = s_.u_in_state ? u.rows[j] : 1.0;
+      for (std::int64_t i = 0; i < V; ++i) {
+        const double factor = of_w * w.columns[i], kv = of_k * k.columns[i] * v.columns[i];
+        const double old = factor * from[i], fresh = (s_.decays_new ? factor : of_new) * kv;
+        o_[i] += reads * (reads_before ? read[i] : reads_new ? old + fresh : old);
+        row[i] = old + fresh;
+      }
+      bonus_[j] = u.rows[j] * (s_.bonus == Bonus::kWithoutQ ? 1.0 : q.rows[j]) *
+                  (s_.bonus == Bonus::kWithoutK ? 1.0 : of_k) * (arrives(j) ? 1.0 : 0.0);
+    }
+    if (s_.read_transposed && s_.read == Read::kUpdated) read_transposed(q);
+    const std::vector<double> bonus = bonus_of(bonus_, s_.bonus, V);
+    for (std::int64_t i = 0; i < V; ++i) {
+      const double own = bonus[i] * u.columns[i] * k.columns[i] * v_of_bonus.columns[i];
+      o_[i] = s_.scale(c_.scale) * q.columns[i] * (o_[i] + own);
+    }
+  }
+
+  const WkvProblem& problem_;
+  const WkvSwitches& s_;
+  const WkvCase& c_;
+  Operand q_, k_, v_, log_w_, u_;
+  bool reverse_;
+  std::vector<double> state_, o_, bonus_;  // bonus_: of each key row
+};
+
+}  // namespace
+
+WkvSwitches right_switches(Recurrence recurrence) {
+  WkvSwitches right;
+  if (recurrence == Recurrence::kGla) {
+    right.read = WkvSwitches::Read::kUpdated;
+    right.bonus = WkvSwitches::Bonus::kNone;
+  }
+  return right;
+}
+
+WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Heads heads) {
+  const WkvCase& c = problem.wkv_case;
+  WkvResult result;
+  result.o.resize(c.B * c.T * c.H * c.V);
+  result.final_state.resize(c.sequences() * c.H * c.K * c.V);
+  Walk walk(problem, s);
+  const bool all = heads == Heads::kAll || s.state_kept || mixes_heads(s.stored);
+  for (std::int64_t sequence = all ? 0 : c.sequences() - 1; sequence < c.sequences(); ++sequence) {
+    for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
+      walk.visit(sequence, h, result);
+  }
+  if (c.lengths.empty()) apply(s.stored, result.o, c.B, c.T, c.H, c.V, c.reverse != s.time_turned);
+  return result;
+}
+
+Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
+  using S = WkvSwitches;
+  using Read = S::Read;
+  using Bonus = S::Bonus;
+  using Array = S::Array;
+  const bool gla = c.recurrence == Recurrence::kGla, square = c.K == c.V;
+  Variants<S> list;
+  const auto add = [&](const std::string& words, const std::string& line, const auto& change) {
+    list.push_back({words, line, change});
+  };
+  const auto add_read = [&](const std::string& words, const std::string& line, Read read,
+                            Bonus bonus) {
+    add(words, line, [=](S& s) { s.read = read, s.bonus = bonus; });
+  };
+  if (gla) {
+    add_read("with the state read before the update", "sum += q[ik] * s; before s = ...",
+             Read::kBefore, Bonus::kNone);
+    add_read("with the state read after the decay, before the step's own key and value are added",
+             "s *= w; sum += q[ik] * s; s += kv;", Read::kDecayed, Bonus::kNone);
+  } else {
+    add("with the bonus forgotten", "sum += q[ik] * s", [](S& s) { s.bonus = Bonus::kNone; });
+    add_read("with the decay applied before the read",
+             "s *= w; sum += q[ik] * (s + u[ik] * kv); s += kv;", Read::kDecayed, Bonus::kSum);
+    add_read("with the state read after the update, and the bonus added all the same",
+             "s = w * s + kv; sum += q[ik] * (s + u[ik] * kv);", Read::kUpdated, Bonus::kSum);
+    add_read("with the state read after the update", "s = w * s + kv; sum += q[ik] * s;",
+             Read::kUpdated, Bonus::kNone);
+    add("with the decay applied before the read and the bonus forgotten",
+        "s *= w; sum += q[ik] * s; s += kv;",
+        [](S& s) { s.read = Read::kDecayed, s.bonus = Bonus::kNone; });
+    add("with the bonus alone: the state is not read", "sum += q[ik] * u[ik] * kv",
+        [](S& s) { s.state_read = false; });
+    add("with u forgotten: the bonus is q k v", "sum += q[ik] * (s + kv)",
+        [](S& s) { s.u_power = 0; });
+    add("with u applied twice", "u[ik] * u[ik] * kv", [](S& s) { s.u_power = 2; });
+    add("with the bonus not multiplied by q", "sum += q[ik] * s + u[ik] * kv",
+        [](S& s) { s.bonus = Bonus::kWithoutQ; });
+    add("with the bonus not multiplied by k", "sum += q[ik] * (s + u[ik] * v[iv])",
+        [](S& s) { s.bonus = Bonus::kWithoutK; });
+    add("with the bonus of the first key row alone", "if (ik == 0) sum += q[ik] * u[ik] * kv",
+        [](S& s) { s.bonus = Bonus::kFirstRow; });
+    add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
+        "__shfl_down_sync for __shfl_xor_sync", [](S& s) { s.bonus = Bonus::kSumInLane0; });
+    add("with u multiplied into the state as well", "kv = u[ik] * k[ik] * v[iv]; s = w * s + kv;",
+        [](S& s) { s.u_in_state = true; });
+  }
+  const auto add_factor = [&](const std::string& words, const std::string& line,
+                              double (*factor)(double)) {
+    add(words, line, [=](S& s) { s.factor = factor; });
+  };
+  add_factor("with log_w itself as the decay factor", "s = log_w[ik] * s + kv",
+             [](double x) { return x; });
+  add_factor("with 2 to the power of log_w as the decay factor: exp2 for exp", "exp2f(log_w[ik])",
+             [](double x) { return std::exp2(x); });
+  add_factor("with exp(-log_w) as the decay factor: the sign is wrong", "expf(-log_w[ik])",
+             [](double x) { return std::exp(-x); });
+  add_factor("with exp(-exp(log_w)) as the decay factor: log_w is no raw decay",
+             "expf(-expf(log_w[ik]))", [](double x) { return std::exp(-std::exp(x)); });
+  add_factor("with 1 + log_w as the decay factor", "s = (1.0f + log_w[ik]) * s + kv",
+             [](double x) { return 1 + x; });
+  add_factor("with the logarithm of log_w, which is not a number, as the decay factor",
+             "logf(log_w[ik])", [](double x) { return std::log(x); });
+  add_factor("with the decay forgotten", "s += kv", [](double) { return 1.0; });
+  add_factor("with the decay applied twice", "w * w * s", [](double x) { return std::exp(2 * x); });
+  add_factor("with 1 - exp(log_w) as the decay factor", "(1.0f - expf(log_w[ik])) * s",
+             [](double x) { return 1 - std::exp(x); });
+  add_factor("with the state overwritten, not added to", "s = kv", [](double) { return 0.0; });
+  add("with the decay applied to the step's own key and value too", "s = w * (s + kv)",
+      [](S& s) { s.decays_new = true; });
+  const auto add_arrays = [&](const std::string& words, const std::string& line, Array q, Array k,
+                              Array v) {
+    add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
+  };
+  add_arrays("with q and k swapped", "q = args.k + ..., k = args.q + ...", Array::kK, Array::kQ,
+             Array::kV);
+  add_arrays("with k in the place of q", "q = args.k + ...", Array::kK, Array::kK, Array::kV);
+  add_arrays("with q in the place of k", "k = args.q + ...", Array::kQ, Array::kQ, Array::kV);
+  if (square) {
+    add_arrays("with k and v swapped", "k = args.v + ..., v = args.k + ...", Array::kQ, Array::kV,
+               Array::kK);
+    add_arrays("with q and v swapped", "q = args.v + ..., v = args.q + ...", Array::kV, Array::kK,
+               Array::kQ);
+    add_arrays("with v in the place of k", "k = args.v + ...", Array::kQ, Array::kV, Array::kV);
+    add_arrays("with k in the place of v", "v = args.k + ...", Array::kQ, Array::kK, Array::kK);
+    add_arrays("with v in the place of q", "q = args.v + ...", Array::kV, Array::kK, Array::kV);
+    add_arrays("with q in the place of v", "v = args.q + ...", Array::kQ, Array::kK, Array::kQ);
+    add("with the state read transposed", "state[iv * V + ik] for state[ik * V + iv]",
+        [](S& s) { s.read_transposed = true; });
+    for (const auto& [name, lanes, taken] : {std::tuple{"q", "[iv] for [ik]", &S::q},
+                                             {"k", "[iv] for [ik]", &S::k},
+                                             {"log_w", "[iv] for [ik]", &S::log_w},
+                                             {"v", "[ik] for [iv]", &S::v},
+                                             {"u", "[iv] for [ik]", &S::u}}) {
+      if (gla && taken == &S::u) continue;
+      const bool of_columns = taken == &S::v;
+      add(std::string("with ") + name + " of the " +
+              (of_columns ? "key row, not of the value column"
+                          : "value column, not of the key row"),
+          name + std::string(lanes), [taken = taken](S& s) { (s.*taken).crossed = true; });
+    }
+  }
+  add("with the scale forgotten", "*o = sum", [](S& s) { s.scale = [](double) { return 1.0; }; });
+  add("with the scale applied twice", "args.scale * args.scale * sum",
+      [](S& s) { s.scale = [](double x) { return x * x; }; });
+  add("divided by the scale", "sum / args.scale",
+      [](S& s) { s.scale = [](double x) { return 1 / x; }; });
+  add("with the sign turned",
+      "sum -= for sum +=", [](S& s) { s.scale = [](double x) { return -x; }; });
+  for (const Rows& rows : partial_rows(c.K))
+    add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+  add("with the first four rows of the state in the place of all", "state[i] for state[ik + i]",
+      [](S& s) { s.read_rows = s.source_rows = s.written_rows = 4; });
+  if (!gla) {
+    add("with the first four rows of the state read in the place of all",
+        "state[i] for state[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
+    add("with the first four rows of the state updated in the place of all",
+        "state[i] for state[ik + i] where it is updated",
+        [](S& s) { s.source_rows = s.written_rows = 4; });
+    add("with the first four rows of the state decayed in the place of all",
+        "state[ik + i] = w * state[i] + kv", [](S& s) { s.source_rows = 4; });
+    add("with the first four rows of the state written in the place of all",
+        "state[i] = w * state[ik + i] + kv", [](S& s) { s.written_rows = 4; });
+  }
+  add("with the state of one head running into the next",
+      "float state[K] = {}; before the loop over the heads", [](S& s) { s.state_kept = true; });
+  add("with time running the other way", "t = T - 1 - step for t = step",
+      [](S& s) { s.time_turned = true; });
+  for (const auto& [name, lane, taken] : {std::tuple{"q", "ik", &S::q},
+                                          {"k", "ik", &S::k},
+                                          {"v", "iv", &S::v},
+                                          {"log_w", "ik", &S::log_w},
+                                          {"u", "ik", &S::u}}) {
+    if (gla && taken == &S::u) continue;
+    for (const TakenChange& one : taken_changes(name, lane))
+      add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
+  }
+  for (const int width : {4, 8, 16}) {
+    if (gla) break;  // there is no bonus that might be right
+    const std::string w = std::to_string(width);
+    add("with vectors of " + w + " v that begin one element behind each other, in the state alone",
+        "load(v + c) for load(v + c * " + w + ") where the state is updated", [=](S& s) {
+          s.v.overlap = width;
+          s.bonus_exact = true;
+        });
+  }
+  const auto of_all = [](S& s, const auto& change) {
+    for (Taken* taken : {&s.q, &s.k, &s.v, &s.log_w, &s.u})
+      change(*taken);
+  };
+  add("of head 0 in every head", "q, k, v, log_w and u without h",
+      [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
+  add("of batch 0 in every batch", "q, k, v and log_w without b",
+      [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
+  add("of the first step in every step", "q, k, v and log_w without t",
+      [=](S& s) { of_all(s, [](Taken& t) { t.step = Taken::Of::kFirst; }); });
+  add_stored(list);
+  if (c.initial_state) {
+    add("with the initial state ignored", "state = 0", [](S& s) { s.initial_ignored = true; });
+    add("with the initial state read transposed", "initial_state[iv * K + ik]",
+        [](S& s) { s.initial_transposed = true; });
+  }
+  if (c.final_state) {
+    add("with the final state written transposed", "final_state[iv * K + ik] = state[ik]",
+        [](S& s) { s.final_transposed = true; });
+  }
+  return list;
+}
+
+}  // namespace ladder::reference

@@ -1,0 +1,108 @@
+"""./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it, and the answer: a line and a reason."""
+import difflib
+import re
+import shutil
+
+from ladder_tools import gtest
+from ladder_tools.building import Build, require_writable, say
+from ladder_tools.checking import seconds_allowed, words_of
+from ladder_tools.learning import note_solved
+from ladder_tools.place import ROOT, Exercise, Failed, Refused, bosses
+from ladder_tools.stubs import header, patched
+
+REASONS = {
+    "race": "several threads are meant to change one element, and they do it without an atomic",
+    "missing-barrier": "one thread reads what another has yet to write, or writes over what another has yet to read: a barrier would order them",
+    "wrong-index": "the place of an element is computed wrongly: a thread works on an element that is not its own",
+    "out-of-bounds": "a guard or the end of a loop is wrong: a thread goes on past the end of an array",
+    "uninitialised": "memory is read that nothing has written before",
+}
+
+
+class Boss:
+    """The patch `boss.patch` of a lesson: its hunk is the mistake, and its head says the reason, the test that shows it, how the X-ray's
+    sentence begins, and why."""
+
+    def __init__(self, name):
+        known = bosses()
+        lesson = name.rpartition(".")[0]
+        self.name = f"{int(lesson):02}.boss" if re.fullmatch("[0-9]{1,2}", lesson) else name
+        if self.name not in known:
+            raise Refused(f"boss is '{name}'; allowed: {' '.join(known)}")
+        self.patch = known[self.name]
+        self.kernel = self.patch.with_name("kernel.cu")
+        self.mine = "my" / self.patch.with_name("boss.cu")
+        self.target = f"boss.{Exercise(self.patch).lesson}.kernel"
+        text = (ROOT / self.patch).read_text()
+        self.reason, self.test, self.shows, self.why = (header(text, word) for word in ("reason", "test", "shows", "why"))
+        self.text = patched(self.kernel, self.patch)
+
+    def lines(self):
+        """The lines that are the mistake; of a line that is missing, the two between which it is missing."""
+        found = set()
+        blocks = difflib.SequenceMatcher(None, (ROOT / self.kernel).read_text().splitlines(), self.text.splitlines(), autojunk=False)
+        for kind, _, _, begin, end in blocks.get_opcodes():
+            if kind != "equal":
+                found |= set(range(begin + 1, end + 1)) or {begin, begin + 1}
+        return found
+
+    def findings(self, program, seconds):
+        """How the test ended: what the X-ray and the judge say."""
+        done = gtest.run(program, seconds, test_filter=self.test)
+        failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
+        return [line.strip() for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
+
+    def answer(self, line, reason):
+        """Whether it is right, and what to say."""
+        right_line, right_reason = line in self.lines(), reason == self.reason
+        if right_line and right_reason:
+            return True, f"Solved: {self.name}. {self.mine}:{line}: {self.text.splitlines()[line - 1].strip()}\n{self.why}"
+        if right_line:
+            return False, f"Line {line} is right. The reason is not {reason}."
+        if right_reason:
+            return False, f"{reason} is right. Line {line} is not where the mistake is: what the X-ray sees may have its cause elsewhere."
+        return False, f"Neither is right: the mistake is not in line {line}, and the reason is not {reason}."
+
+
+def without_lines(finding):
+    """What the X-ray said, without the places in the source."""
+    place = r"[^ ,]+\.(?:cu|hpp|h|cpp):[0-9]+"
+    return re.sub(rf", called at {place},| at {place}", "", finding)
+
+
+def boss(words, preset):
+    """`words`: the boss's name; behind it nothing, or a line and a reason."""
+    if shutil.which("patch") is None:
+        raise Failed("patch is not installed (sudo apt-get install -y patch), and a boss is made by it")
+    name, *given = words
+    one = Boss(name)
+    usage = f"./ladder exercise {one.name} LINE REASON"
+    if given and (len(given) != 2 or not re.fullmatch("[1-9][0-9]*", given[0])):
+        raise Refused(f"{one.name} takes nothing, or a line and a reason: {usage}")
+    if given and given[1] not in REASONS:
+        raise Refused(f"reason is '{given[1]}'; allowed: {' '.join(REASONS)}")
+    if not (ROOT / one.mine).exists():
+        require_writable("my")
+        (ROOT / one.mine).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / one.mine).write_text(one.text)
+    elif (ROOT / one.mine).read_text(errors="replace") != one.text:
+        say(f"{one.mine} is not as it was given, and lines are counted as they were; delete it, and the next call writes it anew")
+    if given:
+        is_right, said = one.answer(int(given[0]), given[1])
+        print(said)
+        if is_right:
+            note_solved(one.name)
+        return 0 if is_right else 1
+
+    build = Build(preset)
+    build.prepare(one.target)
+    if not build.has_xray():
+        raise Failed("a boss is seen through the X-ray, which needs g++, and this build uses another compiler")
+    build.build(one.target)
+    print(f"{one.mine} has one mistake. Its test {one.test}, through the X-ray, without the lines:")
+    for finding in dict.fromkeys(map(without_lines, one.findings(build.folder / one.target, seconds_allowed()))):
+        print(f"  {finding}")
+    print(f"Where is it, and why? {usage}    (of a line that is missing, the line before or behind it)")
+    for reason, meaning in REASONS.items():
+        print(f"  {reason:<16} {meaning}")
+    return 0

@@ -1,0 +1,88 @@
+"""Bosses: their answers, what is said of them, and that each is a mistake of its own."""
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from ladder_tools import boss, learning, must_fail, stubs
+from ladder_tools.place import ROOT, Refused, bosses
+
+
+class Bosses(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        for patch in (mock.patch.object(learning, "_SOLVED", self.folder / ".solved.json"),
+                      mock.patch.object(boss.Boss, "mine", property(lambda _: self.folder / "boss.cu", lambda *_: None), create=True),
+                      mock.patch.object(boss, "say", print)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def say(self, *words):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            status = boss.boss(list(words), "default")
+        return status, said.getvalue()
+
+    def test_each_has_a_reason_of_its_own_and_is_no_planted_mistake(self):
+        every = [boss.Boss(name) for name in bosses()]
+        self.assertEqual([each.name for each in every], ["03.boss", "04.boss", "05.boss", "06.boss"])
+        self.assertEqual(len({each.reason for each in every}), len(every))
+        for each in every:
+            self.assertIn(each.reason, boss.REASONS)
+            planted = [stubs.patched(each.kernel, patch) for patch in (ROOT / each.patch.parent / "mistakes").glob("*.patch")
+                       if f"+++ b/{each.kernel}\n" in patch.read_text()]
+            self.assertNotIn(each.text, planted)
+
+    def test_the_line_follows_from_the_patch(self):
+        kernel, mine = "a\nb\nc\nd\n", {"a\nB\nc\nd\n": {2}, "a\nb\nx\ny\nc\nd\n": {3, 4}, "a\nc\nd\n": {1, 2}}
+        for text, lines in mine.items():
+            one = boss.Boss("03.boss")
+            one.text, one.kernel = text, "kernel.cu"
+            (self.folder / "kernel.cu").write_text(kernel)
+            with mock.patch.object(boss, "ROOT", self.folder):
+                self.assertEqual(one.lines(), lines, text)
+
+    def test_a_wrong_line_and_a_wrong_reason_are_told_apart_and_the_right_answer_is_kept(self):
+        one = boss.Boss("06.boss")
+        line, other = str(min(one.lines())), str(max(one.lines()) + 3)
+        for words, said in (((line, "race"), f"Line {line} is right. The reason is not race"),
+                            ((other, one.reason), f"{one.reason} is right. Line {other} is not"), ((other, "race"), "Neither is right")):
+            self.assertEqual((self.say("6.boss", *words)[0], said in self.say("06.boss", *words)[1]), (1, True), said)
+            self.assertEqual(learning.solved(), {})
+        status, said = self.say("06.boss", line, one.reason)
+        self.assertEqual(status, 0)
+        self.assertIn(one.why, said)
+        self.assertIn("06.boss", learning.solved())
+
+    def test_the_learner_gets_the_broken_file_and_is_told_when_its_lines_have_moved(self):
+        self.say("05.boss", "1", "race")
+        self.assertEqual((self.folder / "boss.cu").read_text(), boss.Boss("05.boss").text)
+        (self.folder / "boss.cu").write_text("// mine\n" + boss.Boss("05.boss").text)
+        self.assertIn("is not as it was given", self.say("05.boss", "1", "race")[1])
+
+    def test_arguments(self):
+        for words, said in ((["07.boss"], "boss is '07.boss'; allowed: 03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
+                            (["03.boss", "4", "bad"], "reason is 'bad'; allowed: race missing-barrier")):
+            with self.assertRaisesRegex(Refused, said):
+                self.say(*words)
+
+    def test_what_the_xray_says_comes_without_its_lines(self):
+        self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, by thread (0, 0, 0), and store at "
+                                            "build/bosses/06/kernel.cu:8 by thread (1, 0, 0) touch 4 bytes"),
+                         "race: load by thread (0, 0, 0), and store by thread (1, 0, 0) touch 4 bytes")
+
+    def test_the_gate_wants_what_the_patch_announces_in_a_line_of_the_kernel(self):
+        one = boss.Boss("03.boss")
+        for finding, faulty in ((f"{one.shows} 03_x/kernel.cu:46 by thread", False), (f"{one.shows} common/x.hpp:46 by thread", True),
+                                ("WRONG RESULT", True)):
+            with mock.patch.object(boss.Boss, "findings", return_value=[finding]):
+                self.assertEqual(bool(must_fail.faults_of_boss("program", ROOT / one.patch)), faulty, finding)
+
+
+if __name__ == "__main__":
+    unittest.main()
