@@ -18,7 +18,7 @@ class Arguments(unittest.TestCase):
 
     def test_a_copy_goes_by_its_folder_or_its_file(self):
         for word, name in (("my/03_cuda_baseline", "03"), ("my/03_cuda_baseline/", "03"), ("my/03_cuda_baseline/exercise.cu", "03"),
-                           ("./my/07_chunkwise/02_chunk_walk", "07.02_chunk_walk")):
+                           ("./my/07_chunkwise/02_chunk_walk", "07.02_chunk_walk"), ("my/03_cuda_baseline/scratch.cu", "03.scratch")):
             given = self.xray(word)
             self.assertEqual((given.copy.name, given.paths["--html"]), (name, ROOT / "out" / f"my{name}.html"), word)
         self.assertEqual(self.xray("my/03_cuda_baseline", "--html", "x.html").paths["--html"], Path("/tmp/x.html"))

@@ -230,9 +230,10 @@ class Check:
     def _first_nan(self):
         """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN."""
         said = (self._build.folder / "exercise.log").read_text(errors="replace")
-        closer = "xray" if self._exercise.needs_device else "asan"
-        target = f"{self._target}_{closer}"
-        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or not self._compile(target):
+        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE):
+            return
+        target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
+        if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return
         done = self._run(target, test_filter=self.failing,
                          environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"})

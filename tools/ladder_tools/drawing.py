@@ -28,9 +28,8 @@ def copy_at(word):
     path = Path(os.path.normpath(word))
     if path.parts[:1] != ("my",):
         return None
-    folder = path.parent if re.fullmatch(r"exercise\.(cu|cpp)", path.name) else path
-    for each in exercises():
-        if each.mine.parent == folder:
+    for each in exercises() + exercises("scratch"):
+        if path in (each.mine, each.mine.parent):
             require_drawable(each)
             if not (ROOT / each.mine).exists():
                 raise Refused(f"{each.mine} is not there; ./ladder exercise {each.name} puts the stub there")
