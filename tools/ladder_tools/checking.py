@@ -85,34 +85,6 @@ def words_of(failure, most_lines=20):
     return shown[:most_lines]
 
 
-def smallest_case(names):
-    """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
-    found = []
-    for name in names:
-        test = re.search(r"MatchesReference/(.*)", name)
-        if test is None:
-            continue
-        size, options, long_enough = 1, 0, True
-        for word in test[1].split("_"):
-            factor = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
-            if factor is None:
-                options += word != "mild"
-                continue
-            if factor[1].startswith("T") and not 9 <= int(factor[2]) < 1000:
-                long_enough = False
-            size *= int(factor[2])
-        if long_enough:
-            found.append((options, size, name))
-    return min(found)[2] if found else None
-
-
-def first_tests(names):
-    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
-    plain = [name for name in names if name.endswith("PlainCase")]
-    smallest = smallest_case(names)
-    return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
-
-
 def _sizes_of(name):
     """[("B", 2), ("T", 37)] and the other words of a test's case: MatchesReference/B2_T37_mild."""
     sizes, words = [], []
@@ -138,6 +110,13 @@ def smallest_case(names):
         if sizes and all(size >= 9 for axis, size in sizes if axis.startswith("T")):
             found.append((sum(word != "mild" for word in words), size_of(name), name))
     return min(found)[2] if found else None
+
+
+def first_tests(names):
+    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
+    plain = [name for name in names if name.endswith("PlainCase")]
+    smallest = smallest_case(names)
+    return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
 
 
 def lights(names):
