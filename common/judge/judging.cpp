@@ -259,4 +259,19 @@ bool roughly_equal(std::vector<float> result, std::vector<double> other, std::in
   return any && error.finite && error.whole < 1e-4 + rounding;
 }
 
+std::string constant_factor(const Part& part, double rounding) {
+  double product = 0, square = 0;
+  for (std::size_t i = 0; i < part.truth->size(); ++i) {
+    product += (*part.result)[i] * (*part.truth)[i];
+    square += (*part.truth)[i] * (*part.truth)[i];
+  }
+  const double factor = product / square;
+  if (!std::isfinite(factor) || factor == 0) return "";
+  std::vector<double> scaled = *part.truth;
+  for (double& x : scaled)
+    x *= factor;
+  if (!roughly_equal(*part.result, scaled, part.layout.row(), rounding)) return "";
+  return "Each element is " + short_number(factor) + " times what it should be\n";
+}
+
 }  // namespace ladder::reference

@@ -56,4 +56,7 @@ inline constexpr double kBf16Rounding = 1.0 / 256;
 bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
                    double rounding = 0);
 
+// "Each element is 2 times what it should be", where one factor explains all of them; "" otherwise.
+std::string constant_factor(const Part& part, double rounding);
+
 }  // namespace ladder::reference

@@ -83,6 +83,7 @@ std::string two_variants(const Part& part, double rounding, const Variants<Switc
   };
   const std::vector<double> rows = looked_at({part.result->begin(), part.result->end()});
   const std::vector<float> quick(rows.begin(), rows.end());
+  if (const std::string words = constant_factor(part, rounding); !words.empty()) return words;
   // A quick look may be deceived.
   constexpr double kDeceived = 1e-3;
   return pair_diagnosis(

@@ -144,13 +144,15 @@ void apply(Stored stored, std::vector<double>& o, std::int64_t B, std::int64_t T
            std::int64_t width, bool reverse) {
   const std::vector<double> own = o;
   const std::int64_t step = H * width;
-  if (stored == Stored::kNoHeadStride) {  // a later head overwrites what one before it has written
+  if (stored == Stored::kNoHeadStride ||
+      stored == Stored::kInHead0) {  // a later head overwrites what one before it has written
     std::fill(o.begin(), o.end(), kUnwritten);
     for (std::int64_t b = 0; b < B; ++b) {
       for (std::int64_t h = 0; h < H; ++h) {
         for (std::int64_t t = 0; t < T; ++t)
-          std::copy_n(own.begin() + ((b * T + t) * H + h) * width, width,
-                      o.begin() + (b * T + t + h) * width);
+          std::copy_n(
+              own.begin() + ((b * T + t) * H + h) * width, width,
+              o.begin() + (stored == Stored::kInHead0 ? (b * T + t) * H : b * T + t + h) * width);
       }
     }
     return;
@@ -162,7 +164,8 @@ void apply(Stored stored, std::vector<double>& o, std::int64_t B, std::int64_t T
         double& x = o[at(n) + i];
         switch (stored) {
           case Stored::kOwn:
-          case Stored::kNoHeadStride: break;
+          case Stored::kNoHeadStride:
+          case Stored::kInHead0: break;
           case Stored::kRunningOverSteps: x += n > 0 ? o[at(n - 1) + i] : 0; break;
           case Stored::kRunningOverColumns: x += i % width > 0 ? o[at(n) + i - 1] : 0; break;
           case Stored::kLate: x = n > 0 ? own[at(n - 1) + i] : kUnwritten; break;

@@ -81,11 +81,12 @@ enum class Stored {
   kEarly,
   kHeadsFirst,
   kNoHeadStride,
+  kInHead0,
 };
 // Whether an element of o may be what another head, or a later step, has computed.
 inline bool needs_all(Stored stored) {
   return stored == Stored::kEarly || stored == Stored::kHeadsFirst ||
-         stored == Stored::kNoHeadStride;
+         stored == Stored::kNoHeadStride || stored == Stored::kInHead0;
 }
 template <typename Switches>
 void add_stored(Variants<Switches>& list) {
@@ -102,6 +103,7 @@ void add_stored(Variants<Switches>& list) {
       Stored::kHeadsFirst);
   add("with o's steps one head apart: the factor H is forgotten", "args.o + (b * T + t + h) * V",
       Stored::kNoHeadStride);
+  add("with every head's o written to head 0", "args.o without h * width", Stored::kInHead0);
 }
 // `o` is (B, T, H, width).
 void apply(Stored stored, std::vector<double>& o, std::int64_t B, std::int64_t T, std::int64_t H,

@@ -238,6 +238,17 @@ TEST(Variants, OnesOwnBonusIsCalledThat) {
   EXPECT_NE(said.find("The bonus alone is wrong"), std::string::npos) << said;
 }
 
+TEST(Variants, AFactorIsSaid) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  auto wrong = stored(problem, reference::wkv_recurrence(problem));
+  for (float& x : wrong.o)
+    x /= 32;
+  const std::string said =
+      reference::judge(problem, wrong, Arithmetic::kFp32, kNotAskedFor, kTwo).message;
+  EXPECT_NE(said.find("Each element is 0.0312 times what it should be.\n"), std::string::npos)
+      << said;
+}
+
 TEST(Variants, ZerosAndRightResultsHaveNoName) {
   const WkvProblem wkv = make_problem(plain_wkv_case({}));
   const auto of_wkv = stored(wkv, reference::wkv_recurrence(wkv));

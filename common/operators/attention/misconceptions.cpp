@@ -47,6 +47,17 @@ void add_tiles(Misconceptions<AttentionResult>& list, const AttentionProblem& pr
           tile, wrong);
     }
   }
+  for (const std::int64_t tile : kUsualTiles) {
+    if (!causal) break;
+    AttentionSwitches wrong;
+    wrong.divisor = AttentionSwitches::Divisor::kSumOfAll;
+    wrong.behind = Behind::kLastKey;
+    wrong.tile = tile;
+    add_loop(
+        "equals the result with masked keys counted in the sum, in tiles of * keys, with the last "
+        "key again behind the last one",
+        tile, wrong);
+  }
   for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
     AttentionSwitches wrong;
     wrong.parts_by_exp = tile;

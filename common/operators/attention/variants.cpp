@@ -108,11 +108,11 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Look
         double sum = 0, sum_of_all = 0;
         for (std::int64_t key = 0; key < sequence.keys; ++key) {
           const double weight = s.weight(scores[key], largest);
-          sum_of_all += weight;
-          if (key < first || key >= end) continue;
           const bool again = s.behind == S::Behind::kLastKey && key + 1 == sequence.keys;
-          const double counted =
-              weight * of_part(key) * static_cast<double>(again ? 1 + behind : 1);
+          const double times = static_cast<double>(again ? 1 + behind : 1);
+          sum_of_all += weight * times;
+          if (key < first || key >= end) continue;
+          const double counted = weight * of_part(key) * times;
           sum += counted;
           for (std::int64_t i = 0; i < c.D; ++i)
             o[i] += counted * v[key][i];

@@ -17,7 +17,8 @@ std::vector<double> bonus_of(const std::vector<double>& terms, WkvSwitches::Bonu
     case Bonus::kFirstRow: return all(terms[0]);
     case Bonus::kSum:
     case Bonus::kWithoutQ:
-    case Bonus::kWithoutK: return all(std::accumulate(terms.begin(), terms.end(), 0.0));
+    case Bonus::kWithoutK:
+    case Bonus::kWithoutV: return all(std::accumulate(terms.begin(), terms.end(), 0.0));
     default: break;
   }
   const std::int64_t most = bonus == Bonus::kHalfWarp ? kLanes / 4 : kLanes / 2;
@@ -74,7 +75,8 @@ class Walk {
     const auto [first, length] = problem_.sequence(sequence);
     const std::int64_t size = c_.K * c_.V, at = (sequence * c_.H + h) * size;
     const auto turned = [&](std::int64_t e) { return e % c_.V * c_.K + e / c_.V; };
-    if (!s_.state_kept) std::fill(state_.begin(), state_.end(), 0.0);
+    const bool kept = s_.state_kept == Kept::kAlways || (s_.state_kept == Kept::kInBatch && h > 0);
+    if (!kept) std::fill(state_.begin(), state_.end(), 0.0);
     for (std::int64_t e = 0; e < size && !problem_.initial_state.empty() && !s_.initial_ignored;
          ++e)
       state_[e] = problem_.initial_state.data[at + (s_.initial_transposed ? turned(e) : e)];
@@ -88,6 +90,8 @@ class Walk {
   }
 
  private:
+  using Kept = WkvSwitches::Kept;
+
   struct Step {
     std::int64_t first, length, n, h;  // the n-th in time of the steps first .. first + length - 1
   };
@@ -149,7 +153,8 @@ class Walk {
       double* row = row_of(j, s_.written_rows);
       const double reads = s_.state_read && !s_.read_transposed && arrives(j) ? q.rows[j] : 0.0;
       const double of_k = k.rows[j] * v.rows[j], of_w = w.rows[j];
-      const double of_new = s_.u_in_state ? u.rows[j] : 1.0;
+      const double of_new =
+          (s_.u_in_state ? u.rows[j] : 1.0) * (s_.scale_in_state ? c_.scale : 1.0);
       for (std::int64_t i = 0; i < V; ++i) {
         const double factor = of_w * w.columns[i], kv = of_k * k.columns[i] * v.columns[i];
         const double old = factor * from[i], fresh = (s_.decays_new ? factor : of_new) * kv;
@@ -162,7 +167,8 @@ class Walk {
     if (s_.read_transposed && s_.read == Read::kUpdated) read_transposed(q);
     const std::vector<double> bonus = bonus_of(bonus_, s_.bonus, V);
     for (std::int64_t i = 0; i < V; ++i) {
-      const double own = bonus[i] * u.columns[i] * k.columns[i] * v_of_bonus.columns[i];
+      const double own = bonus[i] * u.columns[i] * k.columns[i] *
+                         (s_.bonus == Bonus::kWithoutV ? 1.0 : v_of_bonus.columns[i]);
       o_[i] = s_.scale(c_.scale) * q.columns[i] * (o_[i] + own);
     }
   }
@@ -192,8 +198,8 @@ WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Look look) {
   result.o.resize(c.B * c.T * c.H * c.V);
   result.final_state.resize(c.sequences() * c.H * c.K * c.V);
   Walk walk(problem, s);
-  const bool all =
-      look == Look::kThorough || s.state_kept || s.time_turned || c.reverse || needs_all(s.stored);
+  const bool all = look == Look::kThorough || s.state_kept != WkvSwitches::Kept::kNever ||
+                   s.time_turned || c.reverse || needs_all(s.stored);
   for (std::int64_t sequence = all ? 0 : c.sequences() - 1; sequence < c.sequences(); ++sequence) {
     for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
       walk.visit(sequence, h, all, result);
@@ -241,6 +247,8 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
         [](S& s) { s.bonus = Bonus::kWithoutQ; });
     add("with the bonus not multiplied by k", "sum += q[ik] * (s + u[ik] * v[iv])",
         [](S& s) { s.bonus = Bonus::kWithoutK; });
+    add("with the bonus not multiplied by v", "sum += q[ik] * (s + u[ik] * k[ik])",
+        [](S& s) { s.bonus = Bonus::kWithoutV; });
     add("with the bonus of the first key row alone", "if (ik == 0) sum += q[ik] * u[ik] * kv",
         [](S& s) { s.bonus = Bonus::kFirstRow; });
     add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
@@ -310,8 +318,9 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
     }
   }
   add("with the scale forgotten", "*o = sum", [](S& s) { s.scale = [](double) { return 1.0; }; });
-  add("with the scale applied twice", "args.scale * args.scale * sum",
-      [](S& s) { s.scale = [](double x) { return x * x; }; });
+  add(gla ? "with the scale applied twice, or to the state as well"
+          : "with the scale applied twice",
+      "args.scale * args.scale * sum", [](S& s) { s.scale = [](double x) { return x * x; }; });
   add("divided by the scale", "sum / args.scale",
       [](S& s) { s.scale = [](double x) { return 1 / x; }; });
   add("with the sign turned",
@@ -332,7 +341,15 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
         "state[i] = w * state[ik + i] + kv", [](S& s) { s.written_rows = 4; });
   }
   add("with the state of one head running into the next",
-      "float state[K] = {}; before the loop over the heads", [](S& s) { s.state_kept = true; });
+      "float state[K] = {}; before the loops over the batches and the heads",
+      [](S& s) { s.state_kept = S::Kept::kAlways; });
+  add("with the state of one head running into the next of its batch",
+      "float state[K] = {}; before the loop over the heads",
+      [](S& s) { s.state_kept = S::Kept::kInBatch; });
+  if (!gla) {
+    add("with the scale applied to the state as well", "s = w * s + args.scale * kv",
+        [](S& s) { s.scale_in_state = true; });
+  }
   add("with time running the other way", "t = T - 1 - step for t = step",
       [](S& s) { s.time_turned = true; });
   for (const auto& [name, lane, taken] : {std::tuple{"q", "ik", &S::q},

@@ -18,6 +18,7 @@ struct WkvSwitches {
     kNone,
     kWithoutQ,
     kWithoutK,
+    kWithoutV,
     kFirstRow,
     kSumInLane0,
     kOwnLane,
@@ -30,15 +31,16 @@ struct WkvSwitches {
   double (*factor)(double log_w) = [](double log_w) { return std::exp(log_w); };
   double (*scale)(double scale) = [](double scale) { return scale; };
   double u_power = 1;
-  bool bonus_exact = false;  // whatever v is taken for the state
-  bool u_in_state = false;   // what is added to the state is multiplied by u
-  bool decays_new = false;   // so is what is added decayed
+  bool bonus_exact = false;     // whatever v is taken for the state
+  bool u_in_state = false;      // what is added to the state is multiplied by u
+  bool scale_in_state = false;  // what is added to the state is multiplied by the scale
+  bool decays_new = false;      // so is what is added decayed
   bool state_read = true;
   bool read_transposed = false;  // q multiplies the state's columns
   std::int64_t read_rows = 0, source_rows = 0,
                written_rows = 0;              // row ik % 4 of the state for row ik; 0: its own
   std::function<bool(std::int64_t)> arrives;  // of the key rows, in o; empty: all
-  bool state_kept = false;                    // from the head before
+  enum class Kept { kNever, kInBatch, kAlways } state_kept = Kept::kNever;  // from the head before
   bool initial_ignored = false, initial_transposed = false, final_transposed = false;
   bool time_turned = false;
   Stored stored = Stored::kOwn;
