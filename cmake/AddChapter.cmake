@@ -90,8 +90,8 @@ function(add_kernel_tests target objects back_end)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ${ladder_chapter_suites} ${ladder_chapter_operators})
   target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
-  reuse_headers(${target} ladder_testing)
   if(back_end MATCHES "^(emulated|cuda)$")
+    reuse_headers(${target} ladder_testing)  # not on the CPU: OpenMP's flag is another
     target_link_libraries(${target} PRIVATE ladder_device_${back_end})
   endif()
   if(back_end STREQUAL "cuda")  # for what a test shares with a kernel; the host's compiler does not know where it is

@@ -167,7 +167,7 @@ sys.exit(1)
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
-                                 "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2)\n"
+                                 "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)\n"
                                  "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
                                  "../common/testing/tests.cpp:35: schedule: forward")
         self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  schedule: forward"])

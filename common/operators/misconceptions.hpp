@@ -73,28 +73,28 @@ std::string diagnosis(const Misconceptions<Result>& list, const Equals& equals) 
 bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
                    std::int64_t row, double rounding);
 
-// The words for a result, o of (B, T, H, width), that two of the variants together give. `loop(switches, heads)` is their o.
+// The words for a result, o of (B, T, H, width), that two of the variants together give. `loop(switches, look)` is their o.
 template <typename Switches, typename Loop>
 std::string two_variants(const Part& part, double rounding, const Variants<Switches>& list,
                          const Switches& right, const Loop& loop) {
   const std::vector<std::int64_t>& sizes = part.layout.sizes;
-  const auto of_last_head = [&](const std::vector<double>& o) {
-    return last_head(o, sizes[1], sizes[2], sizes[3]);
+  const auto looked_at = [&](const std::vector<double>& o) {
+    return quick_look(o, sizes[1], sizes[2], sizes[3]);
   };
-  const std::vector<double> rows = of_last_head({part.result->begin(), part.result->end()});
-  const std::vector<float> last(rows.begin(), rows.end());
+  const std::vector<double> rows = looked_at({part.result->begin(), part.result->end()});
+  const std::vector<float> quick(rows.begin(), rows.end());
   // A quick look may be deceived.
   constexpr double kDeceived = 1e-3;
   return pair_diagnosis(
       "equals the result ", list, right,
       [&](const Switches& s) {
-        const std::vector<double> answer = of_last_head(loop(s, Heads::kLast));
+        const std::vector<double> answer = looked_at(loop(s, Look::kQuick));
         const bool written =
             std::any_of(answer.begin(), answer.end(), [](double x) { return std::isfinite(x); });
-        return !written || roughly_equal(last, answer, sizes[3], rounding + kDeceived);
+        return !written || roughly_equal(quick, answer, sizes[3], rounding + kDeceived);
       },
       [&](const Switches& s) {
-        return equals_answer(*part.result, loop(s, Heads::kAll), part.layout.row(), rounding);
+        return equals_answer(*part.result, loop(s, Look::kThorough), part.layout.row(), rounding);
       });
 }
 

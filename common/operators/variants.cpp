@@ -18,7 +18,8 @@ std::vector<double> Operand::row(std::int64_t b, std::int64_t t, std::int64_t h,
   const std::int64_t row = taken.heads_first      ? (b * H + h) * T + t
                            : taken.no_head_stride ? b * T + t + h
                                                   : (b * T + t) * H + h;
-  const bool own = taken.group == 1 && taken.overlap == 1 && taken.lane == Taken::Of::kOwn;
+  const bool own =
+      taken.group == 1 && taken.period == 0 && taken.overlap == 1 && taken.lane == Taken::Of::kOwn;
   if (own) {
     result.assign(data + row * width, data + (row + 1) * width);
     return result;
@@ -26,6 +27,7 @@ std::vector<double> Operand::row(std::int64_t b, std::int64_t t, std::int64_t h,
   for (std::int64_t lane = 0; lane < width; ++lane) {
     std::int64_t from = lane - lane % taken.group;
     if (taken.overlap > 1) from = lane / taken.overlap + lane % taken.overlap;
+    if (taken.period > 0) from = lane % taken.period;
     if (taken.lane == Taken::Of::kFirst) from = 0;
     if (taken.lane == Taken::Of::kBefore) --from;
     if (taken.lane == Taken::Of::kAfter) ++from;
@@ -59,6 +61,9 @@ std::vector<TakenChange> taken_changes(const std::string& name, const std::strin
   }
   for (const int width : {4, 8, 16}) {
     const std::string w = std::to_string(width);
+    list.push_back({"with the first " + w + " " + name + " again and again",
+                    "load(" + name + ") for load(" + name + " + " + lane + ")",
+                    [width](Taken& t) { t.period = width; }});
     list.push_back(
         {"with vectors of " + w + " " + name + " that begin one element behind each other",
          "load(" + name + " + c) for load(" + name + " + c * " + w + ")",
@@ -124,12 +129,12 @@ std::vector<Rows> partial_rows(std::int64_t K) {
   return list;
 }
 
-std::vector<double> last_head(const std::vector<double>& o, std::int64_t T, std::int64_t H,
-                              std::int64_t width) {
+std::vector<double> quick_look(const std::vector<double>& o, std::int64_t T, std::int64_t H,
+                               std::int64_t width) {
   std::vector<double> rows;
   const std::int64_t step = H * width;
-  for (std::int64_t t = 0; t < T; ++t) {
-    const auto end = o.end() - t * step;
+  for (std::int64_t t = 0; t < std::min(T, kQuickSteps); ++t) {
+    const auto end = o.end() - (T - 1 - t) * step;
     rows.insert(rows.end(), end - width, end);
   }
   return rows;

@@ -31,6 +31,7 @@ struct Taken {
   enum class Of { kOwn, kFirst, kBefore, kAfter };
   Of batch = Of::kOwn, step = Of::kOwn, head = Of::kOwn, lane = Of::kOwn;
   std::int64_t group = 1;    // the first of so many lanes stands for all of them
+  std::int64_t period = 0;   // the first so many lanes again and again; 0: not so
   std::int64_t overlap = 1;  // vectors of so many lanes begin one lane behind each other
   bool crossed = false;      // its lane is that of the other axis: the column's for the row's
   bool heads_first = false;  // as if (batch, head, step, lane) were the order
@@ -81,8 +82,10 @@ enum class Stored {
   kHeadsFirst,
   kNoHeadStride,
 };
-inline bool mixes_heads(Stored stored) {
-  return stored == Stored::kHeadsFirst || stored == Stored::kNoHeadStride;
+// Whether an element of o may be what another head, or a later step, has computed.
+inline bool needs_all(Stored stored) {
+  return stored == Stored::kEarly || stored == Stored::kHeadsFirst ||
+         stored == Stored::kNoHeadStride;
 }
 template <typename Switches>
 void add_stored(Variants<Switches>& list) {
@@ -104,12 +107,13 @@ void add_stored(Variants<Switches>& list) {
 void apply(Stored stored, std::vector<double>& o, std::int64_t B, std::int64_t T, std::int64_t H,
            std::int64_t width, bool reverse);
 
-// What a loop computes: for a first look the last head of the last batch may be enough. The loop says whether it is.
-enum class Heads { kAll, kLast };
+// What a loop computes: for a first look the first steps of the last batch's last head may be enough. The loop says whether they are.
+enum class Look { kThorough, kQuick };
+inline constexpr std::int64_t kQuickSteps = 3;
 
-// That head's rows of a (B, T, H, width) array, the last one first.
-std::vector<double> last_head(const std::vector<double>& o, std::int64_t T, std::int64_t H,
-                              std::int64_t width);
+// These steps' rows of a (B, T, H, width) array.
+std::vector<double> quick_look(const std::vector<double>& o, std::int64_t T, std::int64_t H,
+                               std::int64_t width);
 
 // "equals the result with ..., and with ...": the first two variants whose answer a result equals; "" if there are none. `seems` is the
 // quick look at that answer, `is` the thorough one.

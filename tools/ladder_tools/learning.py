@@ -244,13 +244,14 @@ def _value(node):
 
 
 def budget_of(exercise):
-    """{"loads": 65}: what its xray_test.cpp allows on the shape of all budgets that name none; {} if there is no such budget."""
+    """{"loads": 65}: what its xray_test.cpp allows an element on the shape of all budgets that name none; {} if there is no such budget."""
     path = ROOT / exercise.folder / "xray_test.cpp"
-    budget = re.search(r'register_budget\(\s*"\w+",\s*"\w+",\s*\{([^{}]*?)(?:,\s*\.counts = \{(?:\{[^{}]*\},?\s*)+\})?\}\s*\)', path.read_text() if path.exists() else "")
-    if budget is None:
-        return {}
-    terms = (term.strip().partition(" = ") for term in re.split(r",(?=\s*\.[a-z])", budget[1]))
-    return {what.lstrip("."): _value(ast.parse(text, mode="eval").body) for what, _, text in terms}
+    text = path.read_text() if path.exists() else ""
+    number = r"[-+*/(). 0-9]+"
+    budget = re.search(rf'register_budget\(\s*"\w+",\s*"\w+",\s*\{{((?:\s*\.(?:loads|stores|atomics) = {number},?)+)'
+                       r'(?:\s*\.counts = \{(?:[^{}]|\{[^{}]*\})*\})?\s*\}\s*\)', text)
+    terms = re.findall(rf"\.(\w+) = ({number})", budget[1]) if budget else []
+    return {what: _value(ast.parse(term.strip(), mode="eval").body) for what, term in terms}
 
 
 def reward(exercise, xray_log):

@@ -95,7 +95,7 @@ std::string diagnosis_of(const AttentionProblem& problem, const AttentionOutputs
   return two_variants(
       parts(problem, none, outputs, arithmetic).front(), rounding,
       attention_variants(problem.attention_case), AttentionSwitches{},
-      [&](const AttentionSwitches& s, Heads heads) { return attention_loop(problem, s, heads).o; });
+      [&](const AttentionSwitches& s, Look look) { return attention_loop(problem, s, look).o; });
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionProblem& problem,
   return {0, own};
 }
 
-AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Heads heads) {
+AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Look look) {
   const AttentionCase& c = problem.attention_case;
   const AttentionArgs a = problem.args();
   const bool packed = !c.lengths.empty();
@@ -64,7 +64,7 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Head
   result.lse.resize(c.B * c.H_q * c.T_q, -kInfinity);
   result.largest = result.lse;
   using Rows = std::vector<std::vector<double>>;
-  const bool all = heads == Heads::kAll || mixes_heads(s.stored);
+  const bool all = look == Look::kThorough || needs_all(s.stored);
   for (std::int64_t n = all ? 0 : c.sequences() - 1; n < c.sequences(); ++n) {
     const AttentionProblem::Sequence sequence = problem.sequence(n);
     const std::int64_t b = packed ? 0 : n;
@@ -82,7 +82,8 @@ AttentionResult attention_loop(const AttentionProblem& problem, const S& s, Head
         k.push_back(take(k_of, s.k, at, sequence.keys, sequence.first_key, h_kv));
         v.push_back(take(v_of, s.v, at, sequence.keys, sequence.first_key, h_kv));
       }
-      for (std::int64_t l = 0; l < sequence.queries; ++l) {
+      const std::int64_t queries = all ? sequence.queries : std::min(sequence.queries, kQuickSteps);
+      for (std::int64_t l = 0; l < queries; ++l) {
         const auto [first, end] = keys_seen(problem, sequence, l, s.mask);
         if (first >= end) continue;
         const std::vector<double> q = take(q_of, s.q, l, sequence.queries, sequence.first_query, h);

@@ -56,7 +56,7 @@ struct AttentionSwitches {
 };
 
 AttentionResult attention_loop(const AttentionProblem& problem, const AttentionSwitches& s,
-                               Heads heads = Heads::kAll);
+                               Look look = Look::kThorough);
 
 // Those that a case can show.
 Variants<AttentionSwitches> attention_variants(const AttentionCase& c);

@@ -57,8 +57,8 @@ Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o
     if (search == Search::kOne) return "";
     return two_variants(part, rounding, linear_attention_variants(problem.attention_case),
                         LinearAttentionSwitches{},
-                        [&](const LinearAttentionSwitches& s, Heads heads) {
-                          return linear_attention_loop(problem, s, heads);
+                        [&](const LinearAttentionSwitches& s, Look look) {
+                          return linear_attention_loop(problem, s, look);
                         });
   });
   if (plain_loop == PlainLoop::kToo) {

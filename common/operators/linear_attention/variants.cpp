@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 namespace ladder::reference {
@@ -30,85 +31,132 @@ std::pair<std::int64_t, std::int64_t> seen(const LinearAttentionCase& c, S::Mask
   return {0, std::min(l + more, keys)};
 }
 
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// The walk of one head after the other through its keys and queries.
+class Walk {
+ public:
+  Walk(const LinearAttentionProblem& problem, const S& switches)
+      : problem_(problem),
+        s_(switches),
+        c_(problem.attention_case),
+        q_(operand(s_.q_from)),
+        k_(operand(s_.k_from)),
+        v_(operand(s_.v_from)),
+        state_(c_.K * c_.V, 0.0),
+        z_(c_.K, 0.0) {}
+
+  // Its rows of the result; else those of its first steps.
+  void visit(std::int64_t b, std::int64_t h, bool all, std::vector<double>& result) {
+    b_ = b, h_ = h;
+    const bool cut = !problem_.key_lengths.empty() && !s_.lengths_ignored;
+    const std::int64_t keys = cut ? problem_.key_lengths.data[b] : c_.T_k;
+    if (!s_.state_kept) forget();
+    std::int64_t next = 0;
+    for (std::int64_t l = 0; l < (all ? c_.T_q : std::min(c_.T_q, kQuickSteps)); ++l) {
+      const auto [first, end] = seen(c_, s_.mask, l, keys);
+      if (s_.mask == S::Mask::kFromBehind) {
+        forget();
+        next = first;
+      }
+      for (; next < end; ++next)
+        add_key(next);
+      const std::vector<double> q = mapped_row(q_, s_.q, l, c_.T_q, s_.map_of_q);
+      const bool divides = c_.normalize != (s_.normaliser == S::Normaliser::kTurned);
+      double divisor = divides ? normaliser(q, first, end, keys) + s_.eps(c_.eps) : 1;
+      if (s_.normaliser == S::Normaliser::kTwice) divisor *= divisor;
+      double* o = &result[((b * c_.T_q + l) * c_.H + h) * c_.V];
+      for (std::int64_t j = 0; j < c_.K; ++j) {
+        if (s_.arrives && !s_.arrives(j)) continue;
+        const double* row = &state_[(s_.read_rows ? j % s_.read_rows : j) * c_.V];
+        for (std::int64_t i = 0; i < c_.V; ++i)
+          o[i] +=
+              (s_.q.crossed ? q[i] : q[j]) * (s_.read_transposed ? state_[i * c_.V + j] : row[i]);
+      }
+      for (std::int64_t i = 0; i < c_.V; ++i)
+        o[i] *= s_.factor / divisor;
+    }
+  }
+
+ private:
+  Operand operand(S::Array which) const {
+    if (which == S::Array::kQ) return {problem_.q.pointer(), c_.B, c_.T_q, c_.H, c_.K};
+    if (which == S::Array::kK) return {problem_.k.pointer(), c_.B, c_.T_k, c_.H, c_.K};
+    return {problem_.v.pointer(), c_.B, c_.T_k, c_.H, c_.V};
+  }
+  std::vector<double> mapped_row(const Operand& from, const Taken& taken, std::int64_t n,
+                                 std::int64_t count, S::Map map) const {
+    std::vector<double> row = from.row(b_, moved(n, count, taken.step), h_, taken);
+    for (double& x : row)
+      x = mapped(x, c_.feature_map, map);
+    return row;
+  }
+  std::vector<double> key(std::int64_t n) const {
+    return mapped_row(k_, s_.k, n, c_.T_k, s_.map_of_k);
+  }
+
+  void forget() {
+    std::fill(state_.begin(), state_.end(), 0.0);
+    std::fill(z_.begin(), z_.end(), 0.0);
+  }
+
+  void add_key(std::int64_t n) {
+    const std::vector<double> k = key(n);
+    const std::vector<double> v = v_.row(b_, moved(n, c_.T_k, s_.v.step), h_, s_.v);
+    if (s_.state_overwritten) std::fill(state_.begin(), state_.end(), 0.0);
+    for (std::int64_t j = 0; j < c_.K; ++j) {
+      z_[j] += k[j];
+      double* row = &state_[(s_.written_rows ? j % s_.written_rows : j) * c_.V];
+      for (std::int64_t i = 0; i < c_.V; ++i)
+        row[i] += (s_.k.crossed ? k[i] : k[j]) * (s_.v.crossed ? v[j] : v[i]);
+    }
+  }
+
+  // Of a query that sees the keys first .. end - 1 of `keys`.
+  double normaliser(const std::vector<double>& q, std::int64_t first, std::int64_t end,
+                    std::int64_t keys) const {
+    const double of_last = end > 0 ? dot(q, key(end - 1)) : 0.0;
+    double sum = 0;
+    switch (s_.normaliser) {
+      case S::Normaliser::kOfLastKey: return of_last;
+      case S::Normaliser::kWithoutLastKey: return dot(q, z_) - of_last;
+      case S::Normaliser::kOfAllKeys:
+        for (std::int64_t n = 0; n < keys; ++n)
+          sum += dot(q, key(n));
+        return sum;
+      case S::Normaliser::kOfRawKeys:
+        for (std::int64_t n = first; n < end; ++n)
+          sum += dot(q, mapped_row(k_, s_.k, n, c_.T_k, S::Map::kNone));
+        return sum;
+      case S::Normaliser::kWithoutQ: return std::accumulate(z_.begin(), z_.end(), 0.0);
+      case S::Normaliser::kMean: return static_cast<double>(end - first);
+      default: return dot(q, z_);
+    }
+  }
+
+  const LinearAttentionProblem& problem_;
+  const S& s_;
+  const LinearAttentionCase& c_;
+  Operand q_, k_, v_;
+  std::int64_t b_ = 0, h_ = 0;
+  std::vector<double> state_, z_;
+};
+
 }  // namespace
 
 std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem, const S& s,
-                                          Heads heads) {
+                                          Look look) {
   const LinearAttentionCase& c = problem.attention_case;
-  const std::int64_t K = c.K, V = c.V;
-  const auto operand = [&](S::Array which) -> Operand {
-    if (which == S::Array::kQ) return {problem.q.pointer(), c.B, c.T_q, c.H, K};
-    if (which == S::Array::kK) return {problem.k.pointer(), c.B, c.T_k, c.H, K};
-    return {problem.v.pointer(), c.B, c.T_k, c.H, V};
-  };
-  const Operand q_of = operand(s.q_from), k_of = operand(s.k_from), v_of = operand(s.v_from);
-  std::vector<double> result(c.B * c.T_q * c.H * V, 0.0), state(K * V, 0.0), z(K, 0.0), sum(V);
-  const bool all = heads == Heads::kAll || s.state_kept || mixes_heads(s.stored);
+  std::vector<double> result(c.B * c.T_q * c.H * c.V, 0.0);
+  Walk walk(problem, s);
+  const bool all = look == Look::kThorough || s.state_kept || needs_all(s.stored);
   for (std::int64_t b = all ? 0 : c.B - 1; b < c.B; ++b) {
-    const std::int64_t keys =
-        problem.key_lengths.empty() || s.lengths_ignored ? c.T_k : problem.key_lengths.data[b];
-    for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h) {
-      const auto take = [&](const Operand& from, const Taken& taken, std::int64_t n,
-                            std::int64_t count, bool phi, S::Map map) {
-        std::vector<double> row = from.row(b, moved(n, count, taken.step), h, taken);
-        for (double& x : row)
-          x = phi ? mapped(x, c.feature_map, map) : x;
-        return row;
-      };
-      const auto key = [&](std::int64_t n) { return take(k_of, s.k, n, c.T_k, true, s.map_of_k); };
-      if (!s.state_kept)
-        std::fill(state.begin(), state.end(), 0.0), std::fill(z.begin(), z.end(), 0.0);
-      const auto add_key = [&](std::int64_t n) {
-        const std::vector<double> k = key(n), v = take(v_of, s.v, n, c.T_k, false, S::Map::kNone);
-        if (s.state_overwritten) std::fill(state.begin(), state.end(), 0.0);
-        for (std::int64_t j = 0; j < K; ++j) {
-          z[j] += k[j];
-          double* row = &state[(s.written_rows ? j % s.written_rows : j) * V];
-          for (std::int64_t i = 0; i < V; ++i)
-            row[i] += (s.k.crossed ? k[i] : k[j]) * (s.v.crossed ? v[j] : v[i]);
-        }
-      };
-      std::int64_t next = 0;
-      for (std::int64_t l = 0; l < c.T_q; ++l) {
-        const auto [first, end] = seen(c, s.mask, l, keys);
-        if (s.mask == S::Mask::kFromBehind) {
-          std::fill(state.begin(), state.end(), 0.0), std::fill(z.begin(), z.end(), 0.0);
-          next = first;
-        }
-        for (; next < end; ++next)
-          add_key(next);
-        const std::vector<double> q = take(q_of, s.q, l, c.T_q, true, s.map_of_q);
-        std::fill(sum.begin(), sum.end(), 0.0);
-        double normaliser = 0;
-        const std::vector<double> last = end > 0 ? key(end - 1) : std::vector<double>(K, 0.0);
-        for (std::int64_t j = 0; j < K; ++j) {
-          normaliser +=
-              q[j] * (s.normaliser == S::Normaliser::kOfLastKey ? last[j]
-                      : s.normaliser == S::Normaliser::kOfKeys  ? z[j] / (q[j] == 0 ? 1 : q[j])
-                                                                : z[j]);
-          if (s.arrives && !s.arrives(j)) continue;
-          const double* row = &state[(s.read_rows ? j % s.read_rows : j) * V];
-          for (std::int64_t i = 0; i < V; ++i)
-            sum[i] += (s.q.crossed ? q[i] : q[j]) * (s.read_transposed ? state[i * V + j] : row[i]);
-        }
-        if (s.normaliser == S::Normaliser::kOfAllKeys) {
-          normaliser = 0;
-          for (std::int64_t n = 0; n < keys; ++n) {
-            const std::vector<double> k = key(n);
-            for (std::int64_t j = 0; j < K; ++j)
-              normaliser += q[j] * k[j];
-          }
-        }
-        if (s.normaliser == S::Normaliser::kMean) normaliser = static_cast<double>(end - first);
-        const bool divides = c.normalize != (s.normaliser == S::Normaliser::kTurned);
-        double divisor = divides ? normaliser + s.eps(c.eps) : 1;
-        if (s.normaliser == S::Normaliser::kTwice) divisor *= divisor;
-        for (std::int64_t i = 0; i < V; ++i)
-          result[((b * c.T_q + l) * c.H + h) * V + i] = s.factor * sum[i] / divisor;
-      }
-    }
+    for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
+      walk.visit(b, h, all, result);
   }
-  apply(s.stored, result, c.B, c.T_q, c.H, V, false);
+  apply(s.stored, result, c.B, c.T_q, c.H, c.V, false);
   return result;
 }
 
@@ -145,10 +193,16 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
                    "z = phi_k for z += phi_k", Normaliser::kOfLastKey);
     add_normaliser("with the normaliser of all keys, also those that the query does not see",
                    "z summed before the loop", Normaliser::kOfAllKeys);
-    add_normaliser("with z not multiplied by phi(q)", "normaliser += z[ik]", Normaliser::kOfKeys);
+    add_normaliser("with z not multiplied by phi(q)", "normaliser += z[ik]", Normaliser::kWithoutQ);
     add_normaliser("divided by the number of keys, not by the normaliser", "o / (l + 1)",
                    Normaliser::kMean);
     add_normaliser("divided by the normaliser twice", "o / n / n", Normaliser::kTwice);
+    add_normaliser("with z before the own key is added", "q z before z += phi_k",
+                   Normaliser::kWithoutLastKey);
+    if (c.feature_map != FeatureMap::kIdentity) {
+      add_normaliser("with z of k without the feature map", "z += k for z += phi_k",
+                     Normaliser::kOfRawKeys);
+    }
     add("with eps forgotten", "o / (q z)", [](S& s) { s.eps = [](double) { return 0.0; }; });
     add("with eps added twice", "z + eps, and the sum + eps",
         [](S& s) { s.eps = [](double x) { return 2 * x; }; });
@@ -209,16 +263,25 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
     add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
   add("with the first four rows of the state in the place of all", "kv[i] for kv[ik + i]",
       [](S& s) { s.read_rows = s.written_rows = 4; });
-  add("with the first four rows of the state read in the place of all",
-      "kv[i] for kv[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
-  add("with the first four rows of the state updated in the place of all",
-      "kv[i] for kv[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
+  const std::string read = "with the first four rows of the state read in the place of all";
+  const std::string updated = "with the first four rows of the state updated in the place of all";
+  if (c.normalize) {
+    add(read, "kv[i] for kv[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
+    add(updated, "kv[i] for kv[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
+  }
   add("with the state of one head running into the next",
       "kv set to 0 before the loop over the heads", [](S& s) { s.state_kept = true; });
   for (const auto& [name, lane, taken] :
        {std::tuple{"q", "ik", &S::q}, {"k", "ik", &S::k}, {"v", "iv", &S::v}}) {
-    for (const TakenChange& one : taken_changes(name, lane))
-      add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
+    for (const TakenChange& one : taken_changes(name, lane)) {
+      // Without a normaliser a q that repeats is a state whose rows do.
+      const std::string same = c.normalize                                         ? ""
+                               : one.words == "with the first 4 q again and again" ? updated
+                               : one.words == "with the first 4 k again and again" ? read
+                                                                                   : "";
+      add(one.words + (same.empty() ? "" : ", which is the same as " + same.substr(5)), one.line,
+          [=, taken = taken](S& s) { one.change(s.*taken); });
+    }
   }
   const auto of_all = [](S& s, const auto& change) {
     for (Taken* taken : {&s.q, &s.k, &s.v})

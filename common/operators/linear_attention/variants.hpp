@@ -13,7 +13,17 @@ namespace ladder::reference {
 struct LinearAttentionSwitches {
   enum class Map { kOwn, kNone, kElu, kExp, kRelu } map_of_q = Map::kOwn, map_of_k = Map::kOwn;
   enum class Mask { kOwn, kTurned, kStrict, kOneMore, kFromBehind } mask = Mask::kOwn;
-  enum class Normaliser { kOwn, kTurned, kOfLastKey, kOfAllKeys, kOfKeys, kMean, kTwice };
+  enum class Normaliser {
+    kOwn,
+    kTurned,
+    kOfLastKey,
+    kWithoutLastKey,
+    kOfAllKeys,
+    kOfRawKeys,
+    kWithoutQ,
+    kMean,
+    kTwice
+  };
   Normaliser normaliser = Normaliser::kOwn;
   enum class Array { kQ, kK, kV };
   Array q_from = Array::kQ, k_from = Array::kK, v_from = Array::kV;
@@ -31,7 +41,7 @@ struct LinearAttentionSwitches {
 
 std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem,
                                           const LinearAttentionSwitches& s,
-                                          Heads heads = Heads::kAll);
+                                          Look look = Look::kThorough);
 
 // Those that a case can show.
 Variants<LinearAttentionSwitches> linear_attention_variants(const LinearAttentionCase& c);

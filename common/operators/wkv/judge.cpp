@@ -53,7 +53,7 @@ std::string explain_by_two(const WkvProblem& problem, const Part& o, double roun
     return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is read?\n";
   return two_variants(
       o, rounding, wkv_variants(problem.wkv_case), right_switches(recurrence),
-      [&](const WkvSwitches& s, Heads heads) { return wkv_loop(problem, s, heads).o; });
+      [&](const WkvSwitches& s, Look look) { return wkv_loop(problem, s, look).o; });
 }
 
 }  // namespace

@@ -6,23 +6,34 @@
 namespace ladder::reference {
 namespace {
 
-// What each key row adds to the bonus, summed: by a loop, or by warps of 32 lanes that shift down, so that lane 0 alone has all of it.
+// What each key row adds to the bonus, summed for each column: by a loop, or by warps of 32 lanes.
 std::vector<double> bonus_of(const std::vector<double>& terms, WkvSwitches::Bonus bonus,
                              std::int64_t V) {
   using Bonus = WkvSwitches::Bonus;
-  if (bonus == Bonus::kNone) return std::vector<double>(V, 0.0);
-  if (bonus == Bonus::kFirstRow) return std::vector<double>(V, terms[0]);
-  if (bonus != Bonus::kSumInLane0)
-    return std::vector<double>(V, std::accumulate(terms.begin(), terms.end(), 0.0));
   constexpr std::int64_t kLanes = 32;
+  const auto all = [&](double value) { return std::vector<double>(V, value); };
+  switch (bonus) {
+    case Bonus::kNone: return all(0.0);
+    case Bonus::kFirstRow: return all(terms[0]);
+    case Bonus::kSum:
+    case Bonus::kWithoutQ:
+    case Bonus::kWithoutK: return all(std::accumulate(terms.begin(), terms.end(), 0.0));
+    default: break;
+  }
+  const std::int64_t most = bonus == Bonus::kHalfWarp ? kLanes / 4 : kLanes / 2;
+  const std::int64_t least = bonus == Bonus::kEverySecondLane ? 2 : 1;
   std::vector<double> sum(V, 0.0);
   for (std::size_t first = 0; first < terms.size(); first += kLanes) {
     std::vector<double> lanes(kLanes, 0.0);
     std::copy(terms.begin() + first, std::min(terms.begin() + first + kLanes, terms.end()),
               lanes.begin());
-    for (std::int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
-      for (std::int64_t lane = 0; lane < kLanes; ++lane)
-        lanes[lane] += lanes[lane + distance < kLanes ? lane + distance : lane];
+    for (std::int64_t distance = most; distance >= least && bonus != Bonus::kOwnLane;
+         distance /= 2) {
+      const std::vector<double> before = lanes;
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+        const std::int64_t down = lane + distance < kLanes ? lane + distance : lane;
+        lanes[lane] += before[bonus == Bonus::kSumInLane0 ? down : lane ^ distance];
+      }
     }
     for (std::int64_t i = 0; i < V; ++i)
       sum[i] += lanes[i % kLanes];
@@ -58,8 +69,8 @@ class Walk {
         o_(c_.V),
         bonus_(c_.K) {}
 
-  // Its rows of the result.
-  void visit(std::int64_t sequence, std::int64_t h, WkvResult& result) {
+  // Its rows of the result; else those of its first steps.
+  void visit(std::int64_t sequence, std::int64_t h, bool all, WkvResult& result) {
     const auto [first, length] = problem_.sequence(sequence);
     const std::int64_t size = c_.K * c_.V, at = (sequence * c_.H + h) * size;
     const auto turned = [&](std::int64_t e) { return e % c_.V * c_.K + e / c_.V; };
@@ -67,7 +78,7 @@ class Walk {
     for (std::int64_t e = 0; e < size && !problem_.initial_state.empty() && !s_.initial_ignored;
          ++e)
       state_[e] = problem_.initial_state.data[at + (s_.initial_transposed ? turned(e) : e)];
-    for (std::int64_t n = 0; n < length; ++n) {
+    for (std::int64_t n = 0; n < (all ? length : std::min(length, kQuickSteps)); ++n) {
       step({first, length, n, h});
       const std::int64_t row = (first + time(n, length)) * c_.H + h;
       std::copy(o_.begin(), o_.end(), result.o.begin() + row * c_.V);
@@ -175,16 +186,17 @@ WkvSwitches right_switches(Recurrence recurrence) {
   return right;
 }
 
-WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Heads heads) {
+WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Look look) {
   const WkvCase& c = problem.wkv_case;
   WkvResult result;
   result.o.resize(c.B * c.T * c.H * c.V);
   result.final_state.resize(c.sequences() * c.H * c.K * c.V);
   Walk walk(problem, s);
-  const bool all = heads == Heads::kAll || s.state_kept || mixes_heads(s.stored);
+  const bool all =
+      look == Look::kThorough || s.state_kept || s.time_turned || c.reverse || needs_all(s.stored);
   for (std::int64_t sequence = all ? 0 : c.sequences() - 1; sequence < c.sequences(); ++sequence) {
     for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
-      walk.visit(sequence, h, result);
+      walk.visit(sequence, h, all, result);
   }
   if (c.lengths.empty()) apply(s.stored, result.o, c.B, c.T, c.H, c.V, c.reverse != s.time_turned);
   return result;
@@ -233,6 +245,12 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
         [](S& s) { s.bonus = Bonus::kFirstRow; });
     add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
         "__shfl_down_sync for __shfl_xor_sync", [](S& s) { s.bonus = Bonus::kSumInLane0; });
+    add("with each lane's own part of the bonus: the sum over the lanes is missing",
+        "no __shfl_xor_sync", [](S& s) { s.bonus = Bonus::kOwnLane; });
+    add("with the bonus of half a warp: the sum over the lanes begins too late",
+        "distance = 8 for distance = 16", [](S& s) { s.bonus = Bonus::kHalfWarp; });
+    add("with the bonus of every second lane: the sum over the lanes ends too early",
+        "distance > 1 for distance > 0", [](S& s) { s.bonus = Bonus::kEverySecondLane; });
     add("with u multiplied into the state as well", "kv = u[ik] * k[ik] * v[iv]; s = w * s + kv;",
         [](S& s) { s.u_in_state = true; });
   }

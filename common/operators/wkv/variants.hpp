@@ -12,13 +12,17 @@ namespace ladder::reference {
 // As they stand here: WKV. right_switches has those of either recurrence.
 struct WkvSwitches {
   enum class Read { kBefore, kDecayed, kUpdated } read = Read::kBefore;
+  // Of the terms of the key rows: all, or what warps of 32 lanes make of them that exchange too little.
   enum class Bonus {
     kSum,
     kNone,
     kWithoutQ,
     kWithoutK,
+    kFirstRow,
     kSumInLane0,
-    kFirstRow
+    kOwnLane,
+    kHalfWarp,
+    kEverySecondLane
   } bonus = Bonus::kSum;
   enum class Array { kQ, kK, kV };
   Array q_from = Array::kQ, k_from = Array::kK, v_from = Array::kV;
@@ -41,7 +45,7 @@ struct WkvSwitches {
 };
 
 WkvSwitches right_switches(Recurrence recurrence);
-WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Heads heads = Heads::kAll);
+WkvResult wkv_loop(const WkvProblem& problem, const WkvSwitches& s, Look look = Look::kThorough);
 
 // Those that a case can show.
 Variants<WkvSwitches> wkv_variants(const WkvCase& c);
