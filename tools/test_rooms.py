@@ -104,6 +104,12 @@ class Lessons(unittest.TestCase):
             self.assertGreater(turn, 0, each.folder)
             self.assertLess(turn, min(spoilers, default=len(page)), f"{each.folder}: the solution is shown before 'Your turn'")
 
+    def test_are_read_in_one_sitting(self):
+        """Of what is prose: no code, no tables, no addresses of links."""
+        for folder in all_lessons():
+            text = re.sub(r"```.*?```|<!--.*?-->", "", (ROOT / folder / "README.md").read_text(), flags=re.DOTALL)
+            prose = re.sub(r"\]\([^)]*\)|<[^>]*>|^\|.*$", " ", text, flags=re.MULTILINE)
+            self.assertLessEqual(len(re.findall(r"[A-Za-z0-9][\w'.,-]*", prose)), 1800, folder)
 
 if __name__ == "__main__":
     unittest.main()

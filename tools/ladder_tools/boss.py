@@ -50,7 +50,7 @@ class Boss:
         """How the test ended: what the X-ray and the judge say."""
         done = gtest.run(program, seconds, test_filter=self.test)
         failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
-        return [line.strip() for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
+        return [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
 
     def answer(self, line, reason):
         """Whether it is right, and what to say."""
