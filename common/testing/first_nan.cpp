@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "common/core/device.hpp"
 
@@ -23,20 +24,22 @@ constexpr greg_t kTrapFlag = 0x100;                       // in EFLAGS
 std::uintptr_t program_base = 0;
 Device* cuda_device = nullptr;
 
-// Additions, products, quotients and roots. Comparisons, conversions, minima and maxima are called invalid too, but make no NaN,
-// or none that was not there.
-bool makes_nan(const unsigned char* code) {
-  while (*code == 0x66 || *code == 0xF2 || *code == 0xF3 || (*code & 0xF0) == 0x40)
-    ++code;  // prefixes
-  if (*code == 0xC4 && (code[1] & 0x1F) == 2)
-    return code[3] >= 0x96 && code[3] <= 0xBF;  // fused multiply-adds
-  const unsigned char operation = *code == 0xC4 ? code[3] : *code == 0xC5 ? code[2] : code[1];
-  return operation == 0x51 || operation == 0x58 || operation == 0x59 || operation == 0x5C ||
-         operation == 0x5E;
+// Of the registers of SSE, in words of 4 bytes.
+constexpr int kWords = 64;
+
+// The operation that is about to be made once more: where it stands, and the registers before it.
+std::uintptr_t operation = 0;
+std::uint32_t before[kWords];
+
+// Of numbers x86 always makes this NaN, as a float or as a double. What comes of a NaN is another one: it keeps the bits of that NaN.
+bool is_made_of_numbers(const std::uint32_t* registers, int word) {
+  if (registers[word] == before[word]) return false;
+  return registers[word] == 0xFFC00000u ||
+         (word % 2 == 1 && registers[word] == 0xFFF80000u && registers[word - 1] == 0);
 }
 
 // Without the standard library's inline functions: the X-ray would take the instrumented copies of them for the kernel's own.
-void print_calls(std::uintptr_t code) {
+void print_calls(std::uintptr_t next) {
   constexpr int kMostCalls = 40;
   void* calls[kMostCalls];
   const int count = backtrace(calls, kMostCalls);
@@ -44,12 +47,12 @@ void print_calls(std::uintptr_t code) {
     std::printf(" 0x%jx", static_cast<std::uintmax_t>(address - program_base));
   };
   std::printf("nan:");
-  print(code);
+  print(operation);
   bool caller = false;  // calls begins with this handler's
   for (int i = 0; i < count; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(calls[i]);
     if (caller) print(address - 1);
-    caller = caller || address == code;
+    caller = caller || address == next;
   }
   if (cuda_device != nullptr) cuda_device->print_running_thread();
   std::puts("");
@@ -58,19 +61,24 @@ void print_calls(std::uintptr_t code) {
 
 // The operation is made once more, alone and without the trap.
 void on_invalid(int, siginfo_t*, void* context) {
-  static int lines = 0;
   mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
-  const auto code = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
-  if (lines < kMostLines && makes_nan(reinterpret_cast<const unsigned char*>(code))) {
-    ++lines;
-    print_calls(code);
-  }
+  operation = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
+  std::memcpy(before, machine.fpregs->_xmm, sizeof before);
   machine.fpregs->mxcsr = (machine.fpregs->mxcsr & ~kInvalid) | kInvalidMask;
   machine.gregs[REG_EFL] |= kTrapFlag;
 }
 
 void on_operation_made(int, siginfo_t*, void* context) {
+  static int lines = 0;
   mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  std::uint32_t registers[kWords];
+  std::memcpy(registers, machine.fpregs->_xmm, sizeof registers);
+  for (int word = 0; word < kWords && lines < kMostLines; ++word) {
+    if (!is_made_of_numbers(registers, word)) continue;
+    ++lines;
+    print_calls(static_cast<std::uintptr_t>(machine.gregs[REG_RIP]));
+    break;
+  }
   machine.fpregs->mxcsr &= ~(kInvalid | kInvalidMask);
   machine.gregs[REG_EFL] &= ~kTrapFlag;
 }

@@ -136,7 +136,7 @@ def asan_finding(text):
         return None
     report = text[kind.end():].partition(" is located ")
     access = re.search(r"^(READ|WRITE) of size ([0-9]+)", report[0], re.MULTILINE)
-    places = [re.sub(r".*/my/", "my/", frame) for frame in re.findall(r"^ *#[0-9]+ .*/my/.*$", report[0], re.MULTILINE)][:2]
+    places = re.findall(r"^ *#[0-9]+ .*/((?:my|build[^/ ]*/mistaken)/.*)$", report[0], re.MULTILINE)[:2]
     if not places:
         return None
     where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] else ""
