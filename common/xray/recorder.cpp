@@ -298,6 +298,24 @@ std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
   return static_cast<std::int64_t>(site.offset + address - site.begin);
 }
 
+// The element of a __shared__ variable as the source would write it: kv_smem[1]. Empty where nothing has a name.
+std::string Recorder::shared_element(std::int64_t offset) const {
+  const auto after = shared_names_.upper_bound(offset);
+  if (after == shared_names_.begin()) return "";
+  const auto& [begin, variable] = *std::prev(after);
+  const auto bytes = static_cast<std::int64_t>(variable.element_bytes);
+  const std::int64_t within = (offset - begin) % bytes;
+  std::int64_t index = (offset - begin) / bytes;
+  std::string indices;
+  for (std::size_t axis = variable.extents.size(); axis-- > 0;) {
+    const auto extent = static_cast<std::int64_t>(variable.extents[axis]);
+    if (extent == 0) continue;
+    indices = fmt::format("[{}]", axis > 0 ? index % extent : index) + indices;
+    index /= extent;
+  }
+  return variable.name + indices + (within == 0 ? "" : fmt::format(" from its byte {} on", within));
+}
+
 // Ends the launch at an access whose error has been noted: its request is drawn, and not counted.
 void Recorder::stop_at(const Event& access, const std::string& kind) {
   hold(access);
@@ -325,8 +343,10 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
 // An access that hits no array: to the nearest one its offset is out of bounds.
 void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto report = [&](const char* kind, Space space, const std::string& buffer,
-                          std::uintptr_t begin, std::uintptr_t end) {
-    note(kind, {space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin},
+                          std::uintptr_t begin, std::uintptr_t end, std::uint64_t counts_from = 0) {
+    note(kind,
+         {space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin,
+          counts_from},
          now);
     stop_at({now.place, address}, kind);
   };
@@ -339,7 +359,7 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
         shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
           return distance(a.begin, a.end) < distance(b.begin, b.end);
         });
-    report("out of bounds", Space::kShared, kNoName, nearest.begin, nearest.end);
+    report("out of bounds", Space::kShared, kNoName, nearest.begin, nearest.end, nearest.offset);
   }
   const Allocation* nearest = nullptr;
   for (const auto& [begin, allocation] : allocations_) {
@@ -375,8 +395,11 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party,
       return;
     }
   }
-  recording_->findings.push_back({kind, target.space, target.buffer, target.offset, target.bytes,
-                                  target.size, 1, party, other});
+  const std::int64_t position = static_cast<std::int64_t>(target.counts_from) + target.offset;
+  recording_->findings.push_back(
+      {kind, target.space, target.buffer,
+       target.space == Space::kShared ? shared_element(position) : std::string{}, target.offset,
+       target.bytes, target.size, 1, party, other});
   if (!party.pending)  // of an asynchronous copy the shared end is in no request
     unmerged_.push_back(
         {recording_->findings.size() - 1, thread_, threads_[thread_].events.size()});
@@ -431,6 +454,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
   for (unsigned thread = 0; thread < threads_in_block_; ++thread)
     clocks_[thread * kWarpSize + thread % kWarpSize] = 1;
   shared_sites_.clear();
+  shared_names_.clear();
 }
 
 void Recorder::block_ends() {
@@ -448,6 +472,10 @@ void Recorder::shared_declared(const void* begin, std::size_t bytes) {
     offset = (last.offset + last.end - last.begin + kAllBanks - 1) / kAllBanks * kAllBanks;
   }
   shared_sites_.push_back({address, address + bytes, offset});
+}
+
+void Recorder::shared_named(const detail::SharedName& name) {
+  shared_names_.try_emplace(shared_offset(to_number(name.begin)), name);
 }
 
 void Recorder::thread_runs(unsigned linear, AddressRange stack) {

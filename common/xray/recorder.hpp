@@ -62,6 +62,7 @@ class Recorder : public detail::Observer {
   void block_starts(std::uint64_t linear_block) override;
   void block_ends() override;
   void shared_declared(const void* begin, std::size_t bytes) override;
+  void shared_named(const detail::SharedName& name) override;
   void thread_runs(unsigned linear, AddressRange stack) override;
   void in_kernel(bool yes) override { in_kernel_ = yes; }
   void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
@@ -134,12 +135,13 @@ class Recorder : public detail::Observer {
     const std::string& buffer;
     std::int64_t offset;
     unsigned bytes;
-    std::uint64_t size;  // of the buffer
+    std::uint64_t size;             // of the buffer
+    std::uint64_t counts_from = 0;  // of shared memory: where the offset is 0
   };
   struct Finding {
     std::string kind;
     Space space;
-    std::string buffer;
+    std::string buffer, element;
     std::int64_t offset;
     unsigned bytes;
     std::uint64_t size;
@@ -194,6 +196,7 @@ class Recorder : public detail::Observer {
   [[noreturn]] void stop_at(const Event& access, const std::string& kind);
   void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {});
   std::int64_t shared_offset(std::uintptr_t address) const;
+  std::string shared_element(std::int64_t offset) const;
   bool is_shared(std::uintptr_t address) const;
   void check(Shadow& shadow, std::uint64_t offset, const Event& access, const Target& target,
              const Stamp& now);
@@ -259,6 +262,7 @@ class Recorder : public detail::Observer {
   bool stopped_ = false;               // the last access held never happened
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   std::vector<SharedSite> shared_sites_;
+  std::map<std::int64_t, detail::SharedName> shared_names_;  // by their offset
   std::unique_ptr<Shadow> shared_shadow_;
 
   // Of the running thread.

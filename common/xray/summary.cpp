@@ -49,7 +49,9 @@ std::string sentence_of(const Error& error, const std::string& missing) {
                              : error.buffer.empty()        ? "memory that is no array of the device"
                                                            : error.buffer;
   const std::string at =
-      fmt::format("{} of {} at byte {}", bytes_text(error.bytes), memory, error.offset);
+      error.element.empty()
+          ? fmt::format("{} of {} at byte {}", bytes_text(error.bytes), memory, error.offset)
+          : fmt::format("{} of {}", bytes_text(error.bytes), error.element);
   const std::string start = fmt::format("{}: {}", error.kind, words_of(error.party));
   if (error.kind == "race") {
     return fmt::format("{}, and {} touch {}: {}", start, words_of(error.other), at, missing);
@@ -220,6 +222,7 @@ Kernel Recorder::finish(Recording& recording) const {
     error.kind = finding.kind;
     error.space = finding.space;
     error.buffer = finding.buffer;
+    error.element = finding.element;
     error.offset = finding.offset;
     error.bytes = finding.bytes;
     error.size = finding.size;

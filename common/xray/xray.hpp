@@ -125,7 +125,7 @@ struct Error {
   std::string kind;
   std::string message;  // one sentence that says it all
   Space space = Space::kGlobal;
-  std::string buffer;
+  std::string buffer, element;  // element: of shared memory, "kv_smem[1]"
   std::int64_t offset = 0;
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer

@@ -471,12 +471,12 @@ class Rewriter {
       }
       replace(tokens_[empty_bound].end, tokens_[empty_bound].end, "1");
       tail += " auto* const " + names[0] + " = ::emulator::detail::dynamic_shared<decltype(" +
-              site + "::" + names[0] + "), alignof(" + site + ")>();";
+              site + "::" + names[0] + "), alignof(" + site + ")>(\"" + names[0] + "\");";
     } else {
       if (empty_bound != kNone) fail(i, "a __shared__ array without a bound must be extern");
       for (const std::string& each : names) {
-        tail += " [[maybe_unused]] auto& " + each + " = ::emulator::detail::static_shared<" + site +
-                ">()." + each + ";";
+        tail += " [[maybe_unused]] auto& " + each + " = ::emulator::detail::named_shared(\"" +
+                each + "\", ::emulator::detail::static_shared<" + site + ">()." + each + ");";
       }
     }
     const std::size_t begin = tokens_[first].begin;

@@ -830,6 +830,12 @@ void* dynamic_shared(std::size_t alignment, Site where) {
       .dynamic_shared(alignment, where);
 }
 
+void name_shared(const SharedName& name) {
+  if (observer() == nullptr) return;
+  const Unobserved unobserved;
+  observer()->shared_named(name);
+}
+
 void check_launch_bounds(unsigned threads, unsigned /*blocks*/, unsigned /*cluster*/, Site where) {
   const unsigned block = blockDim.x * blockDim.y * blockDim.z;
   if (block <= threads) return;

@@ -8,6 +8,7 @@
 
 #include "emulator/emulator.hpp"
 #include "emulator/site.hpp"
+#include "emulator/threads.hpp"
 
 namespace emulator::detail {
 
@@ -29,6 +30,8 @@ class Observer {
 
   // The bytes of one __shared__ declaration, or of the block's dynamic shared memory.
   virtual void shared_declared(const void* begin, std::size_t bytes) = 0;
+  // A variable in them. Said by every thread that comes to it.
+  virtual void shared_named(const SharedName& name) = 0;
 
   // From now on thread `linear` runs, on a stack of its own.
   virtual void thread_runs(unsigned linear, AddressRange stack) = 0;

@@ -62,22 +62,27 @@ TEST(Rewrite, LeavesOtherTextAlone) {
 TEST(Rewrite, StaticShared) {
   EXPECT_EQ(in_kernel("__shared__ float a[4][8], b, *p;"),
             "struct EmulatorShared_1 {  float a[4][8], b, *p; };"
-            " [[maybe_unused]] auto& a = ::emulator::detail::static_shared<EmulatorShared_1>().a;"
-            " [[maybe_unused]] auto& b = ::emulator::detail::static_shared<EmulatorShared_1>().b;"
-            " [[maybe_unused]] auto& p = ::emulator::detail::static_shared<EmulatorShared_1>().p;");
+            " [[maybe_unused]] auto& a = ::emulator::detail::named_shared(\"a\", "
+            "::emulator::detail::static_shared<EmulatorShared_1>().a);"
+            " [[maybe_unused]] auto& b = ::emulator::detail::named_shared(\"b\", "
+            "::emulator::detail::static_shared<EmulatorShared_1>().b);"
+            " [[maybe_unused]] auto& p = ::emulator::detail::named_shared(\"p\", "
+            "::emulator::detail::static_shared<EmulatorShared_1>().p);");
   EXPECT_EQ(in_kernel("static __shared__ __align__(16) Pair<int, 3>\n x[f(1, 2)];"),
             "struct EmulatorShared_1 {   __align__(16) Pair<int, 3>\n x[f(1, 2)]; };"
-            " [[maybe_unused]] auto& x = ::emulator::detail::static_shared<EmulatorShared_1>().x;");
+            " [[maybe_unused]] auto& x = ::emulator::detail::named_shared(\"x\", "
+            "::emulator::detail::static_shared<EmulatorShared_1>().x);");
   EXPECT_EQ(in_kernel("__shared__ float (*q)[4];"),
             "struct EmulatorShared_1 {  float (*q)[4]; };"
-            " [[maybe_unused]] auto& q = ::emulator::detail::static_shared<EmulatorShared_1>().q;");
+            " [[maybe_unused]] auto& q = ::emulator::detail::named_shared(\"q\", "
+            "::emulator::detail::static_shared<EmulatorShared_1>().q);");
 }
 
 TEST(Rewrite, DynamicShared) {
   EXPECT_EQ(in_kernel("extern __shared__ alignas(16) float s[];"),
             "struct EmulatorShared_1 {   alignas(16) float s[1]; }; auto* const s = "
             "::emulator::detail::dynamic_shared<decltype(EmulatorShared_1::s), "
-            "alignof(EmulatorShared_1)>();");
+            "alignof(EmulatorShared_1)>(\"s\");");
 }
 
 TEST(Rewrite, LaunchBounds) {
@@ -87,12 +92,12 @@ TEST(Rewrite, LaunchBounds) {
   EXPECT_EQ(body("__global__ void __launch_bounds__(C<kD, 3>::kThreads,  // why\n 2)\nk() {\n}"),
             "__global__ void __launch_bounds__(C<kD, 3>::kThreads,  // why\n 2)\nk() "
             "{ ::emulator::detail::check_launch_bounds(C<kD, 3>::kThreads, 2);\n}");
-  EXPECT_EQ(
-      body("__global__ __launch_bounds__((a >> 1)) void k() { __shared__ int x; }"),
-      "__global__ __launch_bounds__((a >> 1)) void k() "
-      "{ ::emulator::detail::check_launch_bounds((a >> 1)); "
-      "struct EmulatorShared_1 {  int x; }; "
-      "[[maybe_unused]] auto& x = ::emulator::detail::static_shared<EmulatorShared_1>().x; }");
+  EXPECT_EQ(body("__global__ __launch_bounds__((a >> 1)) void k() { __shared__ int x; }"),
+            "__global__ __launch_bounds__((a >> 1)) void k() "
+            "{ ::emulator::detail::check_launch_bounds((a >> 1)); "
+            "struct EmulatorShared_1 {  int x; }; "
+            "[[maybe_unused]] auto& x = ::emulator::detail::named_shared(\"x\", "
+            "::emulator::detail::static_shared<EmulatorShared_1>().x); }");
   const std::string declaration = "__global__ void __launch_bounds__(8) k(int); void f() {}";
   EXPECT_EQ(body(declaration), declaration);
 }

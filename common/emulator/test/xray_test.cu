@@ -218,6 +218,8 @@ TEST_F(Xray, FindsAMissingBarrierUnderEverySchedule) {
         EXPECT_TRUE(error.has_other);
         EXPECT_EQ(error.party.thread.x + error.other.thread.x, kThreads - 1u);
         EXPECT_NE(error.message.find("xray_test.cu:"), std::string::npos) << error.message;
+        const std::string element = "4 bytes of tile[" + std::to_string(error.offset / 4) + "]";
+        EXPECT_NE(error.message.find(element), std::string::npos) << error.message;
         EXPECT_NE(error.message.find("thread (" + std::to_string(error.party.thread.x)),
                   std::string::npos);
       }
@@ -524,6 +526,28 @@ __global__ void reads_a_column(float* out, int rows) {
   for (int i = 0; i < rows; ++i)
     sum += tile[threadIdx.x < 32 ? i % 32 * 32 + lane : lane * 32 + i % 32];
   out[threadIdx.x] = sum;
+}
+
+// A variable of two axes, one without any, a dynamic one, and what lies behind its end.
+__global__ void reads_unwritten_elements(float* out) {
+  __shared__ float table[4][8], single;
+  extern __shared__ double pool[];
+  out[0] = table[2][3];
+  out[1] = single;
+  out[2] = static_cast<float>(pool[1]);
+  out[3] = static_cast<float>(pool[5]);
+}
+
+TEST_F(Xray, CallsSharedVariablesAsTheSourceDoes) {
+  const DeviceVector<float> out(4);
+  reads_unwritten_elements<<<1, 1, 4 * sizeof(double)>>>(out.data());
+  cudaGetLastError();
+  std::string said;
+  for (const Error& error : only().errors)
+    said += error.message + "\n";
+  for (const char* words : {"4 bytes of table[2][3], which", "4 bytes of single, which",
+                            "8 bytes of pool[1], which", "8 bytes of pool[5], 16 bytes past"})
+    EXPECT_NE(said.find(words), std::string::npos) << words << " is not in:\n" << said;
 }
 
 TEST_F(Xray, KeepsTheRequestInWhichAnErrorIsSeenFirst) {

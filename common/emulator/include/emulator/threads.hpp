@@ -1,6 +1,7 @@
 // The CUDA language's own words: qualifiers, built-in variables, shared memory and barriers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <type_traits>
 
@@ -55,6 +56,26 @@ void* static_shared(const void* site, std::size_t bytes, std::size_t alignment,
                     emulator::Site where);
 void* dynamic_shared(std::size_t alignment, emulator::Site where);
 
+// A __shared__ variable as the source calls it, for who looks on (observer.hpp).
+struct SharedName {
+  const char* name;
+  const void* begin;
+  std::size_t element_bytes;
+  std::array<std::size_t, 3>
+      extents;  // of an array; behind the last one 0. The first of a dynamic array's is not known: 1
+};
+void name_shared(const SharedName& name);
+
+template <typename Variable>
+Variable& named_shared(const char* name, Variable& variable) {
+  name_shared(
+      {name,
+       &variable,
+       sizeof(std::remove_all_extents_t<Variable>),
+       {std::extent_v<Variable, 0>, std::extent_v<Variable, 1>, std::extent_v<Variable, 2>}});
+  return variable;
+}
+
 // What a kernel with __launch_bounds__ begins with: fails the launch if its blocks have more threads.
 void check_launch_bounds(unsigned threads, unsigned blocks = 0, unsigned cluster = 0,
                          emulator::Site where = emulator::Site::current());
@@ -71,8 +92,8 @@ Variables& static_shared(emulator::Site where = emulator::Site::current()) {
 }
 
 template <typename Array, std::size_t alignment>
-auto* dynamic_shared(emulator::Site where = emulator::Site::current()) {
-  return static_cast<std::remove_extent_t<Array>*>(dynamic_shared(alignment, where));
+auto* dynamic_shared(const char* name, emulator::Site where = emulator::Site::current()) {
+  return named_shared(name, *static_cast<Array*>(dynamic_shared(alignment, where)));
 }
 
 struct Vote {
