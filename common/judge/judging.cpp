@@ -165,8 +165,12 @@ std::string where(const Layout& layout, const std::vector<float>& result,
     const auto first = std::find(seen.begin(), seen.end(), true) - seen.begin();
     const bool to_the_end = std::find(seen.begin() + first, seen.end(), false) == seen.end();
     if (first > 0 && to_the_end) {
+      // A tail is the end of a row. Where nearly all of it is wrong, the end is not what is special.
       const bool columns = axis + 1 == layout.axes.size() && layout.axes[axis] != "t";
-      text << (columns ? "the last columns are wrong: " : "right at first, then wrong: ")
+      const bool tail = 2 * first >= static_cast<std::ptrdiff_t>(seen.size());
+      text << (!columns ? "right at first, then wrong: "
+               : tail   ? "the last columns are wrong: "
+                        : "wrong: ")
            << layout.range(axis, first, layout.sizes[axis] - 1) << "\n";
     }
   }

@@ -149,7 +149,7 @@ class Drawing:
         joined["about"] = f"{self._exercise.mine} beside {self._exercise.solution}"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(to_page(joined))
-        say(f"drawn: {page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}")
+        say(f"drawn: {page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}  (open it in a browser)")
         return True
 
 

@@ -50,7 +50,8 @@ bool is_another_bonus(const WkvProblem& problem, const Part& o, double rounding)
 std::string explain_by_two(const WkvProblem& problem, const Part& o, double rounding) {
   const Recurrence recurrence = problem.wkv_case.recurrence;
   if (recurrence == Recurrence::kWkv && is_another_bonus(problem, o, rounding))
-    return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is read?\n";
+    return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is read, "
+           "and is the bonus multiplied as the state is?\n";
   return two_variants(
       o, rounding, wkv_variants(problem.wkv_case), right_switches(recurrence),
       [&](const WkvSwitches& s, Look look) { return wkv_loop(problem, s, look).o; });

@@ -169,7 +169,9 @@ class Walk {
     for (std::int64_t i = 0; i < V; ++i) {
       const double own = bonus[i] * u.columns[i] * k.columns[i] *
                          (s_.bonus == Bonus::kWithoutV ? 1.0 : v_of_bonus.columns[i]);
-      o_[i] = s_.scale(c_.scale) * q.columns[i] * (o_[i] + own);
+      const double scale = s_.scale(c_.scale);
+      o_[i] = q.columns[i] *
+              ((s_.scale_of_state ? scale : 1.0) * o_[i] + (s_.scale_of_bonus ? scale : 1.0) * own);
     }
   }
 
@@ -276,8 +278,6 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
              "expf(-expf(log_w[ik]))", [](double x) { return std::exp(-std::exp(x)); });
   add_factor("with 1 + log_w as the decay factor", "s = (1.0f + log_w[ik]) * s + kv",
              [](double x) { return 1 + x; });
-  add_factor("with the logarithm of log_w, which is not a number, as the decay factor",
-             "logf(log_w[ik])", [](double x) { return std::log(x); });
   add_factor("with the decay forgotten", "s += kv", [](double) { return 1.0; });
   add_factor("with the decay applied twice", "w * w * s", [](double x) { return std::exp(2 * x); });
   add_factor("with 1 - exp(log_w) as the decay factor", "(1.0f - expf(log_w[ik])) * s",
@@ -318,6 +318,12 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
     }
   }
   add("with the scale forgotten", "*o = sum", [](S& s) { s.scale = [](double) { return 1.0; }; });
+  if (!gla) {
+    add("with the scale on the state's part alone, not on the bonus",
+        "q[ik] * (args.scale * s + u[ik] * kv)", [](S& s) { s.scale_of_bonus = false; });
+    add("with the scale on the bonus alone, not on the state's part",
+        "q[ik] * (s + args.scale * u[ik] * kv)", [](S& s) { s.scale_of_state = false; });
+  }
   add(gla ? "with the scale applied twice, or to the state as well"
           : "with the scale applied twice",
       "args.scale * args.scale * sum", [](S& s) { s.scale = [](double x) { return x * x; }; });
@@ -374,6 +380,10 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
     for (Taken* taken : {&s.q, &s.k, &s.v, &s.log_w, &s.u})
       change(*taken);
   };
+  add("with q, k, v and o in the order (B, H, T, channels)", "(b * H + h) * T + t", [](S& s) {
+    s.q.heads_first = s.k.heads_first = s.v.heads_first = true;
+    s.stored = Stored::kHeadsFirst;
+  });
   add("of head 0 in every head", "q, k, v, log_w and u without h",
       [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
   add("of batch 0 in every batch", "q, k, v and log_w without b",

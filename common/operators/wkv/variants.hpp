@@ -31,8 +31,9 @@ struct WkvSwitches {
   double (*factor)(double log_w) = [](double log_w) { return std::exp(log_w); };
   double (*scale)(double scale) = [](double scale) { return scale; };
   double u_power = 1;
-  bool bonus_exact = false;     // whatever v is taken for the state
-  bool u_in_state = false;      // what is added to the state is multiplied by u
+  bool bonus_exact = false;  // whatever v is taken for the state
+  bool u_in_state = false;   // what is added to the state is multiplied by u
+  bool scale_of_state = true, scale_of_bonus = true;  // whether that part of o is multiplied by it
   bool scale_in_state = false;  // what is added to the state is multiplied by the scale
   bool decays_new = false;      // so is what is added decayed
   bool state_read = true;
