@@ -321,7 +321,7 @@ class Check:
                 print("X-ray: not run, because the tests ran out of time")
         else:
             clean = self._xray()
-        if not passed and not timed_out:
+        if not passed and not timed_out and not self._xray_errors:
             self._first_nan()
         if crash:
             print("\n".join(crash))
