@@ -204,6 +204,11 @@ def _computes(exercise):
     return set(re.findall(r"launchers<[\w:]+>", (ROOT / exercise.solution).read_text()))
 
 
+def _implementation(exercise):
+    """The first that its kernel's file registers; "" if there is none."""
+    return next(iter(registered_names((ROOT / exercise.solution).read_text())), "")
+
+
 def _step_before(exercise):
     """The last exercise before this one that computes the same; None if there is none."""
     earlier = itertools.takewhile(lambda each: each.lesson != exercise.lesson, exercises())
@@ -216,7 +221,7 @@ def recorded_step(exercise):
     before = _step_before(exercise)
     if before is None:
         return ""
-    names = [next(iter(registered_names((ROOT / each.solution).read_text())), "") for each in (before, exercise)]
+    names = [_implementation(each) for each in (before, exercise)]
     todays = set(json.loads((ROOT / "docs/results/kernels.json").read_text())["files"].values())
     found = []
     for path in ROOT.glob(_RESULTS):
@@ -258,7 +263,7 @@ def reward(exercise, xray_log):
     """One line for whoever has solved it: the learner's counts as the X-ray printed them, ours, those of the step before, and what the step
     brought on a GPU; "" if nothing of that is known."""
     log = xray_log.read_text(errors="replace") if xray_log.exists() else ""
-    name = next(iter(registered_names((ROOT / exercise.solution).read_text())), "")
+    name = _implementation(exercise)
     counted = re.findall(rf"^budget: (\S+) of (\S+) global (\w+) used, (per element of \w+), {name}$", log, re.MULTILINE)
     before = _step_before(exercise)
     needed = budget_of(before) if before and budget_of(exercise) else {}
