@@ -143,7 +143,7 @@ function(add_exercise target back_ends copies ours tests xray_tests)
   endif()
   foreach(program IN LISTS programs)
     if(NOT program STREQUAL "${target}_ours")
-      target_compile_options(${program}_objects PRIVATE ${ARGN} $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused>)  # holes leave names unused
+      target_compile_options(${program}_objects PRIVATE ${ARGN} $<$<COMPILE_LANGUAGE:CXX>:${LADDER_MISTAKE_FLAGS}>)
     endif()
     set_target_properties(${program}_objects ${program} PROPERTIES EXCLUDE_FROM_ALL ON)
   endforeach()

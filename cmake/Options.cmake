@@ -1,5 +1,7 @@
 # How everything is compiled, and what a user may choose.
 
+include(CheckCXXCompilerFlag)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -29,6 +31,14 @@ if(LADDER_NATIVE)
 endif()
 # Tests and the ladder's own programs are compiled more often than anybody waits for them to run.
 set(LADDER_TEST_FLAGS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+
+# What shows mistakes in the sources of an exercise: ./ladder exercise repeats the warnings where a result is wrong, and a local variable that
+# is read before it is given a value is 0xfefefefe, -1.7e38, not what happens to be there, which may be 0.
+set(LADDER_MISTAKE_FLAGS -Wfloat-conversion)
+check_cxx_compiler_flag(-ftrivial-auto-var-init=pattern LADDER_CAN_FILL_VARIABLES)
+if(LADDER_CAN_FILL_VARIABLES)
+  list(APPEND LADDER_MISTAKE_FLAGS -ftrivial-auto-var-init=pattern)
+endif()
 
 if(LADDER_ASAN)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined>

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import building, checking, exercise, gtest, hints, programs, testing
+from ladder_tools import building, cases, checking, exercise, gtest, hints, programs, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
@@ -154,12 +154,27 @@ sys.exit(1)
         names = ["wkv.MatchesReference/B2_T37_H3_K64_V64_strong", "wkv.MatchesReference/B2_T1_H3_K4_V4_mild", "wkv.RefusesBadInput",
                  "wkv.MatchesReference/B2_T15_H3_K4_V4_mild", "wkv.MatchesReference/B2_T15_H3_K64_V64_mild",
                  "wkv.MatchesReference/B1_T1000_H1_K4_V4_mild"]
-        self.assertEqual(checking.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
-        self.assertIsNone(checking.smallest_case(["wkv.RefusesBadInput"]))
-        self.assertEqual(checking.first_tests(names), ["wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
-        self.assertEqual(checking.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]),
+        self.assertEqual(cases.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
+        self.assertIsNone(cases.smallest_case(["wkv.RefusesBadInput"]))
+        self.assertEqual(cases.first_tests(names), ["wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
+        self.assertEqual(cases.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]),
                          ["wkv.PlainCase:gla.GlaPlainCase", "wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
-        self.assertEqual(checking.first_tests(["wkv.RefusesBadInput"]), [])
+        self.assertEqual(cases.first_tests(["wkv.RefusesBadInput"]), [])
+
+    def test_cases_that_fail_have_something_in_common(self):
+        def name(K, V, *words):
+            return "_".join([f"wkv.MatchesReference/B2_T37_H3_K{K}_V{V}_mild", *words])
+        sizes = [(4, 4), (4, 64), (64, 4), (64, 64), (100, 4), (100, 64), (128, 64), (32, 64)]
+        names = [name(K, V) for K, V in sizes] + [name(K, V, "reverse") for K, V in sizes]
+        wider = [name(K, V, *words) for words in ((), ("reverse",)) for K, V in sizes if K > V]
+        self.assertEqual(cases.what_fails([each for each in names if each not in wider], wider), "wrong in 8 of 16 cases: all those where K > V")
+        reverse = [each for each in names if "reverse" in each]
+        self.assertEqual(cases.what_fails([each for each in names if each not in reverse], reverse),
+                         "wrong in 8 of 16 cases: all those with reverse")
+        some = [names[0], names[3], names[6]]
+        self.assertEqual(cases.what_fails([each for each in names if each not in some], some), "wrong in 3 of 16 cases")
+        self.assertEqual(cases.what_fails(names, []), "")
+        self.assertEqual(cases.plainest(reverse + wider), name(100, 64))  # it has columns for all its steps
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
@@ -171,6 +186,18 @@ sys.exit(1)
                                  "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
                                  "../common/testing/tests.cpp:35: schedule: forward")
         self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  schedule: forward"])
+
+    def test_what_googletest_compared_is_said_behind_the_judges_words(self):
+        said = checking.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"
+                                 "WRONG RESULT for one element more\n")
+        self.assertEqual(said, ["  WRONG RESULT for one element more", "  blocks_for(257, 132) is 1, should be 2"])
+
+    def test_what_the_compiler_found_strange_is_said_once(self):
+        log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
+               + f"{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
+        used = "The compiler: line 46 of my/a.cu: 'sum' may be used uninitialized"
+        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), [used])
+        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["The compiler: line 9 of my/a.cu: unused variable 'q'", used])
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"

@@ -132,7 +132,9 @@ TEST(IsContiguous, Hole3LooksAtTheStridesOfAllAxes) {
       {{{2, 3, 4}, {0, 4, 1}}, false, "one matrix, shown twice"},
   };
   for (const auto& each : views)
-    EXPECT_EQ(is_contiguous(each.view), each.is) << "WRONG RESULT: " << each.what;
+    EXPECT_EQ(is_contiguous(each.view), each.is)
+        << "WRONG RESULT: sizes " << testing::PrintToString(each.view.sizes) << ", strides "
+        << testing::PrintToString(each.view.strides) << ": " << each.what;
 }
 
 }  // namespace

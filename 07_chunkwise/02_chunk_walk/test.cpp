@@ -7,8 +7,11 @@
 namespace {
 
 const bool registered = ladder::testing::register_linear_attention_suite(
-    "linear_attention_chunk_walk",
-    {.nan_tile = 16, .lengths = {0, 1, 16, 37}, .K_sizes = {4, 32, 100}, .V_sizes = {4, 31, 64}});
+    "linear_attention_chunk_walk", {.plain_steps = 34,
+                                    .nan_tile = 16,
+                                    .lengths = {0, 1, 16, 37},
+                                    .K_sizes = {4, 32, 100},
+                                    .V_sizes = {4, 31, 64}});
 
 // Nothing but the chunk on the diagonal: the mask alone makes it causal.
 TEST(linear_attention_chunk_walk, MatchesReferenceInsideOneChunk) {

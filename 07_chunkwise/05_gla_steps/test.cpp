@@ -37,7 +37,8 @@ bool device_is_missing() {
 
 const bool registered = ladder::testing::register_gla_suite(
     "gla_five_steps",
-    {.lengths = {0, 1, 16, 17, 18, 20, 64, 65, 130, 200},
+    {.plain_steps = 34,
+     .lengths = {0, 1, 16, 17, 18, 20, 64, 65, 130, 200},
      .K_sizes = {4, 64, 100, 256},
      .V_sizes = {4, 1, 64, 100},
      .also = {{"gla_B1_T130_H2_K100_V64_total_per_head_from_state_to_state_scaled_tiny", 509},

@@ -1,4 +1,4 @@
-#include "08_flash_attention/02_online_softmax/online_softmax.hpp"
+#include "08_flash_attention/02_online_softmax/wrong_steps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <limits>
 #include <random>
+#include <sstream>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -52,14 +54,23 @@ testing::AssertionResult is_right(const Row<Number>& row, const Truth& truth, do
   const auto off = [&](Number got, long double expected, long double of) {
     return !(std::fabs(got - expected) <= limit * of);
   };
-  const char* const wrong = off(row.l, truth.l, truth.l)               ? "l"
+  const bool m_is_right = row.m == truth.m;
+  const auto shown = [](long double x) {
+    std::ostringstream number;
+    number.precision(4);
+    number << x;
+    return std::isnan(x) ? "NaN" : number.str();
+  };
+  const char* const wrong = !m_is_right                                ? "m"
+                            : off(row.l, truth.l, truth.l)             ? "l"
                             : off(row.sum, truth.sum, truth.magnitude) ? "sum"
                                                                        : nullptr;
-  if (row.m == truth.m && wrong == nullptr) return testing::AssertionSuccess();
-  return testing::AssertionFailure()
-         << "WRONG RESULT: " << (row.m == truth.m ? wrong : "m") << " is not that of the whole row"
-         << ": m " << row.m << ", l " << row.l << ", sum " << row.sum << "; expected m " << truth.m
-         << ", l " << truth.l << ", sum " << truth.sum;
+  if (wrong == nullptr) return testing::AssertionSuccess();
+  std::ostringstream text;
+  text << "WRONG RESULT in " << wrong << "\nyours: m " << shown(row.m) << ", l " << shown(row.l)
+       << ", sum " << shown(row.sum) << "; right: m " << shown(truth.m) << ", l " << shown(truth.l)
+       << ", sum " << shown(truth.sum) << "\n";
+  return testing::AssertionFailure() << text.str();
 }
 
 // Each key goes to one of `parts` parts, some of which may stay empty, in any order.
@@ -89,11 +100,17 @@ Row<Number> merged_in_any_tree(std::vector<Row<Number>> rows, std::mt19937& rand
 template <typename Number>
 void expect_any_split_gives_the_whole_row(const Keys<Number>& keys, double limit) {
   const Truth truth(keys);
+  const bool masked = std::any_of(keys.begin(), keys.end(), [](const Key<Number>& key) {
+    return key.score == kMasked<Number>;
+  });
   std::mt19937 random(1);
   for (int i = 0; i < kSplits; ++i) {
     const std::size_t parts = 1 + random() % 8;
     ASSERT_TRUE(is_right(merged_in_any_tree(split(keys, parts, random), random), truth, limit))
-        << keys.size() << " keys, " << parts << " parts";
+        << keys.size() << " keys, " << parts << " parts"
+        << (masked ? "; masked keys, whose score is -inf, must count for nothing, and -inf - -inf "
+                     "is NaN"
+                   : "");
   }
 }
 
@@ -106,6 +123,76 @@ Keys<Number> random_keys(std::size_t count, double spread, std::mt19937& random)
     key.value = static_cast<Number>(normal(random));
   }
   return keys;
+}
+
+// The maximum grows, stays, grows again and stays.
+const Keys<double> kPlainKeys = {{0.5, 2}, {-0.25, 3}, {1.5, -1}, {0.75, 5}, {2.25, 1.5}, {1, -2}};
+
+// The row of the first keys, which begins with `begun` of them as it should be: a step from the row of no key may be wrong for itself.
+template <typename Next>
+Row<double> after(std::size_t keys, std::size_t begun, const Next& next) {
+  Row<double> row;
+  if (begun == 1) row = {kPlainKeys[0].score, 1, kPlainKeys[0].value};
+  for (std::size_t n = begun; n < keys; ++n)
+    row = next(row, kPlainKeys[n]);
+  return row;
+}
+
+bool same(const Row<double>& a, const Row<double>& b) {
+  const auto close = [](double x, double y) {
+    return x == y || (std::isfinite(y) && std::fabs(x - y) <= 1e-9 * std::fabs(y));
+  };
+  return close(a.m, b.m) && close(a.l, b.l) && close(a.sum, b.sum);
+}
+
+// "It equals the row with ...": of with_key, after all keys.
+std::string words_for_yours() {
+  const std::size_t all = kPlainKeys.size();
+  for (const std::size_t begun : {0, 1}) {
+    const Row<double> yours = after(all, begun, with_key<double>);
+    for (const WrongStep& wrong : kWrongSteps) {
+      if (same(yours, after(all, begun, wrong.next))) {
+        return std::string("It equals the row ") + wrong.words +
+               (begun ? "; and the first key, which finds m = -inf, is wrong too.\n" : ".\n");
+      }
+    }
+  }
+  if (is_right(after(all, 1, with_key<double>), Truth(kPlainKeys), 1e-14))
+    return "Only the first key is wrong: it finds m = -inf, and -inf - -inf is no number.\n";
+  return "";
+}
+
+// The first test that a learner's function meets: it says what is wrong in words.
+TEST(WithKey, PlainCase) {
+  for (std::size_t keys = 1; keys <= kPlainKeys.size(); ++keys) {
+    const Truth truth(Keys<double>(kPlainKeys.begin(), kPlainKeys.begin() + keys));
+    const testing::AssertionResult result =
+        is_right(after(keys, 0, with_key<double>), truth, 1e-14);
+    if (result) continue;
+    std::ostringstream text;
+    text << result.message() << "after " << keys << (keys == 1 ? " key" : " keys")
+         << " with score and value";
+    for (std::size_t n = 0; n < keys; ++n)
+      text << (n ? ", " : " ") << "(" << kPlainKeys[n].score << ", " << kPlainKeys[n].value << ")";
+    std::string message = text.str();
+    message.insert(message.find('\n') + 1, words_for_yours());  // behind "WRONG RESULT in l"
+    FAIL() << message << "\n";
+  }
+}
+
+// Or the words would name one mistake for another, or a right row.
+TEST(WithKey, WordsAreOfOneMistakeEach) {
+  const Truth truth(kPlainKeys);
+  const std::size_t all = kPlainKeys.size();
+  for (const std::size_t begun : {0, 1}) {
+    for (const WrongStep& one : kWrongSteps) {
+      EXPECT_FALSE(is_right(after(all, begun, one.next), truth, 1e-14)) << one.words;
+      for (const WrongStep& other : kWrongSteps)
+        EXPECT_EQ(&one == &other, same(after(all, begun, one.next), after(all, begun, other.next)))
+            << one.words << "\n"
+            << other.words;
+    }
+  }
 }
 
 template <typename Number>

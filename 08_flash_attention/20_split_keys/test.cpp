@@ -25,6 +25,7 @@ const bool registered = ladder::testing::register_attention_suite(
             .bf16 = true,
             .fp16 = true,
             .packed = false,
+            .plain_keys = 50,
             .nan_tile = 32,
             .lengths = {
                 {0, 5}, {5, 0}, {1, 1}, {1, 130}, {2, 64}, {5, 17}, {8, 65}, {17, 16}, {33, 100}}});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -143,6 +144,31 @@ std::string counted(const std::string& what, const std::vector<float>& result, c
          " elements\n";
 }
 
+// "wrong: n % 64 = 32 to 63", of an axis that is too long for a picture. "" if the wrong ones do not come again and again.
+std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
+  for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
+    const std::int64_t size = layout.sizes[axis];
+    if (size <= kMostWidth) continue;
+    std::vector<bool> wrong(size, false);
+    for (const std::int64_t element : bad)
+      wrong[layout.index(element)[axis]] = true;
+    for (std::int64_t every = 2; 2 * every <= size; every *= 2) {
+      if (!std::equal(wrong.begin() + every, wrong.end(), wrong.begin())) continue;
+      const auto first = std::find(wrong.begin(), wrong.begin() + every, true);
+      const auto last = std::find(first, wrong.begin() + every, false) - 1;
+      if (std::find(last + 1, wrong.begin() + every, true) != wrong.begin() + every) break;
+      std::ostringstream text;
+      text << "wrong";
+      if (!layout.words.empty()) text << " " << plural(layout.words[axis]);
+      text << ": " << layout.axes[axis] << " % " << every << " = " << first - wrong.begin();
+      if (last > first) text << " to " << last - wrong.begin();
+      text << "\n";
+      return text.str();
+    }
+  }
+  return "";
+}
+
 // Which elements are bad, as a reader can use it: the first one, and whether they fill an axis or only its tail.
 std::string where(const Layout& layout, const std::vector<float>& result,
                   const std::vector<double>& truth, const std::vector<std::int64_t>& bad) {
@@ -174,8 +200,70 @@ std::string where(const Layout& layout, const std::vector<float>& result,
            << layout.range(axis, first, layout.sizes[axis] - 1) << "\n";
     }
   }
-  text << picture(layout, bad);
+  const std::string again = period(layout, bad);
+  text << (again.empty() ? picture(layout, bad) : again);
   return text.str();
+}
+
+// Which slices along one axis hold what others should: "column 2 holds what column 1 should". "" unless that is all that is wrong.
+std::string misplaced(const Layout& layout, const std::vector<float>& result,
+                      const std::vector<double>& truth) {
+  constexpr std::int64_t kFewest = 4, kMostSlices = 256, kMostSaid = 3;
+  double square = 0;
+  for (const double x : truth)
+    square += x * x;
+  const double close = 1e-4 * std::sqrt(square / static_cast<double>(truth.size()));
+  std::int64_t stride = 1, slices = 1;
+  for (std::size_t axis = layout.axes.size(); axis-- > 0;) {
+    stride *= slices;
+    slices = layout.sizes[axis];
+    const std::int64_t outer = static_cast<std::int64_t>(truth.size()) / (stride * slices);
+    if (slices < 2 || slices > kMostSlices || outer * stride < kFewest) continue;
+    const auto holds = [&](std::int64_t slice, std::int64_t of) {
+      for (std::int64_t n = 0; n < outer; ++n) {
+        for (std::int64_t i = 0; i < stride; ++i) {
+          const double yours = result[(n * slices + slice) * stride + i];
+          if (!(std::abs(yours - truth[(n * slices + of) * stride + i]) <= close)) return false;
+        }
+      }
+      return true;
+    };
+    std::string text;
+    std::int64_t said = 0;
+    bool all = true;
+    for (std::int64_t slice = 0; slice < slices && all; ++slice) {
+      if (holds(slice, slice)) continue;
+      std::int64_t of = 0;
+      while (of < slices && !holds(slice, of))
+        ++of;
+      all = of < slices;
+      if (all && ++said <= kMostSaid) {
+        text += (text.empty() ? "" : ", ") + layout.range(axis, slice, slice) + " holds what " +
+                layout.range(axis, of, of) + " should";
+      }
+    }
+    if (all && said > 0) return text + (said > kMostSaid ? ", ...\n" : "\n");
+  }
+  return "";
+}
+
+// The words for a wrong result: a misconception's, else what can be seen in the numbers.
+std::string words(const Part& part, const std::function<std::string()>& explain) {
+  const std::string known = explain();
+  if (!known.empty()) return known;
+  constexpr float kHuge = 1e30f;  // what no formula here gives
+  const auto is_huge = [](float x) { return std::isfinite(x) && std::abs(x) > kHuge; };
+  const auto huge = std::find_if(part.result->begin(), part.result->end(), is_huge);
+  const bool expected = std::any_of(part.truth->begin(), part.truth->end(),
+                                    [](double x) { return std::abs(x) > kHuge / 1e10; });
+  if (huge != part.result->end() && !expected) {
+    return "Some elements are huge, such as " + short_number(*huge) +
+           ". Is a variable read before it is given a value? (./ladder exercise puts -1.7e38 into "
+           "each that has none)\n";
+  }
+  std::string text = misplaced(part.layout, *part.result, *part.truth);
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(text[0]));
+  return text;
 }
 
 // What was found, as a sentence: "It equals the result with the bonus forgotten."
@@ -231,10 +319,13 @@ Verdict judge_part(const Part& part, const std::function<std::string()>& explain
   // Zeros equal many a misconception on some case; none of them is what happened.
   const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
   const bool nothing = std::all_of(result.begin(), result.end(), is_never_written);
+  // Who asks which of many cases are wrong does not ask why.
+  const bool named = std::getenv("LADDER_NO_NAMES") == nullptr;
   verdict.message = "WRONG RESULT in " + layout.array + "\n" +
                     sentence(zeros     ? "every element is zero"
                              : nothing ? "nothing was written"
-                                       : explain()) +
+                             : named   ? words(part, explain)
+                                       : "") +
                     where(layout, result, truth, judged.bad) +
                     numbers(layout, judged, result, truth);
   return verdict;

@@ -83,7 +83,6 @@ std::string two_variants(const Part& part, double rounding, const Variants<Switc
   };
   const std::vector<double> rows = looked_at({part.result->begin(), part.result->end()});
   const std::vector<float> quick(rows.begin(), rows.end());
-  if (const std::string words = constant_factor(part, rounding); !words.empty()) return words;
   // A quick look may be deceived.
   constexpr double kDeceived = 1e-3;
   return pair_diagnosis(
@@ -101,6 +100,8 @@ std::string two_variants(const Part& part, double rounding, const Variants<Switc
 
 // A misconception is recognised by computing what it gives, and there are about a hundred of them. Multiply-adds:
 inline constexpr double kMostExplained = 3e7;
+// Parts of the truth, of which one for each key row is taken. Multiply-adds of all:
+inline constexpr double kMostTaken = 3e8;
 inline constexpr const char* kTooLarge =
     "no misconception is looked for in a case as large as this\n";
 

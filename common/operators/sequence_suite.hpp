@@ -28,22 +28,24 @@ inline std::int64_t preferred(const std::vector<std::int64_t>& sizes, std::int64
   return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.back();
 }
 
-// The smallest that is at least 32, or the largest where none is.
-inline std::int64_t from_32_on(std::vector<std::int64_t> sizes) {
+// The smallest that is at least `least`, or the largest where none is.
+inline std::int64_t from(std::int64_t least, std::vector<std::int64_t> sizes) {
   std::sort(sizes.begin(), sizes.end());
-  const auto least = std::lower_bound(sizes.begin(), sizes.end(), std::int64_t{32});
-  return least == sizes.end() ? sizes.back() : *least;
+  const auto found = std::lower_bound(sizes.begin(), sizes.end(), least);
+  return found == sizes.end() ? sizes.back() : *found;
 }
 
-// The same for two sizes, alike where both can be.
-inline std::pair<std::int64_t, std::int64_t> from_32_on(const std::vector<std::int64_t>& K_sizes,
-                                                        const std::vector<std::int64_t>& V_sizes) {
+// K and V of a plain case: from 32 on, V at least `steps`, and alike where both can be.
+inline std::pair<std::int64_t, std::int64_t> plain_sizes(const std::vector<std::int64_t>& K_sizes,
+                                                         const std::vector<std::int64_t>& V_sizes,
+                                                         std::int64_t steps) {
+  const std::int64_t least = std::max<std::int64_t>(32, steps);
   std::vector<std::int64_t> both;
   for (const std::int64_t size : K_sizes) {
-    if (size >= 32 && std::count(V_sizes.begin(), V_sizes.end(), size) > 0) both.push_back(size);
+    if (size >= least && std::count(V_sizes.begin(), V_sizes.end(), size) > 0) both.push_back(size);
   }
-  if (!both.empty()) return {from_32_on(both), from_32_on(both)};
-  return {from_32_on(K_sizes), from_32_on(V_sizes)};
+  if (!both.empty()) return {from(least, both), from(least, both)};
+  return {from(32, K_sizes), from(least, V_sizes)};
 }
 
 }  // namespace ladder::testing

@@ -24,6 +24,8 @@ struct WkvSupport {
   bool fp32 = true;        // stored in fp32
   bool bf16 = false;       // stored in bf16, with log_w in bf16 and in fp32
   bool packed = false;     // packed sequences
+  // Steps of the plain case, where its 18 are too few: more than two of the implementation's chunks. Likewise below.
+  std::int64_t plain_steps = 18;
   // A number that is none (NaN, infinity) reaches the outputs of its own sequence and head, from its step on. Where steps are
   // taken in tiles, masked terms of the tile are multiplied by 0 and carry it back to the tile's first step: so many steps.
   std::int64_t nan_tile = 1;
@@ -54,7 +56,8 @@ struct LinearAttentionSupport {
   bool repeatable = true;
   bool fp32 = true;
   bool bf16 = false;
-  std::int64_t nan_tile = 1;                                    // as WkvSupport's
+  std::int64_t plain_steps = 17;                                // as WkvSupport's
+  std::int64_t nan_tile = 1;                                    // likewise
   std::int64_t multiple = 1;                                    // K and V must be multiples of it
   std::int64_t most_K = 0, most_V = 0, most_B = 0, most_H = 0;  // 0: no limit that a test can reach
   std::vector<std::int64_t> lengths = {0, 1, 15, 16, 17, 63, 64, 65, 130, 1000};
@@ -81,6 +84,8 @@ struct AttentionSupport {
   bool key_lengths = true;
   bool repeatable = true;  // o, lse and dq
   bool repeatable_dk = true, repeatable_dv = true;
+  std::int64_t plain_keys =
+      17;  // as WkvSupport's plain_steps: more than two of the parts that keys are taken in
   std::int64_t nan_tile = 1;  // keys; as WkvSupport's, for the causal form
   std::int64_t most_B = 0,
                most_H_q = 0;  // what is refused beyond. 0: no limit that a test can reach

@@ -79,6 +79,8 @@ std::vector<TakenChange> taken_changes(const std::string& name, const std::strin
                 [](Taken& t) { t.step = Of::kAfter; }},
                {"with " + name + " of the first step in every step", array + " without + t",
                 [](Taken& t) { t.step = Of::kFirst; }},
+               {"with " + name + " of the first row of all: the pointer is not moved",
+                array + "[" + lane + "]", [](Taken& t) { t.batch = t.step = t.head = Of::kFirst; }},
                {"with " + name + " read in the order (B, H, T, width)",
                 array + " + ((b * H + h) * T + t) * width", [](Taken& t) { t.heads_first = true; }},
                {"with " + name + "'s steps one head apart: the factor H is forgotten",

@@ -60,9 +60,14 @@ void expect_unnamed(const std::string& message) {
   EXPECT_EQ(message.find("equals"), std::string::npos) << message;
 }
 
+// The plain cases of all implementations have these steps.
+constexpr std::int64_t kFewSteps = 18, kSomeChunks = 34;
+
 TEST(Variants, OfWkvAndGlaAreDistinctOnThePlainCase) {
-  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
-    const WkvCase c = plain_wkv_case({}, recurrence);
+  for (const auto& [recurrence, steps] : {std::pair{Recurrence::kWkv, kFewSteps},
+                                          {Recurrence::kGla, kFewSteps},
+                                          {Recurrence::kGla, kSomeChunks}}) {
+    const WkvCase c = plain_wkv_case({.plain_steps = steps}, recurrence);
     const WkvProblem problem = make_problem(c);
     const reference::WkvSwitches right = reference::right_switches(recurrence);
     Answers answers;
@@ -79,34 +84,38 @@ TEST(Variants, OfWkvAndGlaAreDistinctOnThePlainCase) {
 }
 
 TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
-  for (const bool plain : {false, true}) {
-    const LinearAttentionCase c = plain_linear_attention_case({.causal_dot_product_only = plain});
+  for (const auto& [plain, steps] :
+       {std::pair{false, kFewSteps - 1}, {true, kFewSteps - 1}, {false, kSomeChunks}}) {
+    const LinearAttentionCase c =
+        plain_linear_attention_case({.causal_dot_product_only = plain, .plain_steps = steps});
     const LinearAttentionProblem problem = make_problem(c);
     Answers answers;
     answers.add("the truth", reference::linear_attention_loop(problem, {}));
     for (const auto& variant : reference::linear_attention_variants(c)) {
       reference::LinearAttentionSwitches switches;
       variant.change(switches);
-      answers.add(variant.words,
-                  reference::linear_attention_loop(problem, switches, reference::Look::kThorough));
+      answers.add(variant.words, reference::linear_attention_loop(problem, switches));
     }
     answers.expect_distinct(0);
   }
 }
 
 TEST(Variants, OfAttentionAreDistinctOnThePlainCase) {
-  const AttentionCase c = plain_attention_case({});
-  const AttentionProblem problem = make_problem(c);
-  Answers answers;
-  const auto truth = reference::attention_closed_sum(problem);
-  answers.add("the truth", truth.o, truth.lse);
-  for (const auto& variant : reference::attention_variants(c)) {
-    reference::AttentionSwitches switches;
-    variant.change(switches);
-    const auto answer = reference::attention_loop(problem, switches);
-    answers.add(variant.words, answer.o, answer.lse);
+  for (const std::int64_t keys : {17, 50, 80}) {
+    SCOPED_TRACE(keys);
+    const AttentionCase c = plain_attention_case({.plain_keys = keys});
+    const AttentionProblem problem = make_problem(c);
+    Answers answers;
+    const auto truth = reference::attention_closed_sum(problem);
+    answers.add("the truth", truth.o, truth.lse);
+    for (const auto& variant : reference::attention_variants(c)) {
+      reference::AttentionSwitches switches;
+      variant.change(switches);
+      const auto answer = reference::attention_loop(problem, switches);
+      answers.add(variant.words, answer.o, answer.lse);
+    }
+    answers.expect_distinct(0);
   }
-  answers.expect_distinct(0);
 }
 
 // The gradients' answers, one behind the other.

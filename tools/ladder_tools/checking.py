@@ -1,11 +1,11 @@
 """One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
 import filecmp
-import math
 import os
 import re
 
 from ladder_tools import gtest
 from ladder_tools.building import say
+from ladder_tools.cases import first_tests, plainest, size_of, what_fails
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
 from ladder_tools.place import ROOT, Refused
@@ -68,12 +68,24 @@ def compiler_messages(log, most_lines=30):
     return "\n".join(shown[:most_lines])
 
 
+def compiler_warnings(log, mine, unfinished, most=3):
+    """What the compiler found strange in the learner's file: a line each. In an unfinished file names are unused, which says nothing."""
+    found = {}
+    for path, line, words, kind in re.findall(r"^(\S+?):([0-9]+):[0-9]+: warning: (.*) \[-W([a-z-]+)=?[0-9]*\]$", log, re.MULTILINE):
+        if path.endswith(f"/{mine}") and not (unfinished and kind.startswith("unused")):
+            found.setdefault((int(line), kind), f"The compiler: line {line} of {mine}: {words}")
+    return [found[place] for place in sorted(found)][:most]
+
+
 _NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")  # for who looks at limits: ./ladder test shows them
 
 
 def words_of(failure, most_lines=20):
     """What the judge said in a failure of GoogleTest's, without what repeats itself."""
-    shown = []
+    shown, values = [], ""
+    equality = re.search(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)\n(?:    Which is: (.*)\n)?", failure, re.MULTILINE)
+    if equality and equality[2]:
+        values = f"  {equality[1]} is {equality[2]}, should be {equality[4] or equality[3]}"
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
         if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
@@ -85,41 +97,15 @@ def words_of(failure, most_lines=20):
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at \S+: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
+    if values and "WRONG RESULT" in shown[0]:  # which the lines before it said
+        shown.insert(1, values)
     return shown[:most_lines]
 
 
-def _sizes_of(name):
-    """[("B", 2), ("T", 37)] and the other words of a test's case: MatchesReference/B2_T37_mild."""
-    sizes, words = [], []
-    for word in name.partition("MatchesReference/")[2].split("_"):
-        size = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
-        if size:
-            sizes.append((size[1], int(size[2])))
-        elif word:
-            words.append(word)
-    return sizes, words
-
-
-def size_of(name):
-    """The product of its case's sizes."""
-    return math.prod(size for _, size in _sizes_of(name)[0])
-
-
-def smallest_case(names):
-    """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
-    found = []
-    for name in names:
-        sizes, words = _sizes_of(name)
-        if sizes and all(size >= 9 for axis, size in sizes if axis.startswith("T")):
-            found.append((sum(word != "mild" for word in words), size_of(name), name))
-    return min(found)[2] if found else None
-
-
-def first_tests(names):
-    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
-    plain = [name for name in names if name.endswith("PlainCase")]
-    smallest = smallest_case(names)
-    return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
+def _named(failure):
+    """Whether the judge has a sentence for it: the line behind WRONG RESULT, and no place in it."""
+    said = words_of(failure)
+    return len(said) > 1 and "WRONG RESULT" in said[0] and said[1].endswith(".") and "every element is zero" not in said[1]
 
 
 def lights(names):
@@ -230,6 +216,30 @@ class Check:
         before = f", after {done.passed()} that pass" if done.passed() else ""
         return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {self.failing}{before}"]
 
+    def _look_wider(self, target, done):
+        """Where a case fails and the words for it do not say why: which cases fail, and what the plainest of them says."""
+        failed = done.first_failure()
+        if failed is None or "MatchesReference/" not in failed["name"] or _named(failed["failures"][0]):
+            return
+        suite = failed["name"].partition("MatchesReference/")[0]
+        names = [name for name in gtest.names_of(self._build.folder / target, without="xray_test.cpp")
+                 if name.startswith(f"{suite}MatchesReference/") and not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
+        all_of_them = self._run(target, test_filter=":".join(names), environment={"LADDER_NO_NAMES": "1"})
+        wrong = [each["name"] for each in all_of_them.tests if each["failures"]]
+        right = [each["name"] for each in all_of_them.tests if not each["failures"] and not each["skipped"]]
+        text = what_fails(right, wrong)
+        if text:
+            print(f"  {text}")
+        if not wrong:
+            return
+        one = plainest(wrong)
+        if one == failed["name"]:
+            return
+        closer = self._run(target, test_filter=one).first_failure()
+        if closer:
+            self.failing = one
+            print("\n".join([f"  the plainest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
+
     def _asan(self):
         target = f"{self._target}_asan"
         if not self.failing or not self._compile(target):
@@ -295,7 +305,7 @@ class Check:
             back_ends = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
             if self._build.has_cuda():
                 back_ends.append(("On the GPU", f"{self._target}_cuda"))
-        passed, clean, timed_out, crash = True, True, False, []
+        passed, clean, timed_out, crash, warnings = True, True, False, [], []
         for where, target in back_ends:
             if not self._compile(target):
                 print(compiler_messages(self._build.log.read_text(errors="replace")))
@@ -304,6 +314,7 @@ class Check:
             if where == "On the GPU" and not self._build.runs_on_gpu():
                 print(f"{where}: compiled, but there is none to run it")
                 continue
+            warnings = warnings or compiler_warnings(self._build.log.read_text(errors="replace"), exercise.mine, exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
             passed, timed_out = done.succeeded, done.timed_out
@@ -311,6 +322,8 @@ class Check:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
                 print("\n".join(report))
+                if not timed_out:
+                    self._look_wider(target, done)
             if not passed:
                 break
         if not exercise.needs_device:
@@ -323,6 +336,8 @@ class Check:
             clean = self._xray()
         if not passed and not timed_out and not self._xray_errors:
             self._first_nan()
+        if not passed:
+            print("".join(f"{line}\n" for line in warnings), end="")
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)

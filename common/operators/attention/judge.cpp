@@ -11,6 +11,7 @@
 #include "common/operators/attention/variants.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
+#include "common/operators/shares.hpp"
 #include "common/operators/yardstick.hpp"
 
 namespace ladder::reference {
@@ -89,13 +90,25 @@ std::string diagnosis_of(const AttentionProblem& problem, const AttentionOutputs
     return o_is_right ? same_lse(other) : same_o(other);
   };
   const std::string words = diagnosis(misconceptions(problem, truth, arithmetic), same);
-  if (!words.empty() || search == Search::kOne) return words;
-  if (o_is_right) return "";
+  if (!words.empty() || o_is_right) return words;
+  const AttentionCase& c = problem.attention_case;
+  const auto loop = [&problem](const AttentionSwitches& s, Look look) {
+    return attention_loop(problem, s, look).o;
+  };
+  const Variants<AttentionSwitches> variants = attention_variants(c);
   const ExpectedAttention none{truth, truth};
-  return two_variants(
-      parts(problem, none, outputs, arithmetic).front(), rounding,
-      attention_variants(problem.attention_case), AttentionSwitches{},
-      [&](const AttentionSwitches& s, Look look) { return attention_loop(problem, s, look).o; });
+  const Part part = parts(problem, none, outputs, arithmetic).front();
+  std::string further = constant_factor(part, rounding);
+  if (further.empty() && c.lengths.empty()) {
+    const ShareSolver solver({problem.v.pointer(), c.B, c.T_k, c.H_kv, c.D}, c.T_q, c.H_q,
+                             rounding);
+    const auto known =
+        known_shares(solver, variants, AttentionSwitches{},
+                     [&](const AttentionSwitches& s) { return loop(s, Look::kThorough); });
+    further = explain_shares(solver, outputs.o, truth.o, known, "query", "key");
+  }
+  if (!further.empty() || search == Search::kOne) return further;
+  return two_variants(part, rounding, variants, AttentionSwitches{}, loop);
 }
 
 }  // namespace

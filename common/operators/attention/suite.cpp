@@ -10,6 +10,7 @@
 #include "common/operators/compare.hpp"
 #include "common/operators/named_words.hpp"
 #include "common/operators/plain_case.hpp"
+#include "common/operators/sequence_suite.hpp"
 #include "common/operators/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -403,15 +404,13 @@ std::vector<BadInput<Args>> bad_gradient_inputs(const AttentionSupport& support)
 AttentionCase plain_attention_case(const AttentionSupport& support) {
   AttentionCase c = ragged_case(support);
   c.T_q = std::min<std::int64_t>(11, support.most_queries);
-  c.T_k = 17;
+  c.T_k = support.plain_keys;
   c.H_q = support.grouped ? 4 : 3;
   c.H_kv = support.grouped ? 2 : 3;
-  std::vector<std::int64_t> sizes = support.D_sizes;
-  std::sort(sizes.begin(), sizes.end());
-  // Of fewer channels than 16 too many lie in one vector.
-  c.D = *std::find_if(sizes.begin(), sizes.end() - 1, [](std::int64_t D) { return D >= 16; });
+  // Of fewer channels than 16 too many lie in one vector, and of fewer than keys nobody can tell what each key has added to o.
+  c.D = from(std::max<std::int64_t>(16, c.T_k > 17 ? 2 * c.T_k : 0), support.D_sizes);
   c.causal = support.causal;
-  c.magnitude = 2.0f;  // weights that are unlike each other
+  c.magnitude = c.T_k > 17 ? 1.0f : 2.0f;  // weights that are unlike each other, none of them lost
   return c;
 }
 

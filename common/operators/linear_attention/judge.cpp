@@ -9,6 +9,7 @@
 #include "common/operators/linear_attention/variants.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
+#include "common/operators/shares.hpp"
 #include "common/operators/yardstick.hpp"
 
 namespace ladder::reference {
@@ -34,6 +35,44 @@ bool is_one_strip(const LinearAttentionProblem& problem, const std::vector<float
   return std::find(explained.begin(), explained.end(), false) == explained.end();
 }
 
+// Key rows that count for more or less than once.
+std::string explain_by_rows(const LinearAttentionProblem& problem, const Part& o) {
+  const LinearAttentionCase& c = problem.attention_case;
+  if (linear_attention_fma_count(problem.args()) * static_cast<double>(c.K) > kMostTaken) return "";
+  std::vector<std::vector<double>> of_rows;
+  for (std::int64_t row = 0; row < c.K; ++row) {
+    LinearAttentionSwitches one;
+    one.arrives = [row](std::int64_t j) { return j == row; };
+    of_rows.push_back(linear_attention_loop(problem, one));
+  }
+  return explain_rows(*o.result, {{"sum", of_rows}});
+}
+
+// Keys whose share in o is wrong.
+std::string explain_by_keys(const LinearAttentionProblem& problem, const Part& o, double rounding) {
+  const LinearAttentionCase& c = problem.attention_case;
+  const ShareSolver solver({problem.v.pointer(), c.B, c.T_k, c.H, c.V}, c.T_q, c.H, rounding);
+  const auto known = known_shares(
+      solver, linear_attention_variants(c), LinearAttentionSwitches{},
+      [&](const LinearAttentionSwitches& s) { return linear_attention_loop(problem, s); });
+  return explain_shares(solver, *o.result, *o.truth, known, "query", "key");
+}
+
+// The words for an o that no one mistake gives.
+std::string explain_further(const LinearAttentionProblem& problem, const Part& o, double rounding,
+                            Search search) {
+  std::string words = constant_factor(o, rounding);
+  if (words.empty()) words = explain_by_keys(problem, o, rounding);
+  if (words.empty() && search == Search::kTwo) {
+    words =
+        two_variants(o, rounding, linear_attention_variants(problem.attention_case),
+                     LinearAttentionSwitches{}, [&](const LinearAttentionSwitches& s, Look look) {
+                       return linear_attention_loop(problem, s, look);
+                     });
+  }
+  return words.empty() ? explain_by_rows(problem, o) : words;
+}
+
 }  // namespace
 
 Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o,
@@ -54,12 +93,7 @@ Verdict judge(const LinearAttentionProblem& problem, const std::vector<float>& o
       return "each element is the part of one strip of 8 key rows: the parts overwrite each "
              "other\n";
     }
-    if (search == Search::kOne) return "";
-    return two_variants(part, rounding, linear_attention_variants(problem.attention_case),
-                        LinearAttentionSwitches{},
-                        [&](const LinearAttentionSwitches& s, Look look) {
-                          return linear_attention_loop(problem, s, look);
-                        });
+    return explain_further(problem, part, rounding, search);
   });
   if (plain_loop == PlainLoop::kToo) {
     const std::vector<float> plain = linear_attention_plain(problem, arithmetic);

@@ -144,10 +144,10 @@ std::vector<BadInput<Args>> bad_linear_attention_inputs(const LinearAttentionSup
 
 LinearAttentionCase plain_linear_attention_case(const LinearAttentionSupport& support) {
   LinearAttentionCase c = ragged_case(support);
-  c.T_q = 17;
-  c.T_k = support.causal_dot_product_only ? c.T_q : 18;
+  c.T_q = support.plain_steps;
+  c.T_k = support.causal_dot_product_only ? c.T_q : c.T_q + 1;
   c.eps = support.causal_dot_product_only ? c.eps : 8.0f;  // as large as a normaliser of few keys
-  std::tie(c.K, c.V) = from_32_on(support.K_sizes, support.V_sizes);
+  std::tie(c.K, c.V) = plain_sizes(support.K_sizes, support.V_sizes, c.T_k);
   return c;
 }
 

@@ -17,6 +17,7 @@ double mapped(double x, FeatureMap usual, S::Map map) {
     case S::Map::kElu: return x > 0 ? x : std::exp(x) - 1;
     case S::Map::kExp: return std::exp(x);
     case S::Map::kRelu: return std::max(x, 0.0);
+    case S::Map::kTwice: return mapped(mapped(x, usual, S::Map::kOwn), usual, S::Map::kOwn);
   }
   return x;
 }
@@ -53,7 +54,8 @@ class Walk {
     b_ = b, h_ = h;
     const bool cut = !problem_.key_lengths.empty() && !s_.lengths_ignored;
     const std::int64_t keys = cut ? problem_.key_lengths.data[b] : c_.T_k;
-    if (!s_.state_kept) forget();
+    if (!s_.state_kept) std::fill(state_.begin(), state_.end(), 0.0);
+    if (!s_.z_kept) std::fill(z_.begin(), z_.end(), 0.0);
     std::int64_t next = 0;
     for (std::int64_t l = 0; l < (all ? c_.T_q : std::min(c_.T_q, kQuickSteps)); ++l) {
       const auto [first, end] = seen(c_, s_.mask, l, keys);
@@ -65,8 +67,9 @@ class Walk {
         add_key(next);
       const std::vector<double> q = mapped_row(q_, s_.q, l, c_.T_q, s_.map_of_q);
       const bool divides = c_.normalize != (s_.normaliser == S::Normaliser::kTurned);
-      double divisor = divides ? normaliser(q, first, end, keys) + s_.eps(c_.eps) : 1;
+      double divisor = divides ? s_.add_eps(normaliser(q, l, first, end, keys), c_.eps) : 1;
       if (s_.normaliser == S::Normaliser::kTwice) divisor *= divisor;
+      if (s_.normaliser == S::Normaliser::kMultiplied) divisor = 1 / divisor;
       double* o = &result[((b * c_.T_q + l) * c_.H + h) * c_.V];
       for (std::int64_t j = 0; j < c_.K; ++j) {
         if (s_.arrives && !s_.arrives(j)) continue;
@@ -114,12 +117,14 @@ class Walk {
     }
   }
 
-  // Of a query that sees the keys first .. end - 1 of `keys`.
-  double normaliser(const std::vector<double>& q, std::int64_t first, std::int64_t end,
-                    std::int64_t keys) const {
+  // Of query l, which sees the keys first .. end - 1 of `keys`.
+  double normaliser(const std::vector<double>& q, std::int64_t l, std::int64_t first,
+                    std::int64_t end, std::int64_t keys) const {
     const double of_last = end > 0 ? dot(q, key(end - 1)) : 0.0;
     double sum = 0;
     switch (s_.normaliser) {
+      case S::Normaliser::kOfFirstKey:
+        return end > 0 ? static_cast<double>(end - first) * dot(q, key(0)) : 0.0;
       case S::Normaliser::kOfLastKey: return of_last;
       case S::Normaliser::kWithoutLastKey: return dot(q, z_) - of_last;
       case S::Normaliser::kOfAllKeys:
@@ -131,6 +136,7 @@ class Walk {
           sum += dot(q, mapped_row(k_, s_.k, n, c_.T_k, S::Map::kNone));
         return sum;
       case S::Normaliser::kWithoutQ: return std::accumulate(z_.begin(), z_.end(), 0.0);
+      case S::Normaliser::kOfKForQ: return l < c_.T_k ? dot(key(l), z_) : 0.0;
       case S::Normaliser::kMean: return static_cast<double>(end - first);
       default: return dot(q, z_);
     }
@@ -151,7 +157,7 @@ std::vector<double> linear_attention_loop(const LinearAttentionProblem& problem,
   const LinearAttentionCase& c = problem.attention_case;
   std::vector<double> result(c.B * c.T_q * c.H * c.V, 0.0);
   Walk walk(problem, s);
-  const bool all = look == Look::kThorough || s.state_kept || needs_all(s.stored);
+  const bool all = look == Look::kThorough || s.state_kept || s.z_kept || needs_all(s.stored);
   for (std::int64_t b = all ? 0 : c.B - 1; b < c.B; ++b) {
     for (std::int64_t h = all ? 0 : c.H - 1; h < c.H; ++h)
       walk.visit(b, h, all, result);
@@ -203,10 +209,23 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
       add_normaliser("with z of k without the feature map", "z += k for z += phi_k",
                      Normaliser::kOfRawKeys);
     }
-    add("with eps forgotten", "o / (q z)", [](S& s) { s.eps = [](double) { return 0.0; }; });
-    add("with eps added twice", "z + eps, and the sum + eps",
-        [](S& s) { s.eps = [](double x) { return 2 * x; }; });
-    add("with eps subtracted", "q z - eps", [](S& s) { s.eps = [](double x) { return -x; }; });
+    add_normaliser("with z of the first key again and again", "z += k[0] for z += k[s]",
+                   Normaliser::kOfFirstKey);
+    add_normaliser("with k in the place of q in the normaliser", "k z + eps for q z + eps",
+                   Normaliser::kOfKForQ);
+    add_normaliser("multiplied by the normaliser, not divided", "o * n for o / n",
+                   Normaliser::kMultiplied);
+    const auto add_eps = [&](const char* words, const char* line, double (*eps)(double, double)) {
+      add(words, line, [=](S& s) { s.add_eps = eps; });
+    };
+    add_eps("with eps not added", "o / (q z), or / fmaxf(q z, eps)",
+            [](double n, double) { return n; });
+    add_eps("with eps added twice", "z + eps, and the sum + eps",
+            [](double n, double eps) { return n + 2 * eps; });
+    add_eps("with eps subtracted", "q z - eps", [](double n, double eps) { return n - eps; });
+    add_eps("with eps alone as the normaliser", "o / eps", [](double, double eps) { return eps; });
+    add("with z of one head running into the next", "z set to 0 before the loop over the heads",
+        [](S& s) { s.z_kept = true; });
   }
   if (c.key_lengths) {
     add("with the key lengths ignored", "keys = T_k", [](S& s) { s.lengths_ignored = true; });
@@ -220,7 +239,8 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
          {std::tuple{"the feature map forgotten", "x for phi(x)", Map::kNone},
           {"elu(x) for elu(x) + 1 as the feature map", "expf(x) - 1", Map::kElu},
           {"exp(x) for elu(x) + 1 as the feature map", "expf(x)", Map::kExp},
-          {"max(x, 0) for elu(x) + 1 as the feature map", "fmaxf(x, 0)", Map::kRelu}}) {
+          {"max(x, 0) for elu(x) + 1 as the feature map", "fmaxf(x, 0)", Map::kRelu},
+          {"the feature map applied twice", "phi(phi(x))", Map::kTwice}}) {
       add_map(std::string("with ") + words, line, map, map);
       add_map(std::string("with ") + words + ", of q alone", line, map, Map::kOwn);
       add_map(std::string("with ") + words + ", of k alone", line, Map::kOwn, map);
@@ -269,8 +289,14 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
     add(read, "kv[i] for kv[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
     add(updated, "kv[i] for kv[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
   }
-  add("with the state of one head running into the next",
-      "kv set to 0 before the loop over the heads", [](S& s) { s.state_kept = true; });
+  if (c.normalize) {
+    add("with the state of one head running into the next, and z not",
+        "kv set to 0 before the loop over the heads", [](S& s) { s.state_kept = true; });
+  }
+  add(c.normalize ? "with the state and z of one head running into the next"
+                  : "with the state of one head running into the next",
+      "kv and z set to 0 before the loop over the heads",
+      [](S& s) { s.state_kept = s.z_kept = true; });
   for (const auto& [name, lane, taken] :
        {std::tuple{"q", "ik", &S::q}, {"k", "ik", &S::k}, {"v", "iv", &S::v}}) {
     for (const TakenChange& one : taken_changes(name, lane)) {

@@ -8,6 +8,8 @@
 #include "common/judge/judging.hpp"
 #include "common/operators/misconceptions.hpp"
 #include "common/operators/parts.hpp"
+#include "common/operators/shares.hpp"
+#include "common/operators/wkv/decay_shares.hpp"
 #include "common/operators/wkv/gradient_variants.hpp"
 #include "common/operators/wkv/variants.hpp"
 #include "common/operators/yardstick.hpp"
@@ -47,14 +49,59 @@ bool is_another_bonus(const WkvProblem& problem, const Part& o, double rounding)
          roughly_equal(*o.result, explained, c.V, rounding);
 }
 
-std::string explain_by_two(const WkvProblem& problem, const Part& o, double rounding) {
+// Key rows that count for more or less than once.
+std::string explain_by_rows(const WkvProblem& problem, const Part& o) {
+  const WkvCase& c = problem.wkv_case;
+  const bool gla = c.recurrence == Recurrence::kGla;
+  if (wkv_fma_count(problem.args()) * static_cast<double>(2 * c.K) > kMostTaken) return "";
+  const WkvSwitches right = right_switches(c.recurrence);
+  std::vector<std::pair<std::string, std::vector<std::vector<double>>>> terms;
+  for (const bool state : {true, false}) {
+    if (gla && !state) continue;
+    auto& of_rows = terms.emplace_back(state ? "state's part" : "bonus", 0).second;
+    for (std::int64_t row = 0; row < c.K; ++row) {
+      WkvSwitches one = right;
+      one.arrives = [row](std::int64_t j) { return j == row; };
+      if (state) one.bonus = WkvSwitches::Bonus::kNone;
+      one.state_read = state;
+      of_rows.push_back(wkv_loop(problem, one).o);
+    }
+  }
+  return explain_rows(*o.result, terms);
+}
+
+// Steps whose share in o is wrong.
+std::string explain_by_steps(const WkvProblem& problem, const Part& o, double rounding) {
+  const WkvCase& c = problem.wkv_case;
+  if (c.reverse || !c.lengths.empty()) return "";
+  const ShareSolver solver({problem.v.pointer(), c.B, c.T, c.H, c.V}, c.T, c.H, rounding);
+  std::vector<KnownShares> known = decay_shares(problem);
+  const std::vector<KnownShares> variants =
+      known_shares(solver, wkv_variants(c), right_switches(c.recurrence),
+                   [&](const WkvSwitches& s) { return wkv_loop(problem, s).o; });
+  known.insert(known.end(), variants.begin(), variants.end());
+  return explain_shares(solver, *o.result, *o.truth, known, "step", "step");
+}
+
+// The words for an o that no one mistake gives.
+std::string explain_further(const WkvProblem& problem, const Part& o, double rounding,
+                            Search search) {
   const Recurrence recurrence = problem.wkv_case.recurrence;
-  if (recurrence == Recurrence::kWkv && is_another_bonus(problem, o, rounding))
-    return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is read, "
-           "and is the bonus multiplied as the state is?\n";
-  return two_variants(
-      o, rounding, wkv_variants(problem.wkv_case), right_switches(recurrence),
-      [&](const WkvSwitches& s, Look look) { return wkv_loop(problem, s, look).o; });
+  if (recurrence == Recurrence::kWkv && is_another_bonus(problem, o, rounding)) {
+    const std::string words = explain_by_rows(problem, o);
+    return !words.empty()
+               ? words
+               : "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is "
+                 "read, and is the bonus multiplied as the state is?\n";
+  }
+  std::string words = constant_factor(o, rounding);
+  if (words.empty()) words = explain_by_steps(problem, o, rounding);
+  if (words.empty() && search == Search::kTwo) {
+    words =
+        two_variants(o, rounding, wkv_variants(problem.wkv_case), right_switches(recurrence),
+                     [&](const WkvSwitches& s, Look look) { return wkv_loop(problem, s, look).o; });
+  }
+  return words.empty() ? explain_by_rows(problem, o) : words;
 }
 
 }  // namespace
@@ -74,8 +121,8 @@ Verdict judge(const WkvProblem& problem, const WkvOutputs& outputs, Arithmetic a
       const auto array = is_o ? &WkvResult::o : &WkvResult::final_state;
       const std::string words =
           explain(part, array, misconceptions(problem, expected.truth, arithmetic), rounding);
-      if (!words.empty() || !is_o || search == Search::kOne) return words;
-      return explain_by_two(problem, part, rounding);
+      if (!words.empty() || !is_o) return words;
+      return explain_further(problem, part, rounding, search);
     });
     if (!verdict.right) return verdict;
     if (!first) first = verdict;

@@ -563,9 +563,9 @@ bool register_backward_suite(const std::string& implementation, const WkvSupport
 
 WkvCase plain_wkv_case(const WkvSupport& support, Recurrence recurrence) {
   // With a scale that no other factor is by accident.
-  WkvCase c{.recurrence = recurrence, .B = 2, .T = 18, .H = 3, .scale = 0.7f};
-  std::tie(c.K, c.V) =
-      from_32_on(support.K_sizes, support.square_heads_only ? support.K_sizes : support.V_sizes);
+  WkvCase c{.recurrence = recurrence, .B = 2, .T = support.plain_steps, .H = 3, .scale = 0.7f};
+  std::tie(c.K, c.V) = plain_sizes(
+      support.K_sizes, support.square_heads_only ? support.K_sizes : support.V_sizes, c.T);
   c.precision = precisions(support).front();
   return c;
 }

@@ -14,7 +14,8 @@ std::vector<double> bonus_of(const std::vector<double>& terms, WkvSwitches::Bonu
   const auto all = [&](double value) { return std::vector<double>(V, value); };
   switch (bonus) {
     case Bonus::kNone: return all(0.0);
-    case Bonus::kFirstRow: return all(terms[0]);
+    case Bonus::kFirstRow: return all(terms.front());
+    case Bonus::kLastRow: return all(terms.back());
     case Bonus::kSum:
     case Bonus::kWithoutQ:
     case Bonus::kWithoutK:
@@ -33,7 +34,8 @@ std::vector<double> bonus_of(const std::vector<double>& terms, WkvSwitches::Bonu
       const std::vector<double> before = lanes;
       for (std::int64_t lane = 0; lane < kLanes; ++lane) {
         const std::int64_t down = lane + distance < kLanes ? lane + distance : lane;
-        lanes[lane] += before[bonus == Bonus::kSumInLane0 ? down : lane ^ distance];
+        const double other = before[bonus == Bonus::kSumInLane0 ? down : lane ^ distance];
+        lanes[lane] = (bonus == Bonus::kMirroredLane ? 0 : lanes[lane]) + other;
       }
     }
     for (std::int64_t i = 0; i < V; ++i)
@@ -127,22 +129,24 @@ class Walk {
     using Read = WkvSwitches::Read;
     using Bonus = WkvSwitches::Bonus;
     const std::int64_t K = c_.K, V = c_.V;
-    const Factors q(take(q_, s_.q, at), !s_.q.crossed, K, V);
+    const Factors q(s_.q_read ? take(q_, s_.q, at) : std::vector<double>(K, 1.0), !s_.q.crossed, K,
+                    V);
     const Factors k(take(k_, s_.k, at), !s_.k.crossed, K, V);
     const Factors v(take(v_, s_.v, at), s_.v.crossed, K, V);
     std::vector<double> decays = take(log_w_, s_.log_w, at), of_u(K, 1.0);
-    std::transform(decays.begin(), decays.end(), decays.begin(), s_.factor);
-    const Factors w(std::move(decays), !s_.log_w.crossed, K, V);
-    if (u_.data != nullptr) of_u = u_.row(0, 0, at.h, s_.u);
-    if (s_.u_power != 1) {
-      for (double& x : of_u)
-        x = std::pow(x, s_.u_power);
+    if (u_.data != nullptr) {
+      of_u = u_.row(0, 0, at.h, s_.u);
+      std::transform(of_u.begin(), of_u.end(), decays.begin(), of_u.begin(), s_.of_u);
     }
+    std::transform(decays.begin(), decays.end(), decays.begin(), s_.factor);
+    if (s_.u_for_decay) decays = of_u;
+    const Factors w(std::move(decays), !s_.log_w.crossed, K, V);
     const Factors u(std::move(of_u), !s_.u.crossed, K, V);
     const Factors v_of_bonus(s_.bonus_exact ? take(v_, {}, at) : take(v_, s_.v, at), s_.v.crossed,
                              K, V);
 
     std::fill(o_.begin(), o_.end(), 0.0);
+    std::vector<double> other_bonus(V, 0.0);
     if (s_.read_transposed && s_.read == Read::kBefore) read_transposed(q);
     const bool reads_before = s_.read == Read::kBefore, reads_new = s_.read == Read::kUpdated;
     const auto row_of = [&](std::int64_t j, std::int64_t rows) {
@@ -156,8 +160,12 @@ class Walk {
       const double of_new =
           (s_.u_in_state ? u.rows[j] : 1.0) * (s_.scale_in_state ? c_.scale : 1.0);
       for (std::int64_t i = 0; i < V; ++i) {
-        const double factor = of_w * w.columns[i], kv = of_k * k.columns[i] * v.columns[i];
-        const double old = factor * from[i], fresh = (s_.decays_new ? factor : of_new) * kv;
+        const double factor = of_w * w.columns[i];
+        const double kv =
+            s_.kv ? s_.kv(k.rows[j], v.columns[i]) : of_k * k.columns[i] * v.columns[i];
+        const double old = factor * from[i];
+        const double fresh = s_.state_sign * (s_.decays_new ? factor : of_new) * kv;
+        other_bonus[i] += u.rows[j] * q.rows[j] * kv;
         o_[i] += reads * (reads_before ? read[i] : reads_new ? old + fresh : old);
         row[i] = old + fresh;
       }
@@ -167,8 +175,11 @@ class Walk {
     if (s_.read_transposed && s_.read == Read::kUpdated) read_transposed(q);
     const std::vector<double> bonus = bonus_of(bonus_, s_.bonus, V);
     for (std::int64_t i = 0; i < V; ++i) {
-      const double own = bonus[i] * u.columns[i] * k.columns[i] *
-                         (s_.bonus == Bonus::kWithoutV ? 1.0 : v_of_bonus.columns[i]);
+      const double own =
+          s_.bonus_sign * (s_.kv && s_.bonus != Bonus::kNone
+                               ? other_bonus[i]
+                               : bonus[i] * u.columns[i] * k.columns[i] *
+                                     (s_.bonus == Bonus::kWithoutV ? 1.0 : v_of_bonus.columns[i]));
       const double scale = s_.scale(c_.scale);
       o_[i] = q.columns[i] *
               ((s_.scale_of_state ? scale : 1.0) * o_[i] + (s_.scale_of_bonus ? scale : 1.0) * own);
@@ -243,8 +254,25 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
     add("with the bonus alone: the state is not read", "sum += q[ik] * u[ik] * kv",
         [](S& s) { s.state_read = false; });
     add("with u forgotten: the bonus is q k v", "sum += q[ik] * (s + kv)",
-        [](S& s) { s.u_power = 0; });
-    add("with u applied twice", "u[ik] * u[ik] * kv", [](S& s) { s.u_power = 2; });
+        [](S& s) { s.of_u = [](double, double) { return 1.0; }; });
+    const auto add_u = [&](const char* words, const char* line, double (*of_u)(double, double)) {
+      add(words, line, [=](S& s) { s.of_u = of_u; });
+    };
+    add_u("with u applied twice", "u[ik] * u[ik] * kv", [](double u, double) { return u * u; });
+    add_u("with exp(u) in the place of u: u is no logarithm", "expf(u[ik]) * kv",
+          [](double u, double) { return std::exp(u); });
+    add_u("with the decay factor in the place of u", "expf(log_w[ik]) * kv in the bonus",
+          [](double, double log_w) { return std::exp(log_w); });
+    add_u("with log_w in the place of u", "log_w[ik] * kv in the bonus",
+          [](double, double log_w) { return log_w; });
+    add_u("with the bonus decayed", "u[ik] * expf(log_w[ik]) * kv",
+          [](double u, double log_w) { return u * std::exp(log_w); });
+    add_u("with 1 + u in the place of u: the step's own key and value count once more",
+          "s + kv + u[ik] * kv", [](double u, double) { return 1 + u; });
+    add("with u in the place of the decay factor", "s = u[ik] * s + kv",
+        [](S& s) { s.u_for_decay = true; });
+    add("with the bonus subtracted", "sum += q[ik] * (s - u[ik] * kv)",
+        [](S& s) { s.bonus_sign = -1; });
     add("with the bonus not multiplied by q", "sum += q[ik] * s + u[ik] * kv",
         [](S& s) { s.bonus = Bonus::kWithoutQ; });
     add("with the bonus not multiplied by k", "sum += q[ik] * (s + u[ik] * v[iv])",
@@ -253,6 +281,10 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
         [](S& s) { s.bonus = Bonus::kWithoutV; });
     add("with the bonus of the first key row alone", "if (ik == 0) sum += q[ik] * u[ik] * kv",
         [](S& s) { s.bonus = Bonus::kFirstRow; });
+    add("with the bonus of the last key row alone", "bonus = term for bonus += term",
+        [](S& s) { s.bonus = Bonus::kLastRow; });
+    add("with what the shuffles return in the place of the sum: it is not added",
+        "bonus = __shfl_xor_sync for bonus +=", [](S& s) { s.bonus = Bonus::kMirroredLane; });
     add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
         "__shfl_down_sync for __shfl_xor_sync", [](S& s) { s.bonus = Bonus::kSumInLane0; });
     add("with each lane's own part of the bonus: the sum over the lanes is missing",
@@ -279,12 +311,29 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
   add_factor("with 1 + log_w as the decay factor", "s = (1.0f + log_w[ik]) * s + kv",
              [](double x) { return 1 + x; });
   add_factor("with the decay forgotten", "s += kv", [](double) { return 1.0; });
+  add_factor("with the state added to the decayed one: += for =", "s += w * s + kv",
+             [](double x) { return 1 + std::exp(x); });
   add_factor("with the decay applied twice", "w * w * s", [](double x) { return std::exp(2 * x); });
   add_factor("with 1 - exp(log_w) as the decay factor", "(1.0f - expf(log_w[ik])) * s",
              [](double x) { return 1 - std::exp(x); });
   add_factor("with the state overwritten, not added to", "s = kv", [](double) { return 0.0; });
   add("with the decay applied to the step's own key and value too", "s = w * (s + kv)",
       [](S& s) { s.decays_new = true; });
+  add(gla ? "with kv subtracted, not added, which is the same as with the sign turned"
+          : "with kv subtracted from the state, not added",
+      "s = w * s - kv", [](S& s) { s.state_sign = -1; });
+  const auto add_kv = [&](const char* words, const char* line, double (*kv)(double, double)) {
+    add(words, line, [=](S& s) { s.kv = kv; });
+  };
+  add_kv("with k + v in the place of k v", "kv = k[ik] + v",
+         [](double k, double v) { return k + v; });
+  add_kv("with k in the place of k v: v is forgotten", "kv = k[ik]",
+         [](double k, double) { return k; });
+  add_kv("with v in the place of k v: k is forgotten", "kv = v",
+         [](double, double v) { return v; });
+  add_kv("with k v cut to whole numbers", "int kv = k[ik] * v",
+         [](double k, double v) { return std::trunc(k * v); });
+  add("with q forgotten", "sum += s", [](S& s) { s.q_read = false; });
   const auto add_arrays = [&](const std::string& words, const std::string& line, Array q, Array k,
                               Array v) {
     add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
@@ -329,8 +378,10 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
       "args.scale * args.scale * sum", [](S& s) { s.scale = [](double x) { return x * x; }; });
   add("divided by the scale", "sum / args.scale",
       [](S& s) { s.scale = [](double x) { return 1 / x; }; });
-  add("with the sign turned",
-      "sum -= for sum +=", [](S& s) { s.scale = [](double x) { return -x; }; });
+  if (!gla) {
+    add("with the sign turned",
+        "sum -= for sum +=", [](S& s) { s.scale = [](double x) { return -x; }; });
+  }
   for (const Rows& rows : partial_rows(c.K))
     add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
   add("with the first four rows of the state in the place of all", "state[i] for state[ik + i]",
@@ -383,6 +434,26 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
   add("with q, k, v and o in the order (B, H, T, channels)", "(b * H + h) * T + t", [](S& s) {
     s.q.heads_first = s.k.heads_first = s.v.heads_first = true;
     s.stored = Stored::kHeadsFirst;
+  });
+  const auto of_rows = [](S& s, const auto& change) {
+    for (Taken* taken : {&s.q, &s.k, &s.log_w})
+      change(*taken);
+  };
+  const auto of_token_0 = [](Taken& t) { t.batch = t.step = Taken::Of::kFirst; };
+  add("with q, k and log_w of the first step of batch 0 in every step",
+      "args.q + h * K: neither b nor t", [=](S& s) { of_rows(s, of_token_0); });
+  add("with q, k, v and log_w of the first step of batch 0 in every step",
+      "args.q + h * K, args.v + h * V, ...: neither b nor t", [=](S& s) { of_all(s, of_token_0); });
+  add("with q, k and log_w of the first row of all: no pointer is moved",
+      "args.q[ik], args.k[ik] and args.log_w[ik]", [=](S& s) {
+        of_rows(s, [=](Taken& t) {
+          of_token_0(t);
+          t.head = Taken::Of::kFirst;
+        });
+      });
+  add("with q, k, log_w and u of head 0 in every head", "args.q without h * K, ...", [=](S& s) {
+    of_rows(s, [](Taken& t) { t.head = Taken::Of::kFirst; });
+    s.u.head = Taken::Of::kFirst;
   });
   add("of head 0 in every head", "q, k, v, log_w and u without h",
       [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });

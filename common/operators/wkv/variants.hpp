@@ -20,24 +20,29 @@ struct WkvSwitches {
     kWithoutK,
     kWithoutV,
     kFirstRow,
+    kLastRow,
     kSumInLane0,
     kOwnLane,
     kHalfWarp,
-    kEverySecondLane
+    kEverySecondLane,
+    kMirroredLane
   } bonus = Bonus::kSum;
   enum class Array { kQ, kK, kV };
   Array q_from = Array::kQ, k_from = Array::kK, v_from = Array::kV;
   Taken q, k, v, log_w, u;
   double (*factor)(double log_w) = [](double log_w) { return std::exp(log_w); };
   double (*scale)(double scale) = [](double scale) { return scale; };
-  double u_power = 1;
+  double (*of_u)(double u, double log_w) = [](double u, double) { return u; };
+  bool u_for_decay = false;
   bool bonus_exact = false;  // whatever v is taken for the state
   bool u_in_state = false;   // what is added to the state is multiplied by u
   bool scale_of_state = true, scale_of_bonus = true;  // whether that part of o is multiplied by it
   bool scale_in_state = false;  // what is added to the state is multiplied by the scale
   bool decays_new = false;      // so is what is added decayed
-  bool state_read = true;
-  bool read_transposed = false;  // q multiplies the state's columns
+  double (*kv)(double k, double v) = nullptr;  // in the place of k v
+  bool state_read = true, q_read = true;
+  double state_sign = 1, bonus_sign = 1;  // of what is added to the state, and of the bonus
+  bool read_transposed = false;           // q multiplies the state's columns
   std::int64_t read_rows = 0, source_rows = 0,
                written_rows = 0;              // row ik % 4 of the state for row ik; 0: its own
   std::function<bool(std::int64_t)> arrives;  // of the key rows, in o; empty: all
