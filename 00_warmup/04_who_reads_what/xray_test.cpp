@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
+#include <string>
 
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
 
@@ -65,9 +65,8 @@ void expect_sectors(const char* implementation, double allowed) {
                           ? 0
                           : static_cast<double>(kernel[kGlobalLoadSectors]) /
                                 static_cast<double>(kernel[kGlobalLoadRequests]);
-  std::cout << "budget: " << each << " of " << allowed << " sectors per load request used, "
-            << implementation << std::endl;
-  EXPECT_LE(each, allowed);
+  ladder::testing::expect_within_budget(
+      each, allowed, "sectors per load request used, " + std::string(implementation));
 }
 TEST(SectorsOfTheCoalescedCopy, KeepsItsBudget) {
   expect_sectors("copy_coalesced", 4);

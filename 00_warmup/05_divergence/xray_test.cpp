@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
+#include <string>
 
 namespace {
 
@@ -46,9 +46,8 @@ TEST(ParityByWarp, RunsOneSideInEveryWarp) {
 TEST(RequestsOfParityByWarp, KeepsItsBudget) {
   const double each =
       static_cast<double>(kernel_of("parity_by_warp")[kGlobalLoadRequests]) / kWarps;
-  std::cout << "budget: " << each << " of " << 1 + kCoefficients
-            << " load requests per warp used, parity_by_warp" << std::endl;
-  EXPECT_LE(each, 1 + kCoefficients);
+  ladder::testing::expect_within_budget(each, 1 + kCoefficients,
+                                        "load requests per warp used, parity_by_warp");
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
-
 namespace {
 
 using namespace emulator::xray;
@@ -21,9 +19,8 @@ TEST(ReadsOfSharedMemory, KeepsItsBudget) {
   // ./ladder exercise shows what this prints.
   const double each =
       static_cast<double>(kernel[kSharedLoadRequests]) * kWarpSize * 64 / (128 * 128 * 16);
-  std::cout << "budget: " << each << " of 16 reads of shared memory used, per 64 multiply-adds"
-            << std::endl;
-  EXPECT_LE(each, 16);
+  ladder::testing::expect_within_budget(each, 16,
+                                        "reads of shared memory used, per 64 multiply-adds");
   EXPECT_EQ(kernel[kSharedLoadWavefronts], kernel[kSharedLoadRequests]);
   EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 1u);

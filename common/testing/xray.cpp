@@ -107,9 +107,7 @@ class BudgetTest : public ::testing::Test {
  private:
   void expect_within(const std::string& what, const std::string& part, double used,
                      double allowed) const {
-    fmt::print("budget: {:.4g} of {:.4g} {} used, per {}, {}\n", used, allowed, what, part,
-               implementation_);
-    EXPECT_LE(used, allowed) << what << " per " << part;
+    expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation_);
   }
 
   std::string implementation_, op_;
@@ -118,6 +116,14 @@ class BudgetTest : public ::testing::Test {
 };
 
 }  // namespace
+
+void expect_within_budget(double used, double allowed, const std::string& what) {
+  const auto number = [](double x) {  // not 1.638e+04
+    return x < 1e4 ? fmt::format("{:.4g}", x) : fmt::format("{:.0f}", x);
+  };
+  fmt::print("budget: {} of {} {}\n", number(used), number(allowed), what);
+  EXPECT_LE(used, allowed) << what;
+}
 
 std::vector<Kernel> sound_kernels(const XrayRun& run) {
   EXPECT_TRUE(run.right) << run.message;

@@ -57,6 +57,10 @@ struct Budget {
   std::vector<Count> counts = {};
 };
 
+// Expects that no more is used than a budget allows, and prints both, for ./ladder exercise to show. `what`: "global loads used, per element
+// of o, wkv_naive".
+void expect_within_budget(double used, double allowed, const std::string& what);
+
 // The shape of a budget, unless it is given. Ragged, so that no count is right by accident.
 inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}};
 

@@ -41,9 +41,11 @@ def note_solved(name, is_solved=True):
 
 
 def next_exercise(after=None):
-    """The first exercise behind `after` (or behind the exercise of its lesson) that is not solved, else the first of all; None if all are."""
+    """The first exercise that is not solved behind `after` (or behind the exercise of its lesson), or behind the one that was solved last;
+    else the first of all; None if all are solved."""
     done, all_of_them = solved(), exercises()
     names = [each.name for each in all_of_them]
+    after = after or next((name for name in reversed(done) if name in names), None)  # the last one noted is the last one solved
     behind = [each.lesson for each in all_of_them].index(exercise_of(after).lesson) + 1 if after else 0
     return next((name for name in names[behind:] + names if name not in done), None)
 
