@@ -171,6 +171,12 @@ sys.exit(1)
         reverse = [each for each in names if "reverse" in each]
         self.assertEqual(cases.what_fails([each for each in names if each not in reverse], reverse),
                          "wrong in 8 of 16 cases: all those with reverse")
+        strong = [each.replace("mild", "strong") for each in names]
+        both = [each for each in strong if "reverse" in each]
+        self.assertEqual(cases.what_fails([each for each in names + strong if each not in both], both),
+                         "wrong in 8 of 32 cases: all those with reverse and with strong")
+        per_head = [f"{each}_per_head_from_state_to_state" for each in names]
+        self.assertEqual(cases.what_fails(names, per_head), "wrong in 16 of 32 cases: all those with from state (or: with per head)")
         some = [names[0], names[3], names[6]]
         self.assertEqual(cases.what_fails([each for each in names if each not in some], some), "wrong in 3 of 16 cases")
         self.assertEqual(cases.what_fails(names, []), "")

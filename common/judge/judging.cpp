@@ -156,7 +156,8 @@ std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
       if (!std::equal(wrong.begin() + every, wrong.end(), wrong.begin())) continue;
       const auto first = std::find(wrong.begin(), wrong.begin() + every, true);
       const auto last = std::find(first, wrong.begin() + every, false) - 1;
-      if (std::find(last + 1, wrong.begin() + every, true) != wrong.begin() + every) break;
+      const bool all = last - first + 1 == every;
+      if (all || std::find(last + 1, wrong.begin() + every, true) != wrong.begin() + every) break;
       std::ostringstream text;
       text << "wrong";
       if (!layout.words.empty()) text << " " << plural(layout.words[axis]);

@@ -18,10 +18,11 @@ std::vector<double> Operand::row(std::int64_t b, std::int64_t t, std::int64_t h,
   const std::int64_t row = taken.heads_first      ? (b * H + h) * T + t
                            : taken.no_head_stride ? b * T + t + h
                                                   : (b * T + t) * H + h;
-  const bool own =
-      taken.group == 1 && taken.period == 0 && taken.overlap == 1 && taken.lane == Taken::Of::kOwn;
+  const std::int64_t begin = row * (taken.pitch > 0 ? taken.pitch : width);
+  const bool own = taken.pitch == 0 && taken.group == 1 && taken.period == 0 &&
+                   taken.overlap == 1 && taken.lane == Taken::Of::kOwn;
   if (own) {
-    result.assign(data + row * width, data + (row + 1) * width);
+    result.assign(data + begin, data + begin + width);
     return result;
   }
   for (std::int64_t lane = 0; lane < width; ++lane) {
@@ -31,7 +32,7 @@ std::vector<double> Operand::row(std::int64_t b, std::int64_t t, std::int64_t h,
     if (taken.lane == Taken::Of::kFirst) from = 0;
     if (taken.lane == Taken::Of::kBefore) --from;
     if (taken.lane == Taken::Of::kAfter) ++from;
-    const std::int64_t at = row * width + from;
+    const std::int64_t at = begin + from;
     if (at >= 0 && at < B * T * H * width) result[lane] = data[at];
   }
   return result;
@@ -86,6 +87,11 @@ std::vector<TakenChange> taken_changes(const std::string& name, const std::strin
                {"with " + name + "'s steps one head apart: the factor H is forgotten",
                 array + " + (b * T + t + h) * width", [](Taken& t) { t.no_head_stride = true; }}});
   return list;
+}
+
+TakenChange pitch_change(const std::string& name, const std::string& other, std::int64_t width) {
+  return {"with the rows of " + name + " " + other + " apart, as if they were so wide",
+          "args." + name + " + row * " + other, [width](Taken& t) { t.pitch = width; }};
 }
 
 std::vector<Rows> partial_rows(std::int64_t K) {

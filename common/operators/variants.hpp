@@ -36,6 +36,8 @@ struct Taken {
   bool crossed = false;      // its lane is that of the other axis: the column's for the row's
   bool heads_first = false;  // as if (batch, head, step, lane) were the order
   bool no_head_stride = false;
+  bool mirrored = false;   // where time runs backwards: the step that has as many before it
+  std::int64_t pitch = 0;  // elements from one row to the next; 0: as wide as a row
 };
 
 // Sizes and data of such an array.
@@ -64,6 +66,8 @@ struct TakenChange {
 };
 // `lane` is what the code calls its lane: ik for a key row, iv for a value column.
 std::vector<TakenChange> taken_changes(const std::string& name, const std::string& lane);
+// Those that only rows of two widths show: `other` is the name of the width that they have not, and `width` what it is.
+TakenChange pitch_change(const std::string& name, const std::string& other, std::int64_t width);
 
 // Which of the key rows' parts reach a sum.
 struct Rows {

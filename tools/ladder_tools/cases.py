@@ -4,10 +4,16 @@ import math
 import re
 
 
+_PHRASES = ("no_decay", "one_total_token", "per_head", "from_state", "to_state", "key_lengths")  # options of several words
+
+
 def sizes_of(name):
-    """[("B", 2), ("T", 37)] and the other words of a test's case: MatchesReference/B2_T37_mild."""
+    """[("B", 2), ("T", 37)] and the options of a test's case: MatchesReference/B2_T37_mild_per_head has "mild" and "per head"."""
+    text = re.sub("_packed(_[0-9]+)+", "_packed", name.partition("MatchesReference/")[2])
+    for phrase in _PHRASES:
+        text = text.replace(phrase, phrase.replace("_", " "))
     sizes, words = [], []
-    for word in name.partition("MatchesReference/")[2].split("_"):
+    for word in text.split("_"):
         size = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
         if size:
             sizes.append((size[1], int(size[2])))
@@ -72,8 +78,12 @@ def what_fails(passed, failed):
     text = f"wrong in {len(wrong)} of {len(wrong) + len(right)} cases"
     if min(len(wrong), len(right)) < 3:
         return text
-    found = [words for words, holds in _rules(right + wrong)
-             if all(holds(*case) for case in wrong) and not any(holds(*case) for case in right)]
+    rules = [(words, holds) for words, holds in _rules(right + wrong) if all(holds(*case) for case in wrong)]
+    found = [words for words, holds in rules if not any(holds(*case) for case in right)]
+    if not found:  # two together
+        of_options = [(words, holds) for words, holds in rules if words.startswith("with")]
+        found = [f"{one} and {other}" for (one, is_one), (other, is_other) in itertools.combinations(of_options, 2)
+                 if not any(is_one(*case) and is_other(*case) for case in right)][:1]
     return f"{text}: all those {' (or: '.join(found[:2])}{')' if len(found) > 1 else ''}" if found else text
 
 

@@ -102,10 +102,10 @@ def words_of(failure, most_lines=20):
     return shown[:most_lines]
 
 
-def _named(failure):
-    """Whether the judge has a sentence for it: the line behind WRONG RESULT, and no place in it."""
+def _unnamed(failure):
+    """Whether the judge has refused a result and has no sentence for it: the line behind WRONG RESULT is a place."""
     said = words_of(failure)
-    return len(said) > 1 and "WRONG RESULT" in said[0] and said[1].endswith(".") and "every element is zero" not in said[1]
+    return len(said) > 1 and "WRONG RESULT" in said[0] and (not said[1].endswith(".") or "every element is zero" in said[1])
 
 
 def lights(names):
@@ -219,7 +219,7 @@ class Check:
     def _look_wider(self, target, done):
         """Where a case fails and the words for it do not say why: which cases fail, and what the plainest of them says."""
         failed = done.first_failure()
-        if failed is None or "MatchesReference/" not in failed["name"] or _named(failed["failures"][0]):
+        if failed is None or "MatchesReference/" not in failed["name"] or not _unnamed(failed["failures"][0]):
             return
         suite = failed["name"].partition("MatchesReference/")[0]
         names = [name for name in gtest.names_of(self._build.folder / target, without="xray_test.cpp")

@@ -299,7 +299,11 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
       [](S& s) { s.state_kept = s.z_kept = true; });
   for (const auto& [name, lane, taken] :
        {std::tuple{"q", "ik", &S::q}, {"k", "ik", &S::k}, {"v", "iv", &S::v}}) {
-    for (const TakenChange& one : taken_changes(name, lane)) {
+    std::vector<TakenChange> changes = taken_changes(name, lane);
+    const bool of_columns = taken == &S::v;
+    if (!square)
+      changes.push_back(pitch_change(name, of_columns ? "K" : "V", of_columns ? c.K : c.V));
+    for (const TakenChange& one : changes) {
       // Without a normaliser a q that repeats is a state whose rows do.
       const std::string same = c.normalize                                         ? ""
                                : one.words == "with the first 4 q again and again" ? updated

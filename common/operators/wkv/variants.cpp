@@ -113,7 +113,7 @@ class Walk {
     if (from.B * from.T == 1) return from.row(0, 0, step.h, taken);  // the same in each step
     const std::int64_t n = moved(step.n, step.length, taken.step);
     if (n < 0) return std::vector<double>(from.width, 0.0);
-    const std::int64_t token = step.first + time(n, step.length);
+    const std::int64_t token = step.first + (taken.mirrored ? n : time(n, step.length));
     return from.row(token / c_.T, token % c_.T, step.h, taken);
   }
 
@@ -415,7 +415,16 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
                                           {"log_w", "ik", &S::log_w},
                                           {"u", "ik", &S::u}}) {
     if (gla && taken == &S::u) continue;
-    for (const TakenChange& one : taken_changes(name, lane))
+    std::vector<TakenChange> changes = taken_changes(name, lane);
+    const bool of_columns = taken == &S::v;
+    if (!square)
+      changes.push_back(pitch_change(name, of_columns ? "K" : "V", of_columns ? c.K : c.V));
+    if (c.reverse && taken != &S::u) {
+      changes.push_back({std::string("with ") + name + " of the other end: its step is not turned",
+                         std::string("args.") + name + " at step, not at T - 1 - step",
+                         [](Taken& t) { t.mirrored = true; }});
+    }
+    for (const TakenChange& one : changes)
       add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
   }
   for (const int width : {4, 8, 16}) {
