@@ -190,8 +190,8 @@ sys.exit(1)
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
                                  "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)\n"
                                  "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
-                                 "../common/testing/tests.cpp:35: schedule: forward")
-        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  schedule: forward"])
+                                 "../common/testing/tests.cpp:35: order of threads: forward")
+        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  order of threads: forward"])
 
     def test_what_googletest_compared_is_said_behind_the_judges_words(self):
         said = checking.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"
@@ -200,7 +200,7 @@ sys.exit(1)
 
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
-               + f"{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
+               + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
         used = "The compiler: line 46 of my/a.cu: 'sum' may be used uninitialized"
         self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), [used])
         self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["The compiler: line 9 of my/a.cu: unused variable 'q'", used])

@@ -124,8 +124,7 @@ std::vector<Region> regions(const std::string& key, std::int64_t queries, std::i
          [=](auto t, auto s) { return s >= begin(t) && s < begin(t) + block; }},
         {"the " + keys + " before its own block of " + std::to_string(block),
          [=](auto t, auto s) { return s < begin(t); }},
-        {"the " + keys + " before the block of " + std::to_string(block) +
-             " that comes before its own",
+        {"the " + keys + " that lie two or more blocks of " + std::to_string(block) + " back",
          [=](auto t, auto s) { return s < begin(t) - block; }},
     };
     list.insert(list.end(), of_blocks.begin(), of_blocks.end());
@@ -298,75 +297,115 @@ std::string explain_shares(const ShareSolver& solver, const std::vector<float>& 
          proportions.first_factor(query) + ": what o is divided or multiplied by is wrong\n";
 }
 
-std::string explain_rows(
-    const std::vector<float>& result,
-    const std::vector<std::pair<std::string, std::vector<std::vector<double>>>>& terms) {
+namespace {
+
+// How often each key row counts, part by part; empty if no such counts give the result.
+std::vector<std::vector<double>> counts_of(const std::vector<float>& result,
+                                           const std::vector<PartOfRows>& parts) {
   std::int64_t columns = 0;
-  for (const auto& part : terms)
-    columns += static_cast<std::int64_t>(part.second.size());
+  for (const PartOfRows& part : parts)
+    columns += static_cast<std::int64_t>(part.terms.size());
   const std::int64_t rows = static_cast<std::int64_t>(result.size());
-  if (rows < 2 * columns) return "";
+  if (rows < 2 * columns) return {};
   Matrix of(rows, columns);
   std::int64_t column = 0;
-  for (const auto& part : terms) {
-    for (const std::vector<double>& one : part.second)
+  for (const PartOfRows& part : parts) {
+    for (const std::vector<double>& one : part.terms)
       of.col(column++) = Eigen::Map<const Vector>(one.data(), rows);
   }
   const Vector o = Eigen::Map<const Eigen::VectorXf>(result.data(), rows).cast<double>();
-  if (!o.allFinite()) return "";
+  if (!o.allFinite()) return {};
   const Eigen::ColPivHouseholderQR<Matrix> solver(of);
-  if (solver.rank() < columns) return "";
-  const Vector counts = solver.solve(o);
-  if (!((of * counts - o).norm() <= kExplained * o.norm())) return "";
-  std::string words;
-  column = 0;
+  if (solver.rank() < columns) return {};
+  const Vector all = solver.solve(o);
+  if (!((of * all - o).norm() <= kExplained * o.norm())) return {};
+  std::vector<std::vector<double>> counts;
+  const double* next = all.data();
+  for (const PartOfRows& part : parts) {
+    counts.emplace_back(next, next + part.terms.size());
+    next += part.terms.size();
+  }
+  return counts;
+}
+
+bool alike(double a, double b) {
+  return std::abs(a - b) <= kClose * std::max(1.0, std::abs(b));
+}
+
+// " is missing", " count 1.43 times, which is 1 / scale: the scale is missing there"
+std::string said_of_count(double count, bool one, double scale) {
+  if (alike(count, 0)) return one ? " is missing" : " are missing";
+  std::string text = (one ? " counts " : " count ") + number(count) + " times";
+  if (scale != 1 && alike(count, 1 / scale))
+    text += ", which is 1 / scale: they are not multiplied by the scale";
+  if (scale != 1 && alike(count, scale))
+    text += ", which is the scale: they are multiplied by it once more";
+  return text;
+}
+
+// Of one part: "key row 7 is missing; key rows 8 to 9 count 2 times; all others count once".
+std::string said_of_counts(const std::vector<double>& counts, double scale) {
   constexpr std::size_t kMostSaid = 3;
-  std::vector<std::map<double, std::vector<std::int64_t>>> found;
-  for (const auto& part : terms) {
-    std::map<double, std::vector<std::int64_t>>& wrong = found.emplace_back();
-    for (std::int64_t j = 0; j < static_cast<std::int64_t>(part.second.size()); ++j) {
-      const double count = counts[column++];
-      if (std::abs(count - 1) <= kClose) continue;
-      const auto same = std::find_if(wrong.begin(), wrong.end(), [&](const auto& each) {
-        return std::abs(each.first - count) <= kClose * std::max(1.0, std::abs(count));
-      });
-      (same == wrong.end() ? wrong[count] : same->second).push_back(j);
+  std::vector<std::pair<double, std::vector<std::int64_t>>> wrong;  // in order of the first row
+  std::vector<std::int64_t> right;
+  for (std::size_t j = 0; j < counts.size(); ++j) {
+    if (alike(counts[j], 1)) {
+      right.push_back(static_cast<std::int64_t>(j));
+      continue;
     }
+    auto same = std::find_if(wrong.begin(), wrong.end(),
+                             [&](const auto& each) { return alike(each.first, counts[j]); });
+    if (same == wrong.end()) same = wrong.insert(wrong.end(), {counts[j], {}});
+    same->second.push_back(static_cast<std::int64_t>(j));
   }
-  const bool alike =
-      found.size() > 1 && std::all_of(found.begin() + 1, found.end(), [&](const auto& each) {
-        return std::equal(each.begin(), each.end(), found[0].begin(), found[0].end(),
-                          [](const auto& a, const auto& b) {
-                            return std::abs(a.first - b.first) <= kClose && a.second == b.second;
-                          });
+  if (wrong.empty()) return "";
+  std::string text;
+  if (wrong.size() == 1 && 2 * right.size() < counts.size()) {
+    const bool missing = alike(wrong[0].first, 0);
+    if (right.empty()) return "all key rows" + said_of_count(wrong[0].first, false, scale);
+    const std::string rows = (right.size() == 1 ? "key row " : "key rows ") + list_of(right);
+    if (missing) return "only " + rows + (right.size() == 1 ? " counts" : " count");
+    return "all key rows but " + list_of(right) + said_of_count(wrong[0].first, false, scale);
+  }
+  for (std::size_t n = 0; n < wrong.size() && n < kMostSaid; ++n) {
+    const auto& [count, rows] = wrong[n];
+    text += (n ? "; " : "") + std::string(rows.size() == 1 ? "key row " : "key rows ") +
+            list_of(rows) + said_of_count(count, rows.size() == 1, scale);
+  }
+  if (wrong.size() > kMostSaid) text += "; and so on";
+  return text + (right.empty() ? "" : "; all others count once");
+}
+
+}  // namespace
+
+std::string explain_rows(const std::vector<float>& result, const std::vector<PartOfRows>& parts,
+                         double scale) {
+  const std::vector<std::vector<double>> counts = counts_of(result, parts);
+  if (counts.empty()) return "";
+  const bool one_rule =
+      std::all_of(counts.begin() + 1, counts.end(), [&](const std::vector<double>& each) {
+        return std::equal(each.begin(), each.end(), counts[0].begin(), counts[0].end(), alike);
       });
-  for (std::size_t part = 0; part < (alike ? 1 : found.size()); ++part) {
-    std::vector<std::pair<double, std::vector<std::int64_t>>> wrong(found[part].begin(),
-                                                                    found[part].end());
-    std::sort(wrong.begin(), wrong.end(),
-              [](const auto& a, const auto& b) { return a.second < b.second; });
-    const bool more = wrong.size() > kMostSaid;
-    if (more) wrong.resize(kMostSaid);
-    for (const auto& [count, which] : wrong) {
-      const bool all = which.size() == terms[part].second.size(), one = which.size() == 1;
-      words += words.empty() ? "" : "; ";
-      words += alike || terms.size() == 1 ? "" : "in the " + terms[part].first + " ";
-      words += all ? "all key rows" : (one ? "key row " : "key rows ") + list_of(which);
-      words += std::abs(count) <= kClose
-                   ? (one ? " is missing" : " are missing")
-                   : (one ? " counts " : " count ") + number(count) + " times";
+  std::string text;
+  for (std::size_t part = 0; part < (one_rule ? 1 : counts.size()); ++part) {
+    const std::int64_t K = static_cast<std::int64_t>(counts[part].size());
+    std::string words;
+    for (const Rows& known : partial_rows(K)) {
+      bool same = true;
+      for (std::int64_t j = 0; j < K; ++j)
+        same = same && alike(counts[part][j], known.arrives(j) ? 1 : 0);
+      if (same && !one_rule)
+        words = "it equals the result with " + parts[part].name + " " + known.words;
     }
-    words += more ? "; and so on" : "";
+    if (words.empty()) {
+      words = said_of_counts(counts[part], scale);
+      if (!words.empty() && !one_rule) words = "in " + parts[part].name + " " + words;
+    }
+    if (!words.empty()) text += (text.empty() ? "" : "; ") + words;
   }
-  if (words.empty()) return "";
-  const bool others = std::any_of(found.begin(), found.end(), [&](const auto& each) {
-    std::size_t wrong = 0;
-    for (const auto& one : each)
-      wrong += one.second.size();
-    return wrong < terms[0].second.size();
-  });
-  words[0] = static_cast<char>(std::toupper(words[0]));
-  return words + (others ? "; all others count once\n" : "\n");
+  if (text.empty()) return "";
+  text[0] = static_cast<char>(std::toupper(text[0]));
+  return text + "\n";
 }
 
 }  // namespace ladder::reference

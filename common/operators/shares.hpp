@@ -66,10 +66,14 @@ std::string explain_shares(const ShareSolver& solver, const std::vector<float>& 
                            const std::vector<double>& truth, const std::vector<KnownShares>& known,
                            const std::string& query, const std::string& key);
 
-// What each key row adds to o, part by part: `terms[p][j]` is what row j adds in part p, "state" or "bonus". The words for the rows that
-// count for something else than once; "" where other factors do not give the result either, or where there are too many of them.
-std::string explain_rows(
-    const std::vector<float>& result,
-    const std::vector<std::pair<std::string, std::vector<std::vector<double>>>>& terms);
+// A part of o ("the bonus"), as a sum over the key rows: `terms[j]` is what row j adds.
+struct PartOfRows {
+  std::string name;
+  std::vector<std::vector<double>> terms;
+};
+
+// The words for the key rows that count for something else than once; "" where no counts give the result.
+std::string explain_rows(const std::vector<float>& result, const std::vector<PartOfRows>& parts,
+                         double scale);
 
 }  // namespace ladder::reference

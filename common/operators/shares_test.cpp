@@ -70,7 +70,7 @@ TEST(Shares, ThatAreMissingAreNamed) {
     expect_said(
         said_of_shares(case_of(recurrence),
                        [](auto t, auto s, double x, auto) { return s < t / 16 * 16 - 16 ? 0 : x; }),
-        "\nA step takes nothing from the steps before the block of 16 that comes before its own; "
+        "\nA step takes nothing from the steps that lie two or more blocks of 16 back; "
         "all else is right.\n");
     expect_said(said_of_shares(case_of(recurrence),
                                [](auto t, auto s, double x, auto) { return s == t - 1 ? 0 : x; }),
@@ -140,8 +140,10 @@ TEST(Shares, OfKeyRowsAreCounted) {
   WkvProblem problem = make_problem(c), other = problem;
   for (std::size_t i = 0; i < other.q.data.size(); ++i)
     other.q.data[i] *= i % 4 == 0 ? 1.0f : 1 / c.scale;
-  expect_said(said_of(problem, stored(problem, reference::wkv_recurrence(other))),
-              "\nKey rows 1, 2, 3, 5, ... 31 count 1.43 times; all others count once.\n");
+  expect_said(
+      said_of(problem, stored(problem, reference::wkv_recurrence(other))),
+      "\nAll key rows but 0, 4, 8, 12, ... 28 count 1.43 times, which is 1 / scale: they are not "
+      "multiplied by the scale.\n");
   for (std::size_t i = 0; i < other.q.data.size(); ++i)
     other.q.data[i] = i % c.K == 7 ? 0.0f : problem.q.data[i];
   expect_said(said_of(problem, stored(problem, reference::wkv_recurrence(other))),
@@ -152,6 +154,16 @@ TEST(Shares, OfKeyRowsAreCounted) {
               "\nKey row 1 counts 2 times; key row 2 counts 3 times; key row 3 counts 4 times; and "
               "so on; all "
               "others count once.\n");
+}
+
+TEST(Shares, OfTheBonusAreNamedAsThoseOfAllAre) {
+  const WkvCase c = plain_wkv_case({});
+  WkvProblem problem = make_problem(c), other = problem;
+  for (std::size_t i = 0; i < other.u.data.size(); ++i)
+    other.u.data[i] *= i % c.K < 16 ? 0.0f : 1.0f;
+  expect_said(said_of(problem, stored(problem, reference::wkv_recurrence(other))),
+              "\nIt equals the result with the bonus of the last 16 key rows alone: = for +=, or a "
+              "loop that begins too late.\n");
 }
 
 // Where each query divides by what it has added up, one key more or less changes its whole row.

@@ -114,6 +114,13 @@ std::vector<Rows> partial_rows(std::int64_t K) {
     add("of the last key row alone", "*o = term for sum += term",
         [=](std::int64_t j) { return j == K - 1; });
   }
+  for (const std::int64_t last : std::set<std::int64_t>{4, 8, 16, K / 2}) {
+    if (last < 2 || last >= K) continue;
+    const std::string count = std::to_string(last);
+    add("of the last " + count + " key rows alone: = for +=, or a loop that begins too late",
+        "sum = ... for sum +=, " + count + " rows at a time",
+        [=](std::int64_t j) { return j >= K - last; });
+  }
   for (std::int64_t lane = 0; lane < 4 && K > 4; ++lane) {
     const std::string rows = std::to_string(lane) + ", " + std::to_string(lane + 4) + ", ...";
     add("of every fourth key row alone: " + rows, "sum[" + std::to_string(lane) + "] for all four",
@@ -126,9 +133,10 @@ std::vector<Rows> partial_rows(std::int64_t K) {
     add(std::string("of every second key row alone, the ") + (lane == 0 ? "even" : "odd") + " ones",
         lane == 0 ? "sum.x for sum.x + sum.y" : "sum.y for sum.x + sum.y",
         [=](std::int64_t j) { return j % 2 == lane; });
-    add(std::string("of the ") + (lane == 0 ? "first" : "second") + " half of the key rows alone",
-        lane == 0 ? "ik < K / 2" : "ik = K / 2; ik < K",
-        [=](std::int64_t j) { return (j >= K / 2) == (lane == 1); });
+    if (lane == 0) {
+      add("of the first half of the key rows alone", "ik < K / 2",
+          [=](std::int64_t j) { return j < K / 2; });
+    }
     add(std::string("with the ") + (lane == 0 ? "first" : "second") +
             " half of every four key rows alone",
         lane == 0 ? "sum[0] + sum[1]" : "sum[2] + sum[3]",

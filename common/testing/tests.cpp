@@ -35,7 +35,7 @@ class SuiteTest : public ::testing::Test {
       // What is wrong under the first of several is wrong whatever the schedule.
       std::optional<::testing::ScopedTrace> trace;
       if (where.schedules().size() > 1 && (turn_ || schedule != schedules.front()))
-        trace.emplace(__FILE__, __LINE__, "schedule: " + schedule);
+        trace.emplace(__FILE__, __LINE__, "order of threads: " + schedule);
       where.use_schedule(schedule);
       try {
         body_(implementation);

@@ -89,8 +89,9 @@ class BudgetTest : public ::testing::Test {
     if (run.stopped) return;  // the counts are of a part of the run
     const auto output = asked->first_output();
     const auto expect_accesses = [&](const char* what, Operation operation, double allowed) {
-      expect_within(what, "element of " + output.first,
-                    static_cast<double>(accesses(kernels, operation)) / output.second, allowed);
+      const double used = static_cast<double>(accesses(kernels, operation)) / output.second;
+      if (used > allowed) print_dearest(kernels, operation);
+      expect_within(what, "element of " + output.first, used, allowed);
     };
     expect_accesses("global loads", Operation::kLoad, budget_.loads);
     expect_accesses("global stores", Operation::kStore, budget_.stores);
@@ -105,6 +106,25 @@ class BudgetTest : public ::testing::Test {
   }
 
  private:
+  // Where most of these accesses to global memory are made.
+  static void print_dearest(const std::vector<Kernel>& kernels,
+                            emulator::xray::Operation operation) {
+    const emulator::xray::Access* dearest = nullptr;
+    std::uint64_t all = 0;
+    for (const Kernel& kernel : kernels) {
+      for (const emulator::xray::Access& access : kernel.accesses) {
+        if (access.space != emulator::xray::Space::kGlobal || access.operation != operation)
+          continue;
+        all += access.requests;
+        if (dearest == nullptr || access.requests > dearest->requests) dearest = &access;
+      }
+    }
+    if (dearest == nullptr) return;
+    fmt::print("dearest: {:.0f} % of these {}s are made at {}, {} bytes at a time\n",
+               100.0 * static_cast<double>(dearest->requests) / static_cast<double>(all),
+               to_string(operation), dearest->where.text(), dearest->bytes);
+  }
+
   void expect_within(const std::string& what, const std::string& part, double used,
                      double allowed) const {
     expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation_);

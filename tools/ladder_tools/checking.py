@@ -71,7 +71,7 @@ def compiler_messages(log, most_lines=30):
 def compiler_warnings(log, mine, unfinished, most=3):
     """What the compiler found strange in the learner's file: a line each. In an unfinished file names are unused, which says nothing."""
     found = {}
-    for path, line, words, kind in re.findall(r"^(\S+?):([0-9]+):[0-9]+: warning: (.*) \[-W([a-z-]+)=?[0-9]*\]$", log, re.MULTILINE):
+    for path, line, words, kind in re.findall(r"^(.+?):([0-9]+):[0-9]+: warning: (.*) \[-W([a-z-]+)=?[0-9]*\]$", log, re.MULTILINE):
         if path.endswith(f"/{mine}") and not (unfinished and kind.startswith("unused")):
             found.setdefault((int(line), kind), f"The compiler: line {line} of {mine}: {words}")
     return [found[place] for place in sorted(found)][:most]
@@ -146,6 +146,8 @@ class Check:
         self.failing = None  # the test that failed
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
+        self._diverges = False  # threads wait at different barriers: races follow from that
+        self._wrong = []  # cases that fail, where they were looked at
 
     def _compile(self, target):
         if target in self._compiled:
@@ -227,6 +229,7 @@ class Check:
         all_of_them = self._run(target, test_filter=":".join(names), environment={"LADDER_NO_NAMES": "1"})
         wrong = [each["name"] for each in all_of_them.tests if each["failures"]]
         right = [each["name"] for each in all_of_them.tests if not each["failures"] and not each["skipped"]]
+        self._wrong = wrong
         text = what_fails(right, wrong)
         if text:
             print(f"  {text}")
@@ -244,7 +247,8 @@ class Check:
         target = f"{self._target}_asan"
         if not self.failing or not self._compile(target):
             return
-        finding = asan_finding(self._run(target, test_filter=self.failing, environment={"ASAN_OPTIONS": "detect_leaks=0"}).text)
+        tests = ":".join(self._wrong or [self.failing])
+        finding = asan_finding(self._run(target, test_filter=tests, environment={"ASAN_OPTIONS": "detect_leaks=0", "LADDER_NO_NAMES": "1"}).text)
         if finding:
             print(finding)
 
@@ -276,7 +280,7 @@ class Check:
         for test_filter in ([self.failing] if self.failing else []) + ["*KeepsItsBudget"]:
             done = self._run(target, test_filter=test_filter)
             text += done.text
-            if not errors:
+            if not errors and not self._diverges:
                 errors = list(dict.fromkeys(line for line in done.text.splitlines() if _XRAY_ERROR.match(line)))
                 self._xray_errors = bool(errors)
                 shown += errors[:3]
@@ -285,16 +289,25 @@ class Check:
         if done.timed_out or done.crashed:
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
-        for used, allowed, rest in re.findall(r"^budget: (\S+) of (\S+) (.*)$", done.text, re.MULTILINE):
-            self._dearer |= float(used) > float(allowed)
-            if float(used) > 0 or float(allowed) > 0 or not rest.startswith("global "):
-                shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if float(used) > float(allowed) else ""))
+        shown += self._budget(done.text)
         (self._build.folder / "exercise_xray.log").write_text(text)
         if not self.failing and done.status == 0 and not shown:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
         return done.status == 0
+
+    def _budget(self, text):
+        """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
+        shown = []
+        for dearest, used, allowed, rest in re.findall(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", text, re.MULTILINE):
+            too_many = float(used) > float(allowed)
+            self._dearer |= too_many
+            if too_many or not self.failing and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
+                shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if too_many else ""))
+            if dearest:
+                shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
+        return shown
 
     def __call__(self):
         """Prints the verdict; returns whether the exercise is solved."""
@@ -317,6 +330,7 @@ class Check:
             warnings = warnings or compiler_warnings(self._build.log.read_text(errors="replace"), exercise.mine, exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
+            self._diverges = any("divergent __sync" in line for line in report)
             passed, timed_out = done.succeeded, done.timed_out
             if done.crashed:
                 crash = report  # it says little: what is found elsewhere comes before it

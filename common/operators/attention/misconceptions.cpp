@@ -41,10 +41,10 @@ void add_tiles(Misconceptions<AttentionResult>& list, const AttentionProblem& pr
       wrong.mask = causal ? Mask::kTurned : Mask::kOwn;
       wrong.behind = behind;
       wrong.tile = tile;
-      add_loop(
-          std::string("equals the result without any mask: whole tiles of * keys count, with ") +
-              words + " behind the last one",
-          tile, wrong);
+      add_loop(std::string("equals the result of a mask without effect, or of none: whole tiles of "
+                           "* keys count, with ") +
+                   words + " behind the last one",
+               tile, wrong);
     }
   }
   for (const std::int64_t tile : kUsualTiles) {

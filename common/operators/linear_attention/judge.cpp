@@ -39,13 +39,13 @@ bool is_one_strip(const LinearAttentionProblem& problem, const std::vector<float
 std::string explain_by_rows(const LinearAttentionProblem& problem, const Part& o) {
   const LinearAttentionCase& c = problem.attention_case;
   if (linear_attention_fma_count(problem.args()) * static_cast<double>(c.K) > kMostTaken) return "";
-  std::vector<std::vector<double>> of_rows;
+  PartOfRows part{"the sum", {}};
   for (std::int64_t row = 0; row < c.K; ++row) {
     LinearAttentionSwitches one;
     one.arrives = [row](std::int64_t j) { return j == row; };
-    of_rows.push_back(linear_attention_loop(problem, one));
+    part.terms.push_back(linear_attention_loop(problem, one));
   }
-  return explain_rows(*o.result, {{"sum", of_rows}});
+  return explain_rows(*o.result, {part}, 1);
 }
 
 // Keys whose share in o is wrong.

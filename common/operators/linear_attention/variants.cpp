@@ -182,8 +182,8 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
   add_mask(c.causal ? "without the causal mask" : "with a causal mask",
            "if (s > l) score = 0 left out", Mask::kTurned);
   if (c.causal) {
-    add_mask("without each query's own key: the state is read before the update",
-             "if (s >= l) score = 0", Mask::kStrict);
+    add_mask("without each query's own key",
+             "if (s >= l) score = 0, or the state read before its update", Mask::kStrict);
     add_mask("with one key more than each query may see", "if (s > l + 1) score = 0",
              Mask::kOneMore);
     add_mask("with the mask turned round: each query sees its own key and the later ones",

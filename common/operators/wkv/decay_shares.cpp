@@ -84,6 +84,11 @@ std::vector<KnownShares> decay_shares(const WkvProblem& problem) {
     add("without the decay from " + border + " to the query", [=](auto s, auto t, auto) {
       return List{{s + 1, begin(t)}};
     });
+    add("without the decay of the blocks of " + std::to_string(block) +
+            " that lie between the key's and the query's",
+        [=](auto s, auto t, auto end) {
+          return List{{s + 1, begin(s) + block}, {begin(t), end}};
+        });
     add("with the sign of the decay from the key to " + border + " turned",
         [=](auto s, auto t, auto end) {
           return List{{s + 1, begin(t), -1}, {begin(t), end}};

@@ -55,19 +55,20 @@ std::string explain_by_rows(const WkvProblem& problem, const Part& o) {
   const bool gla = c.recurrence == Recurrence::kGla;
   if (wkv_fma_count(problem.args()) * static_cast<double>(2 * c.K) > kMostTaken) return "";
   const WkvSwitches right = right_switches(c.recurrence);
-  std::vector<std::pair<std::string, std::vector<std::vector<double>>>> terms;
+  std::vector<PartOfRows> parts;
   for (const bool state : {true, false}) {
     if (gla && !state) continue;
-    auto& of_rows = terms.emplace_back(state ? "state's part" : "bonus", 0).second;
+    PartOfRows& part = parts.emplace_back();
+    part.name = state ? "the state's part" : "the bonus";
     for (std::int64_t row = 0; row < c.K; ++row) {
       WkvSwitches one = right;
       one.arrives = [row](std::int64_t j) { return j == row; };
       if (state) one.bonus = WkvSwitches::Bonus::kNone;
       one.state_read = state;
-      of_rows.push_back(wkv_loop(problem, one).o);
+      part.terms.push_back(wkv_loop(problem, one).o);
     }
   }
-  return explain_rows(*o.result, terms);
+  return explain_rows(*o.result, parts, c.scale);
 }
 
 // Steps whose share in o is wrong.
