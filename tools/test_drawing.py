@@ -79,7 +79,7 @@ class Mistakes(unittest.TestCase):
 
 class Pages(unittest.TestCase):
     def report(self, *errors):
-        return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "steps": []}]}
+        return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "sites": [], "steps": []}]}
 
     def drawn(self, by_test, failing):
         """The report on the page, where each test's X-ray is by_test[test] of both programs."""
@@ -108,6 +108,17 @@ class Pages(unittest.TestCase):
         report = self.drawn({failing: self.report({"kind": "race"}), "wkv.KeepsItsBudget": None}, failing)
         self.assertEqual(report["case"], "T5")
         self.assertNotIn("verdict", report)
+
+    def test_the_page_opens_where_the_two_first_differ(self):
+        def kernel(*steps):
+            return {"sites": [{"id": 0, "operation": "global load"}, {"id": 1, "operation": "global store"}],
+                    "steps": [{"site": site, "buffer": buffer, "bytes": 4, "lanes": lanes} for site, buffer, lanes in steps]}
+        ours = kernel((0, "q", [0, 4]), (0, "k", [0, 4]), (0, "q", [8, 12]), (1, "o", [0, 4]))
+        self.assertEqual(drawing.first_difference(ours, ours), 0)
+        other_order = kernel((0, "k", [0, 4]), (0, "q", [0, 4]), (0, "q", [8, 8]), (1, "o", [0, 4]))
+        self.assertEqual(drawing.first_difference(other_order, ours), 2)
+        one_more = kernel((0, "q", [0, 4]), (1, "o", [0, 4]), (1, "o", [8, 12]))
+        self.assertEqual(drawing.first_difference(one_more, ours), 2)
 
     def test_without_any_kernel_there_is_no_page(self):
         self.assertIsNone(self.drawn({"wkv.Refuses": None, "wkv.KeepsItsBudget": None}, "wkv.Refuses"))

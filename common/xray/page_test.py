@@ -225,8 +225,8 @@ def check_sites(driver, kernel, name):
 
 
 def first_step(kernel):
-    """Where the page opens: at the first error, if one is drawn."""
-    return min((error["step"] for error in kernel.get("errors", []) if error["step"] is not None), default=0)
+    """Where the page opens: at the first error, if one is drawn, else where the kernel first differs from the one beside it."""
+    return min((error["step"] for error in kernel.get("errors", []) if error["step"] is not None), default=kernel.get("opens_at", 0))
 
 
 def go_to(driver, step):

@@ -157,10 +157,28 @@ def has_errors(report):
     return any(kernel["errors"] for kernel in report["kernels"])
 
 
+def first_difference(kernel, ours):
+    """The first of the kernel's steps that ours does not make: the n-th of its kind on its array reaches elsewhere; 0 if there is none."""
+    def requests(of):
+        kinds, found = {site["id"]: site["operation"] for site in of["sites"]}, {}
+        for at, step in enumerate(of["steps"]):
+            found.setdefault((kinds[step["site"]], step["buffer"]), []).append((at, step["bytes"], step["lanes"]))
+        return found
+    theirs, differ = requests(ours), []
+    for kind, steps in requests(kernel).items():
+        others = theirs.get(kind, [])
+        differ += [step[0] for n, step in enumerate(steps) if n >= len(others) or step[1:] != others[n][1:]]
+    return min(differ, default=0)
+
+
 def join(reports):
-    """One report of two: {"yours": report, "ours": report}."""
-    joined = dict(reports["ours"])
-    joined["kernels"] = [{**kernel, "whose": whose} for whose, report in reports.items() for kernel in report["kernels"]]
+    """One report of two: {"yours": report, "ours": report}. It opens where the two first differ."""
+    (theirs, report), (ours, our_report) = reports.items()
+    joined = dict(our_report)
+    ours_of = dict(enumerate(our_report["kernels"]))
+    joined["kernels"] = [{**kernel, "whose": theirs, "opens_at": first_difference(kernel, ours_of.get(n, our_report["kernels"][0]))}
+                         for n, kernel in enumerate(report["kernels"])]
+    joined["kernels"] += [{**kernel, "whose": ours} for kernel in our_report["kernels"]]
     return joined
 
 
