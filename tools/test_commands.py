@@ -213,6 +213,10 @@ sys.exit(1)
         self.assertEqual(checking.asan_finding(text),
                          "AddressSanitizer: heap-buffer-overflow at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes, 0 bytes to the right of 48-byte region")
+        guarded = text.replace("heap-buffer-overflow", "use-after-poison").replace("to the right of", "inside of")
+        self.assertEqual(checking.asan_finding(guarded),
+                         "AddressSanitizer: out of bounds of an array at my/01_naive_cpu/exercise.cpp:31, called at "
+                         "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
 
     def test_of_the_build_the_compilers_messages_are_shown(self):

@@ -83,6 +83,16 @@ inline const WrongStep kWrongSteps[] = {
      }},
     {"of the last key alone: what was summed before is lost",
      [](R a, K k) { return step(larger(a, k), a, 0, 0, own(a, k), k.value); }},
+    {"without the keys that bring no larger maximum",
+     [](R a, K k) {
+       if (k.score <= a.m) return a;
+       return step(k.score, a, factor(a, k), factor(a, k), 1, k.value);
+     }},
+    {"without the keys that bring a larger maximum",
+     [](R a, K k) {
+       const double p = k.score > a.m ? 0 : own(a, k);
+       return step(larger(a, k), a, factor(a, k), factor(a, k), p, k.value);
+     }},
     {"that it was given: nothing is brought up to date", [](R a, K) { return a; }},
     {"with l and sum never added to: the maximum alone is brought up to date",
      [](R a, K k) { return step(larger(a, k), a, 1, 1, 0, k.value); }},

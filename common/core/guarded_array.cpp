@@ -1,9 +1,18 @@
 #include "common/core/guarded_array.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "common/core/errors.hpp"
+
+// Of AddressSanitizer, where a program has it.
+extern "C" {
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin,
+                                                       std::size_t bytes);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* begin,
+                                                         std::size_t bytes);
+}
 
 namespace ladder {
 namespace {
@@ -35,9 +44,21 @@ GuardedArray::GuardedArray(Device& device, std::string name, const void* host, s
   std::memcpy(uploaded_.data() + front_, host, bytes);
   base_ = static_cast<unsigned char*>(device_.allocate(uploaded_.size()));
   device_.upload(base_, uploaded_.data(), uploaded_.size());
+  forbid_guards(true);
+}
+
+// With LADDER_POISON_GUARDS in the environment AddressSanitizer stops at the line that reads or writes a guard zone.
+void GuardedArray::forbid_guards(bool forbidden) const {
+  const auto change = forbidden ? __asan_poison_memory_region : __asan_unpoison_memory_region;
+  if (base_ == nullptr || change == nullptr || std::getenv("LADDER_POISON_GUARDS") == nullptr ||
+      device_.back_end() != "cpu")
+    return;
+  change(base_, front_);
+  change(base_ + uploaded_.size() - kGuardBytes, kGuardBytes);
 }
 
 GuardedArray::~GuardedArray() {
+  forbid_guards(false);
   if (base_ != nullptr) device_.release(base_);
 }
 
@@ -47,7 +68,9 @@ void* GuardedArray::pointer() const {
 
 std::vector<unsigned char> GuardedArray::download_all() const {
   std::vector<unsigned char> now(uploaded_.size());
+  forbid_guards(false);
   if (base_ != nullptr) device_.download(now.data(), base_, now.size());
+  forbid_guards(true);
   return now;
 }
 

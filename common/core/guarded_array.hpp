@@ -62,6 +62,7 @@ class GuardedArray {
   GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes,
                std::size_t element_bytes);
   std::vector<unsigned char> download_all() const;
+  void forbid_guards(bool forbidden) const;
 
   Device& device_;
   std::string name_;

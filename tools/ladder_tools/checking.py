@@ -16,6 +16,7 @@ from ladder_tools.place import ROOT, Refused
 _NOT_IN_THE_LOOP = re.compile(r"1000|\.KeepsItsBudget|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
 _LARGEST = 8_000_000  # the product of a case's sizes
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
+_ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
 
 
@@ -128,8 +129,9 @@ def asan_finding(text):
     places = re.findall(r"^ *#[0-9]+ .*/((?:my|build[^/ ]*/mistaken)/.*)$", report[0], re.MULTILINE)[:2]
     if not places:
         return None
-    where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] else ""
-    return (f"AddressSanitizer: {kind[1]} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
+    guarded = kind[1] == "use-after-poison"  # our own zone around an array
+    where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] and not guarded else ""
+    return (f"AddressSanitizer: {'out of bounds of an array' if guarded else kind[1]} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
             + (f", {where}" if where else ""))
 
 
@@ -248,7 +250,7 @@ class Check:
         if not self.failing or not self._compile(target):
             return
         tests = ":".join(self._wrong or [self.failing])
-        finding = asan_finding(self._run(target, test_filter=tests, environment={"ASAN_OPTIONS": "detect_leaks=0", "LADDER_NO_NAMES": "1"}).text)
+        finding = asan_finding(self._run(target, test_filter=tests, environment={"ASAN_OPTIONS": _ASAN, "LADDER_NO_NAMES": "1", "LADDER_POISON_GUARDS": "1"}).text)
         if finding:
             print(finding)
 
@@ -261,7 +263,7 @@ class Check:
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return
         done = self._run(target, test_filter=self.failing,
-                         environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": "detect_leaks=0"})
+                         environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN})
         where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
         if where:
             print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")

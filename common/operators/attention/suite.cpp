@@ -403,8 +403,9 @@ std::vector<BadInput<Args>> bad_gradient_inputs(const AttentionSupport& support)
 
 AttentionCase plain_attention_case(const AttentionSupport& support) {
   AttentionCase c = ragged_case(support);
-  c.T_q = std::min<std::int64_t>(11, support.most_queries);
   c.T_k = support.plain_keys;
+  c.T_q =
+      std::min<std::int64_t>(c.T_k > 17 ? 20 : 11, support.most_queries);  // 20: two warps' rows
   c.H_q = support.grouped ? 4 : 3;
   c.H_kv = support.grouped ? 2 : 3;
   // Of fewer channels than 16 too many lie in one vector, and of fewer than keys nobody can tell what each key has added to o.

@@ -28,6 +28,10 @@ std::vector<WrongMask> wrong_masks(const AttentionCase& c) {
       {"with one key more than each query may see", "s <= l + T_k - T_q + 1", Mask::kOneMore});
   list.push_back({"with the mask turned round: each query sees its own key and the later ones",
                   "s >= l + T_k - T_q", Mask::kFromBehind});
+  if (c.T_q > 16) {
+    list.push_back({"with the mask of query l % 16 for query l: the warp's first row is forgotten",
+                    "mask(scores, first, ...) for first + first_row", Mask::kOfWarp});
+  }
   return list;
 }
 
@@ -45,6 +49,7 @@ std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionProblem& problem,
     case Mask::kOneMore: return {0, within(own + 1)};
     case Mask::kFromBehind: return {within(aligned - 1), s.keys};
     case Mask::kWithoutFirst: return {1, own};
+    case Mask::kOfWarp: return {0, problem.keys_seen(s, l / 64 * 64 + l % 16)};
   }
   return {0, own};
 }

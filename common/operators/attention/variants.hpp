@@ -20,7 +20,8 @@ enum class Mask {
   kStrict,
   kOneMore,
   kFromBehind,
-  kWithoutFirst
+  kWithoutFirst,
+  kOfWarp  // of the row among a warp's 16, in blocks of 64 queries
 };
 
 struct WrongMask {
