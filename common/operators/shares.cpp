@@ -190,6 +190,8 @@ class Comparison {
     return same ? factor : std::nan("");
   }
 
+  bool proportions() const { return proportions_; }
+
   // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
   std::string first_factor(const std::string& query) const {
     const auto wrong = std::find_if(factors_.begin(), factors_.end(), [](double factor) {
@@ -273,6 +275,12 @@ std::string explain(const Comparison& comparison, const ShareSolver& solver,
     const std::optional<Shares> other = shares();
     if (other && comparison.equals_in(*found, *other))
       return words + ". There it equals the result " + name + "\n";
+  }
+  if (std::isfinite(factor) &&
+      comparison.proportions()) {  // nobody can tell which of the two is wrong
+    return "Beside all else, what a " + query + " takes from " + found->words + " is " +
+           number(factor) + " times what it should be. Either that is wrong, or all else is " +
+           number(1 / factor) + " times what it should be: o is divided by the sum of both\n";
   }
   if (std::isfinite(factor))
     return words + ". There it is " + number(factor) + " times what it should be\n";

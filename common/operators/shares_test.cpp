@@ -173,35 +173,37 @@ TEST(Shares, OfARowThatIsDividedAreComparedInProportion) {
   const auto truth = reference::attention_closed_sum(problem);
   const reference::ShareSolver solver({problem.v.pointer(), c.B, c.T_k, c.H_kv, c.D}, c.T_q, c.H_q,
                                       0);
-  for (const bool lost : {true, false}) {
+  // of[s] of query t is changed, then o is divided by what `divisor(sum, t)` makes of their sum.
+  const auto expect = [&](const auto& change, const auto& divisor, const std::string& words) {
     Shares shares = solver.shares(truth.o).value();
     AttentionOutputs outputs{std::vector<float>(truth.o.size(), 0.0f),
                              {truth.lse.begin(), truth.lse.end()}};
     for (std::int64_t row = 0; row < c.B * c.H_q * c.T_q; ++row) {
       const std::int64_t head = row / c.T_q, t = row % c.T_q, b = head / c.H_q, h = head % c.H_q;
-      double* of = &shares[row * c.T_k];
-      if (lost) of[3] = 0;
-      double sum = 0;
+      double *of = &shares[row * c.T_k], sum = 0;
       for (std::int64_t s = 0; s < c.T_k; ++s)
-        sum += of[s];
-      if (!lost) sum = 1.0 + static_cast<double>(t);
+        sum += of[s] = change(s, of[s]);
       for (std::int64_t s = 0; s < c.T_k; ++s) {
-        for (std::int64_t i = 0; i < c.D; ++i)
-          outputs.o[((b * c.T_q + t) * c.H_q + h) * c.D + i] += static_cast<float>(
-              of[s] / sum *
-              problem.v.data[((b * c.T_k + s) * c.H_kv + h / (c.H_q / c.H_kv)) * c.D + i]);
+        for (std::int64_t i = 0; i < c.D; ++i) {
+          const std::int64_t of_v = ((b * c.T_k + s) * c.H_kv + h / (c.H_q / c.H_kv)) * c.D + i;
+          outputs.o[((b * c.T_q + t) * c.H_q + h) * c.D + i] +=
+              static_cast<float>(of[s] / divisor(sum, t) * problem.v.data[of_v]);
+        }
       }
     }
-    const std::string said =
-        reference::judge(problem, outputs, Arithmetic::kFp32, reference::PlainLoop::kNotAskedFor,
-                         reference::Search::kTwo)
-            .message;
-    expect_said(said,
-                lost ? "\nA query takes nothing from key 3; all else is in the right proportion.\n"
-                     : "\nAll that a query takes is in the right proportion, but o of query 1 is "
-                       "0.5 times what it "
-                       "should be: what o is divided or multiplied by is wrong.\n");
-  }
+    expect_said(reference::judge(problem, outputs, Arithmetic::kFp32).message, words);
+  };
+  const auto sum_of_all = [](double sum, std::int64_t) { return sum; };
+  expect([](auto s, double x) { return s == 3 ? 0 : x; }, sum_of_all,
+         "\nA query takes nothing from key 3; all else is in the right proportion.\n");
+  expect([](auto s, double x) { return s == 3 ? x / 4 : x; }, sum_of_all,
+         "\nBeside all else, what a query takes from key 3 is 0.25 times what it should be. Either "
+         "that is wrong, or all else is 4 times what it should be: o is divided by the sum of "
+         "both.\n");
+  expect([](auto, double x) { return x; },
+         [](double, std::int64_t t) { return 1.0 + static_cast<double>(t); },
+         "\nAll that a query takes is in the right proportion, but o of query 1 is 0.5 times what "
+         "it should be: what o is divided or multiplied by is wrong.\n");
 }
 
 // One axis of an array, or two.

@@ -231,8 +231,11 @@ Kernel Recorder::finish(Recording& recording) const {
     error.party = party(finding.party);
     error.has_other = finding.other.launch != 0;
     if (error.has_other) error.other = party(finding.other);
-    error.message =
-        sentence_of(error, error.has_other ? missing_between(finding.party, finding.other) : "");
+    std::string missing = error.has_other ? missing_between(finding.party, finding.other) : "";
+    if (error.has_other && error.party.where.text() == error.other.where.text() &&
+        error.kind == "race")
+      missing += "; is an atomic missing, or should each thread have an element of its own?";
+    error.message = sentence_of(error, missing);
     kernel.errors.push_back(std::move(error));
   }
   std::stable_partition(kernel.errors.begin(), kernel.errors.end(),

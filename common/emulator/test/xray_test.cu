@@ -309,6 +309,23 @@ TEST_F(Xray, ReportsARaceBetweenBlocksBesideOneWithinAWarp) {
   EXPECT_NE(messages.find("nothing orders blocks of one launch"), std::string::npos) << messages;
 }
 
+// No barrier helps where several threads have one element.
+__global__ void adds_to_one_word(float* out) {
+  out[0] += 1.0f;
+}
+
+TEST_F(Xray, AsksOfOneLineThatRacesWhoseElementItIs) {
+  const DeviceVector<float> out(1);
+  adds_to_one_word<<<1, 2>>>(out.data());
+  const Kernel kernel = only();
+  ASSERT_FALSE(kernel.errors.empty());
+  EXPECT_NE(
+      kernel.errors.front().message.find(
+          "orders them; is an atomic missing, or should each thread have an element of its own?"),
+      std::string::npos)
+      << kernel.errors.front().message;
+}
+
 // Which of the two comes first depends on the thread: still one finding.
 __global__ void swaps_without_barrier(float* out) {
   __shared__ float tile[kThreads];
@@ -326,6 +343,7 @@ TEST_F(Xray, ReportsOneMissingBarrierOnceAndRacesFirst) {
   for (const Error& error : kernel.errors)
     races += error.kind == "race" ? 1 : 0;
   EXPECT_EQ(races, 1u);
+  EXPECT_EQ(kernel.errors.front().message.find("element of its own"), std::string::npos);
   ASSERT_FALSE(kernel.errors.empty());
   EXPECT_EQ(kernel.errors.front().kind, "race");
   EXPECT_NE(kernel.errors.front().message.find(": no __syncthreads() orders them"),
