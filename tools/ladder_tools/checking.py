@@ -98,7 +98,7 @@ def words_of(failure, most_lines=20):
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at \S+: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
-    if values and "WRONG RESULT" in shown[0]:  # which the lines before it said
+    if values and shown and "WRONG RESULT" in shown[0]:  # which the lines before it said
         shown.insert(1, values)
     return shown[:most_lines]
 
@@ -131,7 +131,8 @@ def asan_finding(text):
         return None
     guarded = kind[1] == "use-after-poison"  # our own zone around an array
     where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] and not guarded else ""
-    return (f"AddressSanitizer: {'out of bounds of an array' if guarded else kind[1]} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
+    what = "out of bounds of an array" if guarded else kind[1]
+    return (f"AddressSanitizer: {what} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
             + (f", {where}" if where else ""))
 
 
@@ -250,7 +251,8 @@ class Check:
         if not self.failing or not self._compile(target):
             return
         tests = ":".join(self._wrong or [self.failing])
-        finding = asan_finding(self._run(target, test_filter=tests, environment={"ASAN_OPTIONS": _ASAN, "LADDER_NO_NAMES": "1", "LADDER_POISON_GUARDS": "1"}).text)
+        environment = {"ASAN_OPTIONS": _ASAN, "LADDER_NO_NAMES": "1", "LADDER_POISON_GUARDS": "1"}
+        finding = asan_finding(self._run(target, test_filter=tests, environment=environment).text)
         if finding:
             print(finding)
 
