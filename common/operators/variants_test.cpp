@@ -258,13 +258,32 @@ TEST(Variants, AFactorIsSaid) {
       << said;
 }
 
+// `of` with zeros in the place of all numbers.
+template <typename Outputs>
+Outputs zeros_of(Outputs of) {
+  Outputs::arrays(of,
+                  [](const char*, std::vector<float>& values) { values = zeros(values.size()); });
+  return of;
+}
+
 TEST(Variants, ZerosAndRightResultsHaveNoName) {
-  const WkvProblem wkv = make_problem(plain_wkv_case({}));
-  const auto of_wkv = stored(wkv, reference::wkv_recurrence(wkv));
-  EXPECT_EQ(reference::judge(wkv, of_wkv, Arithmetic::kFp32, kNotAskedFor, kTwo).message, "");
-  expect_unnamed(reference::judge(wkv, WkvOutputs{zeros(of_wkv.o.size()), {}}, Arithmetic::kFp32,
-                                  kNotAskedFor, kTwo)
-                     .message);
+  const auto expect_no_name = [](const auto& problem, const auto& right) {
+    EXPECT_EQ(reference::judge(problem, right, Arithmetic::kFp32, kNotAskedFor, kTwo).message, "");
+    expect_unnamed(
+        reference::judge(problem, zeros_of(right), Arithmetic::kFp32, kNotAskedFor, kTwo).message);
+  };
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    const WkvCase c = plain_wkv_case({}, recurrence);
+    const WkvProblem wkv = make_problem(c);
+    expect_no_name(wkv, stored(wkv, reference::wkv_recurrence(wkv)));
+    const WkvGradProblem gradients = make_grad_problem(c);
+    expect_no_name(gradients, stored(gradients, reference::wkv_gradients(gradients)));
+  }
+  const AttentionGradProblem of_attention_gradients =
+      reference::make_attention_grad_problem(make_problem(plain_attention_case({})));
+  expect_no_name(
+      of_attention_gradients,
+      stored(of_attention_gradients, reference::attention_gradients(of_attention_gradients)));
   const LinearAttentionProblem linear = make_problem(plain_linear_attention_case({}));
   const auto of_linear = reference::linear_attention_plain(linear, Arithmetic::kFp32);
   EXPECT_EQ(reference::judge(linear, of_linear, Arithmetic::kFp32, kNotAskedFor, kTwo).message, "");
