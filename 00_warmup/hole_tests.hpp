@@ -1,6 +1,7 @@
 // A test of one hole of an exercise, by one problem: ./ladder exercise knows it by its name, "Hole2...".
 #pragma once
 
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,7 +9,22 @@
 #include "common/core/operator.hpp"
 #include "common/testing/tests.hpp"
 
+#ifdef EMULATOR_LAUNCH
+#include "common/xray/xray.hpp"
+
+namespace emulator::xray {
+[[gnu::weak]] std::vector<Kernel> take();  // null but in the X-ray's program
+}
+#endif
+
 namespace chapter00 {
+
+// For a test that knows better: what the X-ray has found so far is no mistake of the learner's.
+inline void forget_what_the_xray_saw() {
+#ifdef EMULATOR_LAUNCH
+  if (emulator::xray::take != nullptr) emulator::xray::take();
+#endif
+}
 
 // Adds the test `name`, registered before the suite's own and so run before them: it runs the implementation on that case under one
 // schedule; the suite's cases share all of them.

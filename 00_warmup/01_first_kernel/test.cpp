@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "00_warmup/01_first_kernel/first_program.hpp"
+#include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -62,7 +64,8 @@ TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
             << "WRONG RESULT: c[" << i << "], N = " << N;
       } else {
         ASSERT_EQ(values[kElements + i], -1.0f)
-            << "WRONG RESULT: c[" << i << "] was written, but N is " << N << ": no guard";
+            << "WRONG RESULT: c[" << i << "] was written, but N is " << N
+            << ": the guard is missing, or lets it through";
       }
     }
   }
@@ -71,7 +74,7 @@ TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
 
 #ifdef EMULATOR_LAUNCH  // only the emulator says how the last launch was
 TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
-  for (const std::int64_t N : {1, 64, 65, 1000}) {
+  for (const std::int64_t N : {65, 64, 1, 1000}) {
     float* memory = nullptr;
     const std::size_t bytes = static_cast<std::size_t>(N) * sizeof(float);
     ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
@@ -79,11 +82,26 @@ TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
     emulator::reset();
     launch_add(memory, memory, memory, N);
     const emulator::LaunchSummary last = emulator::last_launch();
-    EXPECT_EQ(last.kernel, "add_first_kernel") << "WRONG RESULT: no launch of the kernel";
-    EXPECT_EQ(last.block.x, 64u) << "threads of a block";
-    EXPECT_EQ(static_cast<std::int64_t>(last.grid.x), (N + 63) / 64)
-        << "WRONG RESULT: blocks for N = " << N;
     EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    const std::int64_t blocks = last.grid.x, threads = last.block.x, right = (N + 63) / 64;
+    const bool launched = last.kernel == "add_first_kernel";
+    if (launched && blocks == right && threads == 64) continue;
+    std::ostringstream text;
+    text << "WRONG RESULT for N = " << N << "\n";
+    if (!launched && N < 64) {
+      text << "The kernel was not launched: N / 64 is 0 here, and a grid has at least one block.\n";
+    } else if (!launched) {
+      text << "The kernel was not launched.\n";
+    } else if (blocks == 64 && threads == right) {
+      text << "Blocks and threads are exchanged: the first number is that of the blocks.\n";
+    } else if (blocks == N / 64 && threads == 64) {
+      text << "The number of blocks is rounded down: the last N % 64 elements have no thread.\n";
+    } else if (blocks == N / 64 + 1 && threads == 64) {
+      text << "There is a block too many where N is a multiple of 64.\n";
+    }
+    if (launched) text << "blocks: yours " << blocks << ", right " << right << "; ";
+    if (launched) text << "threads of a block: yours " << threads << ", right 64\n";
+    FAIL() << text.str();
   }
 }
 #endif
@@ -135,6 +153,7 @@ TEST(vector_add_first, Hole3GivesTheKernelDeviceMemory) {
     is_running_sum = is_running_sum && c[i] == static_cast<float>(i + 2);
   EXPECT_FALSE(is_running_sum) << "WRONG RESULT: the kernel got a pointer of the host";
   const bool is_new_memory = all_have_bits({c, c + kElements}, kNewMemory);
+  forget_what_the_xray_saw();  // that these arrays overlap is this test's own doing
   EXPECT_EQ(cudaFreeHost(ones), cudaSuccess);
   if (is_new_memory) FAIL() << "WRONG RESULT: " << why_new_memory();
 }

@@ -14,14 +14,6 @@
 #include "00_warmup/hole_tests.hpp"
 #include "common/testing/tests.hpp"
 
-#ifdef EMULATOR_LAUNCH
-#include "common/xray/xray.hpp"
-
-namespace emulator::xray {
-[[gnu::weak]] std::vector<Kernel> take();  // null but in the X-ray's program
-}
-#endif
-
 namespace chapter00 {
 
 void stencil_shared(const MovingMeanArgs& args);
@@ -60,9 +52,7 @@ std::vector<float> means(const std::string& schedule) {
   stencil_shared(args);
   device.synchronize();
   device.download(y.data(), y_device, y.size() * sizeof(float));
-#ifdef EMULATOR_LAUNCH  // races for want of a barrier are the next hole's
-  if (emulator::xray::take != nullptr) emulator::xray::take();
-#endif
+  forget_what_the_xray_saw();  // races for want of a barrier are the next hole's
   EXPECT_EQ(cudaFree(x_device), cudaSuccess);
   EXPECT_EQ(cudaFree(y_device), cudaSuccess);
   return y;

@@ -15,7 +15,7 @@ const bool registered = ladder::testing::register_attention_suite(
     {.fp32 = false,
      .bf16 = true,
      .fp16 = true,
-     .plain_keys = 80,
+     .plain_keys = 70,
      .nan_tile = 128,
      .lengths = {{0, 5}, {5, 0}, {1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
 

@@ -289,9 +289,10 @@ std::string guilty_options(const Implementation& i, const typename Op::Case& c,
   return text;
 }
 
-// All in which one case differs from another: "K=4, reverse".
+// All in which one case differs from another: "K=4, reverse". Only the sizes, if they are enough to make it wrong.
 template <typename Op>
-std::string differences(const typename Op::Case& c, const typename Op::Case& plain) {
+std::string differences(const Implementation& i, const typename Op::Case& c,
+                        const typename Op::Case& plain) {
   std::string text;
   const auto add_words = [&](const std::string& words) {
     text += (text.empty() ? "" : ", ") + words;
@@ -299,6 +300,13 @@ std::string differences(const typename Op::Case& c, const typename Op::Case& pla
   const Shape shape = shape_of(Op::sizes(c)), of_plain = shape_of(Op::sizes(plain));
   for (const Size& size : shape.sizes()) {
     if (size.value != of_plain[size.name]) add_words(size.name + "=" + std::to_string(size.value));
+  }
+  typename Op::Case sized = c;
+  set_options(sized, options_of(plain, c), Op::kName);
+  sized.precision = plain.precision;
+  try {
+    if (!text.empty() && !judged<Op>(i, Op::make_problem(sized)).right) return text;
+  } catch (const std::exception&) {
   }
   for (const auto& [option, value] : options_of(c, plain)) {
     if (option != "seed") add_words(words_of(option, value));
@@ -315,7 +323,7 @@ std::string beyond_the_plain_case(const Implementation& i, const typename Op::Ca
     return "";
   const std::string guilty = guilty_options<Op>(i, c, plain->second);
   return "right on the plain case; wrong with " +
-         (guilty.empty() ? differences<Op>(c, plain->second) : guilty) + "\n";
+         (guilty.empty() ? differences<Op>(i, c, plain->second) : guilty) + "\n";
 }
 
 // Judged by the arithmetic that the implementation is registered with.

@@ -90,7 +90,8 @@ class BudgetTest : public ::testing::Test {
     const auto output = asked->first_output();
     const auto expect_accesses = [&](const char* what, Operation operation, double allowed) {
       const double used = static_cast<double>(accesses(kernels, operation)) / output.second;
-      if (used > allowed) print_dearest(kernels, operation);
+      if (used > 1.5 * allowed)
+        print_dearest(kernels, operation);  // of a few too many it would name an innocent line
       expect_within(what, "element of " + output.first, used, allowed);
     };
     expect_accesses("global loads", Operation::kLoad, budget_.loads);

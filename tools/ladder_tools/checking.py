@@ -33,6 +33,11 @@ def how_to_compare(exercise):
     return f"To compare with ours: git diff --no-index {exercise.mine} {exercise.solution}"
 
 
+def began_with_ours(exercise):
+    """A file beside the learner's copy that is there if --start-from-ours made the copy."""
+    return (ROOT / exercise.mine).parent / ".began_with_ours"
+
+
 def compiler_messages(log, most_lines=30):
     """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
     a template is said once, with its source line."""
@@ -331,7 +336,8 @@ class Check:
             if where == "On the GPU" and not self._build.runs_on_gpu():
                 print(f"{where}: compiled, but there is none to run it")
                 continue
-            warnings = warnings or compiler_warnings(self._build.log.read_text(errors="replace"), exercise.mine, exercise.first_todo())
+            if self._build.log.exists():
+                warnings = warnings or compiler_warnings(self._build.log.read_text(errors="replace"), exercise.mine, exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)
@@ -366,8 +372,8 @@ class Check:
         Hints(exercise).note_red(self._red)
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
-            if filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
-                print("It is our solution to the letter, so ./ladder learn does not count it as yours.")
+            if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
+                print("You began with our solution and have changed nothing, so ./ladder learn does not count it as yours.")
             else:
                 note_solved(exercise.name)
             step = reward(exercise, self._build.folder / "exercise_xray.log")

@@ -8,7 +8,7 @@ import time
 
 from ladder_tools.boss import boss
 from ladder_tools.building import Build, require_writable, say
-from ladder_tools.checking import how_to_compare, seconds_allowed
+from ladder_tools.checking import began_with_ours, how_to_compare, seconds_allowed
 from ladder_tools.drawing import check_and_draw, look, mistake_of, page_of, require_drawable
 from ladder_tools.hints import Hints
 from ladder_tools.learning import next_exercise, note_solved, solved
@@ -102,6 +102,7 @@ def keep(exercise):
 def reset(exercise):
     keep(exercise)
     Hints(exercise).forget()
+    began_with_ours(exercise).unlink(missing_ok=True)
     note_solved(exercise.name, False)
     copy_stub(exercise)
 
@@ -112,6 +113,7 @@ def start_from_ours(exercise):
     keep(exercise)
     (ROOT / exercise.mine).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(ROOT / exercise.solution, ROOT / exercise.mine)
+    began_with_ours(exercise).touch()
     say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
 
 

@@ -409,7 +409,7 @@ AttentionCase plain_attention_case(const AttentionSupport& support) {
   c.H_q = support.grouped ? 4 : 3;
   c.H_kv = support.grouped ? 2 : 3;
   // Of fewer channels than 16 too many lie in one vector, and of fewer than keys nobody can tell what each key has added to o.
-  c.D = from(std::max<std::int64_t>(16, c.T_k > 17 ? 2 * c.T_k : 0), support.D_sizes);
+  c.D = from(c.T_k > 17 ? c.T_k + 40 : 16, support.D_sizes);
   c.causal = support.causal;
   c.magnitude = c.T_k > 17 ? 1.0f : 2.0f;  // weights that are unlike each other, none of them lost
   return c;
