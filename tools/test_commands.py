@@ -179,6 +179,7 @@ sys.exit(1)
         self.assertEqual(cases.what_fails(names, per_head), "wrong in 16 of 32 cases: all those with from state (or: with per head)")
         some = [names[0], names[3], names[6]]
         self.assertEqual(cases.what_fails([each for each in names if each not in some], some), "wrong in 3 of 16 cases")
+        self.assertEqual(cases.sizes_of("a.MatchesReference/B1_Tq5_Hkv2_causal_packed_5_0_17"), ([("B", 1), ("T_q", 5), ("H_kv", 2)], ["causal", "packed"]))
         self.assertEqual(cases.what_fails(names, []), "")
         self.assertEqual(cases.plainest(reverse + wider), name(100, 64))  # it has columns for all its steps
 

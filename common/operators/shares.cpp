@@ -3,7 +3,6 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <sstream>
 
 namespace ladder::reference {
@@ -23,24 +22,18 @@ std::string number(double x) {
   return text.str();
 }
 
-// "4 to 31", "1, 3, 5, ... 31", "0, 7 and 9"
+// "4 to 31", "1, 3, 5, 7, ... 31", "0, 7 and 9"
 std::string list_of(const std::vector<std::int64_t>& rows) {
-  const std::size_t count = rows.size();
-  bool even = count > 2;
-  for (std::size_t n = 2; n < count; ++n)
-    even = even && rows[n] - rows[n - 1] == rows[1] - rows[0];
+  constexpr std::size_t kMostSaid = 4;
+  const std::int64_t count = static_cast<std::int64_t>(rows.size());
+  std::string text = std::to_string(rows.front());
   const std::string last = std::to_string(rows.back());
-  if (count == 1) return last;
-  if (even && rows[1] - rows[0] == 1) return std::to_string(rows[0]) + " to " + last;
-  std::string text = std::to_string(rows[0]);
-  if (count > 4) {
-    for (std::size_t n = 1; n < 4; ++n)
-      text += ", " + std::to_string(rows[n]);
-    return text + ", ... " + last;
-  }
-  for (std::size_t n = 1; n + 1 < count; ++n)
+  if (count == 1) return text;
+  if (count > 2 && rows.back() - rows.front() == count - 1) return text + " to " + last;
+  const bool all = rows.size() <= kMostSaid;
+  for (std::size_t n = 1; n < (all ? rows.size() - 1 : kMostSaid); ++n)
     text += ", " + std::to_string(rows[n]);
-  return text + " and " + last;
+  return text + (all ? " and " : ", ... ") + last;
 }
 
 }  // namespace

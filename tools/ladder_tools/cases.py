@@ -14,9 +14,9 @@ def sizes_of(name):
         text = text.replace(phrase, phrase.replace("_", " "))
     sizes, words = [], []
     for word in text.split("_"):
-        size = re.fullmatch(r"([A-Z][a-z]*)([0-9]+)", word)
-        if size:
-            sizes.append((size[1], int(size[2])))
+        size = re.fullmatch(r"([A-Z])([a-z]*)([0-9]+)", word)
+        if size:  # Tq37 is T_q
+            sizes.append((f"{size[1]}_{size[2]}" if size[2] else size[1], int(size[3])))
         elif word:
             words.append(word)
     return sizes, words
@@ -69,7 +69,7 @@ def _rules(cases):
 
 
 def what_fails(passed, failed):
-    """"wrong in 12 of 80 cases: all those where K > V", from the names of tests; without the rule where none is exact or several are."""
+    """"wrong in 12 of 80 cases: all those where K > V", from the names of tests; without a rule where none is exact, with two where several are."""
     def read(names):
         return [(dict(sizes), set(words)) for sizes, words in map(sizes_of, names) if sizes]
     right, wrong = read(passed), read(failed)
