@@ -124,9 +124,6 @@ std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad) 
   return text;
 }
 
-namespace {
-
-// A number as a reader can compare it: three digits.
 std::string short_number(double x) {
   if (std::isnan(x)) return "NaN";
   std::ostringstream text;
@@ -134,6 +131,8 @@ std::string short_number(double x) {
   text << x;
   return text.str();
 }
+
+namespace {
 
 // "never written: 12 of 40 elements"
 template <typename Is>

@@ -56,6 +56,9 @@ inline constexpr double kBf16Rounding = 1.0 / 256;
 bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
                    double rounding = 0);
 
+// A number as a reader can compare it: three digits.
+std::string short_number(double x);
+
 // "Each element is 2 times what it should be", where one factor explains all of them; "" otherwise.
 std::string constant_factor(const Part& part, double rounding);
 

@@ -3,7 +3,8 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <sstream>
+
+#include "common/judge/judging.hpp"
 
 namespace ladder::reference {
 namespace {
@@ -14,13 +15,6 @@ constexpr double kExplained = 1e-4;  // of o: what a sum may leave
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
-
-std::string number(double x) {
-  std::ostringstream text;
-  text.precision(3);
-  text << x;
-  return text.str();
-}
 
 // "4 to 31", "1, 3, 5, 7, ... 31", "0, 7 and 9"
 std::string list_of(const std::vector<std::int64_t>& rows) {
@@ -192,7 +186,7 @@ class Comparison {
     });
     if (wrong == factors_.end()) return "";
     return "o of " + query + " " + std::to_string((wrong - factors_.begin()) % solver_.queries()) +
-           " is " + number(1 / *wrong) + " times what it should be";
+           " is " + short_number(1 / *wrong) + " times what it should be";
   }
 
  private:
@@ -272,11 +266,12 @@ std::string explain(const Comparison& comparison, const ShareSolver& solver,
   if (std::isfinite(factor) &&
       comparison.proportions()) {  // nobody can tell which of the two is wrong
     return "Beside all else, what a " + query + " takes from " + found->words + " is " +
-           number(factor) + " times what it should be. Either that is wrong, or all else is " +
-           number(1 / factor) + " times what it should be: o is divided by the sum of both\n";
+           short_number(factor) +
+           " times what it should be. Either that is wrong, or all else is " +
+           short_number(1 / factor) + " times what it should be: o is divided by the sum of both\n";
   }
   if (std::isfinite(factor))
-    return words + ". There it is " + number(factor) + " times what it should be\n";
+    return words + ". There it is " + short_number(factor) + " times what it should be\n";
   return words + "\n";
 }
 
@@ -336,7 +331,7 @@ bool alike(double a, double b) {
 // " is missing", " count 1.43 times, which is 1 / scale: the scale is missing there"
 std::string said_of_count(double count, bool one, double scale) {
   if (alike(count, 0)) return one ? " is missing" : " are missing";
-  std::string text = (one ? " counts " : " count ") + number(count) + " times";
+  std::string text = (one ? " counts " : " count ") + short_number(count) + " times";
   if (scale != 1 && alike(count, 1 / scale))
     text += ", which is 1 / scale: they are not multiplied by the scale";
   if (scale != 1 && alike(count, scale))

@@ -69,6 +69,9 @@ std::vector<TakenChange> taken_changes(const std::string& name, const std::strin
 // Those that only rows of two widths show: `other` is the name of the width that they have not, and `width` what it is.
 TakenChange pitch_change(const std::string& name, const std::string& other, std::int64_t width);
 
+// Of two rows of one width.
+double dot(const std::vector<double>& a, const std::vector<double>& b);
+
 // Which of the key rows' parts reach a sum.
 struct Rows {
   std::string words, line;

@@ -155,6 +155,7 @@ class Check:
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
         self._diverges = False  # threads wait at different barriers: races follow from that
+        self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
 
     def _compile(self, target):
@@ -175,7 +176,7 @@ class Check:
     def _test(self, target):
         """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
-        names = [name for name in names if not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
+        self._names = names = [name for name in names if not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
         of_holes = lights(names)
         done, green = self._of_holes(target, of_holes)
         others = [name for name in names if not any(name in tests for tests in of_holes.values())]
@@ -232,8 +233,7 @@ class Check:
         if failed is None or "MatchesReference/" not in failed["name"] or not _unnamed(failed["failures"][0]):
             return
         suite = failed["name"].partition("MatchesReference/")[0]
-        names = [name for name in gtest.names_of(self._build.folder / target, without="xray_test.cpp")
-                 if name.startswith(f"{suite}MatchesReference/") and not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
+        names = [name for name in self._names if name.startswith(f"{suite}MatchesReference/")]
         all_of_them = self._run(target, test_filter=":".join(names), environment={"LADDER_NO_NAMES": "1"})
         wrong = [each["name"] for each in all_of_them.tests if each["failures"]]
         right = [each["name"] for each in all_of_them.tests if not each["failures"] and not each["skipped"]]

@@ -11,14 +11,6 @@ using S = AttentionSwitches;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// In four sums, which a processor adds to side by side.
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sums[4] = {};
-  for (std::size_t j = 0; j < a.size(); ++j)
-    sums[j % 4] += a[j] * b[j];
-  return sums[0] + sums[1] + (sums[2] + sums[3]);
-}
-
 }  // namespace
 
 std::vector<WrongMask> wrong_masks(const AttentionCase& c) {

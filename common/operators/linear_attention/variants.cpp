@@ -32,10 +32,6 @@ std::pair<std::int64_t, std::int64_t> seen(const LinearAttentionCase& c, S::Mask
   return {0, std::min(l + more, keys)};
 }
 
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
 // The walk of one head after the other through its keys and queries.
 class Walk {
  public:
