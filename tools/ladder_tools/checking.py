@@ -235,6 +235,11 @@ class Check:
         suite = failed["name"].partition("MatchesReference/")[0]
         names = [name for name in self._names if name.startswith(f"{suite}MatchesReference/")]
         all_of_them = self._run(target, test_filter=":".join(names), environment={"LADDER_NO_NAMES": "1"})
+        if all_of_them.crashed:  # and has left no tests
+            crashed = all_of_them.last_begun()[0]
+            self._wrong = [failed["name"], crashed]
+            print(f"  another case crashes: {crashed}")
+            return
         wrong = [each["name"] for each in all_of_them.tests if each["failures"]]
         right = [each["name"] for each in all_of_them.tests if not each["failures"] and not each["skipped"]]
         self._wrong = wrong
