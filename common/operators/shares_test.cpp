@@ -233,6 +233,19 @@ TEST(Shares, OfWhatLiesInTheWrongPlaceAreNamed) {
       "\nM=0 holds what m=1 should, m=1 holds what m=2 should, m=2 holds what m=3 should, ...\n");
 }
 
+// A slice of zeros is not one that another slice of zeros should hold.
+TEST(Shares, OfZerosAreInNoPlace) {
+  std::vector<double> truth;
+  for (int i = 0; i < 64; ++i)
+    truth.push_back(i < 16 ? 0.0 : static_cast<float>(std::sin(1.0 + i)));
+  std::vector<float> result(truth.begin(), truth.end());
+  std::fill_n(result.begin() + 32, 16, 0.0f);
+  const reference::Part part{{"y", {"m", "n"}, {4, 16}}, &result, &truth, &truth, {}};
+  const std::string said = judge_part(part, [] { return ""; }).message;
+  EXPECT_NE(said.find("WRONG RESULT"), std::string::npos);
+  EXPECT_EQ(said.find("holds what"), std::string::npos) << said;
+}
+
 TEST(Shares, OfAVariableWithoutAValueAreNamed) {
   expect_said(
       said_of_part(
