@@ -44,7 +44,7 @@ struct Measured {
 };
 
 std::vector<Measured> recorded() {
-  std::ifstream file(LADDER_ROOT "/docs/results/best_h200.json");
+  std::ifstream file(LADDER_ROOT "/records/best_h200.json");
   const auto json = nlohmann::json::parse(file);
   std::vector<Measured> result;
   for (const auto& row : json.at("rows")) {

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import boss, learning, must_fail, stubs
+from ladder_tools import boss, learning, must_fail, patches
 from ladder_tools.place import ROOT, Refused, bosses
 
 
@@ -34,7 +34,7 @@ class Bosses(unittest.TestCase):
         self.assertEqual(len({each.reason for each in every}), len(every))
         for each in every:
             self.assertIn(each.reason, boss.REASONS)
-            planted = [stubs.patched(each.kernel, patch) for patch in (ROOT / each.patch.parent / "mistakes").glob("*.patch")
+            planted = [patches.patched(each.kernel, patch) for patch in (ROOT / each.patch.parent / "mistakes").glob("*.patch")
                        if f"+++ b/{each.kernel}\n" in patch.read_text()]
             self.assertNotIn(each.text, planted)
 

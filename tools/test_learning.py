@@ -138,9 +138,9 @@ class Prepare(unittest.TestCase):
 class Rewards(unittest.TestCase):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
-        if said:  # docs/results may hold no file with both
-            self.assertRegex(said, r"wkv_atomic took [0-9.]+ ms, and wkv_no_atomic takes [0-9.]+ ms, at .*\(docs/results/h200_.*\.json.*\)")
-            path = Path(learning.ROOT) / re.search(r"docs/results/\w+[-.\w]*\.json", said)[0]
+        if said:  # records may hold no file with both
+            self.assertRegex(said, r"wkv_atomic took [0-9.]+ ms, and wkv_no_atomic takes [0-9.]+ ms, at .*\(records/h200_.*\.json.*\)")
+            path = Path(learning.ROOT) / re.search(r"records/\w+[-.\w]*\.json", said)[0]
             names = {row["implementation"] for row in json.loads(path.read_text())["rows"]}
             self.assertIn("wkv_no_atomic", names)
         self.assertEqual(learning.recorded_step(exercises()[0]), "")

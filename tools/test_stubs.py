@@ -1,18 +1,18 @@
-"""Exercises are made from kernels, and a learner's copies from before the lessons are found."""
+"""A learner's copies from before the lessons are found."""
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import exercise, hints, place, stubs
+from ladder_tools import exercise, hints, place
 
 
-class InATree(unittest.TestCase):
+class CopiesFromBeforeTheLessons(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for module in (place, exercise, hints, stubs):
+        for module in (place, exercise, hints):
             patched = mock.patch.object(module, "ROOT", self.root)
             patched.start()
             self.addCleanup(patched.stop)
@@ -21,22 +21,6 @@ class InATree(unittest.TestCase):
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
         (self.root / name).write_text(text)
 
-
-class Stubs(InATree):
-    def test_an_exercise_is_what_kernel_and_patch_give(self):
-        self.write("03_x/kernel.cu", "int a;\nint b = 1;\nint c;\n")
-        self.write("03_x/exercise.cu", "int a;\n// TODO(03.00.1): write it\nint c;\n")
-        one = place.Exercise(Path("03_x/exercise.cu"))
-        stubs.adopt(one, self.root)
-        self.assertEqual(stubs.made(one, self.root), (self.root / one.stub).read_text())
-        self.write("03_x/kernel.cu", "int first;\nint a;\nint b = 1;\nint c;\n")  # what changes elsewhere comes to the exercise
-        self.assertEqual(stubs.made(one, self.root), "int first;\nint a;\n// TODO(03.00.1): write it\nint c;\n")
-        self.write("03_x/kernel.cu", "int a;\nint b = 2;\nint c;\n")
-        with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu"):
-            stubs.made(one, self.root)
-
-
-class CopiesFromBeforeTheLessons(InATree):
     def test_go_to_their_lesson_and_their_holes_are_renamed(self):
         self.write("my/07_chunkwise/gla_steps_exercise.cu", "// TODO(07.3): roughly\n// TODO(07.3): budget\nint solved;\n")
         one = place.Exercise(Path("07_chunkwise/05_gla_steps/exercise.cu"))

@@ -119,7 +119,7 @@ struct Counts {
 };
 
 // 200 random small shapes for each operator: what plain loops give is refused less than once in a thousand arrays, and a planted fault
-// more than 99 times in a hundred. (tools/judge_table does the same with every kernel.)
+// more than 99 times in a hundred. (tools/upkeep/judge_table does the same with every kernel.)
 class SelfTest {
  public:
   template <typename Problem, typename PlainLoop>

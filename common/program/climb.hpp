@@ -15,7 +15,7 @@
 
 namespace ladder::bench {
 
-// A time kept in docs/results for the same shape, and the GPU it was measured on.
+// A time kept in records/ for the same shape, and the GPU it was measured on.
 struct Recorded {
   double seconds = 0;  // 0: none
   std::string device;
@@ -100,7 +100,7 @@ std::string kernel_hash(const std::string& folder, const std::string& source);
 std::string to_table(const Climb& climb);
 std::string to_table(const std::vector<Climb>& climbs);
 
-// docs/results/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
+// records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
 
 }  // namespace ladder::bench

@@ -324,10 +324,10 @@ std::string recorded_notes(const Climb& climb) {
     if (is_timed_here(row) || row.recorded.seconds == 0) continue;
     notes.insert(wrapped(row.recorded.old
                              ? "? recorded on " + row.recorded.device +
-                                   " (docs/results), an old number: the kernel has changed since, "
+                                   " (records/), an old number: the kernel has changed since, "
                                    "or the record does not say which one it was."
                              : "* recorded on " + row.recorded.device +
-                                   " (docs/results), not measured here."));
+                                   " (records/), not measured here."));
   }
   return fmt::format("{}", fmt::join(notes, ""));
 }

@@ -365,7 +365,7 @@ def in_flight():
     d.save("warmup_in_flight.svg")
 
 
-# Operations and bytes of an element, from the definitions: name, operations, bytes, operator (as docs/results calls it), label's place.
+# Operations and bytes of an element, from the definitions: name, operations, bytes, operator (as records/ calls it), label's place.
 KERNELS = (
     ("vector add, matrix add: 1 / 12", 1, 12, ("vector_add", "matrix_add"), "right"),
     ("scale: 1 / 8", 1, 8, ("scale",), "left"),
@@ -385,14 +385,14 @@ PRODUCTS = (  # bytes that the threads ask of global memory for each multiply-ad
 def measured():
     """Operator or implementation -> bytes (or operations) per second of its fastest row, from this chapter's records."""
     rates = {}
-    for file in sorted((FOLDER.parent / "results").glob("h200_00_*.json")):
+    for file in sorted((FOLDER.parent.parent / "records").glob("h200_00_*.json")):
         run = json.loads(file.read_text())
         for row in run["rows"]:
             if row.get("seconds") and "NVIDIA" in row.get("device", ""):
                 operations = 2 * run["fma_count"] / row["seconds"]
                 for name, rate in ((run["operator"], run["bytes"] / row["seconds"]), (row["implementation"], operations)):
                     rates[name] = max(rate, rates.get(name, 0))
-    for case in json.loads((FOLDER.parent / "results" / "h200_compare_warmup.json").read_text())["cases"]:
+    for case in json.loads((FOLDER.parent.parent / "records" / "h200_compare_warmup.json").read_text())["cases"]:
         for row in case["rows"]:
             if row["ours"] and row["burst"]:
                 rates[row["name"]] = case["operations"] / row["burst"]["seconds"]

@@ -8,7 +8,7 @@ from ladder_tools.building import Build, require_writable, say
 from ladder_tools.checking import seconds_allowed, words_of
 from ladder_tools.learning import note_solved
 from ladder_tools.place import ROOT, Exercise, Failed, Refused, bosses
-from ladder_tools.stubs import header, patched
+from ladder_tools.patches import header, patched
 
 REASONS = {
     "race": "several threads are meant to change one element, and they do it without an atomic",

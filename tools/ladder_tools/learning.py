@@ -198,7 +198,7 @@ def diff(words, preset, caller):
     return 0 if done.returncode < 2 else 1
 
 
-_RESULTS = "docs/results/h200_*.json"
+_RESULTS = "records/h200_*.json"
 
 
 def _computes(exercise):
@@ -218,13 +218,13 @@ def _step_before(exercise):
 
 
 def recorded_step(exercise):
-    """What this step and the one before took on one device, in one sentence, from one file of docs/results; "" if no file has both. One
+    """What this step and the one before took on one device, in one sentence, from one file of records; "" if no file has both. One
     whose kernels are today's is preferred."""
     before = _step_before(exercise)
     if before is None:
         return ""
     names = [_implementation(each) for each in (before, exercise)]
-    todays = set(json.loads((ROOT / "docs/results/kernels.json").read_text())["files"].values())
+    todays = set(json.loads((ROOT / "records/kernels.json").read_text())["files"].values())
     found = []
     for path in ROOT.glob(_RESULTS):
         document = json.loads(path.read_text())

@@ -16,7 +16,7 @@ from ladder_tools import gtest
 from ladder_tools.boss import REASONS, Boss, without_lines
 from ladder_tools.hints import Hints
 from ladder_tools.place import ROOT, Exercise, registered_names
-from ladder_tools.stubs import header
+from ladder_tools.patches import header
 
 _SECONDS = 600
 _PARTS = 12

@@ -139,7 +139,7 @@ def run(words, preset, caller):
     json = arguments.paths["--json"]
     before = json.stat().st_mtime_ns if json.exists() else None
     status = subprocess.run([build.folder / targets[0], "--condition", "driver", ask_nvidia("driver_version") or "none", f"--json={json}",
-                             "--recorded=docs/results", *arguments.words], cwd=ROOT).returncode
+                             "--recorded=records", *arguments.words], cwd=ROOT).returncode
     if status == 0 and json.exists() and json.stat().st_mtime_ns != before:
         if xray:
             status = subprocess.run([build.folder / targets[1], "--run", json], cwd=ROOT).returncode

@@ -1,0 +1,346 @@
+"""What of the comparison needs no GPU: cases, arguments, peers that are not there, the library's interface, the tables.
+    python3 -m unittest discover -s tools/upkeep/compare"""
+import contextlib
+import copy
+import ctypes
+import importlib.util
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import cases
+import compare
+import ours
+import peers
+import sampling
+import tables
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+class Arguments(unittest.TestCase):
+    def refused(self, *arguments):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as end:
+            compare.parse(arguments)
+        self.assertEqual(end.exception.code, 2)
+        return said.getvalue()
+
+    def test_bad_values_are_refused_with_what_is_allowed(self):
+        self.assertIn("--minutes is -1.0; allowed: more than 0", self.refused("--list", "--minutes", "-1"))
+        self.assertIn("--jobs is 0; allowed: 1 or more", self.refused("--warm", "--jobs", "0"))
+        self.assertIn("--only conv* fits no case; allowed:", self.refused("--list", "--only", "conv*"))
+        self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table, --page", self.refused())
+
+    def test_only_chooses_cases_by_pattern(self):
+        options = compare.parse(["--list", "--only", "gla_*", "--only", "attention_T512*"])
+        self.assertEqual({case.group for case in options.cases}, {"gla", "attention"})
+        self.assertEqual(len(options.cases), 3 + 4)
+        self.assertEqual(len(compare.parse(["--list"]).cases), len(cases.all_cases()))
+
+    def test_a_library_that_is_not_there_is_said(self):
+        with self.assertRaises(SystemExit) as end:
+            compare.find_library(pathlib.Path("/nowhere/libladder_launchers.so"))
+        self.assertIn("/nowhere/libladder_launchers.so is not there: cmake", str(end.exception))
+
+
+class Cases(unittest.TestCase):
+    def setUp(self):
+        self.cases = {case.name: case for case in cases.all_cases()}
+
+    def test_names_are_unique_and_every_case_has_two_sides(self):
+        self.assertEqual(len(self.cases), len(cases.all_cases()))
+        for case in self.cases.values():
+            self.assertTrue(case.ours and case.peers, case.name)
+
+    def test_what_is_wanted_is_there(self):
+        shapes = {(c.operator, c.precision, *c.sizes.values()) for c in self.cases.values()}
+        for precision in ("bf16", "fp32"):
+            for B, T, H, K in ((8, 4096, 32, 64), (1, 4096, 32, 64), (1, 16384, 32, 64), (8, 4096, 16, 128), (1, 54, 32, 64),
+                               (1, 1, 32, 64), (8, 1, 32, 64), (64, 1, 32, 64)):
+                self.assertIn(("wkv", precision, B, T, H, K, K), shapes)
+        for H, K in ((32, 64), (16, 128), (4, 256)):
+            self.assertIn(("gla", "bf16", 8, 4096, H, K, K), shapes)
+        self.assertTrue(all(c.states and c.whole_call for c in self.cases.values() if c.sizes.get("T") == 1))
+
+    def test_operations_of_attention_are_those_of_the_readme(self):
+        full = self.cases["attention_T4096_D128"].operations()
+        self.assertEqual(full, 4 * 4 * 16 * 4096 * 4096 * 128)
+        self.assertEqual(self.cases["attention_T4096_D128_causal"].operations(), full / 2)
+        self.assertEqual(self.cases["attention_backward_T4096_D128"].operations(), full * 2.5)
+        self.assertEqual(self.cases["attention_decode_B1_H32_8_T32768_D128"].operations(), 0)
+
+    def test_bytes_of_chapter_00_are_each_array_moved_once(self):
+        self.assertEqual(self.cases["vector_add_N268435456"].bytes(), 3 * 2**30)
+        self.assertEqual(self.cases["transpose_M8192_N8192"].bytes(), 2 * 2**28)
+        self.assertEqual(self.cases["rms_norm_M32768_N8192"].bytes(), 2 * 2**30 + 2**15)
+        self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].bytes(), 0)
+        self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].operations(), 2 * 8192**3)
+
+    def test_the_truth_of_a_gradient_sees_every_batch(self):
+        for case in self.cases.values():
+            if case.backward and case.group != "attention":
+                self.assertLessEqual(case.sizes["B"], 8, "du is summed over batches that the sample leaves out")
+
+    def test_each_peer_is_compiled_once_for_cases_that_differ_in_T_only(self):
+        compiled = compare.compilations(cases.all_cases())
+        self.assertEqual(len(compiled), len(set(compiled)))
+        chunk_bf16 = [name for name, peer in compiled if peer == "fla_chunk" and name.startswith("wkv_bf16_B") and "K64" in name]
+        self.assertEqual(chunk_bf16, ["wkv_bf16_B8_T4096_H32_K64", "wkv_bf16_B1_T54_H32_K64"])
+        self.assertFalse([peer for _, peer in compiled if peer in cases.SDPA])
+
+
+class PeersThatAreNotThere(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.case = next(case for case in cases.all_cases() if "rwkv_cuda" in case.peers)
+
+    def test_it_is_said_where_they_were_looked_for(self):
+        for source, (folder, package, _) in peers.SOURCES.items():
+            if package and importlib.util.find_spec(package):
+                continue
+            with self.assertRaises(peers.NotThere) as reason:
+                peers.Sources(self.folder).version(source)
+            self.assertIn(f"not installed: .peers/{folder} is not there", str(reason.exception))
+
+    def test_an_fla_with_layers_and_models_is_loaded_without_them(self):
+        fla = self.folder / "flash-linear-attention" / "fla"
+        for package in ("", "layers", "models", "ops", "ops/gla"):
+            (fla / package).mkdir(parents=True)
+            (fla / package / "__init__.py").write_text("")
+        (fla / "__init__.py").write_text("import importlib\ntry:\n    importlib.import_module('fla.layers')\n"
+                                         "except ModuleNotFoundError as missing:\n    assert missing.name == 'fla.layers'\n")
+        (fla / "layers" / "__init__.py").write_text("from fla.ops.gla import chunk_gla\n")
+        (fla / "ops" / "gla" / "__init__.py").write_text("import fla\nchunk_gla = 1\n")
+        (fla.parent / "COMMIT").write_text("abc\n")
+        self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "fla"])
+        self.addCleanup(lambda path: sys.path.__setitem__(slice(None), path), list(sys.path))
+        case = next(case for case in cases.all_cases() if case.group == "gla")
+        self.assertEqual(peers.Peers(self.folder).load("fla_chunk", case), 1)
+        self.assertNotIn("fla.layers", sys.modules)
+
+    def test_asking_twice_says_the_same(self):
+        both = peers.Peers(self.folder)
+        for _ in range(2):
+            with self.assertRaises(peers.NotThere) as reason:
+                both.load("rwkv_cuda", self.case)
+            self.assertIn("not installed", str(reason.exception))
+
+    def test_a_tree_that_cannot_be_loaded_is_no_crash(self):
+        (self.folder / "RWKV-CUDA").mkdir()
+        with self.assertRaises(peers.NotThere) as reason:
+            peers.Peers(self.folder).load("rwkv_cuda", self.case)
+        self.assertIn("cannot be loaded: FileNotFoundError", str(reason.exception))
+
+    def test_the_commit_comes_from_a_note_or_from_git(self):
+        tree = self.folder / "RWKV-CUDA"
+        tree.mkdir()
+        self.assertEqual(peers.Sources(self.folder).version("rwkv_cuda"), "unknown")
+        (tree / "COMMIT").write_text("abc123\n")
+        self.assertEqual(peers.Sources(self.folder).version("rwkv_cuda"), "abc123")
+        (tree / "COMMIT").unlink()
+        for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"]):
+            subprocess.run(["git", "-C", str(tree), *command], check=True)
+        self.assertRegex(peers.Sources(self.folder).version("rwkv_cuda"), "^[0-9a-f]{40}$")
+
+
+class Interface(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_structures_are_those_of_launchers_h(self):
+        names = {ours.Wkv: "LadderWkv", ours.LinearAttention: "LadderLinearAttention", ours.Attention: "LadderAttention"}
+        lines = ["#include <stddef.h>", f'#include "{HERE / "launchers.h"}"']
+        for kind, name in names.items():
+            lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{name}");')
+            for field, _ in kind._fields_:
+                lines.append(f'_Static_assert(offsetof({name}, {field}) == {getattr(kind, field).offset}, "{name}.{field}");')
+        result = subprocess.run(["cc", "-std=c11", "-fsyntax-only", "-xc", "-"], input="\n".join(lines) + "\n", text=True,
+                                capture_output=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_value_without_a_field_is_a_mistake(self):
+        with self.assertRaises(KeyError):
+            ours.structure(ours.Wkv, {"B": 1, "T_q": 4})
+        self.assertIsNone(ours.structure(ours.Wkv, {"u": None}).u)
+
+
+class Sampling(unittest.TestCase):
+    settings = sampling.Settings()
+
+    def test_graphs_use_each_copy_equally_often(self):
+        for seconds, copies in ((3e-6, 437), (5e-6, 100), (2e-4, 1), (7e-3, 1), (5e-5, 3), (1e-6, 1)):
+            n = sampling.calls_in_graph(seconds, copies, self.settings)
+            self.assertEqual(n % copies, 0)
+            self.assertGreaterEqual(n, copies)
+            self.assertLessEqual(n, max(copies, self.settings.most_calls))
+        self.assertEqual(sampling.calls_in_graph(2e-4, 1, self.settings), 8)
+
+    def test_median_and_spread(self):
+        self.assertEqual(sampling.summary([5.0, 1.0, 3.0, 2.0, 4.0]), {"seconds": 3.0, "spread": 1 / 3, "samples": 5})
+
+
+def document():
+    def timing(seconds):
+        return {"seconds": seconds, "spread": 0.01, "samples": 7}
+
+    def row(name, mine, error, burst=None, sustained=None, whole=None, message=""):
+        return {"name": name, "ours": mine, "errors": {} if error is None else {"o": error}, "message": message, "recorded": True,
+                "burst": burst and timing(burst), "sustained": sustained and timing(sustained), "whole": whole and timing(whole)}
+
+    case = {"name": "wkv_fp32", "group": "wkv", "operator": "wkv", "precision": "fp32", "sizes": {"B": 8, "T": 4096},
+            "causal": False, "states": False, "operations": 0}
+    settings = {"burst_rounds": 7, "burst_seconds": 6e-3, "pause_seconds": 0.12, "sustained_rounds": 2, "sustained_seconds": 0.6}
+    conditions = {"gpu": "G", "driver": "1", "cuda": "13.0", "torch": "2", "cudnn": 9, "triton": "3", "date": "d", "commit": "c",
+                  "peers": {"FLA": "abc"}}
+    attention = {**case, "name": "attention", "group": "attention", "operator": "attention", "precision": "bf16",
+                 "operations": 8e12}
+    return {"schema": tables.SCHEMA, "conditions": conditions, "settings": settings, "cases": [
+        {**case, "rows": [row("best_wkv", True, 3e-7, 700e-6, 800e-6), row("FLA chunk", False, 1.5e-3, 500e-6, 600e-6),
+                          row("FLA recurrent", False, 1e-7, 3.1e-3, 3.2e-3), row("RWKV", False, None, message="not installed: x"),
+                          row("bad", False, 0.5, message="wrong: not timed")]},
+        {**attention, "rows": [row("attention_sm90", True, 2e-3, 10e-3, 12e-3), row("cuDNN", False, 2e-3, 9.95e-3, 11e-3)]}]}
+
+
+class Tables(unittest.TestCase):
+    def line(self, text, begin):
+        return next(line for line in text.split("\n") if line.startswith(f"| {begin} "))
+
+    def test_a_faster_peer_is_said_with_its_error(self):
+        text = tables.render(document())
+        self.assertEqual(self.line(text, "FLA chunk"), "| FLA chunk | 1.50e-03 | 500 us | 600 us | 0.71 / 0.75 |  | faster, burst; "
+                         "faster, sustained; error up to 5000 times ours (TF32) |")
+        self.assertIn("| 4.43 / 4.00 |  | more exact |", self.line(text, "FLA recurrent"))
+        self.assertIn("FLA abc", text)
+
+    def test_what_is_not_there_or_wrong_has_a_row_and_no_time(self):
+        text = tables.render(document())
+        self.assertEqual(self.line(text, "RWKV"), "| RWKV | | | | | | not installed: x |")
+        self.assertEqual(self.line(text, "bad"), "| bad | 5.00e-01 |  |  |  |  | wrong: not timed |")
+
+    def test_attention_has_rates_and_a_tie_is_no_lead(self):
+        text = tables.render(document())
+        self.assertIn("10 ms, 800 TFLOP/s | 12 ms, 667 TFLOP/s | 1.00 / 1.00", self.line(text, "attention_sm90"))
+        self.assertTrue(self.line(text, "cuDNN").endswith("| faster, sustained |"))
+
+    def test_a_case_without_ours_is_still_a_table(self):
+        one = document()
+        one["cases"][0]["rows"] = one["cases"][0]["rows"][1:]
+        self.assertIn("| FLA chunk | 1.50e-03 | 500 us |", tables.render(one))
+
+    def test_files_are_merged_by_case(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second, other = (pathlib.Path(folder) / name for name in ("a.json", "b.json", "c.json"))
+            compare.write(first, document())
+            later = document()
+            later["cases"] = [copy.deepcopy(later["cases"][1])]
+            later["cases"][0]["rows"][0]["burst"]["seconds"] = 8e-3
+            compare.write(second, later)
+            merged = tables.read([first, second])
+            self.assertEqual([case["name"] for case in merged["cases"]], ["wkv_fp32", "attention"])
+            self.assertEqual(merged["cases"][1]["rows"][0]["burst"]["seconds"], 8e-3)
+            later["conditions"]["commit"] = "another"
+            compare.write(second, later)
+            self.assertEqual(tables.read([first, second])["conditions"]["commit"], document()["conditions"]["commit"] + ", another")
+            later["conditions"]["driver"] = "2"
+            compare.write(second, later)
+            with self.assertRaisesRegex(ValueError, "other conditions"):
+                tables.read([first, second])
+            other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
+            with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
+                tables.read([other])
+
+
+class SeveralRuns(unittest.TestCase):
+    def test_each_has_its_own_part_and_a_case_counts_where_it_was_measured_last(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = (pathlib.Path(folder) / name for name in ("a.json", "b.json"))
+            old, young = document(), document()
+            old["conditions"]["date"], young["conditions"]["date"] = "2026-01-01", "2026-01-02"
+            young["cases"] = young["cases"][1:]
+            compare.write(first, old)
+            compare.write(second, young)
+            runs = tables.runs_of([first, second], {})
+            self.assertEqual([[case["name"] for case in run["cases"]] for run in runs], [["attention"], ["wkv_fp32"]])
+            young["cases"] = document()["cases"]
+            compare.write(second, young)
+            self.assertEqual(len(tables.runs_of([first, second], {})), 1)
+            young["conditions"]["kernels"] = {"a.cu": "then"}
+            compare.write(second, young)
+            self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
+
+
+class KernelsThatHaveChanged(unittest.TestCase):
+    def test_they_are_named(self):
+        one = document()
+        self.assertEqual(tables.old_kernels(one, {"a.cu": "1"}), "")
+        one["conditions"]["kernels"] = {"a.cu": "1", "b.cu": "2", "c.cu": "3"}
+        self.assertEqual(tables.old_kernels(one, one["conditions"]["kernels"]), "")
+        said = tables.old_kernels(one, {"a.cu": "1", "b.cu": "9"})
+        self.assertIn("`b.cu`, `c.cu` have changed", said)
+        self.assertNotIn("a.cu", said)
+
+
+class Recorded(unittest.TestCase):
+    """records/h200_compare.md is what the JSON beside it says."""
+    files = sorted((compare.ROOT / "records").glob("h200_compare*.json"))
+
+    @unittest.skipUnless(files, "nothing is recorded yet")
+    def test_the_page_is_generated(self):
+        page = (compare.ROOT / "records" / "h200_compare.md").read_text()
+        self.assertEqual(page, tables.page(self.files, compare.ROOT),
+                         "tools/upkeep/render.py writes it anew")
+
+
+@unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
+class Truth(unittest.TestCase):
+    """The float64 recurrences against the sums they stand for, written out."""
+
+    def test_recurrence(self):
+        import torch
+
+        import workloads
+
+        B, T, H, K, V = 2, 7, 3, 4, 5
+        generator = torch.Generator().manual_seed(1)
+        q, k, log_w = (torch.rand((B, T, H, K), generator=generator).double() for _ in range(3))
+        v = torch.rand((B, T, H, V), generator=generator).double()
+        u, state = torch.rand((H, K), generator=generator).double(), torch.rand((B, H, K, V), generator=generator).double()
+        log_w = -log_w
+        for bonus in (u, None):
+            o, last = workloads.recurrence(q, k, v, log_w, bonus, state, 0.5)
+            for t in range(T):
+                end = t if bonus is not None else t + 1  # what of log_w the state that t reads has seen
+                row = torch.einsum("bhk,bhkv->bhv", q[:, t] * torch.exp(log_w[:, :end].sum(1)), state)
+                for s in range(t + (bonus is None)):
+                    row += torch.einsum("bhk,bhk,bhv->bhv", q[:, t] * torch.exp(log_w[:, s + 1:end].sum(1)), k[:, s], v[:, s])
+                if bonus is not None:
+                    row += torch.einsum("bhk,hk,bhk,bhv->bhv", q[:, t], u, k[:, t], v[:, t])
+                self.assertLess(float((o[:, t] - 0.5 * row).abs().max()), 1e-12)
+            expected = torch.exp(log_w.sum(1))[..., None] * state
+            for s in range(T):
+                expected = expected + (torch.exp(log_w[:, s + 1:].sum(1)) * k[:, s])[..., None] * v[:, s, :, None, :]
+            self.assertLess(float((last - expected).abs().max()), 1e-12)
+
+    def test_attention_masks_from_the_last_key(self):
+        import torch
+
+        import workloads
+
+        q, k, v = torch.rand((1, 2, 4)).double(), torch.rand((1, 5, 4)).double(), torch.rand((1, 5, 3)).double()
+        o = workloads.softmax_attention(q, k, v, 0.5, True)
+        first = torch.softmax(0.5 * (k[0, :4] @ q[0, 0]), 0) @ v[0, :4]
+        last = torch.softmax(0.5 * (k[0] @ q[0, 1]), 0) @ v[0]
+        self.assertLess(float((o[0] - torch.stack((first, last))).abs().max()), 1e-12)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Makes every lesson's exercise from its kernel: exercise.patch beside the kernel takes lines out and puts the holes in; scratch.patch makes
+the kernel to be written from scratch."""
+import argparse
+import difflib
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from ladder_tools.patches import patched  # noqa: E402
+from ladder_tools.place import ROOT, exercises  # noqa: E402
+
+_HEAD = "# {stub} is made of {kernel} by this: tools/upkeep/exercises.py\n"
+
+
+def made(exercise, root=ROOT):
+    """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
+    return patched(exercise.solution, exercise.patch, root)
+
+
+def adopt(exercise, root=ROOT):
+    """Writes the patch from an exercise that was edited by hand."""
+    kernel, stub = (root / exercise.solution).read_text(), (root / exercise.stub).read_text()
+    lines = difflib.unified_diff(kernel.splitlines(True), stub.splitlines(True), f"a/{exercise.solution}", f"b/{exercise.stub}")
+    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=exercise.solution.name) + "".join(lines))
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description="Writes every lesson's exercise.cu and scratch.cu from its "
+                                     "kernel and the exercise.patch and scratch.patch beside it.")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when one is not what it should be")
+    group.add_argument("--adopt", action="store_true", help="write the patches from the exercises, after one was edited by hand")
+    options = parser.parse_args(arguments)
+    wrong = 0
+    all_exercises = exercises() + exercises("scratch")
+    for exercise in all_exercises:
+        if options.adopt:
+            adopt(exercise)
+            continue
+        try:
+            text = made(exercise)
+        except (ValueError, OSError) as error:
+            print(f"exercises: {error}", file=sys.stderr)
+            wrong += 1
+            continue
+        if not options.check:
+            (ROOT / exercise.stub).write_text(text)
+        elif (ROOT / exercise.stub).read_text() != text:
+            print(f"exercises: {exercise.stub} is not what {exercise.solution} and {exercise.patch} give; tools/upkeep/exercises.py writes it, "
+                  "tools/upkeep/exercises.py --adopt takes it as it is", file=sys.stderr)
+            wrong += 1
+    if options.check and not wrong:
+        print(f"{len(all_exercises)} exercises are what their kernels and patches give")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

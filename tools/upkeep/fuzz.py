@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Random problems for every implementation: builds the program, keeps it running, and counts."""
+import argparse
+import collections
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import nvcc
+
+OUTCOMES = ("right", "refused", "complaint", "wrong", "spread", "failed", "crash", "time")
+# What makes a run red. A complaint is the judge's: the result is near the truth.
+BAD = ("wrong", "spread", "failed", "crash", "time")
+
+
+class Worker(threading.Thread):
+    """Runs every STEP-th case in one process after another: a crash or a case without an end costs that case only."""
+
+    def __init__(self, command, first, step, cases, seconds, results):
+        super().__init__(daemon=True)
+        self.command, self.step, self.seconds, self.results = command, step, seconds, results
+        self.next, self.end = first, first + step * cases
+
+    def run(self):
+        try:
+            while self.next < self.end:
+                self._one_process()
+            self.results.put(None)
+        except Exception as error:  # raised where the results are read
+            self.results.put(error)
+
+    def _one_process(self):
+        count = (self.end - self.next + self.step - 1) // self.step
+        process = subprocess.Popen([*self.command, "--first", str(self.next), "--step", str(self.step), "--cases", str(count)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        errors = []
+        drain = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+        drain.start()
+        timed_out = threading.Event()
+        current, known = None, {}
+
+        def give_up():
+            timed_out.set()
+            process.kill()
+
+        timer = None
+        for line in process.stdout:
+            record = json.loads(line)
+            if "begins" in record:
+                current, known = record["begins"], {}
+                timer = threading.Timer(self.seconds, give_up)
+                timer.daemon = True
+                timer.start()
+            elif "case" not in record:
+                known |= record
+            else:
+                timer.cancel()
+                self.results.put(record)
+                current, self.next = None, record["case"] + self.step
+        if timer:
+            timer.cancel()
+        status = process.wait()
+        drain.join()
+        process.stdout.close()
+        process.stderr.close()
+        if current is None and status == 0:
+            return
+        if current is None:
+            raise nvcc.ToolError(f"{self.command[0]} ended with {status}: {errors[0].strip()[-500:]}")
+        outcome = "time" if timed_out.is_set() else "crash"
+        message = f"no end in {self.seconds} s" if timed_out.is_set() else f"ended with {status}: {errors[0].strip()[-500:]}"
+        run = {"implementation": known.pop("implementation", "?"), "schedule": known.pop("schedule", "?"), "outcome": outcome,
+               "message": message}
+        self.results.put({"operator": "?", "name": "?", **known, "case": current, "seconds": 0, "runs": [run]})
+        self.next = current + self.step
+
+
+def run_cases(command, first, cases, jobs, seconds, heard):
+    """All cases; `heard` is called with each as it ends. In the order of the cases."""
+    results = queue.Queue()
+    workers = [Worker(command, first + n, jobs, (cases - n + jobs - 1) // jobs, seconds, results) for n in range(min(jobs, cases))]
+    for worker in workers:
+        worker.start()
+    found, running = [], len(workers)
+    while running:
+        record = results.get()
+        if isinstance(record, Exception):
+            raise record
+        if record is None:
+            running -= 1
+        else:
+            found.append(record)
+            heard(record)
+    return sorted(found, key=lambda record: record["case"])
+
+
+def summary_of(records):
+    """Counts by outcome, by operator and by implementation, and the cases that are not right."""
+    outcomes = collections.Counter()
+    operators, implementations = collections.Counter(), collections.defaultdict(collections.Counter)
+    worst = {}
+    for record in records:
+        operators[record["operator"]] += 1
+        for run in record["runs"]:
+            outcomes[run["outcome"]] += 1
+            implementations[run["implementation"]][run["outcome"]] += 1
+            if run["outcome"] in ("right", "complaint") and run.get("error", 0) > worst.get(run["implementation"], 0):
+                worst[run["implementation"]] = run["error"]
+    return {"cases": len(records), "runs": sum(outcomes.values()),
+            "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
+            "operators": dict(sorted(operators.items())),
+            "implementations": {name: dict(sorted(counts.items())) for name, counts in sorted(implementations.items())},
+            "largest_errors": dict(sorted(worst.items())),
+            "not_right": [record | {"runs": [run for run in record["runs"] if run["outcome"] not in ("right", "refused")]}
+                          for record in records if any(run["outcome"] not in ("right", "refused") for run in record["runs"])]}
+
+
+def described(record, all_runs):
+    lines = []
+    for run in record["runs"]:
+        if all_runs or run["outcome"] in BAD:
+            lines.append(f"  {run['outcome']:9s} {run['implementation']} ({run['schedule']})"
+                         + (f", error {run['error']:.3g}, {run['share']:.2f} of its limit" if "error" in run else "")
+                         + "".join("\n            " + line for line in run.get("message", "").splitlines()))
+    if lines:
+        lines.insert(0, f"case {record['case']}: {record['operator']} {record['name']}"
+                     + (f", {record['bad']}" if "bad" in record else ""))
+    return lines
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="tools/upkeep/fuzz.py", description="Draws random problems and runs up to three implementations on each: sizes at and around "
+        "tiles, empty batches and sequences, decays from -0 to -inf, values from 1e-22 to 1e18, now and then one NaN or inf, under a "
+        "random schedule of the emulator. Ends with 0 when no result is wrong, 1 when one is.")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="which run (default: %(default)s)")
+    parser.add_argument("--cases", type=int, default=200, metavar="N", help="default: %(default)s")
+    parser.add_argument("--first", type=int, default=0, metavar="I", help="default: %(default)s")
+    parser.add_argument("--case", type=int, metavar="I", help="this case of the seed only, with all that is known about it")
+    parser.add_argument("--implementation", metavar="NAME", help="no other")
+    parser.add_argument("--gpu", action="store_true", help="on this machine's GPU")
+    parser.add_argument("--build", type=Path, metavar="FOLDER", help="default: build-emulator; with --gpu build-cuda")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="default: all processors")
+    parser.add_argument("--seconds", type=float, default=120, metavar="S", help="a case may take so long (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the record of the run")
+    options = parser.parse_args(arguments)
+    if options.cases < 1 or options.jobs < 1 or options.first < 0 or (options.case or 0) < 0:
+        parser.error("--cases and --jobs allow 1 or more, --first and --case 0 or more")
+    try:
+        return execute(options)
+    except nvcc.ToolError as error:
+        print(f"fuzz: {error}", file=sys.stderr)
+        return 2
+
+
+def built(options):
+    preset, target = ("cuda", "fuzz_cuda") if options.gpu else ("emulator", "fuzz_emulated")
+    folder = (options.build or nvcc.ROOT / f"build-{preset}").resolve()
+    steps = []
+    if not (folder / "CMakeCache.txt").exists():
+        steps.append(["cmake", "--preset", preset, "-G", "Ninja", "-B", str(folder)])
+    steps.append(["cmake", "--build", str(folder), "-j", str(options.jobs), "--target", target])
+    for step in steps:
+        done = subprocess.run(step, cwd=nvcc.ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise nvcc.ToolError(f"{' '.join(step)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    return folder / "tools/upkeep/fuzz_program" / target
+
+
+def execute(options):
+    command = [str(built(options)), "--seed", str(options.seed)]
+    if options.implementation:
+        command += ["--implementation", options.implementation]
+    one = options.case is not None
+    began, seen = time.monotonic(), collections.Counter()
+
+    def heard(record):
+        for line in described(record, all_runs=one):
+            print(line, flush=True)
+        seen.update(run["outcome"] for run in record["runs"])
+        seen["cases"] += 1
+        if seen["cases"] % 100 == 0:
+            print(f"{seen['cases']} cases, {time.monotonic() - began:.0f} s: "
+                  + ", ".join(f"{seen[outcome]} {outcome}" for outcome in OUTCOMES if seen[outcome]), file=sys.stderr, flush=True)
+
+    if one:
+        records = run_cases(command, options.case, 1, 1, options.seconds, heard)
+    else:
+        records = run_cases(command, options.first, options.cases, options.jobs, options.seconds, heard)
+    summary = summary_of(records)
+    outcomes = summary["outcomes"]
+    print(f"seed {options.seed}: {summary['cases']} cases, {summary['runs']} runs: "
+          + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps({
+            "schema": "kernel-ladder/fuzz/1", "seed": options.seed, "first": options.first,
+            "back_end": "cuda" if options.gpu else "emulated", "commit": nvcc.commit_here(),
+            "date": time.strftime("%Y-%m-%d", time.gmtime()), "seconds": round(time.monotonic() - began), **summary}, indent=1) + "\n")
+    return 1 if any(outcomes.get(outcome) for outcome in BAD) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

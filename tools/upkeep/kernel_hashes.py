@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Ties measured results to the kernels they were measured on: records/kernels.json, and `ptx` in every recorded row."""
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import nvcc
+import ptx
+
+SCHEMA = "kernel-ladder/kernels/1"
+RESULTS = Path("records")
+RECORD = RESULTS / "kernels.json"
+
+
+def file_hash(compiled, tree, source):
+    """Of the kernels of a source and of every source whose launchers it calls."""
+    return ptx.hash_of_hashes(kernel.hash for each in tree.reached(source) for kernel in compiled[each])
+
+
+def record_of(tree, compiler, jobs=None):
+    """What kernels.json says of a tree."""
+    sources = tree.implementation_sources()
+    compiled = compiler.kernels_of(tree, {each for source in sources for each in tree.reached(source)}, jobs)
+    return {"schema": SCHEMA, "nvcc": compiler.release, "architecture": compiler.architecture,
+            # Of a source's PTX and that of the sources it calls: what a recorded time is compared with.
+            "files": {source: file_hash(compiled, tree, source) for source in sources},
+            # Of the text that went into it: as long as it is the same, nothing need be compiled to know the PTX.
+            "sources": {source: source_hash(tree, source) for source in sources}}
+
+
+def source_hash(tree, source):
+    return ptx.short_hash("\n".join([*nvcc.FLAGS, *(tree.closure_hash(each) for each in tree.reached(source))]))
+
+
+def stale_files(record, tree):
+    """The sources whose text is not the one that was recorded, new ones and vanished ones among them."""
+    now = {source: source_hash(tree, source) for source in tree.implementation_sources()}
+    recorded = record.get("sources", {})
+    return sorted(source for source in {*now, *recorded} if now.get(source) != recorded.get(source))
+
+
+def check(record, tree, new_compiler, jobs=None):
+    """Lines to print, and whether kernels.json is right. Compiles only sources whose text has changed."""
+    texts = stale_files(record, tree)
+    if not texts:
+        return [f"{len(record['files'])} sources are, comments aside, those that were hashed"], True
+    compiler = new_compiler()
+    if compiler is None or compiler.release != record["nvcc"]:
+        which = "no nvcc" if compiler is None else f"nvcc {compiler.release}"
+        return [f"SKIPPED: {len(texts)} sources have changed, and there is {which} to hash their kernels; {RECORD} is nvcc "
+                f"{record['nvcc']}'s"] + [f"  not checked: {source}" for source in texts], True
+    here = [source for source in texts if source in tree.paths]
+    compiled = compiler.kernels_of(tree, {each for source in here for each in tree.reached(source)}, jobs)
+    lines, right = [], True
+    for source in texts:
+        if source not in here or source not in tree.implementation_sources():
+            lines.append(f"stale: {source} is gone")
+            right = False
+        elif source not in record["files"]:
+            lines.append(f"stale: {source} is new")
+            right = False
+        elif file_hash(compiled, tree, source) != record["files"][source]:
+            lines.append(f"stale: {source} has other kernels now: its recorded times are old")
+            right = False
+        else:
+            lines.append(f"the same kernels from a changed text: {source}")
+    return lines, right
+
+
+def _rows(results):
+    """Every recorded file's path and content, with its rows that were measured on a GPU."""
+    for path in sorted(results.glob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        # best_h200.json has rows of another form.
+        rows = [row for row in content.get("rows", []) if isinstance(row, dict) and row.get("back_end") == "cuda" and row.get("ran")]
+        if rows:
+            yield path, content, rows
+
+
+def backfill(root, new_compiler, say, jobs=None):
+    """Writes `source` and `ptx` into every measured row, from its file's commit. Returns lines about what was left out."""
+    told, of_commit = [], {}
+    for path, content, rows in _rows(root / RESULTS):
+        of_commit.setdefault(content.get("conditions", {}).get("commit", ""), []).append((path, content, rows))
+    for commit, its in sorted(of_commit.items()):
+        names = {row["implementation"] for _, _, rows in its for row in rows}
+        found = _hashes_at(commit, names, root, new_compiler, say, jobs)
+        for path, content, rows in its:
+            for row in rows:
+                row.pop("source", None)
+                row.pop("ptx", None)
+                if row["implementation"] in found:
+                    row["source"], row["ptx"] = found[row["implementation"]]
+                else:
+                    told.append(f"{path.name}: {row['implementation']} is registered in no source of commit {commit or '(none)'}")
+            path.write_text(as_json(content), encoding="utf-8")
+    return told
+
+
+def _hashes_at(commit, names, root, new_compiler, say, jobs):
+    """Implementation -> (source, hash) at that commit, as far as they are there."""
+    try:
+        with nvcc.tree_of(commit, root) as tree:
+            say(f"commit {commit}")
+            sources = {name: source for name, source in tree.registered().items() if name in names}
+            compiled = new_compiler().kernels_of(
+                tree, {each for source in sources.values() for each in tree.reached(source)}, jobs)
+            return {name: (source, file_hash(compiled, tree, source)) for name, source in sources.items()}
+    except nvcc.UnknownRevision:
+        return {}
+
+
+def as_json(content):
+    """As the ladder's own program writes it."""
+    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def old_rows(record, results):
+    """(file, implementation, seconds, why) of the recorded times whose kernels are not those of `record`."""
+    old, now = [], set(record["files"].values())
+    for path, _, rows in _rows(results):
+        for row in rows:
+            if "ptx" not in row:
+                why = "its kernels are not known"
+            elif row["ptx"] not in now:  # by the hash, not by the file: files move
+                why = f"no source has the kernels that {row['source']} had"
+            else:
+                continue
+            old.append((path.name, row["implementation"], row["seconds"], why))
+    return old
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="tools/upkeep/kernel_hashes.py", description=f"Writes {RECORD}: a hash of every source's kernels (normalised PTX of "
+        f"{nvcc.ARCHITECTURE}). A recorded time whose row holds another hash was measured on other kernels.")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when a hash is stale")
+    group.add_argument("--backfill", action="store_true", help=f"write each row's source and hash into {RESULTS}/*.json, from the "
+                       "commit that its conditions name")
+    group.add_argument("--old", action="store_true", help="list the recorded times that are old")
+    parser.add_argument("--jobs", type=int, metavar="N", help="default: all processors")
+    options = parser.parse_args(arguments)
+
+    def new_compiler():
+        return nvcc.Compiler(say=nvcc.say_to_stderr) if nvcc.nvcc_version()[0] else None
+
+    try:
+        if options.backfill:
+            if new_compiler() is None:
+                raise nvcc.ToolError("no nvcc is found; PATH or CUDA_HOME may name one")
+            for line in backfill(nvcc.ROOT, new_compiler, nvcc.say_to_stderr, options.jobs):
+                print(line)
+            return 0
+        path = nvcc.ROOT / RECORD
+        if options.check or options.old:
+            if not path.exists():
+                raise nvcc.ToolError(f"there is no {RECORD}; tools/upkeep/kernel_hashes.py writes it")
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if options.old:
+                old = old_rows(record, nvcc.ROOT / RESULTS)
+                for name, implementation, seconds, why in old:
+                    print(f"{name}: {implementation} {seconds:.3g} s: {why}")
+                print(f"{len(old)} recorded times are old")
+                return 0
+            with nvcc.tree_of(".") as tree:
+                lines, right = check(record, tree, new_compiler, options.jobs)
+            print("\n".join(lines))
+            if not right:
+                print("Run tools/upkeep/kernel_hashes.py, look at `tools/upkeep/kernel_hashes.py --old`, and commit what it wrote.")
+            return 0 if right else 1
+        with nvcc.tree_of(".") as tree:
+            record = record_of(tree, nvcc.Compiler(say=nvcc.say_to_stderr), options.jobs)
+        path.write_text(as_json(record), encoding="utf-8")
+        print(f"{RECORD}: {len(record['files'])} sources")
+        return 0
+    except nvcc.ToolError as error:
+        print(f"kernel_hashes: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,264 @@
+"""What records/ holds, by name: recorded runs of the ladder, comparisons with public kernels, sample outputs, counts of the X-ray,
+and tables of figures that no program's output was kept of."""
+import json
+import math
+from pathlib import Path
+
+RUN = "kernel-ladder/run/1"
+COMPARE = "kernel-ladder/compare/1"
+SAMPLES = "kernel-ladder/samples/1"
+TABLES = "kernel-ladder/tables/1"
+
+
+class Missing(LookupError):
+    """Nothing of that name was recorded."""
+
+
+def three_digits(value):
+    """Three significant digits, with the zeros that belong to them: 27.0, 0.234, 482."""
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(float(f"{value:.3g}"))))
+    return f"{value:.{max(0, 2 - exponent)}f}"
+
+
+def unit_of(seconds):
+    for unit, name in ((1, "s"), (1e-3, "ms")):
+        if float(f"{seconds / unit:.3g}") >= 1:
+            return unit, name
+    return 1e-6, "us"
+
+
+def duration(seconds):
+    unit, name = unit_of(seconds)
+    return f"{three_digits(seconds / unit)} {name}"
+
+
+def durations(values):
+    """Several with one unit: 228 / 248 us."""
+    unit, name = unit_of(max(values))
+    return " / ".join(three_digits(value / unit) for value in values) + f" {name}"
+
+
+def factor(value):
+    return f"{value:.0f}x" if value >= 99.5 else f"{three_digits(value)}x"
+
+
+def scientific(value):
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def xray_counts(document):
+    """What pages say of an X-ray's JSON: (implementation, or "implementation, kernel" where it launches several) -> counter -> number.
+    "q threads" and "q warps": how many threads, and requests of warps, load an element of q, on average."""
+    kernels = document["kernels"]
+    names = [each["implementation"] for each in kernels]
+    counts = {}
+    for each in kernels:
+        row = {name: number for name, number in each["counters"].items() if number}
+        for buffer in each["buffers"]:
+            for key, word in (("accesses_per_element", "threads"), ("requests_per_element", "warps")):
+                if buffer["loads"]["accesses"] and " " not in buffer["name"]:  # a tensor, not scratch
+                    row[f"{buffer['name']} {word}"] = buffer["loads"][key]["mean"]
+        name = each["implementation"]
+        counts[name if names.count(name) == 1 else f"{name}, {each['kernel']}"] = row
+    return counts
+
+
+class Records:
+    """Everything in a tree's records/."""
+
+    def __init__(self, root):
+        folder = Path(root) / "records"
+        self.runs, self.cases, self.samples, self.sources, self.tables = {}, {}, {}, {}, {}
+        kernels = folder / "kernels.json"
+        self.kernels = set(json.loads(kernels.read_text())["files"].values()) if kernels.is_file() else set()  # by hash: files move
+        for path in sorted(folder.glob("*.json")):
+            document = json.loads(path.read_text())
+            schema = document.get("schema")
+            if schema == RUN:
+                self.runs[path.stem] = document
+                for row in document["rows"]:
+                    if row.get("source"):
+                        self.sources.setdefault(row["implementation"], set()).add(row["source"])
+            elif schema == COMPARE:
+                self._add_cases(document)
+            elif schema == SAMPLES:
+                self.samples.update(document["samples"])
+            elif schema == TABLES:
+                self.tables.update(document["tables"])
+
+    def _add_cases(self, document):
+        """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
+        def rank(conditions):
+            then = conditions.get("kernels", {})
+            return self.kernels.issuperset(then.values()), conditions["date"]
+
+        for case in document["cases"]:
+            before = self.cases.get(case["name"])
+            if before is None or rank(before[1]) <= rank(document["conditions"]):
+                self.cases[case["name"]] = (case, document["conditions"])
+
+    def value(self, name, row_name, field):
+        """What a placeholder stands for. Missing, or ValueError for a field that does not exist."""
+        if name in self.runs:
+            return self._of_run(name, row_name, field or "time")
+        if name in self.cases:
+            return self._of_case(name, row_name, field or "both")
+        if name in self.tables:
+            return self._of_table(name, row_name, field)
+        if "counts" in self.samples.get(name, {}):
+            return self._of_counts(name, row_name, field)
+        raise Missing(f"{name} is no run, no case of a comparison, no table and no X-ray in records/")
+
+    def table(self, name):
+        """The whole table in Markdown, line by line."""
+        if name not in self.tables:
+            raise Missing(f"no table is called {name}")
+        table = self.tables[name]
+        rules = {"l": "---", "r": "---:", "c": ":---:"}
+        for row in table["rows"]:
+            if len(row) != len(table["columns"]):
+                raise ValueError(f"{name}: row {row[0]} has {len(row)} cells; allowed: {len(table['columns'])}")
+
+        def line(row):
+            return "|" + "".join(f" {cell} |" if cell else " |" for cell in row)
+
+        return [line(table["columns"]), "|" + "|".join(rules[each] for each in table["align"]) + "|", *map(line, table["rows"])]
+
+    def ceilings(self, device, key, scale, digits):
+        """From the least to the most of all recorded runs."""
+        found = [each[key] * scale for run in self.runs.values() for each in run["ceilings"] if each["device"] == device and each.get(key)]
+        if not found:
+            raise Missing(f"no run has {key} of {device}")
+        return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in (min(found), max(found))))
+
+    def _of_table(self, name, row_name, column):
+        table = self.tables[name]
+        if column not in table["columns"]:
+            raise Missing(f"{name} has no column {column}")
+        for row in table["rows"]:
+            if row[0] == row_name:
+                return row[table["columns"].index(column)]
+        raise Missing(f"{name} has no row {row_name}")
+
+    def _of_counts(self, name, row_name, field):
+        sample = self.samples[name]
+        if row_name == "conditions":
+            return f"commit {sample['commit']}, {sample['date']}"
+        if row_name not in sample["counts"]:
+            raise Missing(f"{name} has no kernel {row_name}; it has {'; '.join(sample['counts'])}")
+        if field not in sample["counters"] and field not in sample["counts"][row_name]:
+            raise Missing(f"{name}, {row_name}: nothing is called {field}")
+        number = sample["counts"][row_name].get(field, 0)
+        return f"{number:,.2f}".rstrip("0").rstrip(".") if number != int(number) else f"{int(number):,}"
+
+    def all_runs(self, mark):
+        """Rows of a table: file, what was computed, conditions, times. `mark` stands behind those of kernels that have changed since."""
+        lines = []
+        for name, run in self.runs.items():
+            shape = ", ".join(f"{key}={run['shape'][key]}" for key in ("B", "T", "T_q", "H", "H_kv", "K", "V") if key in run["shape"])
+            more = (", causal" if run.get("causal") else "") + (", states" if run.get("states") else "")
+            times = [f"`{row['implementation']}` {duration(row['seconds'])}{mark if self.is_old(name, row['implementation']) else ''}"
+                     for row in run["rows"] if "seconds" in row and row["back_end"] != "emulator"]
+            lines.append(f"| `{name}` | {run['operator']}, {run.get('precision', 'fp32')}{more} | {shape} | {run['conditions']['commit']}, {run['date']} | {', '.join(times)} |")
+        return lines
+
+    def sample(self, name):
+        if name not in self.samples:
+            raise Missing(f"no sample is called {name}")
+        return self.samples[name]
+
+    def is_old(self, name, row_name):
+        """Whether the kernel has changed since, or the record does not say which one it was."""
+        if name not in self.runs and name not in self.cases:
+            return False
+        if name in self.runs:
+            row = self._row(self.runs[name], name, row_name)
+            return row["back_end"] == "cuda" and row.get("ptx") not in self.kernels
+        case, conditions = self.cases[name]
+        if not self._row(case, name, row_name)["ours"]:
+            return False
+        then = conditions.get("kernels", {})
+        its = {then[source] for source in self.sources.get(row_name, ()) if source in then}
+        # One that only chooses among the others, such as best_wkv, is as old as the oldest.
+        return not self.kernels.issuperset(its or then.values())
+
+    @staticmethod
+    def _row(document, name, row_name):
+        for row in document["rows"]:
+            if row.get("implementation", row.get("name")) == row_name:
+                return row
+        raise Missing(f"{name} has no row {row_name}")
+
+    def _of_run(self, name, row_name, field):
+        run = self.runs[name]
+        if row_name == "conditions":
+            return f"commit {run['conditions']['commit']}, {run['date']}"
+        if row_name.startswith("ceiling "):
+            return self._ceiling(run, name, row_name.removeprefix("ceiling "))
+        row = self._row(run, name, row_name)
+
+        def need(key):
+            if key not in row:
+                raise Missing(f"{name}, {row_name}: no {key} was recorded")
+            return row[key]
+
+        if field.startswith("vs "):
+            return factor(self._row(run, name, field.removeprefix("vs "))["seconds"] / need("seconds"))
+        seconds = {"time": "seconds", "sustained": "sustained_seconds", "call": "end_to_end_seconds", "bound": "bound_seconds"}
+        if field in seconds:
+            return duration(need(seconds[field]))
+        if field == "both":
+            return durations([need("seconds"), need("sustained_seconds")])
+        if field == "error":
+            return scientific(need("error"))
+        if field == "plain error":
+            return scientific(need("yardstick_error"))
+        if field == "of bound":
+            return f"{three_digits(100 * need('bound_seconds') / need('seconds'))} %"
+        if field == "TFLOP/s":
+            return f"{three_digits(2e-12 * run['fma_count'] / need('seconds'))}"
+        if field == "TB/s":
+            return f"{three_digits(1e-12 * run['bytes'] / need('seconds'))}"
+        raise ValueError(f"field is {field}; allowed: {', '.join([*seconds, 'both', 'error', 'plain error', 'of bound', 'TFLOP/s', 'TB/s'])}, vs ROW")
+
+    @staticmethod
+    def _ceiling(run, name, device):
+        for each in run["ceilings"]:
+            if device in each["device"]:
+                return f"{three_digits(2e-12 * each['fma_per_second'])} TFLOP/s, {three_digits(1e-9 * each['bytes_per_second'])} GB/s"
+        raise Missing(f"{name} has no ceilings of {device}")
+
+    def _of_case(self, name, row_name, field):
+        case, conditions = self.cases[name]
+        if row_name == "conditions":
+            return f"commit {conditions['commit']}, {conditions['date']}"
+        row = self._row(case, name, row_name)
+
+        def seconds(regime):
+            if not row.get(regime):
+                raise Missing(f"{name}, {row_name}: {regime} was not measured")
+            return row[regime]["seconds"]
+
+        if field.startswith(("vs ", "of ")):
+            other = self._row(case, name, field[3:])
+            if not other.get("burst"):
+                raise Missing(f"{name}, {other['name']}: burst was not measured")
+            times = other["burst"]["seconds"] / seconds("burst")
+            return factor(times) if field.startswith("vs ") else f"{100 * times:.0f} %"
+        if field in ("burst", "sustained", "whole"):
+            return duration(seconds(field))
+        if field == "both":
+            return durations([seconds("burst"), seconds("sustained")])
+        if field == "error":
+            errors = list(row["errors"].values())
+            if not errors:
+                raise Missing(f"{name}, {row_name}: no error was recorded")
+            return scientific(row["errors"].get("o", max(errors)))
+        if field == "TFLOP/s":
+            return " / ".join(three_digits(1e-12 * case["operations"] / seconds(regime)) for regime in ("burst", "sustained"))
+        if field == "TB/s" and case.get("bytes"):
+            return " / ".join(three_digits(1e-12 * case["bytes"] / seconds(regime)) for regime in ("burst", "sustained"))
+        raise ValueError(f"field is {field}; allowed: burst, sustained, whole, both, error, TFLOP/s, TB/s, vs ROW, of ROW")

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Brings everything that is made from records/ up to date: blocks in pages, pictures, the page of comparisons, translations."""
+import argparse
+import datetime
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import blocks
+import pictures
+from records import Records, xray_counts
+
+RESULTS = Path("records")
+STALE_LINE = "> **本页可能已过时**：英文版 [README.md](README.md) 在本页翻译之后有改动，请以英文版为准。(This page is older than the English one.)"
+# Page -> the first cells of heads of tables whose times are no measurements, with the reason. None: the whole page is generated.
+MAY_HAVE_FIGURES = {
+    Path("records/h200_compare.md"): None,  # made by tools/upkeep/compare from its JSON
+    Path("records/README.md"): ("field",),  # how long the stopwatch waits and loads
+}
+
+
+def pages_of(root):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=root, check=True, capture_output=True, text=True)
+    return [Path(name) for name in listed.stdout.split("\n") if name and (Path(root) / name).exists()]
+
+
+def wanted(root, pages, compare_page):
+    """Path -> text of everything that is generated. blocks.Wrong names the page."""
+    records = Records(root)
+    result, wrong = {}, []
+    for page in pages:
+        try:
+            result[page] = blocks.rendered((root / page).read_text(), records)
+        except blocks.Wrong as error:
+            wrong += [f"{page}: {line}" for line in str(error).split("\n")]
+    if wrong:
+        raise blocks.Wrong("\n".join(wrong))
+    for page in pages:
+        result[page] = blocks.translation_marked(result[page], lambda name: result[Path(name)], STALE_LINE)
+    result[RESULTS / "h200_compare.md"] = compare_page
+    result[Path("docs/figures/ladder.svg")] = pictures.ladder(records, pictures.ENGLISH)
+    result[Path("docs/figures/ladder.zh-CN.svg")] = pictures.ladder(records, pictures.CHINESE)
+    exercise = records.sample("exercise")
+    result[Path("docs/figures/exercise.svg")] = pictures.terminal(exercise["command"], exercise["lines"], ("equals the result",))
+    return result
+
+
+def bare_figures(root, pages):
+    """A sentence for each table of measured figures that is not made from records/."""
+    wrong = []
+    for page in pages:
+        allowed = MAY_HAVE_FIGURES.get(page, ())
+        if allowed is not None:
+            wrong += [f"{page}:{line}: figures that no record has: {head}" for line, head in blocks.bare_figures((root / page).read_text(), allowed)]
+    return wrong
+
+
+def compare_page(root):
+    sys.path.insert(0, str(root / "tools/upkeep/compare"))
+    import tables
+    return tables.page(sorted((root / RESULTS).glob("h200_compare*.json")), root)
+
+
+def record(root, names):
+    """Runs the samples' commands and keeps what they say."""
+    path = root / RESULTS / "samples.json"
+    document = json.loads(path.read_text())
+    unknown = sorted(set(names) - set(document["samples"]))
+    if unknown:
+        raise blocks.Wrong(f"sample is '{unknown[0]}'; allowed: {', '.join(document['samples'])}")
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True).stdout.strip()
+    for name in names or document["samples"]:
+        sample = document["samples"][name]
+        print(f"{name}: {sample['command']}", flush=True)
+        before = subprocess.run(["bash", "-c", sample.get("before", "true")], cwd=root, capture_output=True, text=True)
+        if before.returncode != 0:
+            raise blocks.Wrong(f"{name}: {before.stderr.strip()}")
+        said = subprocess.run(["bash", "-c", sample["command"]], cwd=root, capture_output=True, text=True).stdout
+        subprocess.run(["bash", "-c", sample.get("after", "true")], cwd=root, check=True)
+        dropped = re.compile(sample.get("without", r"^(ladder|written): "))
+        lines = [line.rstrip() for line in said.split("\n") if not dropped.search(line)]
+        lines = "\n".join(lines).strip("\n").split("\n")
+        if "json" in sample:
+            document_of = json.loads((root / sample["json"]).read_text())
+            sample.update(counters=[each["name"] for each in document_of["counters"]], counts=xray_counts(document_of))
+        else:
+            sample.update(lines=lines)
+        sample.update(commit=commit, date=datetime.date.today().isoformat())
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="tools/upkeep/render.py", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; end with 1 where something is not up to date")
+    parser.add_argument("--record", nargs="*", metavar="SAMPLE", help="first run the sample outputs' commands anew (all, or those named)")
+    parser.add_argument("--translated", action="store_true", help="README.zh-CN.md says today what README.md says: keep that")
+    options = parser.parse_args(arguments)
+    root = Path(__file__).resolve().parent.parent.parent
+    try:
+        if options.record is not None:
+            record(root, options.record)
+        if options.translated:
+            path = root / "README.zh-CN.md"
+            path.write_text(blocks.translation_stamped(path.read_text(), lambda name: (root / name).read_text()))
+        result = wanted(root, pages_of(root), compare_page(root))
+    except blocks.Wrong as error:
+        print(error, file=sys.stderr)
+        return 2
+    stale = [path for path, text in result.items() if not (root / path).exists() or (root / path).read_text() != text]
+    bare = bare_figures(root, pages_of(root))
+    for sentence in bare:
+        print(f"{sentence}\n  put it into records/ and render it (tools/README.md, render)", file=sys.stderr)
+    if options.check:
+        for path in stale:
+            print(f"{path} is not what records/ says: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
+        print(f"{len(result)} generated files, {len(stale)} not up to date; {len(bare)} tables of figures without a record")
+        return 1 if stale or bare else 0
+    for path in stale:
+        (root / path).write_text(result[path])
+        print(f"written: {path}")
+    for path, text in result.items():
+        if blocks.STALE in text and path.suffix == ".md" and blocks.TRANSLATES.search(text):
+            print(f"{path} is marked as stale: translate what has changed, then tools/upkeep/render.py --translated")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,291 @@
+"""Tests of what is generated from records/."""
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import blocks
+import links
+import pictures
+import render
+from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts
+
+RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,
+       "ceilings": [{"device": "NVIDIA X", "fma_per_second": 28e12, "bytes_per_second": 4e12}],
+       "rows": [{"implementation": "slow", "back_end": "cuda", "source": "a.cu", "ptx": "now", "seconds": 0.02702, "error": 1.28e-7},
+                {"implementation": "fast", "back_end": "cuda", "source": "b.cu", "ptx": "then", "seconds": 2.27e-4, "sustained_seconds": 2.33e-4,
+                 "bound_seconds": 1.5757e-4}]}
+
+
+def compared(date, seconds, **more):
+    return {"schema": "kernel-ladder/compare/1", "conditions": {"commit": "abc1234", "date": date, "kernels": {"b.cu": "then"}},
+            "cases": [{"name": "case", "operations": 4e8, "bytes": 1e9, "rows": [
+                {"name": "fast", "ours": True, "errors": {"o": 2.93e-3}, "burst": {"seconds": seconds}, "sustained": {"seconds": 2.48e-4}, "whole": None},
+                {"name": "Their, kernel", "ours": False, "errors": {"dq": 1e-3, "dk": 2e-3}, "burst": {"seconds": 1.72e-3},
+                 "sustained": {"seconds": 1.72e-3}, "whole": None}]}], **more}
+
+
+class WithRecords(unittest.TestCase):
+    def records(self, **files):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        results = Path(folder.name) / "records"
+        results.mkdir(parents=True)
+        files = {"run": RUN, "kernels": {"schema": "kernel-ladder/kernels/1", "files": {"a.cu": "now", "b.cu": "now"}}, **files}
+        for name, document in files.items():
+            (results / f"{name}.json").write_text(json.dumps(document))
+        return Records(folder.name)
+
+
+class Numbers(unittest.TestCase):
+    def test_three_digits_keep_their_zeros(self):
+        for value, text in {27.0199: "27.0", 0.2340: "0.234", 482.003: "482", 3.0: "3.00", 99.96: "100", 1234: "1234", 0.087: "0.0870", 0: "0", 9.996: "10.0"}.items():
+            self.assertEqual(three_digits(value), text)
+
+    def test_times_have_the_unit_that_fits(self):
+        self.assertEqual([duration(each) for each in (0.4820, 2.27e-4, 9.9996e-4, 1.5, 3.23e-6)], ["482 ms", "227 us", "1.00 ms", "1.50 s", "3.23 us"])
+        self.assertEqual(durations([9.53e-4, 1.53e-3]), "0.953 / 1.53 ms")
+
+    def test_factors_and_errors(self):
+        self.assertEqual([factor(7.54), factor(117.3)], ["7.54x", "117x"])
+        self.assertEqual(scientific(2.93e-3), "2.9e-3")
+
+
+class Values(WithRecords):
+    def test_of_a_run(self):
+        records = self.records()
+        for field, text in {"": "227 us", "sustained": "233 us", "both": "227 / 233 us", "of bound": "69.4 %", "TFLOP/s": "4405", "vs slow": "119x"}.items():
+            self.assertEqual(records.value("run", "fast", field), text, field)
+        self.assertEqual(records.value("run", "slow", "error"), "1.3e-7")
+        self.assertEqual(records.value("run", "conditions", ""), "commit abc1234, 2026-01-02")
+
+    def test_of_a_comparison(self):
+        records = self.records(h200_compare_a=compared("2026-01-02", 2.28e-4))
+        for row, field, text in (("fast", "", "228 / 248 us"), ("fast", "error", "2.9e-3"), ("fast", "vs Their, kernel", "7.54x"), ("fast", "of Their, kernel", "754 %"),
+                                 ("fast", "TB/s", "4.39 / 4.03"),
+                                 ("Their, kernel", "error", "2.0e-3"), ("Their, kernel", "burst", "1.72 ms")):
+            self.assertEqual(records.value("case", row, field), text)
+
+    def test_the_youngest_of_two_comparisons_counts(self):
+        records = self.records(h200_compare_a=compared("2026-01-03", 2e-4), h200_compare_b=compared("2026-01-02", 3e-4))
+        self.assertEqual(records.value("case", "fast", "burst"), "200 us")
+
+    def test_one_with_todays_kernels_counts_more_than_a_younger_one(self):
+        today = compared("2026-01-01", 2e-4)
+        today["conditions"]["kernels"] = {"b.cu": "now"}
+        records = self.records(h200_compare_a=today, h200_compare_b=compared("2026-01-02", 3e-4))
+        self.assertEqual(records.value("case", "fast", "burst"), "200 us")
+
+    def test_what_was_not_recorded_is_missing(self):
+        records = self.records()
+        for name, row, field in (("none", "fast", ""), ("run", "none", ""), ("run", "slow", "sustained")):
+            with self.assertRaises(Missing):
+                records.value(name, row, field)
+        with self.assertRaisesRegex(ValueError, "allowed: time"):
+            records.value("run", "slow", "colour")
+
+    def test_knows_the_kernels_that_have_changed(self):
+        records = self.records(h200_compare_a=compared("2026-01-02", 2e-4))
+        self.assertFalse(records.is_old("run", "slow"))
+        self.assertTrue(records.is_old("run", "fast"))
+        self.assertTrue(records.is_old("case", "fast"))
+        self.assertFalse(records.is_old("case", "Their, kernel"))
+
+
+class Blocks(WithRecords):
+    def page(self, template, text="old\n"):
+        return f"before\n<!-- generated from\n{template}\n-->\n{text}<!-- generated -->\nafter\n"
+
+    def test_are_rendered_and_the_rest_is_kept(self):
+        page = blocks.rendered(self.page("@r = run\n| slow | {{r : slow}} |"), self.records())
+        self.assertEqual(page, self.page("@r = run\n| slow | {{r : slow}} |", "| slow | 27.0\u00a0ms |\n\n"))
+        self.assertEqual(blocks.rendered(page, self.records()), page)
+
+    def test_say_what_is_old(self):
+        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° An earlier version of this kernel.")
+
+    def test_name_what_they_cannot_say(self):
+        for template, words in {"{{run : none}}": "run has no row none", "{{run : slow : colour}}": "allowed: time", "@x": "allowed: @NAME = TEXT"}.items():
+            with self.assertRaisesRegex(blocks.Wrong, words):
+                blocks.render(template, self.records())
+
+    def test_name_all_that_they_cannot_say(self):
+        with self.assertRaises(blocks.Wrong) as caught:
+            blocks.rendered(self.page("{{run : none}}\n{{run : slow}}\n{{none : slow}}") + self.page("{{run : neither}}"), self.records())
+        self.assertEqual(str(caught.exception).count("\n"), 2)
+
+    def test_list_all_runs(self):
+        run = {**RUN, "operator": "wkv", "shape": {"B": 8, "T": 4096}, "states": True}
+        self.assertEqual(blocks.render("{{all runs}}", self.records(run=run)).split("\n")[0],
+                         "| `run` | wkv, fp32, states | B=8, T=4096 | abc1234, 2026-01-02 | `slow` 27.0 ms, `fast` 227 us° |")
+
+    def test_only_times_are_marked(self):
+        self.assertEqual(blocks.render("{{run : fast : of bound}}", self.records()), "69.4\u00a0%")
+        self.assertEqual(blocks.render("{{run : ceiling X}}", self.records()), "56.0 TFLOP/s, 4000 GB/s")
+
+    def test_optional_values_and_lines(self):
+        records = self.records()
+        self.assertEqual(blocks.render("a {{none : row ?}}|", records), "a |")
+        self.assertEqual(blocks.render("[if run : slow] yes\n[if none : row] no\n[unless none : row] yes\n[unless run : slow] no", records), "yes\nyes")
+
+    def test_samples(self):
+        records = self.records(samples={"schema": "kernel-ladder/samples/1", "samples": {"x": {"lines": ["a", "  b"]}}})
+        self.assertEqual(blocks.render("```\n{{sample x}}\n```", records), "```\na\n  b\n```")
+        with self.assertRaisesRegex(blocks.Wrong, "no sample is called y"):
+            blocks.render("{{sample y}}", records)
+
+
+TABLES = {"schema": "kernel-ladder/tables/1", "tables": {"tried": {
+    "machine": "a GPU", "conditions": "one run", "provenance": "transcribed", "columns": ["what", "time", ""], "align": "lrl",
+    "rows": [["as it is", "6.26 ms", ""], ["both", "**4.45 ms**", "kept"]]}}}
+
+
+def seen(name, kernel, **counters):
+    each = {"accesses": 8, "accesses_per_element": {"mean": 64}, "requests_per_element": {"mean": 2.5}}
+    return {"implementation": name, "kernel": kernel, "counters": counters,
+            "buffers": [{"name": "q", "loads": each}, {"name": "o", "loads": {"accesses": 0}}]}
+
+
+XRAY = {"counters": [{"name": "global_load_requests"}, {"name": "barriers"}],
+        "kernels": [seen("one", "k", global_load_requests=224640, barriers=0), seen("two", "tiles", barriers=4), seen("two", "sums", barriers=0)]}
+
+
+class Tables(WithRecords):
+    def test_are_rendered_as_a_whole_or_by_the_cell(self):
+        records = self.records(transcribed=TABLES)
+        self.assertEqual(blocks.render("{{table tried}}", records), "| what | time | |\n|---|---:|---|\n| as it is | 6.26 ms | |\n| both | **4.45 ms** | kept |")
+        self.assertEqual(blocks.render("@t = tried\n{{t : both : time}}", records), "**4.45 ms**")
+        for template, words in {"{{table none}}": "no table is called none", "{{tried : none : time}}": "no row none", "{{tried : both : none}}": "no column none"}.items():
+            with self.assertRaisesRegex(blocks.Wrong, words):
+                blocks.render(template, records)
+
+    def test_with_a_row_of_too_few_cells_are_refused(self):
+        short = json.loads(json.dumps(TABLES))
+        short["tables"]["tried"]["rows"][1].pop()
+        with self.assertRaisesRegex(blocks.Wrong, "row both has 2 cells; allowed: 3"):
+            blocks.render("{{table tried}}", self.records(transcribed=short))
+
+    def test_of_an_xray_have_its_counts(self):
+        sample = {"command": "x", "counters": [each["name"] for each in XRAY["counters"]], "counts": xray_counts(XRAY), "commit": "abc1234", "date": "2026-01-02"}
+        records = self.records(samples={"schema": "kernel-ladder/samples/1", "samples": {"x": sample}})
+        for template, text in {"{{x : one : global_load_requests}}": "224,640", "{{x : one : barriers}}": "0", "{{x : one : q threads}}": "64", "{{x : one : q warps}}": "2.5",
+                               "{{x : two, tiles : barriers}}": "4", "{{x : two, sums : barriers}}": "0", "{{x : conditions}}": "commit abc1234, 2026-01-02"}.items():
+            self.assertEqual(blocks.render(template, records), text)
+        for template, words in {"{{x : two : barriers}}": "no kernel two", "{{x : one : none}}": "nothing is called none", "{{x : one : o threads}}": "nothing is called o threads"}.items():
+            with self.assertRaisesRegex(blocks.Wrong, words):
+                blocks.render(template, records)
+
+    def test_of_ceilings_have_the_range_of_all_runs(self):
+        other = {**RUN, "ceilings": [{"device": "NVIDIA X", "fma_per_second": 28.3e12, "bytes_per_second": 4e12}]}
+        records = self.records(other=other)
+        self.assertEqual(blocks.render("{{ceilings NVIDIA X : fma_per_second : 2e-12 : 1}}", records), "56.0 to 56.6")
+        self.assertEqual(blocks.render("{{ceilings NVIDIA X : bytes_per_second : 1e-12 : 2}}", records), "4.00")
+        with self.assertRaisesRegex(blocks.Wrong, "no run has fma_per_second of Y"):
+            blocks.render("{{ceilings Y : fma_per_second : 1 : 1}}", records)
+
+
+class BareFigures(unittest.TestCase):
+    def found(self, page, allowed=()):
+        return blocks.bare_figures(page, allowed)
+
+    def test_are_tables_with_times_and_rates(self):
+        for cell in ("3.51 ms", "**58 us**", "914 -> 886 us", "2 ns", "4.26 TB/s", "9 GB/s", "15.2 ms, 36.2 TFLOP/s", "12.1 G/s", "1\u00a0ms"):
+            self.assertEqual(self.found(f"words\n\n| a | b |\n|---|---|\n| x | {cell} |\n"), [(3, "| a | b |")], cell)
+
+    def test_may_have_the_unit_in_the_head(self):
+        for head in ("ms", "full, TFLOP/s", "| time, us |"):
+            self.assertEqual(len(self.found(f"| {head} | b |\n|---|---|\n| x | 3.5 |\n")), 1, head)
+        self.assertEqual(self.found("| ms | b |\n|---|---|\n| x | none |\n"), [])
+
+    def test_are_none_in_blocks_in_code_or_without_a_unit(self):
+        table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
+        self.assertEqual(self.found(f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n"), [])
+        self.assertEqual(self.found(f"```\n{table}```\n"), [])
+        self.assertEqual(self.found("| a | b |\n|---|---|\n| 16 x 128 | 224,640, 64 % |\n"), [])
+        self.assertEqual(self.found(table, allowed=("a",)), [])
+
+    def test_are_found_in_a_template_where_they_are_no_placeholder(self):
+        page = "words\n<!-- generated from\n@t = 3 s\n| {{t : 5 ms}} |\n| by hand | 2.49 ms |\n-->\n| 1 ms |\n\n<!-- generated -->\n"
+        self.assertEqual(self.found(page), [(5, "| by hand | 2.49 ms |")])
+
+    def test_are_found_behind_a_block(self):
+        table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
+        page = f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n\n{table}"
+        self.assertEqual(self.found(page), [(page.count("\n") - 2, "| a | b |")])
+
+
+    def test_of_a_page_are_named_unless_the_list_has_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pages = [Path("page.md"), *render.MAY_HAVE_FIGURES]
+            for page in pages:
+                (Path(folder) / page).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / page).write_text("| field | b |\n|---|---|\n| x | 3 ms |\n")
+            self.assertEqual(render.bare_figures(Path(folder), pages), ["page.md:1: figures that no record has: | field | b |"])
+
+
+class Translations(unittest.TestCase):
+    ORIGINAL = "words\n<!-- generated from\n{{x : y}}\n-->\n1 ms\n<!-- generated -->\n"
+
+    def page(self, original):
+        return f"<!-- translates README.md sha256:{blocks.meaning_hash(original)} -->\nWorte\n"
+
+    def marked(self, page, original):
+        return blocks.translation_marked(page, lambda name: original, "> stale")
+
+    def test_new_figures_do_not_make_one_stale(self):
+        page = self.page(self.ORIGINAL)
+        self.assertEqual(self.marked(page, self.ORIGINAL.replace("1 ms", "2 ms")), page)
+
+    def test_new_words_do_until_it_is_translated(self):
+        page = self.page(self.ORIGINAL)
+        other = self.ORIGINAL.replace("words", "other words")
+        stale = self.marked(page, other)
+        self.assertIn("<!-- stale -->> stale\n\nWorte", stale)
+        self.assertEqual(self.marked(stale, other), stale)
+        self.assertEqual(self.marked(blocks.translation_stamped(stale, lambda name: other), other), self.page(other))
+
+
+class Pictures(WithRecords):
+    def test_a_terminal_shows_every_line(self):
+        picture = pictures.terminal("./x", ["a < b", "named"], ("named",))
+        self.assertIn("a &lt; b", picture)
+        self.assertEqual(picture.count("#ffa657"), 1)
+
+    def test_the_ladder_draws_what_was_recorded_and_leaves_out_the_rest(self):
+        run = json.loads(json.dumps(RUN))
+        run["rows"][0]["implementation"] = "wkv_atomic"
+        picture = pictures.ladder(self.records(h200_wkv_training=run), pictures.ENGLISH)
+        self.assertEqual(picture.count('<circle class="fp32"'), 2)  # the dot, and the legend's
+        self.assertIn("27.0 ms", picture)
+
+
+class Links(unittest.TestCase):
+    def broken(self, page, **files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in {"README.md": page, "docs/other.md": "# A heading: `code`, twice\n# A heading: `code`, twice\n", **files}.items():
+                (root / name).parent.mkdir(exist_ok=True)
+                (root / name).write_text(text)
+            return links.broken(root, ["README.md"], ["README.md", "docs/other.md", *files])
+
+    def test_files_folders_and_headings_are_found(self):
+        self.assertEqual(self.broken("# Top\n[a](docs/other.md) [b](docs) [c](#top) ![d](docs/other.md#a-heading-code-twice-1) [e](https://x.y)"), [])
+
+    def test_what_leads_nowhere_is_named(self):
+        for target, words in {"none.md": "there is no none.md", "#none": "no heading #none", "docs/other.md#none": "no heading #none", "../x.md": "out of the tree"}.items():
+            wrong = self.broken(f"[a]({target})")
+            self.assertEqual(len(wrong), 1, target)
+            self.assertIn(words, wrong[0])
+
+    def test_pictures_in_html_count_and_code_does_not(self):
+        self.assertEqual(len(self.broken('<img src="none.svg"> `[a](none.md)`\n```\n[a](none.md)\n```\n<!-- [a](none.md) -->')), 1)
+
+    def test_of_two_pages_both_are_named_for_an_address_outside(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.md", "b.md"):
+                (Path(folder) / name).write_text("[x](https://x.y/z#part)")
+            self.assertEqual(links.external(Path(folder), ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,165 @@
+"""Tests of tools/upkeep/kernel_hashes.py, with a compiler whose PTX is the text without comments."""
+import json
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import kernel_hashes
+import nvcc
+import ptx
+from sources import Tree
+
+KERNEL = 'const ladder::Registration r{{.name = "one", .device = kCuda}};\n__global__ void k() {}\n'
+FILES = {"03_a/kernel.cu": '#include "h.hpp"\n' + KERNEL, "03_a/h.hpp": "constexpr int kN = 4;\n",
+         "04_b/kernel.cu": KERNEL.replace("one", "two")}
+
+
+class FakeCompiler:
+    release, architecture = "13.0", "sm_90a"
+
+    def __init__(self):
+        self.compiled = []
+
+    def kernels_of(self, tree, sources, jobs=None):
+        self.compiled += sources
+        # A declaration alone makes no difference to a kernel.
+        return {source: [ptx.Kernel("k", ptx.short_hash("".join(tree.code(each).replace("int unused;", "").strip()
+                                                                for each in tree.closure(source))))]
+                for source in sources}
+
+
+class InAFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.compiler = FakeCompiler()
+
+    def tree(self, **changes):
+        files = FILES | {name.replace("__", "/"): text for name, text in changes.items()}
+        for name, text in files.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text)
+        return Tree(self.root, files)
+
+    def checked(self, record, tree, compiler="the fake one"):
+        chosen = self.compiler if compiler == "the fake one" else compiler
+        lines, right = kernel_hashes.check(record, tree, lambda: chosen)
+        return "\n".join(lines), right
+
+
+class Check(InAFolder):
+    def setUp(self):
+        super().setUp()
+        self.record = kernel_hashes.record_of(self.tree(), self.compiler)
+        self.compiler.compiled.clear()
+
+    def changed(self, path, text):
+        files = FILES | {path: text}
+        (self.root / path).parent.mkdir(exist_ok=True)
+        (self.root / path).write_text(text)
+        return Tree(self.root, files)
+
+    def test_the_record_has_the_agreed_form(self):
+        self.assertEqual(self.record["schema"], "kernel-ladder/kernels/1")
+        self.assertEqual((self.record["nvcc"], self.record["architecture"]), ("13.0", "sm_90a"))
+        self.assertEqual(sorted(self.record["files"]), ["03_a/kernel.cu", "04_b/kernel.cu"])
+        for value in self.record["files"].values():
+            self.assertRegex(value, "^[0-9a-f]{16}$")
+
+    def test_what_has_not_changed_is_right_and_not_compiled(self):
+        told, right = self.checked(self.record, self.tree())
+        self.assertTrue(right)
+        self.assertEqual(self.compiler.compiled, [])
+
+    def test_a_comment_changes_nothing(self):
+        tree = self.changed("03_a/h.hpp", "// four\n" + FILES["03_a/h.hpp"])
+        self.assertTrue(self.checked(self.record, tree)[1])
+        self.assertEqual(self.compiler.compiled, [])
+
+    def test_a_changed_header_makes_its_kernel_stale_and_no_other(self):
+        told, right = self.checked(self.record, self.changed("03_a/h.hpp", "constexpr int kN = 5;\n"))
+        self.assertFalse(right)
+        self.assertIn("stale: 03_a/kernel.cu has other kernels now", told)
+        self.assertEqual(self.compiler.compiled, ["03_a/kernel.cu"])
+
+    def test_a_changed_text_with_the_same_kernels_is_right(self):
+        told, right = self.checked(self.record, self.changed("03_a/h.hpp", "constexpr int kN = 4;\nint unused;\n"))
+        self.assertTrue(right)
+        self.assertIn("the same kernels from a changed text: 03_a/kernel.cu", told)
+
+    def test_a_new_source_and_one_that_is_gone_are_stale(self):
+        told, right = self.checked(self.record, self.changed("05_c/kernel.cu", KERNEL))
+        self.assertFalse(right)
+        self.assertIn("05_c/kernel.cu is new", told)
+        gone = Tree(self.root, [name for name in FILES if not name.startswith("04")])
+        told, right = self.checked(self.record, gone)
+        self.assertFalse(right)
+        self.assertIn("04_b/kernel.cu is gone", told)
+
+    def test_another_nvcc_skips_in_plain_sight(self):
+        tree = self.changed("03_a/h.hpp", "constexpr int kN = 5;\n")
+        self.compiler.release = "12.8"
+        told, right = self.checked(self.record, tree)
+        self.assertTrue(right)
+        self.assertRegex(told, r"SKIPPED: 1 sources have changed, and there is nvcc 12.8(.|\n)*not checked: 03_a/kernel.cu")
+        told, right = self.checked(self.record, tree, None)
+        self.assertIn("no nvcc", told)
+
+
+class OldRows(InAFolder):
+    def test_a_row_is_old_when_its_kernels_are_not_todays(self):
+        record = {"files": {"a.cu": "1", "b.cu": "2"}}
+        rows = [dict(back_end="cuda", ran=True, seconds=1.0, implementation=name, **more) for name, more in {
+            "today": dict(source="a.cu", ptx="1"), "changed": dict(source="b.cu", ptx="3"),
+            "moved": dict(source="c.cu", ptx="2"), "unknown": {}}.items()]
+        rows += [dict(back_end="cuda", ran=False, implementation="refused"), dict(back_end="cpu", ran=True, implementation="cpu")]
+        (self.root / "h200.json").write_text(json.dumps({"rows": rows}))
+        (self.root / "best.json").write_text(json.dumps({"rows": [["wkv", "fp32", 1, {"0": 2.5}]]}))  # of best/fit.py
+        self.assertEqual([name for _, name, _, _ in kernel_hashes.old_rows(record, self.root)], ["changed", "unknown"])
+
+
+class Backfill(InAFolder):
+    def git(self, *arguments):
+        return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=self.root, check=True,
+                              capture_output=True, text=True).stdout.strip()
+
+    def test_rows_get_the_hash_of_the_commit_they_were_measured_at(self):
+        self.tree()
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "first")
+        first = self.git("rev-parse", "--short", "HEAD")
+        then = kernel_hashes.record_of(self.tree(), self.compiler)["files"]
+        now = kernel_hashes.record_of(self.tree(**{"03_a__h.hpp": "constexpr int kN = 5;\n"}), self.compiler)["files"]
+        results = self.root / kernel_hashes.RESULTS
+        results.mkdir(parents=True)
+        for name, commit in {"a.json": first, "lost.json": "0123456"}.items():
+            rows = [dict(back_end="cuda", ran=True, seconds=1.0, implementation=each) for each in ("one", "two", "three")]
+            rows += [dict(back_end="cpu", ran=True, seconds=1.0, implementation="one")]
+            (results / name).write_text(json.dumps({"conditions": {"commit": commit}, "rows": rows}))
+        told = kernel_hashes.backfill(self.root, lambda: self.compiler, lambda line: None)
+        rows = json.loads((results / "a.json").read_text())["rows"]
+        self.assertEqual([(row.get("source"), row.get("ptx")) for row in rows],
+                         [("03_a/kernel.cu", then["03_a/kernel.cu"]), ("04_b/kernel.cu", then["04_b/kernel.cu"]), (None, None),
+                          (None, None)])
+        self.assertNotEqual(then["03_a/kernel.cu"], now["03_a/kernel.cu"])
+        self.assertTrue(all("ptx" not in row for row in json.loads((results / "lost.json").read_text())["rows"]))
+        self.assertEqual(len(told), 4)
+        old = kernel_hashes.old_rows({"files": now}, results)
+        self.assertEqual([(name, each) for name, each, _, _ in old if name == "a.json"], [("a.json", "one"), ("a.json", "three")])
+
+
+class ThisTree(unittest.TestCase):
+    def test_recorded_rows_name_sources_of_the_record(self):
+        path = nvcc.ROOT / kernel_hashes.RECORD
+        record = json.loads(path.read_text())
+        self.assertEqual(record["schema"], kernel_hashes.SCHEMA)
+        for name, _, rows in kernel_hashes._rows(nvcc.ROOT / kernel_hashes.RESULTS):
+            for row in rows:
+                self.assertRegex(row.get("ptx", "0" * 16), "^[0-9a-f]{16}$", name)
+
+
+if __name__ == "__main__":
+    unittest.main()
