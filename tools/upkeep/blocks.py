@@ -1,26 +1,33 @@
-"""Generated blocks of Markdown: text with placeholders, and below it the same text with what records/ says.
+"""Generated blocks of Markdown. A page has a name; records/tables/NAME.txt is text with placeholders, and below the name stands the same
+text with what records/ says:
 
-    <!-- generated from
+    <!-- table: NAME -->
+    ...
+    <!-- end -->
+
     @run = h200_06_wkv_fp32_training
     | | time |
     |---|---:|
     | `wkv_float4` | {{run : wkv_float4}} |
-    -->
-    ...
-    <!-- generated -->
 
 A placeholder is {{RECORD : ROW : FIELD}}; FIELD may be left out. RECORD is a file of records/ without .json, or a case of
 h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at the end makes it empty where nothing was recorded.
 RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
-{{table NAME}} is such a table as a whole, {{sample NAME}} a recorded sample output,
-{{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}} a row for each recorded run. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
-that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so."""
+{{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}}
+a row for each recorded run. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
+that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so.
+
+A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
+NAME.LANGUAGE.txt are put in the place of their texts."""
 import hashlib
 import re
+from pathlib import Path, PurePath
 
 from records import Missing
 
-BLOCK = re.compile(r"<!-- generated from\n(?P<template>.*?)\n-->\n(?P<text>.*?)<!-- generated -->", re.S)
+FOLDER = Path("records/tables")
+
+BLOCK = re.compile(r"<!-- table: (?P<name>.*?) -->\n(?P<text>.*?)<!-- end -->", re.S)
 PLACEHOLDER = re.compile(r"\{\{(.+?)\}\}")
 CONDITION = re.compile(r"\[(if|unless) ([^\]]+)\] ?")
 OLD = "°"
@@ -43,8 +50,6 @@ def _parts(text, names):
 def _placeholder(text, names, records):
     if text.startswith("sample "):
         return "\n".join(records.sample(text.removeprefix("sample ").strip())["lines"])
-    if text.startswith("table "):
-        return "\n".join(records.table(text.removeprefix("table ").strip()))
     if text.startswith("ceilings "):
         device, key, scale, digits = text.removeprefix("ceilings ").split(" : ")
         return records.ceilings(device.strip(), key.strip(), float(scale), int(digits))
@@ -98,17 +103,53 @@ def render(template, records):
     return text + (f"\n{OLD_LINE}" if OLD in text else "")
 
 
-def rendered(page, records):
+class Definitions:
+    """The texts with placeholders, by name, and which of them have been asked for."""
+
+    def __init__(self, root, records):
+        self._texts = {path.stem: path.read_text().removesuffix("\n") for path in (Path(root) / FOLDER).glob("*.txt")}
+        self._records, self._used = records, set()
+
+    def of(self, name, language=""):
+        """Missing, where there is none."""
+        if name not in self._texts:
+            return "\n".join(self._records.table(name))
+        self._used.add(name)
+        text, words = self._texts[name], f"{name}.{language}"
+        if words in self._texts:
+            self._used.add(words)
+            for line in self._texts[words].split("\n"):
+                said, _, translated = line.partition(" = ")
+                if said not in text:
+                    raise Missing(f"{words} translates '{said}', which {name} does not say")
+                text = text.replace(said, translated)
+        return text
+
+    def unused(self):
+        return sorted(set(self._texts) - self._used)
+
+    def with_figures(self):
+        """(name, line number, line) of each line that has measured figures which are no placeholder."""
+        return [(name, number, line) for name, text in sorted(self._texts.items())
+                for number, line in enumerate(PLACEHOLDER.sub("", text).split("\n"), 1) if WITH_UNIT.search(line)]
+
+
+def language_of(page):
+    """zh-CN of README.zh-CN.md, else nothing."""
+    return PurePath(page).suffixes[-2].lstrip(".") if len(PurePath(page).suffixes) > 1 else ""
+
+
+def rendered(page, records, definitions, language=""):
     """The page with all its blocks anew. Wrong names all that is wrong in all of them."""
     wrong = []
 
     def anew(block):
         try:
-            text = render(block["template"], records)
-        except Wrong as error:
-            wrong.append(str(error))
+            text = render(definitions.of(block["name"], language), records)
+        except (Wrong, Missing, ValueError) as error:
+            wrong.append(str(error.args[0]))
             return block[0]
-        return f"<!-- generated from\n{block['template']}\n-->\n{text}\n\n<!-- generated -->"
+        return f"<!-- table: {block['name']} -->\n{text}\n\n<!-- end -->"
 
     result = BLOCK.sub(anew, page)
     if wrong:
@@ -122,19 +163,14 @@ UNIT_IN_HEAD = re.compile(r"(?<![\w/])(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s)(?![\w/
 
 
 def bare_figures(page, allowed=()):
-    """(line number, first line) of each table outside of generated blocks that has measured times or rates, and of each line of a
-    block's template that has some which are no placeholder. `allowed`: first cells of heads of tables that may have them."""
+    """(line number, first line) of each table outside of generated blocks that has measured times or rates. `allowed`: first cells of
+    heads of tables that may have them."""
 
-    def empty(text):
-        return re.sub(r"[^\n]", "", text)
+    def empty(found):
+        return re.sub(r"[^\n]", "", found[0])
 
     found = []
-    for block in BLOCK.finditer(page):
-        begin = page.count("\n", 0, block.start("template")) + 1
-        lines = PLACEHOLDER.sub("", block["template"]).split("\n")
-        found += [(begin + number, line.strip()) for number, line in enumerate(lines) if WITH_UNIT.search(line)]
-    text = CODE.sub(lambda code: empty(code[0]), BLOCK.sub(lambda block: empty(block[0]), page))
-    lines, at = text.split("\n"), 0
+    lines, at = CODE.sub(empty, BLOCK.sub(empty, page)).split("\n"), 0
     while at < len(lines):
         begin = at
         while at < len(lines) and lines[at].lstrip().startswith("|"):
@@ -145,32 +181,30 @@ def bare_figures(page, allowed=()):
             if measured or any(WITH_UNIT.search(row) for row in rows):
                 found.append((begin + 1, head[0].strip()))
         at = max(at, begin + 1)
-    return sorted(found)
+    return found
 
 
-def meaning_hash(page):
-    """Of what an author wrote: the text of blocks left out, their templates kept."""
-    kept = BLOCK.sub(lambda block: block["template"], page)
+def meaning_hash(page, definitions):
+    """Of what an author wrote: a block's definition counts, the text made of it does not."""
+    kept = BLOCK.sub(lambda block: definitions.of(block["name"]), page)
     return hashlib.sha256(kept.encode()).hexdigest()
 
 
 TRANSLATES = re.compile(r"<!-- translates (?P<page>\S+) sha256:(?P<hash>[0-9a-f]{64}) -->\n")
 
 
-def translation_marked(page, originals, stale_line):
-    """A translation, with or without the line that says that its original has changed since. `originals` reads a page by name."""
+def translation_marked(page, hash_of, stale_line):
+    """A translation, with or without the line that says that its original has changed since. `hash_of`: a page's, by its name."""
     found = TRANSLATES.search(page)
     if not found:
         return page
-    begin = found.end()
-    rest = page[begin:]
-    mark = f"{STALE}{stale_line}\n\n"
+    rest = page[found.end():]
     if rest.startswith(STALE):
         rest = rest.partition("\n\n")[2]
-    is_stale = meaning_hash(originals(found["page"])) != found["hash"]
-    return page[:begin] + (mark if is_stale else "") + rest
+    mark = "" if hash_of(found["page"]) == found["hash"] else f"{STALE}{stale_line}\n\n"
+    return page[:found.end()] + mark + rest
 
 
-def translation_stamped(page, originals):
+def translation_stamped(page, hash_of):
     """The translation of the original as it is now."""
-    return TRANSLATES.sub(lambda found: f"<!-- translates {found['page']} sha256:{meaning_hash(originals(found['page']))} -->\n", page, count=1)
+    return TRANSLATES.sub(lambda found: f"<!-- translates {found['page']} sha256:{hash_of(found['page'])} -->\n", page, count=1)

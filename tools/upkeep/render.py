@@ -27,18 +27,20 @@ def pages_of(root):
 
 
 def wanted(root, pages, compare_page):
-    """Path -> text of everything that is generated. blocks.Wrong names the page."""
+    """Path -> text of everything that is generated. blocks.Wrong names the page, and the definitions that no page has."""
     records = Records(root)
+    definitions = blocks.Definitions(root, records)
     result, wrong = {}, []
     for page in pages:
         try:
-            result[page] = blocks.rendered((root / page).read_text(), records)
+            result[page] = blocks.rendered((root / page).read_text(), records, definitions, blocks.language_of(page))
         except blocks.Wrong as error:
             wrong += [f"{page}: {line}" for line in str(error).split("\n")]
+    wrong += [f"{blocks.FOLDER}/{name}.txt: no page has this table" for name in definitions.unused()]
     if wrong:
         raise blocks.Wrong("\n".join(wrong))
     for page in pages:
-        result[page] = blocks.translation_marked(result[page], lambda name: result[Path(name)], STALE_LINE)
+        result[page] = blocks.translation_marked(result[page], lambda name: blocks.meaning_hash(result[Path(name)], definitions), STALE_LINE)
     result[RESULTS / "h200_compare.md"] = compare_page
     result[Path("docs/figures/ladder.svg")] = pictures.ladder(records, pictures.ENGLISH)
     result[Path("docs/figures/ladder.zh-CN.svg")] = pictures.ladder(records, pictures.CHINESE)
@@ -48,8 +50,9 @@ def wanted(root, pages, compare_page):
 
 
 def bare_figures(root, pages):
-    """A sentence for each table of measured figures that is not made from records/."""
-    wrong = []
+    """A sentence for each table of measured figures, and for each line of a table's definition, that is not made from records/."""
+    wrong = [f"{blocks.FOLDER}/{name}.txt:{line}: figures that no record has: {text}"
+             for name, line, text in blocks.Definitions(root, None).with_figures()]
     for page in pages:
         allowed = MAY_HAVE_FIGURES.get(page, ())
         if allowed is not None:
@@ -102,8 +105,8 @@ def main(arguments=None):
         if options.record is not None:
             record(root, options.record)
         if options.translated:
-            path = root / "README.zh-CN.md"
-            path.write_text(blocks.translation_stamped(path.read_text(), lambda name: (root / name).read_text()))
+            path, definitions = root / "README.zh-CN.md", blocks.Definitions(root, Records(root))
+            path.write_text(blocks.translation_stamped(path.read_text(), lambda name: blocks.meaning_hash((root / name).read_text(), definitions)))
         result = wanted(root, pages_of(root), compare_page(root))
     except blocks.Wrong as error:
         print(error, file=sys.stderr)

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 import blocks
-import links
+import check_links
 import pictures
 import render
 from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts
@@ -35,6 +35,14 @@ class WithRecords(unittest.TestCase):
         for name, document in files.items():
             (results / f"{name}.json").write_text(json.dumps(document))
         return Records(folder.name)
+
+    def definitions(self, records=None, **texts):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        (Path(folder.name) / blocks.FOLDER).mkdir(parents=True)
+        for name, text in texts.items():
+            (Path(folder.name) / blocks.FOLDER / f"{name.replace('__', '.')}.txt").write_text(text + "\n")
+        return blocks.Definitions(folder.name, records or self.records())
 
 
 class Numbers(unittest.TestCase):
@@ -93,13 +101,34 @@ class Values(WithRecords):
 
 
 class Blocks(WithRecords):
-    def page(self, template, text="old\n"):
-        return f"before\n<!-- generated from\n{template}\n-->\n{text}<!-- generated -->\nafter\n"
+    def page(self, name, text="old\n"):
+        return f"before\n<!-- table: {name} -->\n{text}<!-- end -->\nafter\n"
 
     def test_are_rendered_and_the_rest_is_kept(self):
-        page = blocks.rendered(self.page("@r = run\n| slow | {{r : slow}} |"), self.records())
-        self.assertEqual(page, self.page("@r = run\n| slow | {{r : slow}} |", "| slow | 27.0\u00a0ms |\n\n"))
-        self.assertEqual(blocks.rendered(page, self.records()), page)
+        records, definitions = self.records(), self.definitions(a="@r = run\n| slow | {{r : slow}} |")
+        page = blocks.rendered(self.page("a"), records, definitions)
+        self.assertEqual(page, self.page("a", "| slow | 27.0\u00a0ms |\n\n"))
+        self.assertEqual(blocks.rendered(page, records, definitions), page)
+
+    def test_without_a_definition_are_a_transcribed_table_or_wrong(self):
+        records = self.records(transcribed=TABLES)
+        definitions = self.definitions(records)
+        self.assertIn("\n| as it is | 6.26 ms | |\n", blocks.rendered(self.page("tried"), records, definitions))
+        with self.assertRaisesRegex(blocks.Wrong, "no table is called none"):
+            blocks.rendered(self.page("none"), records, definitions)
+
+    def test_of_no_page_are_known(self):
+        definitions = self.definitions(a="x", b="x", a__de="x = y", b__de="x = z")
+        blocks.rendered(self.page("a"), self.records(), definitions)
+        self.assertEqual(definitions.unused(), ["a.de", "b", "b.de"])
+
+    def test_are_translated_in_pages_of_that_language(self):
+        definitions = self.definitions(a="| {{run : slow}} on one | two |", a__de="}} on one = }} auf einem\ntwo = zwei", b="x", b__de="none = y")
+        page = blocks.rendered(self.page("a"), self.records(), definitions, blocks.language_of("README.de.md"))
+        self.assertIn("| 27.0\u00a0ms auf einem | zwei |", page)
+        self.assertEqual([blocks.language_of(each) for each in ("README.md", "a/README.zh-CN.md")], ["", "zh-CN"])
+        with self.assertRaisesRegex(blocks.Wrong, "b.de translates 'none', which b does not say"):
+            blocks.rendered(self.page("b"), self.records(), definitions, "de")
 
     def test_say_what_is_old(self):
         self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° An earlier version of this kernel.")
@@ -111,7 +140,8 @@ class Blocks(WithRecords):
 
     def test_name_all_that_they_cannot_say(self):
         with self.assertRaises(blocks.Wrong) as caught:
-            blocks.rendered(self.page("{{run : none}}\n{{run : slow}}\n{{none : slow}}") + self.page("{{run : neither}}"), self.records())
+            blocks.rendered(self.page("a") + self.page("b"), self.records(), self.definitions(
+                a="{{run : none}}\n{{run : slow}}\n{{none : slow}}", b="{{run : neither}}"))
         self.assertEqual(str(caught.exception).count("\n"), 2)
 
     def test_list_all_runs(self):
@@ -153,17 +183,17 @@ XRAY = {"counters": [{"name": "global_load_requests"}, {"name": "barriers"}],
 class Tables(WithRecords):
     def test_are_rendered_as_a_whole_or_by_the_cell(self):
         records = self.records(transcribed=TABLES)
-        self.assertEqual(blocks.render("{{table tried}}", records), "| what | time | |\n|---|---:|---|\n| as it is | 6.26 ms | |\n| both | **4.45 ms** | kept |")
+        self.assertEqual(self.definitions(records).of("tried"), "| what | time | |\n|---|---:|---|\n| as it is | 6.26 ms | |\n| both | **4.45 ms** | kept |")
         self.assertEqual(blocks.render("@t = tried\n{{t : both : time}}", records), "**4.45 ms**")
-        for template, words in {"{{table none}}": "no table is called none", "{{tried : none : time}}": "no row none", "{{tried : both : none}}": "no column none"}.items():
+        for template, words in {"{{tried : none : time}}": "no row none", "{{tried : both : none}}": "no column none"}.items():
             with self.assertRaisesRegex(blocks.Wrong, words):
                 blocks.render(template, records)
 
     def test_with_a_row_of_too_few_cells_are_refused(self):
         short = json.loads(json.dumps(TABLES))
         short["tables"]["tried"]["rows"][1].pop()
-        with self.assertRaisesRegex(blocks.Wrong, "row both has 2 cells; allowed: 3"):
-            blocks.render("{{table tried}}", self.records(transcribed=short))
+        with self.assertRaisesRegex(ValueError, "row both has 2 cells; allowed: 3"):
+            self.definitions(self.records(transcribed=short)).of("tried")
 
     def test_of_an_xray_have_its_counts(self):
         sample = {"command": "x", "counters": [each["name"] for each in XRAY["counters"]], "counts": xray_counts(XRAY), "commit": "abc1234", "date": "2026-01-02"}
@@ -184,7 +214,7 @@ class Tables(WithRecords):
             blocks.render("{{ceilings Y : fma_per_second : 1 : 1}}", records)
 
 
-class BareFigures(unittest.TestCase):
+class BareFigures(WithRecords):
     def found(self, page, allowed=()):
         return blocks.bare_figures(page, allowed)
 
@@ -199,20 +229,19 @@ class BareFigures(unittest.TestCase):
 
     def test_are_none_in_blocks_in_code_or_without_a_unit(self):
         table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
-        self.assertEqual(self.found(f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n"), [])
+        self.assertEqual(self.found(f"<!-- table: x -->\n{table}\n<!-- end -->\n"), [])
         self.assertEqual(self.found(f"```\n{table}```\n"), [])
         self.assertEqual(self.found("| a | b |\n|---|---|\n| 16 x 128 | 224,640, 64 % |\n"), [])
         self.assertEqual(self.found(table, allowed=("a",)), [])
 
-    def test_are_found_in_a_template_where_they_are_no_placeholder(self):
-        page = "words\n<!-- generated from\n@t = 3 s\n| {{t : 5 ms}} |\n| by hand | 2.49 ms |\n-->\n| 1 ms |\n\n<!-- generated -->\n"
-        self.assertEqual(self.found(page), [(5, "| by hand | 2.49 ms |")])
+    def test_are_found_in_a_definition_where_they_are_no_placeholder(self):
+        definitions = self.definitions(x="@t = 3 s\n| {{t : 5 ms}} |\n| by hand | 2.49 ms |")
+        self.assertEqual(definitions.with_figures(), [("x", 3, "| by hand | 2.49 ms |")])
 
     def test_are_found_behind_a_block(self):
         table = "| a | b |\n|---|---|\n| x | 3 ms |\n"
-        page = f"<!-- generated from\n{{{{table x}}}}\n-->\n{table}\n<!-- generated -->\n\n{table}"
+        page = f"<!-- table: x -->\n{table}\n<!-- end -->\n\n{table}"
         self.assertEqual(self.found(page), [(page.count("\n") - 2, "| a | b |")])
-
 
     def test_of_a_page_are_named_unless_the_list_has_them(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -223,26 +252,27 @@ class BareFigures(unittest.TestCase):
             self.assertEqual(render.bare_figures(Path(folder), pages), ["page.md:1: figures that no record has: | field | b |"])
 
 
-class Translations(unittest.TestCase):
-    ORIGINAL = "words\n<!-- generated from\n{{x : y}}\n-->\n1 ms\n<!-- generated -->\n"
+class Translations(WithRecords):
+    ORIGINAL = "words\n<!-- table: a -->\n1 ms\n<!-- end -->\n"
 
-    def page(self, original):
-        return f"<!-- translates README.md sha256:{blocks.meaning_hash(original)} -->\nWorte\n"
+    def setUp(self):
+        self.hash = blocks.meaning_hash(self.ORIGINAL, self.definitions(a="{{x : y}}"))
+        self.page = f"<!-- translates README.md sha256:{self.hash} -->\nWorte\n"
 
-    def marked(self, page, original):
-        return blocks.translation_marked(page, lambda name: original, "> stale")
+    def marked(self, page, changed_hash):
+        return blocks.translation_marked(page, lambda name: changed_hash, "> stale")
 
     def test_new_figures_do_not_make_one_stale(self):
-        page = self.page(self.ORIGINAL)
-        self.assertEqual(self.marked(page, self.ORIGINAL.replace("1 ms", "2 ms")), page)
+        after = blocks.meaning_hash(self.ORIGINAL.replace("1 ms", "2 ms"), self.definitions(a="{{x : y}}"))
+        self.assertEqual(self.marked(self.page, after), self.page)
 
     def test_new_words_do_until_it_is_translated(self):
-        page = self.page(self.ORIGINAL)
-        other = self.ORIGINAL.replace("words", "other words")
-        stale = self.marked(page, other)
-        self.assertIn("<!-- stale -->> stale\n\nWorte", stale)
-        self.assertEqual(self.marked(stale, other), stale)
-        self.assertEqual(self.marked(blocks.translation_stamped(stale, lambda name: other), other), self.page(other))
+        for page, definition in ((self.ORIGINAL.replace("words", "other words"), "{{x : y}}"), (self.ORIGINAL, "more {{x : y}}")):
+            after = blocks.meaning_hash(page, self.definitions(a=definition))
+            stale = self.marked(self.page, after)
+            self.assertIn("<!-- stale -->> stale\n\nWorte", stale)
+            self.assertEqual(self.marked(stale, after), stale)
+            self.assertEqual(self.marked(blocks.translation_stamped(stale, lambda name: after), after), self.page.replace(self.hash, after))
 
 
 class Pictures(WithRecords):
@@ -266,7 +296,7 @@ class Links(unittest.TestCase):
             for name, text in {"README.md": page, "docs/other.md": "# A heading: `code`, twice\n# A heading: `code`, twice\n", **files}.items():
                 (root / name).parent.mkdir(exist_ok=True)
                 (root / name).write_text(text)
-            return links.broken(root, ["README.md"], ["README.md", "docs/other.md", *files])
+            return check_links.broken(root, ["README.md"], ["README.md", "docs/other.md", *files])
 
     def test_files_folders_and_headings_are_found(self):
         self.assertEqual(self.broken("# Top\n[a](docs/other.md) [b](docs) [c](#top) ![d](docs/other.md#a-heading-code-twice-1) [e](https://x.y)"), [])
@@ -284,7 +314,7 @@ class Links(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("a.md", "b.md"):
                 (Path(folder) / name).write_text("[x](https://x.y/z#part)")
-            self.assertEqual(links.external(Path(folder), ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})
+            self.assertEqual(check_links.external(Path(folder), ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})
 
 
 if __name__ == "__main__":
