@@ -15,8 +15,7 @@ namespace ladder::reference {
 template <typename Switches>
 struct Variant {
   std::string words;  // "with the bonus forgotten", behind "equals the result "
-  std::string
-      line;  // of code, where it is typically made; for the reader of docs/misconceptions.md
+  std::string line;   // of code, where it is typically made; ./ladder test --mistakes shows it
   std::function<void(Switches&)> change;
 };
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from ladder_tools.building import Build, Progress, cores
+from ladder_tools.patches import header
 from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, place_of
 
 # ctest's options that make sense here, and whether a value follows them.
@@ -166,10 +167,33 @@ class Report:
             self._room_ended = None
 
 
+def planted():
+    """{"03.decay_first": the text of a planted mistake's patch}"""
+    found = [path for depth in ("*", "*/*") for path in ROOT.glob(f"[0-9][0-9]_{depth}/mistakes/*.patch")]
+    lessons = {path: path.relative_to(ROOT).parts[:-2] for path in found}
+    return {".".join((lessons[path][0][:2], *lessons[path][1:], path.stem)): path.read_text() for path in sorted(found, key=lambda path: (lessons[path], path.stem))}
+
+
+def known_mistakes(words, build):
+    """What a wrong result may be called: of one operator, or of all, and then of the planted mistakes too."""
+    if len(words) > 1:
+        raise Refused("--mistakes takes one operator, or none")
+    build.prepare()
+    build.build("known_mistakes")
+    status = subprocess.run([build.folder / "known_mistakes", *words], cwd=ROOT).returncode
+    if not words:
+        print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and say its words:")
+        for name, patch in planted().items():
+            print(f"    {name}\n        {header(patch, 'mistake')}\n        \"{header(patch, 'diagnosis')}\"")
+    return status
+
+
 def test(words, preset, caller):
     del caller
-    arguments = Arguments(words)
     build = Build(preset)
+    if words[:1] == ["--mistakes"]:
+        return known_mistakes(words[1:], build)
+    arguments = Arguments(words)
     build.prepare()
     build.build(*arguments.targets)
     command = ["ctest", "--preset", preset, "-j", str(cores()), *arguments.options]
