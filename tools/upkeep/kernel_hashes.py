@@ -33,38 +33,42 @@ def source_hash(tree, source):
     return ptx.short_hash("\n".join([*nvcc.FLAGS, *(tree.closure_hash(each) for each in tree.reached(source))]))
 
 
-def stale_files(record, tree):
-    """The sources whose text is not the one that was recorded, new ones and vanished ones among them."""
+def changed_files(record, tree):
+    """The recorded sources whose text is another one now, or that are gone."""
     now = {source: source_hash(tree, source) for source in tree.implementation_sources()}
-    recorded = record.get("sources", {})
-    return sorted(source for source in {*now, *recorded} if now.get(source) != recorded.get(source))
+    return sorted(source for source, text in record["sources"].items() if now.get(source) != text)
+
+
+def unhashed_files(record, tree):
+    """What a machine without nvcc has added: no mistake, until it is measured."""
+    return sorted(set(tree.implementation_sources()) - set(record["files"]))
+
+
+def without_changed(record, tree):
+    """What can be said without nvcc: the hashes of sources whose text has changed are taken out."""
+    changed = changed_files(record, tree)
+    return {**record, **{part: {source: text for source, text in record[part].items() if source not in changed} for part in ("files", "sources")}}
 
 
 def check(record, tree, new_compiler, jobs=None):
-    """Lines to print, and whether kernels.json is right. Compiles only sources whose text has changed."""
-    texts = stale_files(record, tree)
+    """Lines to print, and whether no hash in kernels.json is wrong. Compiles only sources whose text has changed."""
+    lines, right = [f"not hashed yet: {source}" for source in unhashed_files(record, tree)], True
+    texts = changed_files(record, tree)
     if not texts:
-        return [f"{len(record['files'])} sources are, comments aside, those that were hashed"], True
+        return [*lines, f"{len(record['files'])} sources are, comments aside, those that were hashed"], True
     compiler = new_compiler()
     if compiler is None or compiler.release != record["nvcc"]:
         which = "no nvcc" if compiler is None else f"nvcc {compiler.release}"
-        return [f"SKIPPED: {len(texts)} sources have changed, and there is {which} to hash their kernels; {RECORD} is nvcc "
-                f"{record['nvcc']}'s"] + [f"  not checked: {source}" for source in texts], True
-    here = [source for source in texts if source in tree.paths]
+        return [*lines, f"SKIPPED: {len(texts)} sources have changed, and there is {which} to hash their kernels; {RECORD} is nvcc "
+                f"{record['nvcc']}'s", *(f"  not checked: {source}" for source in texts)], True
+    here = [source for source in texts if source in tree.implementation_sources()]
     compiled = compiler.kernels_of(tree, {each for source in here for each in tree.reached(source)}, jobs)
-    lines, right = [], True
     for source in texts:
-        if source not in here or source not in tree.implementation_sources():
-            lines.append(f"stale: {source} is gone")
-            right = False
-        elif source not in record["files"]:
-            lines.append(f"stale: {source} is new")
-            right = False
-        elif file_hash(compiled, tree, source) != record["files"][source]:
-            lines.append(f"stale: {source} has other kernels now: its recorded times are old")
-            right = False
-        else:
+        if source in here and file_hash(compiled, tree, source) == record["files"][source]:
             lines.append(f"the same kernels from a changed text: {source}")
+            continue
+        right = False
+        lines.append(f"stale: {source} " + ("has other kernels now: its recorded times are old" if source in here else "is gone"))
     return lines, right
 
 
@@ -154,24 +158,24 @@ def main(arguments=None):
                 print(line)
             return 0
         path = nvcc.ROOT / RECORD
-        if options.check or options.old:
-            if not path.exists():
-                raise nvcc.ToolError(f"there is no {RECORD}; tools/upkeep/kernel_hashes.py writes it")
-            record = json.loads(path.read_text(encoding="utf-8"))
-            if options.old:
-                old = old_rows(record, nvcc.ROOT / RESULTS)
-                for name, implementation, seconds, why in old:
-                    print(f"{name}: {implementation} {seconds:.3g} s: {why}")
-                print(f"{len(old)} recorded times are old")
-                return 0
-            with nvcc.tree_of(".") as tree:
-                lines, right = check(record, tree, new_compiler, options.jobs)
-            print("\n".join(lines))
-            if not right:
-                print("Run tools/upkeep/kernel_hashes.py, look at `tools/upkeep/kernel_hashes.py --old`, and commit what it wrote.")
-            return 0 if right else 1
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if options.old:
+            old = old_rows(record, nvcc.ROOT / RESULTS)
+            for name, implementation, seconds, why in old:
+                print(f"{name}: {implementation} {seconds:.3g} s: {why}")
+            print(f"{len(old)} recorded times are old")
+            return 0
         with nvcc.tree_of(".") as tree:
-            record = record_of(tree, nvcc.Compiler(say=nvcc.say_to_stderr), options.jobs)
+            if options.check:
+                lines, right = check(record, tree, new_compiler, options.jobs)
+                print("\n".join(lines))
+                if not right:
+                    print("Run tools/upkeep/kernel_hashes.py, look at `tools/upkeep/kernel_hashes.py --old`, and commit what it wrote.")
+                return 0 if right else 1
+            compiler = new_compiler()
+            record = record_of(tree, compiler, options.jobs) if compiler else without_changed(record, tree)
+            for source in unhashed_files(record, tree):
+                print(f"not hashed, there is no nvcc: {source}")
         path.write_text(as_json(record), encoding="utf-8")
         print(f"{RECORD}: {len(record['files'])} sources")
         return 0

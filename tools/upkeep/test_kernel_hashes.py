@@ -89,14 +89,21 @@ class Check(InAFolder):
         self.assertTrue(right)
         self.assertIn("the same kernels from a changed text: 03_a/kernel.cu", told)
 
-    def test_a_new_source_and_one_that_is_gone_are_stale(self):
-        told, right = self.checked(self.record, self.changed("05_c/kernel.cu", KERNEL))
-        self.assertFalse(right)
-        self.assertIn("05_c/kernel.cu is new", told)
-        gone = Tree(self.root, [name for name in FILES if not name.startswith("04")])
-        told, right = self.checked(self.record, gone)
+    def test_a_new_source_is_not_hashed_yet_and_that_is_no_mistake(self):
+        told, right = self.checked(self.record, self.changed("05_c/kernel.cu", KERNEL), None)
+        self.assertTrue(right)
+        self.assertIn("not hashed yet: 05_c/kernel.cu\n2 sources are", told)
+
+    def test_one_that_is_gone_is_stale(self):
+        told, right = self.checked(self.record, Tree(self.root, [name for name in FILES if not name.startswith("04")]))
         self.assertFalse(right)
         self.assertIn("04_b/kernel.cu is gone", told)
+
+    def test_without_nvcc_a_changed_source_loses_its_hash(self):
+        tree = self.changed("03_a/h.hpp", "constexpr int kN = 5;\n")
+        record = kernel_hashes.without_changed(self.record, tree)
+        self.assertEqual((list(record["files"]), list(record["sources"])), (["04_b/kernel.cu"], ["04_b/kernel.cu"]))
+        self.assertIn("not hashed yet: 03_a/kernel.cu", self.checked(record, tree)[0])
 
     def test_another_nvcc_skips_in_plain_sight(self):
         tree = self.changed("03_a/h.hpp", "constexpr int kN = 5;\n")
