@@ -64,21 +64,10 @@ def title_of(folder):
 
 
 def minutes_of(folder):
-    """How long a lesson takes: from the line "*Plan 45 minutes: ..." of its page, else from its row of its chapter's table of lessons."""
-    folder = Path(folder)
-    page, chapter = ROOT / folder / "README.md", ROOT / folder.parts[0] / "README.md"
-    plan = re.search(r"^\*Plan ([0-9]+) minutes\b", page.read_text(errors="replace") if page.exists() else "", re.MULTILINE)
-    if plan:
-        return f"{plan[1]} min"
-    column = None
-    link = f"({folder.name}/README.md)" if len(folder.parts) > 1 else "this page"
-    for line in chapter.read_text(errors="replace").splitlines() if chapter.exists() else []:
-        cells = [cell.strip() for cell in line.split("|")]
-        if "minutes" in cells:
-            column = cells.index("minutes")
-        elif column is not None and column < len(cells) and link in line and re.match("[0-9]", cells[column]):
-            return re.sub(r"^([0-9]+(?: to [0-9]+)?)", r"\1 min", cells[column])
-    return ""
+    """How long a lesson takes, from the line "*Plan 45 minutes: ..." of its page: "45"; "60, with 02 and 03"."""
+    page = ROOT / folder / "README.md"
+    plan = re.search(r"^\*Plan ([0-9]+(?: to [0-9]+)?) minutes(, with [0-9a-z ]+)?", page.read_text(errors="replace") if page.exists() else "", re.MULTILINE)
+    return plan[1] + (plan[2] or "") if plan else ""
 
 
 _MORE = {"scratch": "the same kernel, from its signature on", "boss": "find the mistake in a kernel"}
@@ -99,7 +88,7 @@ def learn(words, preset, caller):
             exercise = by_folder.get(folder)
             mark = "   " if exercise is None else "[x]" if exercise.name in days else "[ ]"
             name = exercise.name if exercise else folder.replace(chapter, chapter[:2]).replace("/", ".")
-            minutes = minutes_of(folder)
+            minutes = re.sub("^[0-9]+( to [0-9]+)?", r"\g<0> min", minutes_of(folder))
             print(f"  {mark} {name:<28} {title_of(folder)}{f' ({minutes})' if minutes else ''}")
             for more in more_of(name):
                 print(f"  {'[x]' if more in days else '[ ]'} {more:<28} {_MORE[more.rpartition('.')[2]]}")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import blocks
+import lessons
 import pictures
 from records import Records, xray_counts
 
@@ -33,7 +34,9 @@ def wanted(root, pages, compare_page):
     result, wrong = {}, []
     for page in pages:
         try:
-            result[page] = blocks.rendered((root / page).read_text(), records, definitions, blocks.language_of(page))
+            text = (root / page).read_text()
+            text = lessons.with_way(page, text) if re.match("[0-9][^/]*/[0-9][^/]*/README.md$", str(page)) else text
+            result[page] = blocks.rendered(text, records, definitions, blocks.language_of(page))
         except blocks.Wrong as error:
             wrong += [f"{page}: {line}" for line in str(error).split("\n")]
     wrong += [f"{blocks.FOLDER}/{name}.txt: no page has this table" for name in definitions.unused()]

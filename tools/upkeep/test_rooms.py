@@ -1,4 +1,4 @@
-"""The check of the includes refuses what it must, and nothing else; each lesson has what a lesson has, or is listed as without."""
+"""The check of the includes refuses what it must, and nothing else; each lesson has what a lesson has, or says why not."""
 import importlib.machinery
 import importlib.util
 import re
@@ -49,55 +49,20 @@ class Rooms(unittest.TestCase):
             self.assertIsNone(ROOMS.wrong(path, included), (path, included))
 
 
-# Lessons without an exercise (and its hints) or without a planted mistake, and why.
-_TO_READ = "to read: its step spreads over a long kernel, and no exercise has been cut out of it yet"
-_MEASURED = "to read and measure: a variation of a lesson whose exercise has been solved by then"
-_ON_THE_HOST = "functions of the host, whose parts have a test each; no mistake has been planted yet"
-WITHOUT_EXERCISE = {
-    "06_shared_mem/07_time_tiles": _MEASURED,
-    "06_shared_mem/08_decode": _MEASURED,
-    "06_shared_mem/09_packed_causal_product": _MEASURED,
-    "06_shared_mem/10_prefix_causal_product": _MEASURED,
-    "07_chunkwise/01_prefix_sum": "read first: its loop is written in lesson 02",
-    "07_chunkwise/03_chunk_states": "the other way to do what is written in lesson 02",
-    "07_chunkwise/04_numerics": "a measurement, not a kernel",
-    "07_chunkwise/06_gla_layer": _TO_READ,
-    "07_chunkwise/10_linear_attention": _TO_READ,
-    "07_chunkwise/15_wkv_and_gla": _TO_READ,
-    "07_chunkwise/20_backward": _TO_READ,
-    "08_flash_attention/01_three_kernels": "what the chapter's other lessons are compared with",
-    "08_flash_attention/04_scalar_tiles": "its rescaling is written in lesson 02",
-    "08_flash_attention/05_tensor_cores": _TO_READ,
-    "08_flash_attention/06_swizzled": _TO_READ,
-    "08_flash_attention/15_hopper": "needs a Hopper GPU: neither the emulator nor the X-ray can check a solution",
-    "08_flash_attention/16_backward_scalar": _TO_READ,
-    "08_flash_attention/17_backward_two_kernels": _TO_READ,
-    "08_flash_attention/18_backward": _TO_READ,
-    "08_flash_attention/19_backward_hopper": "needs a Hopper GPU: neither the emulator nor the X-ray can check a solution",
-}
-_WITH_MISTAKES_ONLY = {"07_chunkwise/03_chunk_states", "08_flash_attention/04_scalar_tiles"}
-WITHOUT_MISTAKES = {**{lesson: why for lesson, why in WITHOUT_EXERCISE.items() if lesson not in _WITH_MISTAKES_ONLY},
-                    "08_flash_attention/02_online_softmax": _ON_THE_HOST}
-
-
 def all_lessons():
     folders = [folder for chapter in chapters() for folder in (chapter, *(f"{chapter}/{lesson}" for lesson in lessons(chapter)))]
     return [folder for folder in folders if list((ROOT / folder).glob("kernel*.c*"))]
 
 
 class Lessons(unittest.TestCase):
-    def test_have_an_exercise_and_mistakes_or_are_listed_as_without(self):
+    def test_have_an_exercise_and_mistakes_or_say_why_not(self):
+        """In a line of the lesson's page: "*No exercise: REASON", "*No exercise, no planted mistake: REASON"."""
         with_exercise = {str(each.folder) for each in exercises()}
-        self.assertEqual({each for each in all_lessons() if each not in with_exercise}, set(WITHOUT_EXERCISE))
-        self.assertEqual({each for each in all_lessons() if not list((ROOT / each).glob("mistakes/*.patch"))}, set(WITHOUT_MISTAKES))
-
-    def test_their_chapters_page_says_which_are_without(self):
-        for chapter in chapters():
-            page = (ROOT / chapter / "README.md").read_text()
-            for words, listed in (("Lessons without an exercise", WITHOUT_EXERCISE), ("[Ww]ithout a planted mistake", WITHOUT_MISTAKES)):
-                said = re.search(rf"{words}: ([0-9., ]+)", page)
-                numbers = [number[-2:] for number in re.findall(r"[0-9]{2}(?:\.[0-9]{2})?", said[1])] if said else []
-                self.assertEqual(numbers, [lesson.split("/")[1][:2] for lesson in sorted(listed) if lesson.startswith(chapter)], f"{chapter}: {words}")
+        for folder in all_lessons():
+            reasons = re.search(r"^\*No (.+?): \w", (ROOT / folder / "README.md").read_text(), re.MULTILINE)
+            lacks = [what for what, is_there in (("exercise", folder in with_exercise), ("planted mistake", list((ROOT / folder).glob("mistakes/*.patch"))))
+                     if not is_there]
+            self.assertEqual(reasons[1].split(", no ") if reasons else [], lacks, folder)
 
     def test_your_turn_comes_before_the_kernel_is_given_away(self):
         for each in exercises():

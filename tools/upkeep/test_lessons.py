@@ -1,0 +1,46 @@
+"""Tests of what other pages take from a lesson's page."""
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import lessons
+from ladder_tools import learning, place
+
+
+class Lessons(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for module in (place, learning):
+            patched = mock.patch.object(module, "ROOT", self.root)
+            patched.start()
+            self.addCleanup(patched.stop)
+        self.write("03_x/README.md", "# 03 x: the first\n")
+        self.write("03_x/kernel.cu", "")
+        self.write("03_x/01_a/README.md", "# 03.01 A kernel: in two parts\n\n[chapter 03](../README.md)\n\n*Plan 40 minutes, with 02: 10 to read.*\n\n"
+                                          "**In short**: a [word](../../docs/glossary.md#word), see [test.cpp](test.cpp).\n")
+        self.write("03_x/01_a/exercise.cu", "// TODO(03.01.2): b\n// TODO(03.01.1): a\n")
+        self.write("03_x/02_b/README.md", "# 03.02 Another\n")
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def test_are_rows_of_their_chapters_table(self):
+        first = "| [01 A kernel](01_a/README.md) | a [word](../docs/glossary.md#word), see [test.cpp](01_a/test.cpp) | 03.01.1, 03.01.2 | 40, with 02 |"
+        self.assertEqual(lessons.rows("03_x"), [first, "| [02 Another](02_b/README.md) | | | |"])
+        self.assertEqual(lessons.rows("03_x", "00", "01"), [first])
+        self.assertEqual((lessons.count("03_x"), lessons.minutes("03_x")), (2, 40))
+
+    def test_lead_to_the_ones_before_and_behind(self):
+        text = (self.root / "03_x/01_a/README.md").read_text()
+        way = "[chapter 03](../README.md) · previous: [03.00 the first](../README.md) · next: [03.02 Another](../02_b/README.md)"
+        self.assertEqual(lessons.with_way(Path("03_x/01_a/README.md"), text), text.replace("[chapter 03](../README.md)", way))
+        self.assertEqual(lessons.with_way(Path("03_x/02_b/README.md"), "[chapter](../README.md) old\n"),
+                         "[chapter 03](../README.md) · previous: [03.01 A kernel](../01_a/README.md) · the chapter's last lesson\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
