@@ -31,13 +31,13 @@ SEEN_BY_THE_XRAY = ("barrier", "bound")
 
 
 # The folders of tools/ that are built.
-BUILT_TOOLS = tuple(f"{folder}/" for folder in re.findall(r"add_subdirectory\((tools/\w+)\)",
+BUILT_TOOLS = tuple(f"{folder}/" for folder in re.findall(r"add_subdirectory\((tools/[\w/]+)\)",
                                                           (nvcc.ROOT / "CMakeLists.txt").read_text(encoding="utf-8")))
 
 
 def needed(path):
     """Is it built, or does a build look at it? The others may change while a run is going on."""
-    return not (path.startswith(("docs/", ".ci/")) or path.endswith((".md", ".py", ".svg", ".png"))
+    return not (path.startswith(("docs/", "records/", ".ci/")) or path.endswith((".md", ".py", ".svg", ".png"))
                 or (path.startswith("tools/") and not path.startswith(BUILT_TOOLS)))
 
 

@@ -15,40 +15,29 @@ def number(share):
 
 
 def print_tables(data):
-    old = any("old_whole" in i for c in data["classes"] for i in c["implementations"].values())
-    shares = ["whole", "row", "element"] + (["old_whole", "old_row"] if old else [])
-    head = ["class (operator, output, storage, arithmetic)", "runs", "whole", "row", "element"]
-    head += ["above"] + (["old: whole", "old: row", "above"] if old else []) + ["nearest to its limit"]
-    print("| " + " | ".join(head) + " |")
-    print("|---|" + "---:|" * (len(head) - 2) + "---|")
-    total = above = above_old = 0
+    shares = ("whole", "row", "element")
+    print("| class (operator, output, storage, arithmetic) | runs | whole | row | element | above | nearest to its limit |")
+    print("|---|" + "---:|" * 5 + "---|")
+    total = above = 0
     for c in data["classes"]:
         i = c["implementations"]
-        found = {share: worst(i, share) for share in shares}
-        nearest = max((found[s] for s in ("whole", "row", "element")), key=lambda f: f[0])
-        counts = {k: sum(x.get(k, 0) for x in i.values()) for k in ("cases", "above", "above_old")}
-        total, above, above_old = (total + counts["cases"], above + counts["above"], above_old + counts["above_old"])
-        cells = [f"{c['operator']}, {c['output']}, {c['storage']}, {c['arithmetic']}", str(counts["cases"])]
-        cells += [number(found[s][0]) for s in ("whole", "row", "element")] + [str(counts["above"])]
-        if old:
-            cells += [number(found[s][0]) for s in ("old_whole", "old_row")] + [str(counts["above_old"])]
-        cells.append(f"{nearest[1]} `{nearest[2]}`")
+        found = [worst(i, share) for share in shares]
+        nearest = max(found, key=lambda f: f[0])
+        cases, wrong = (sum(x.get(k, 0) for x in i.values()) for k in ("cases", "above"))
+        total, above = total + cases, above + wrong
+        cells = [f"{c['operator']}, {c['output']}, {c['storage']}, {c['arithmetic']}", str(cases), *(number(f[0]) for f in found), str(wrong),
+                 f"{nearest[1]} `{nearest[2]}`"]
         print("| " + " | ".join(cells) + " |")
-    print(f"\n{total:,} arrays judged, {above} above their limit" + (f"; by the old rule {above_old}" if old else "") + ".\n")
+    print(f"\n{total:,} arrays judged, {above} above their limit.\n")
 
-    print("| planted fault | results | refused |" + (" by the old rule |" if old else ""))
-    print("|---|---:|---:|" + ("---:|" if old else ""))
+    print("| planted fault | results | refused |\n|---|---:|---:|")
     faults = {}
     for c in data["classes"]:
         for fault, counts in c.get("planted", {}).items():
             faults.setdefault(fault, []).append(counts)
     for fault, counts in sorted(faults.items()):
-        cases = sum(x["cases"] for x in counts)
-        cells = [fault, str(cases)]
-        for key in ["refused"] + (["refused_old"] if old else []):
-            refused = sum(x[key] for x in counts)
-            cells.append(f"{refused} ({100 * refused / cases:.1f} %)")
-        print("| " + " | ".join(cells) + " |")
+        cases, refused = (sum(x[key] for x in counts) for key in ("cases", "refused"))
+        print(f"| {fault} | {cases} | {refused} ({100 * refused / cases:.1f} %) |")
 
 
 for file in sys.argv[1:]:
