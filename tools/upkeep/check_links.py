@@ -2,14 +2,14 @@
 """Do the links of all Markdown pages lead somewhere? Files and headings inside the tree; with --external the addresses outside, too."""
 import argparse
 import re
-import subprocess
 import sys
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from nvcc import ROOT, files_here
+
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.S | re.M)
 COMMENT = re.compile(r"<!--.*?-->", re.S)
 INLINE = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
@@ -91,8 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--external", action="store_true", help="ask the addresses outside of the tree, too (needs a network)")
     options = parser.parse_args()
-    known = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
-    known = [each for each in known if each and (ROOT / each).exists()]
+    known = [each for each in files_here() if (ROOT / each).exists()]
     pages = [each for each in known if each.endswith(".md")]
     wrong = broken(ROOT, pages, known)
     if options.external:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import blocks
 import lessons
+import nvcc
 import pictures
 from records import Records, xray_counts
 
@@ -23,8 +24,7 @@ MAY_HAVE_FIGURES = {
 
 
 def pages_of(root):
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=root, check=True, capture_output=True, text=True)
-    return [Path(name) for name in listed.stdout.split("\n") if name and (Path(root) / name).exists()]
+    return [Path(name) for name in nvcc.files_here(root) if name.endswith(".md") and (root / name).exists()]
 
 
 def wanted(root, pages, compare_page):
@@ -76,7 +76,6 @@ def record(root, names):
     unknown = sorted(set(names) - set(document["samples"]))
     if unknown:
         raise blocks.Wrong(f"sample is '{unknown[0]}'; allowed: {', '.join(document['samples'])}")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True).stdout.strip()
     for name in names or document["samples"]:
         sample = document["samples"][name]
         print(f"{name}: {sample['command']}", flush=True)
@@ -93,7 +92,7 @@ def record(root, names):
             sample.update(counters=[each["name"] for each in document_of["counters"]], counts=xray_counts(document_of))
         else:
             sample.update(lines=lines)
-        sample.update(commit=commit, date=datetime.date.today().isoformat())
+        sample.update(commit=nvcc.commit_here(), date=datetime.date.today().isoformat())
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -103,7 +102,7 @@ def main(arguments=None):
     parser.add_argument("--record", nargs="*", metavar="SAMPLE", help="first run the sample outputs' commands anew (all, or those named)")
     parser.add_argument("--translated", action="store_true", help="README.zh-CN.md says today what README.md says: keep that")
     options = parser.parse_args(arguments)
-    root = Path(__file__).resolve().parent.parent.parent
+    root = nvcc.ROOT
     try:
         if options.record is not None:
             record(root, options.record)
