@@ -11,7 +11,11 @@ import threading
 import time
 from pathlib import Path
 
-import nvcc
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import nvcc  # noqa: E402
+from ladder_tools.building import Build  # noqa: E402
+from ladder_tools.place import Failed  # noqa: E402
 
 OUTCOMES = ("right", "refused", "complaint", "wrong", "spread", "failed", "crash", "time")
 # What makes a run red. A complaint is the judge's: the result is near the truth.
@@ -144,7 +148,6 @@ def main(arguments=None):
     parser.add_argument("--case", type=int, metavar="I", help="this case of the seed only, with all that is known about it")
     parser.add_argument("--implementation", metavar="NAME", help="no other")
     parser.add_argument("--gpu", action="store_true", help="on this machine's GPU")
-    parser.add_argument("--build", type=Path, metavar="FOLDER", help="default: build-emulator; with --gpu build-cuda")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="default: all processors")
     parser.add_argument("--seconds", type=float, default=120, metavar="S", help="a case may take so long (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the record of the run")
@@ -153,27 +156,20 @@ def main(arguments=None):
         parser.error("--cases and --jobs allow 1 or more, --first and --case 0 or more")
     try:
         return execute(options)
-    except nvcc.ToolError as error:
+    except (nvcc.ToolError, Failed) as error:
         print(f"fuzz: {error}", file=sys.stderr)
         return 2
 
 
-def built(options):
-    preset, target = ("cuda", "fuzz_cuda") if options.gpu else ("emulator", "fuzz_emulated")
-    folder = (options.build or nvcc.ROOT / f"build-{preset}").resolve()
-    steps = []
-    if not (folder / "CMakeCache.txt").exists():
-        steps.append(["cmake", "--preset", preset, "-G", "Ninja", "-B", str(folder)])
-    steps.append(["cmake", "--build", str(folder), "-j", str(options.jobs), "--target", target])
-    for step in steps:
-        done = subprocess.run(step, cwd=nvcc.ROOT, capture_output=True, text=True)
-        if done.returncode:
-            raise nvcc.ToolError(f"{' '.join(step)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
-    return folder / "tools/upkeep/fuzz_program" / target
+def built(gpu):
+    build, target = Build("cuda" if gpu else "emulator"), f"fuzz_{'cuda' if gpu else 'emulated'}"
+    build.prepare(target)
+    build.build(target)
+    return build.folder / "tools/upkeep/fuzz_program" / target
 
 
 def execute(options):
-    command = [str(built(options)), "--seed", str(options.seed)]
+    command = [str(built(options.gpu)), "--seed", str(options.seed)]
     if options.implementation:
         command += ["--implementation", options.implementation]
     one = options.case is not None

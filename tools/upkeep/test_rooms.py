@@ -49,6 +49,14 @@ class Rooms(unittest.TestCase):
             self.assertIsNone(ROOMS.wrong(path, included), (path, included))
 
 
+class Tools(unittest.TestCase):
+    def test_the_learners_loop_imports_nothing_of_upkeep(self):
+        upkeep = "|".join(path.stem for path in (ROOT / "tools/upkeep").rglob("*.py"))
+        for path in (*(ROOT / "tools").glob("*"), *(ROOT / "tools/ladder_tools").glob("*.py")):
+            if path.is_file():
+                self.assertIsNone(re.search(rf"^(import|from) (upkeep|{upkeep})\b", path.read_text(), re.MULTILINE), path)
+
+
 def all_lessons():
     folders = [folder for chapter in chapters() for folder in (chapter, *(f"{chapter}/{lesson}" for lesson in lessons(chapter)))]
     return [folder for folder in folders if list((ROOT / folder).glob("kernel*.c*"))]

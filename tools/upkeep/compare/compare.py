@@ -41,7 +41,6 @@ def parse(arguments):
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of --warm")
     parser.add_argument("--warm-one", nargs=2, metavar=("CASE", "PEER"), help=argparse.SUPPRESS)
     parser.add_argument("--table", nargs="+", type=pathlib.Path, metavar="JSON", help="print the tables of these files")
-    parser.add_argument("--page", action="store_true", help="write records/h200_compare.md anew from h200_compare*.json there")
     options = parser.parse_args(arguments)
     if options.minutes <= 0:
         parser.error(f"--minutes is {options.minutes}; allowed: more than 0")
@@ -51,8 +50,8 @@ def parse(arguments):
         options.cases = case_list.chosen(options.only)
     except ValueError as error:
         parser.error(str(error))
-    if not (options.list or options.warm or options.warm_one or options.table or options.page or options.out):
-        parser.error("nothing to do; allowed: one of --list, --warm, --out, --table, --page")
+    if not (options.list or options.warm or options.warm_one or options.table or options.out):
+        parser.error("nothing to do; allowed: one of --list, --warm, --out, --table")
     return options
 
 
@@ -293,10 +292,6 @@ def main(arguments):
         return 0
     if options.table:
         print(tables.render(tables.read(options.table)), end="")
-        return 0
-    if options.page:
-        results = ROOT / "records"
-        (results / "h200_compare.md").write_text(tables.page(sorted(results.glob("h200_compare*.json")), ROOT))
         return 0
     if options.warm_one:
         return warm_one(options)

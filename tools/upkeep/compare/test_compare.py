@@ -38,7 +38,7 @@ class Arguments(unittest.TestCase):
         self.assertIn("--minutes is -1.0; allowed: more than 0", self.refused("--list", "--minutes", "-1"))
         self.assertIn("--jobs is 0; allowed: 1 or more", self.refused("--warm", "--jobs", "0"))
         self.assertIn("--only conv* fits no case; allowed:", self.refused("--list", "--only", "conv*"))
-        self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table, --page", self.refused())
+        self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table", self.refused())
 
     def test_only_chooses_cases_by_pattern(self):
         options = compare.parse(["--list", "--only", "gla_*", "--only", "attention_T512*"])
