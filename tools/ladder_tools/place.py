@@ -159,6 +159,11 @@ def bosses():
     return {f"{Exercise(patch).lesson}.boss": patch for patch in _in_lessons("boss.patch")}
 
 
+def mistakes():
+    """The patches that plant a mistake in a lesson's kernel, by name: 03.decay_first."""
+    return {f"{Exercise(patch.parent).lesson}.{patch.stem}": patch for patch in sorted(_in_lessons("mistakes/*.patch"))}
+
+
 def exercise_of(name):
     """For whatever place_of takes, and for 03.scratch; of a whole chapter it is the first one."""
     lesson, dot, kind = name.rpartition(".")

@@ -7,7 +7,7 @@ import sys
 
 from ladder_tools.building import Build, Progress, cores
 from ladder_tools.patches import header
-from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, place_of
+from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, mistakes, place_of
 
 # ctest's options that make sense here, and whether a value follows them.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
@@ -29,9 +29,7 @@ def must_fail(word):
     groups = {"mistakes": ("mistakes", "mistake\\."), "stubs": ("exercises", "stub\\."), "bosses": ("bosses", "boss\\.")}
     if word in groups:
         return groups[word]
-    known = {f"mistake.{patch.parts[-3][:2]}.{patch.stem}" for patch in ROOT.glob("[0-9][0-9]_*/mistakes/*.patch")}
-    known |= {f"mistake.{patch.parts[-4][:2]}.{patch.parts[-3]}.{patch.stem}"
-              for patch in ROOT.glob("[0-9][0-9]_*/[0-9][0-9]_*/mistakes/*.patch")}
+    known = {f"mistake.{name}" for name in mistakes()}
     known |= {f"stub.{each.lesson}.kernel" for each in exercises()} | {f"stub.{each.name}" for each in exercises("scratch")}
     known |= {f"boss.{name.removesuffix('.boss')}.kernel" for name in bosses()}
     kind, _, rest = word.partition(".")
@@ -167,13 +165,6 @@ class Report:
             self._room_ended = None
 
 
-def planted():
-    """{"03.decay_first": the text of a planted mistake's patch}"""
-    found = [path for depth in ("*", "*/*") for path in ROOT.glob(f"[0-9][0-9]_{depth}/mistakes/*.patch")]
-    lessons = {path: path.relative_to(ROOT).parts[:-2] for path in found}
-    return {".".join((lessons[path][0][:2], *lessons[path][1:], path.stem)): path.read_text() for path in sorted(found, key=lambda path: (lessons[path], path.stem))}
-
-
 def known_mistakes(words, build):
     """What a wrong result may be called: of one operator, or of all, and then of the planted mistakes too."""
     if len(words) > 1:
@@ -183,7 +174,8 @@ def known_mistakes(words, build):
     status = subprocess.run([build.folder / "known_mistakes", *words], cwd=ROOT).returncode
     if not words:
         print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and say its words:")
-        for name, patch in planted().items():
+        for name, path in mistakes().items():
+            patch = (ROOT / path).read_text()
             print(f"    {name}\n        {header(patch, 'mistake')}\n        \"{header(patch, 'diagnosis')}\"")
     return status
 
