@@ -7,22 +7,19 @@
 #include <string>
 
 #include "common/core/operator.hpp"
+#include "common/diagnosis/diagnosis.hpp"
 #include "common/testing/tests.hpp"
 
 #ifdef EMULATOR_LAUNCH
-#include "common/xray/xray.hpp"
-
-namespace emulator::xray {
-[[gnu::weak]] std::vector<Kernel> take();  // null but in the X-ray's program
-}
+#include "emulator/emulator.hpp"
 #endif
 
-namespace chapter00 {
+namespace warmup {
 
 // For a test that knows better: what the X-ray has found so far is no mistake of the learner's.
 inline void forget_what_the_xray_saw() {
 #ifdef EMULATOR_LAUNCH
-  if (emulator::xray::take != nullptr) emulator::xray::take();
+  emulator::forget_recorded();
 #endif
 }
 
@@ -36,10 +33,12 @@ inline bool register_hole(const std::string& implementation, const std::string& 
     const auto placed = problem->place(ladder::device(i.device), i);
     placed->call();
     ladder::device(i.device).synchronize();
-    EXPECT_TRUE(ladder::testing::is_right(placed->judge(ladder::arithmetic_of(i, "fp32"), false)));
+    const ladder::Arithmetic arithmetic = ladder::arithmetic_of(i, "fp32");
+    const ladder::Verdict verdict = placed->judge(arithmetic, false);
+    EXPECT_TRUE(verdict.right) << ladder::by_name(verdict, *placed, arithmetic);
   };
   ladder::testing::add(implementation, name, is_right, 0);
   return true;
 }
 
-}  // namespace chapter00
+}  // namespace warmup

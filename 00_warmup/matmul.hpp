@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Matmul;  // the operator: matmul_operator.cpp
 
@@ -38,4 +38,4 @@ struct MatmulArgs : MatmulSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -8,7 +8,7 @@
 #include "00_warmup/matmul.hpp"
 #include "common/core/errors.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 __device__ inline float finished(const MatmulArgs& args, float sum, std::int64_t n) {
   if (args.bias != nullptr) sum += args.bias[n];
@@ -23,4 +23,4 @@ inline unsigned blocks_of_tiles(const MatmulArgs& args, std::int64_t rows, std::
   return static_cast<unsigned>(down * across);
 }
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -7,7 +7,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulArgs> {
   static constexpr const char* kName = "matmul";
@@ -52,9 +52,7 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
       return "was written only where m < N and n < M: the mask has M and N exchanged\n";
     if (x.K == 0) return "";
     const Matrix a = matrix(x.a, x.M, x.K), b = matrix(x.b, x.K, x.N);
-    const auto equals = [&](const Matrix& c) {
-      return ladder::reference::roughly_equal(is, values(c), x.N);
-    };
+    const auto equals = [&](const Matrix& c) { return ladder::roughly_equal(is, values(c), x.N); };
     const auto with_first = [&](std::int64_t terms) {
       return finished(x, a.leftCols(terms) * b.topRows(terms));
     };
@@ -154,4 +152,4 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
 
 const ladder::OperatorRegistration<Matmul> matmul_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

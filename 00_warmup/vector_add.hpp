@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct VectorAdd;  // the operator: vector_add_operator.cpp
 
@@ -32,4 +32,4 @@ struct VectorAddArgs : VectorAddSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -8,7 +8,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddArgs, VectorAddArgs> {
   static constexpr const char* kName = "vector_add";
@@ -84,4 +84,4 @@ struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddAr
 
 const ladder::OperatorRegistration<VectorAdd> vector_add_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

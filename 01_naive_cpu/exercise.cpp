@@ -11,7 +11,7 @@
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter01 {
+namespace {
 
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
@@ -29,15 +29,15 @@ void wkv(const ladder::WkvArgs& args) {
       for (std::int64_t step = 0; step < T; ++step) {
         const std::int64_t t = args.reverse ? T - 1 - step : step;
         const std::int64_t row = (b * T + t) * H + h;
-        // TODO(01.00.1): roughly 7 lines; where this step's rows of q, k, v, u and log_w begin.
-        // TODO(01.00.1): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
+        // TODO(1): roughly 7 lines; where this step's rows of q, k, v, u and log_w begin.
+        // TODO(1): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
 
         float* o = args.o + row * V;  // (V)
         for (std::int64_t iv = 0; iv < V; ++iv) {
           float sum = 0.0f;
           for (std::int64_t ik = 0; ik < K; ++ik) {
-            // TODO(01.00.2): roughly 4 lines; this row's part of the output into sum, then the state's decay and update.
-            // TODO(01.00.2): budget: one product k * v, one exp.
+            // TODO(2): roughly 4 lines; this row's part of the output into sum, then the state's decay and update.
+            // TODO(2): budget: one product k * v, one exp.
           }
           o[iv] = args.scale * sum;
         }
@@ -51,13 +51,9 @@ void wkv(const ladder::WkvArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "wkv_naive",
-                                         .chapter = "01_naive_cpu",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
-}  // namespace chapter01

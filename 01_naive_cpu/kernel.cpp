@@ -11,7 +11,7 @@
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter01 {
+namespace {
 
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
@@ -59,13 +59,9 @@ void wkv(const ladder::WkvArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "wkv_naive",
-                                         .chapter = "01_naive_cpu",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
-}  // namespace chapter01

@@ -11,26 +11,22 @@
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter01 {
+namespace {
 
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   const std::int64_t B = args.B, T = args.T, H = args.H, K = args.K, V = args.V;
 
-  // TODO(01.00.1): roughly 30 lines; loops over batch, head and time (backwards if args.reverse), and where a step's rows begin. Each head
-  // TODO(01.00.1): has a state of (K, V) floats: args.initial_state or zeros at first, and kept in args.final_state if that is wanted.
-  // TODO(01.00.1): budget: one state of K * V floats for all heads.
-  // TODO(01.00.2): roughly 12 lines; of each value column the sum over the key rows, then the state's decay and update.
-  // TODO(01.00.2): budget: for each element of the state one product k * v and one exp per step.
+  // TODO(1): roughly 30 lines; loops over batch, head and time (backwards if args.reverse), and where a step's rows begin. Each head
+  // TODO(1): has a state of (K, V) floats: args.initial_state or zeros at first, and kept in args.final_state if that is wanted.
+  // TODO(1): budget: one state of K * V floats for all heads.
+  // TODO(2): roughly 12 lines; of each value column the sum over the key rows, then the state's decay and update.
+  // TODO(2): budget: for each element of the state one product k * v and one exp per step.
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "wkv_naive",
-                                         .chapter = "01_naive_cpu",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
-}  // namespace chapter01

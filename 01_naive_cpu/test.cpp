@@ -1,3 +1,4 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-const bool registered = ladder::testing::register_wkv_suite("wkv_naive", {});
+const bool registered =
+    ladder::testing::register_suite("wkv", "wkv_naive", {.refuses = {"packed sequences"}});

@@ -11,7 +11,7 @@
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter02 {
+namespace openmp {
 namespace {
 
 // Scratch of one task: the states of its heads, and one time tile of the head at hand. Padding rows hold zeros, because o
@@ -55,13 +55,13 @@ void advance(const Tile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(02.00.1): roughly 4 lines; where this step's q, k, w (from key row ik) and v (from column iv) begin in the tile.
+        // TODO(1): roughly 4 lines; where this step's q, k, w (from key row ik) and v (from column iv) begin in the tile.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
-          // TODO(02.00.1): roughly 1 line; one vector of v, which serves kRows rows.
+          // TODO(1): roughly 1 line; one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(02.00.1): roughly 4 lines; every key row reads and updates its vector of the state.
-          // TODO(02.00.1): budget: per key row three multiply-add operations, no load and no store of the state.
+          // TODO(1): roughly 4 lines; every key row reads and updates its vector of the state.
+          // TODO(1): budget: per key row three multiply-add operations, no load and no store of the state.
           store(o + c * kVec, out);
         }
       }
@@ -104,7 +104,7 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
 
   // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K multiply-adds instead of K * V.
   Vec bonus{};
-  // TODO(02.00.2): roughly 3 lines; sum_j q_j u_j k_j, kVec key rows at a time; budget: K / kVec vector steps.
+  // TODO(2): roughly 3 lines; sum_j q_j u_j k_j, kVec key rows at a time; budget: K / kVec vector steps.
   const float share = sum_of_lanes(bonus);
   for (std::int64_t iv = 0; iv < tile.columns; iv += kVec)
     store(o + iv, share * load(v + iv));
@@ -156,8 +156,6 @@ void run(const ladder::WkvArgs& args, const Tile& tile, const Task& task) {
   }
 }
 
-}  // namespace
-
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   if (args.B == 0) return;
@@ -175,13 +173,10 @@ void wkv(const ladder::WkvArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "wkv_openmp",
-                                         .chapter = "02_openmp",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
-}  // namespace chapter02
+}  // namespace openmp

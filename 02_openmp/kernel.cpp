@@ -11,7 +11,7 @@
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter02 {
+namespace openmp {
 namespace {
 
 // Scratch of one task: the states of its heads, and one time tile of the head at hand. Padding rows hold zeros, because o
@@ -163,8 +163,6 @@ void run(const ladder::WkvArgs& args, const Tile& tile, const Task& task) {
   }
 }
 
-}  // namespace
-
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   if (args.B == 0) return;
@@ -182,13 +180,10 @@ void wkv(const ladder::WkvArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "wkv_openmp",
-                                         .chapter = "02_openmp",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
-}  // namespace chapter02
+}  // namespace openmp

@@ -11,7 +11,7 @@
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter02 {
+namespace openmp {
 namespace {
 
 // Scratch of one task: the states of its heads, and one time tile of the head at hand. Padding rows hold zeros, because o
@@ -46,9 +46,9 @@ struct Tile {
 
 // Walks all register tiles of a state through `steps` time steps: o += q S, S = w S + k v.
 void advance(const Tile& tile, float* state, std::int64_t steps) {
-  // TODO(02.00.1): roughly 30 lines; for each corner (ik, iv) of kRows key rows and kColumns vectors: load the state into a small array
-  // TODO(02.00.1): s[kRows][kColumns], walk all steps with it, store it. A step adds the state's part to o, then updates the state.
-  // TODO(02.00.1): budget: per key row, vector and step three multiply-add operations, no load and no store of the state.
+  // TODO(1): roughly 30 lines; for each corner (ik, iv) of kRows key rows and kColumns vectors: load the state into a small array
+  // TODO(1): s[kRows][kColumns], walk all steps with it, store it. A step adds the state's part to o, then updates the state.
+  // TODO(1): budget: per key row, vector and step three multiply-add operations, no load and no store of the state.
 }
 
 // Time step t of head (b, h) into row `step` of the tile; o starts with the bonus.
@@ -81,8 +81,8 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
   }
 
   // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K multiply-adds instead of K * V.
-  // TODO(02.00.2): roughly 8 lines; kVec key rows at a time the sum, then o begins with its product with v; budget: K / kVec vector steps
-  // TODO(02.00.2): for the sum.
+  // TODO(2): roughly 8 lines; kVec key rows at a time the sum, then o begins with its product with v; budget: K / kVec vector steps
+  // TODO(2): for the sum.
 }
 
 void run(const ladder::WkvArgs& args, const Tile& tile, const Task& task) {
@@ -131,8 +131,6 @@ void run(const ladder::WkvArgs& args, const Tile& tile, const Task& task) {
   }
 }
 
-}  // namespace
-
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   if (args.B == 0) return;
@@ -150,13 +148,10 @@ void wkv(const ladder::WkvArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "wkv_openmp",
-                                         .chapter = "02_openmp",
                                          .device = ladder::DeviceKind::kCpu,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace
-}  // namespace chapter02
+}  // namespace openmp

@@ -6,17 +6,19 @@
 #include <limits>
 
 #include "02_openmp/tile.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
 using ladder::WkvCase;
 
-const bool registered = ladder::testing::register_wkv_suite("wkv_openmp", {});
+const bool registered =
+    ladder::testing::register_suite("wkv", "wkv_openmp", {.refuses = {"packed sequences"}});
 
 float vector_exp(float x) {
-  return chapter02::exp(chapter02::Vec{} + x)[0];
+  return openmp::exp(openmp::Vec{} + x)[0];
 }
 
 TEST(Chapter02Exp, IsExactAtItsEnds) {
@@ -60,11 +62,11 @@ TEST(Chapter02Threads, TasksOwnWholeCacheLines) {
   for (int threads : {2, 3, 8}) {
     omp_set_num_threads(threads);
     for (const std::int64_t V : {16, 64, 128, 256, 512}) {
-      const chapter02::Split split(/*fma_count=*/1e12, /*B=*/1, /*H=*/1, /*K=*/64, V);
+      const openmp::Split split(/*fma_count=*/1e12, /*B=*/1, /*H=*/1, /*K=*/64, V);
       EXPECT_EQ(split.columns * sizeof(float) % 64, 0u) << "V=" << V << ", threads=" << threads;
       std::int64_t covered = 0;
       for (std::int64_t task = 0; task < split.tasks; ++task) {
-        const chapter02::Task part(split, task, /*H=*/1, V);
+        const openmp::Task part(split, task, /*H=*/1, V);
         EXPECT_EQ(part.first, covered);
         covered += part.width;
       }

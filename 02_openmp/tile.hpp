@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-namespace chapter02 {
+namespace openmp {
 
 // Floats per SIMD register. -DLADDER_SIMD_LANES=1, 4, 8 or 16 overrides it: the README's table of widths was made so.
 #if defined(LADDER_SIMD_LANES)
@@ -179,4 +179,4 @@ class Scratch {
   std::unique_ptr<float[], Delete> memory_;
 };
 
-}  // namespace chapter02
+}  // namespace openmp

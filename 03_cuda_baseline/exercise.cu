@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter03 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(03.00.1): roughly 3 lines; the term of key row ik goes to o with one atomicAdd, then state[ik] takes its step.
-      // TODO(03.00.1): budget: one global read each of k, q, u and log_w, one atomicAdd.
+      // TODO(1): roughly 3 lines; the term of key row ik goes to o with one atomicAdd, then state[ik] takes its step.
+      // TODO(1): budget: one global read each of k, q, u and log_w, one atomicAdd.
     }
   }
 }
@@ -61,7 +61,7 @@ void launch(const WkvArgs& args) {
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 03");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   switch (args.K) {
     case 4: return launch<4>(args);
@@ -74,9 +74,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_atomic",
-                                         .chapter = "03_cuda_baseline",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter03
+}  // namespace

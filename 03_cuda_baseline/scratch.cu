@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter03 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -22,10 +22,10 @@ constexpr int kThreads = 32;
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
-  // TODO(03.00.1): roughly 25 lines; the thread's place among all B * H * V channels gives b, h and iv, and one past the end does nothing.
-  // TODO(03.00.1): Column iv of the state is an array of the thread's own. At each step every key row adds its term to o by an atomicAdd,
-  // TODO(03.00.1): then the state takes its step.
-  // TODO(03.00.1): budget: per key row one global read each of k, q, u and log_w and one atomicAdd; one read of v per step.
+  // TODO(1): roughly 25 lines; the thread's place among all B * H * V channels gives b, h and iv, and one past the end does nothing.
+  // TODO(1): Column iv of the state is an array of the thread's own. At each step every key row adds its term to o by an atomicAdd,
+  // TODO(1): then the state takes its step.
+  // TODO(1): budget: per key row one global read each of k, q, u and log_w and one atomicAdd; one read of v per step.
 }
 
 template <int kHeadSize>
@@ -34,13 +34,13 @@ void launch(const WkvArgs& args) {
   const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // TODO(03.00.1): roughly 2 lines; o is zero before the kernel adds to it; then the launch, a thread for each channel.
+  // TODO(1): roughly 2 lines; o is zero before the kernel adds to it; then the launch, a thread for each channel.
   CUDA_CHECK(cudaGetLastError());
 }
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 03");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   switch (args.K) {
     case 4: return launch<4>(args);
@@ -53,9 +53,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_atomic",
-                                         .chapter = "03_cuda_baseline",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter03
+}  // namespace

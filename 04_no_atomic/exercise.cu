@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter04 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -40,14 +40,14 @@ __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
     const float v = args.v[token * kHeadSize + iv];
     float* o = args.o + token * kHeadSize + iv;
 
-    // TODO(04.00.1): roughly 1 line; this step's sum, in a register, begins here.
+    // TODO(1): roughly 1 line; this step's sum, in a register, begins here.
     for (int ik = 0; ik < kHeadSize; ++ik) {
       const float kv = k[ik] * v;
-      // TODO(04.00.1): roughly 1 line; the term of key row ik joins the sum.
-      // TODO(04.00.1): budget: one global read each of q and u, no write to global memory.
+      // TODO(1): roughly 1 line; the term of key row ik joins the sum.
+      // TODO(1): budget: one global read each of q and u, no write to global memory.
       state[ik] = expf(log_w[ik]) * state[ik] + kv;
     }
-    // TODO(04.00.2): roughly 1 line; the output of this step; budget: one store, no atomic.
+    // TODO(2): roughly 1 line; the output of this step; budget: one store, no atomic.
   }
 }
 
@@ -63,7 +63,7 @@ void launch(const WkvArgs& args) {
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 04");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   switch (args.K) {
     case 4: return launch<4>(args);
@@ -76,9 +76,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_no_atomic",
-                                         .chapter = "04_no_atomic",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter04
+}  // namespace

@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter04 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -22,10 +22,10 @@ constexpr int kThreads = 32;
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
-  // TODO(04.00.1): roughly 25 lines; a thread for each channel, with column iv of the state in an array of its own. At each step the terms
-  // TODO(04.00.1): of all key rows are summed in a register, and the state takes its step.
-  // TODO(04.00.1): budget: per key row one global read each of k, q, u and log_w; one read of v per step.
-  // TODO(04.00.2): roughly 1 line; the output of a step; budget: one store, no atomic.
+  // TODO(1): roughly 25 lines; a thread for each channel, with column iv of the state in an array of its own. At each step the terms
+  // TODO(1): of all key rows are summed in a register, and the state takes its step.
+  // TODO(1): budget: per key row one global read each of k, q, u and log_w; one read of v per step.
+  // TODO(2): roughly 1 line; the output of a step; budget: one store, no atomic.
 }
 
 template <int kHeadSize>
@@ -34,13 +34,13 @@ void launch(const WkvArgs& args) {
   const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // TODO(04.00.2): roughly 1 line; the launch, a thread for each channel; budget: nothing else touches o.
+  // TODO(2): roughly 1 line; the launch, a thread for each channel; budget: nothing else touches o.
   CUDA_CHECK(cudaGetLastError());
 }
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 04");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   switch (args.K) {
     case 4: return launch<4>(args);
@@ -53,9 +53,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_no_atomic",
-                                         .chapter = "04_no_atomic",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter04
+}  // namespace

@@ -1,5 +1,4 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-const bool registered = ladder::testing::register_wkv_suite(
-    "wkv_no_atomic",
-    {.square_heads_only = true, .states = false, .reverse = false, .repeatable = true});
+const bool registered = ladder::testing::register_suite(
+    "wkv", "wkv_no_atomic", {.refuses = {"states", "reverse", "packed sequences", "K != V"}});

@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter05 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -24,7 +24,7 @@ constexpr int kThreads = 32;
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(05.00.1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
+  // TODO(1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
 }
 
 template <int kHeadSize>
@@ -47,14 +47,14 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
     const float v = args.v[token * kHeadSize + iv];
     float* o = args.o + token * kHeadSize + iv;
 
-    float sum[kVec] = {};
+    float sums[kVec] = {};
     for (int ik = 0; ik < kHeadSize; ik += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], log_w4[kVec], u4[kVec];
       load(q4, q + ik), load(k4, k + ik), load(log_w4, log_w + ik), load(u4, u + ik);
-      // TODO(05.00.2): roughly 5 lines; key rows ik to ik + 3, each with a sum of its own, which waits for no other.
-      // TODO(05.00.2): budget: no global read: all that is needed is in q4, k4, log_w4, u4 and state.
+      // TODO(2): roughly 5 lines; key rows ik to ik + 3, each with a sum of its own, which waits for no other.
+      // TODO(2): budget: no global read: all that is needed is in q4, k4, log_w4, u4 and state.
     }
-    // TODO(05.00.2): roughly 1 line; the output of this step; budget: one store.
+    // TODO(2): roughly 1 line; the output of this step; budget: one store.
   }
 }
 
@@ -70,7 +70,7 @@ void launch(const WkvArgs& args) {
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 05");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   ladder::require_aligned_rows(args, sizeof(float4));
   switch (args.K) {
@@ -84,9 +84,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_float4",
-                                         .chapter = "05_float4",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter05
+}  // namespace

@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter05 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -47,17 +47,18 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
     const float v = args.v[token * kHeadSize + iv];
     float* o = args.o + token * kHeadSize + iv;
 
-    float sum[kVec] = {};
+    float sums[kVec] = {};
     for (int ik = 0; ik < kHeadSize; ik += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], log_w4[kVec], u4[kVec];
       load(q4, q + ik), load(k4, k + ik), load(log_w4, log_w + ik), load(u4, u + ik);
       for (int i = 0; i < kVec; ++i) {
         const float kv = k4[i] * v;
-        sum[i] += q4[i] * (state[ik + i] + u4[i] * kv);
+        sums[i] += q4[i] * (state[ik + i] + u4[i] * kv);
         state[ik + i] = expf(log_w4[i]) * state[ik + i] + kv;
       }
     }
-    *o = args.scale * (sum[0] + sum[1] + sum[2] + sum[3]);
+    const float sum = sums[0] + sums[1] + sums[2] + sums[3];
+    *o = args.scale * sum;
   }
 }
 
@@ -73,7 +74,7 @@ void launch(const WkvArgs& args) {
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 05");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   ladder::require_aligned_rows(args, sizeof(float4));
   switch (args.K) {
@@ -87,9 +88,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_float4",
-                                         .chapter = "05_float4",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter05
+}  // namespace

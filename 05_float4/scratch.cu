@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter05 {
+namespace {
 
 using ladder::WkvArgs;
 
@@ -24,14 +24,14 @@ constexpr int kThreads = 32;
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(05.00.1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
+  // TODO(1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
 }
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
-  // TODO(05.00.2): roughly 30 lines; a thread for each channel, as in chapter 04; q, k, log_w and u come kVec at a time, by load(), into
-  // TODO(05.00.2): arrays aligned to 16 bytes. Key rows ik to ik + 3 have a sum each, which waits for no other; o is stored once per step.
-  // TODO(05.00.2): budget: for four key rows one load of 16 bytes each of q, k, log_w and u; one store per step.
+  // TODO(2): roughly 30 lines; a thread for each channel, as in chapter 04; q, k, log_w and u come kVec at a time, by load(), into
+  // TODO(2): arrays aligned to 16 bytes. Key rows ik to ik + 3 have a sum each, which waits for no other; o is stored once per step.
+  // TODO(2): budget: for four key rows one load of 16 bytes each of q, k, log_w and u; one store per step.
 }
 
 template <int kHeadSize>
@@ -40,13 +40,13 @@ void launch(const WkvArgs& args) {
   const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // TODO(05.00.2): roughly 1 line; the launch, a thread for each channel.
+  // TODO(2): roughly 1 line; the launch, a thread for each channel.
   CUDA_CHECK(cudaGetLastError());
 }
 
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
-  ladder::require_square_heads_without_state(args, "chapter 05");
+  ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   ladder::require_aligned_rows(args, sizeof(float4));
   switch (args.K) {
@@ -60,9 +60,8 @@ void wkv(const WkvArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "wkv_float4",
-                                         .chapter = "05_float4",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
-}  // namespace chapter05
+}  // namespace

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 using ladder::device;
 using ladder::find_implementation;
@@ -21,9 +21,8 @@ using ladder::testing::device_is_missing;
 
 namespace {
 
-const bool registered = ladder::testing::register_wkv_suite(
-    "wkv_float4",
-    {.square_heads_only = true, .states = false, .reverse = false, .repeatable = true});
+const bool registered = ladder::testing::register_suite(
+    "wkv", "wkv_float4", {.refuses = {"states", "reverse", "packed sequences", "K != V"}});
 
 // One float further on is a good place for a float, but not for a load of 16 bytes.
 TEST(wkv_float4, RefusesRowsThatAreAlignedToFloatsOnly) {
@@ -56,8 +55,8 @@ TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);
   WkvArgs args = on_device.args();
-  std::vector<float> shifted(problem.v.data.size() + 1);
-  std::copy(problem.v.data.begin(), problem.v.data.end(), shifted.begin() + 1);
+  std::vector<float> shifted(problem["v"].size() + 1);
+  std::copy(problem["v"].begin(), problem["v"].end(), shifted.begin() + 1);
   ladder::GuardedArray v(where, "v", shifted, ladder::GuardedArray::Role::kInput);
   ladder::GuardedArray o(where, "o", shifted, ladder::GuardedArray::Role::kOutput);
   args.v = static_cast<const float*>(v.pointer()) + 1;

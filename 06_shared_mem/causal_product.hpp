@@ -10,11 +10,7 @@
 #include "common/cuda/clamped.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
-namespace chapter06 {
-
-// Kernels that hold the K x V state in registers; both do all of linear attention.
-void packed_linear_attention(const ladder::LinearAttentionArgs& args);
-void prefix_linear_attention(const ladder::LinearAttentionArgs& args);
+namespace shared_mem {
 
 // Value columns of a block of prefix_causal_product.
 constexpr int kPrefixColumns = 8;
@@ -93,14 +89,14 @@ __device__ void store(float* to, const float* from) {
 inline void require_shape(const ladder::LinearAttentionArgs& args) {
   ladder::validate(args);
   ladder::require(args.K % 4 == 0 && args.K <= kMaxRows,
-                  "K is " + std::to_string(args.K) + "; chapter 06 allows multiples of 4 up to " +
+                  "K is " + std::to_string(args.K) + "; this kernel allows multiples of 4 up to " +
                       std::to_string(kMaxRows));
   ladder::require(args.V % 4 == 0,
-                  "V is " + std::to_string(args.V) + "; chapter 06 allows multiples of 4");
+                  "V is " + std::to_string(args.V) + "; this kernel allows multiples of 4");
   ladder::require(args.B <= 65535 && args.H <= 65535,
-                  "B or H is too large; chapter 06 allows up to 65535");
+                  "B or H is too large; this kernel allows up to 65535");
   ladder::require(args.H * args.K <= INT32_MAX && args.H * args.V <= INT32_MAX,
-                  "H * K or H * V is too large; chapter 06 allows up to 2^31 - 1");
+                  "H * K or H * V is too large; this kernel allows up to 2^31 - 1");
   if (args.B == 0 || args.T_q == 0) return;
   ladder::require_pointer("q", args.q, sizeof(float4));
   ladder::require_pointer("o", args.o, sizeof(float4));
@@ -109,4 +105,4 @@ inline void require_shape(const ladder::LinearAttentionArgs& args) {
   ladder::require_pointer("v", args.v, sizeof(float4));
 }
 
-}  // namespace chapter06
+}  // namespace shared_mem

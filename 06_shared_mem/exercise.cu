@@ -15,7 +15,7 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06 {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(kMostChannels)
     const LogW* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;
     const float v = has_column ? load(args.v + token * V + tid) : 0.0f;
 
-    // TODO(06.00.2): roughly 2 lines, at two places; what keeps threads apart that write and read the same words; budget: two barriers
-    // TODO(06.00.2): per step.
+    // TODO(2): roughly 2 lines, at two places; what keeps threads apart that write and read the same words; budget: two barriers
+    // TODO(2): per step.
     for (int ik = tid; ik < kRows; ik += threads) {
-      // TODO(06.00.1): roughly 3 lines; row ik of q and k, and exp of log_w's, go to shared memory, zeros from K on; budget: one global
-      // TODO(06.00.1): read of each by the whole block.
+      // TODO(1): roughly 3 lines; row ik of q and k, and exp of log_w's, go to shared memory, zeros from K on; budget: one global
+      // TODO(1): read of each by the whole block.
     }
 
     float sum[kVec] = {};
@@ -106,7 +106,7 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   ladder::validate(args);
   ladder::require(args.K <= kMostChannels && args.V <= kMostChannels,
                   "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
-                      "; chapter 06 allows 1 to 256");
+                      "; this kernel allows 1 to 256");
   ladder::require(args.B <= INT32_MAX / args.H,
                   "B * H is too large; allowed: up to 2^31 - 1 blocks");
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
@@ -118,10 +118,9 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
 
 const ladder::Registration registration{
     {.name = "wkv_shared_mem",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
                                                  wkv<bfloat16, float>)}};
 
-}  // namespace chapter06
+}  // namespace

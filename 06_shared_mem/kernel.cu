@@ -15,7 +15,7 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06 {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
@@ -107,7 +107,7 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   ladder::validate(args);
   ladder::require(args.K <= kMostChannels && args.V <= kMostChannels,
                   "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
-                      "; chapter 06 allows 1 to 256");
+                      "; this kernel allows 1 to 256");
   ladder::require(args.B <= INT32_MAX / args.H,
                   "B * H is too large; allowed: up to 2^31 - 1 blocks");
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
@@ -119,10 +119,9 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
 
 const ladder::Registration registration{
     {.name = "wkv_shared_mem",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
                                                  wkv<bfloat16, float>)}};
 
-}  // namespace chapter06
+}  // namespace

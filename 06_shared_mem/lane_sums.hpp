@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-namespace chapter06 {
+namespace shared_mem {
 
 // kCount sums over kLanes lanes of a warp, kStride apart. Lanes that meet share the work: each hands half of its sums to
 // its partner and goes on with the other half, so that kCount sums cost about kCount shuffles instead of kCount * log2(kLanes).
@@ -28,4 +28,4 @@ __device__ void sum_over_lanes(float* sums, int lane) {
   }
 }
 
-}  // namespace chapter06
+}  // namespace shared_mem

@@ -12,9 +12,14 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/multiprocessors.hpp"
 
-namespace chapter06 {
+namespace shared_mem {
+namespace {
 
 void linear_attention(const ladder::LinearAttentionArgs& args) {
+  static const auto prefix = ladder::launcher<ladder::LinearAttention, ladder::LinearAttentionArgs>(
+      ladder::find_implementation("prefix_causal_product"));
+  static const auto packed = ladder::launcher<ladder::LinearAttention, ladder::LinearAttentionArgs>(
+      ladder::find_implementation("packed_causal_product"));
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
   const int multiprocessors = ladder::cuda::multiprocessor_count();
@@ -23,18 +28,14 @@ void linear_attention(const ladder::LinearAttentionArgs& args) {
   // H=4: 0.115 | 0.151, H=5: 0.221 | 0.150.
   const std::int64_t prefix_blocks =
       args.B * args.H * ((args.V + kPrefixColumns - 1) / kPrefixColumns);
-  if (prefix_blocks <= multiprocessors) {
-    prefix_linear_attention(args);
-  } else {
-    packed_linear_attention(args);
-  }
+  prefix_blocks <= multiprocessors ? prefix(args) : packed(args);
 }
 
 const ladder::Registration linear_attention_registration{
     {.name = "linear_attention_shared_mem",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter06
+}  // namespace
+}  // namespace shared_mem

@@ -6,7 +6,7 @@
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/storage.hpp"
 
-namespace chapter06 {
+namespace shared_mem {
 
 using ladder::bfloat16;
 
@@ -70,4 +70,4 @@ __device__ void load(float* to_reg, const Element* from, int count) {
   }
 }
 
-}  // namespace chapter06
+}  // namespace shared_mem

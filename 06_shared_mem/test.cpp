@@ -1,4 +1,7 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-const bool shared_mem_registered = ladder::testing::register_wkv_suite(
-    "wkv_shared_mem", {.bf16 = true, .most_K = 256, .most_V = 256, .most_batch_heads = INT32_MAX});
+const bool shared_mem_registered =
+    ladder::testing::register_suite("wkv", "wkv_shared_mem",
+                                    {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+                                     .refuses = {"packed sequences"},
+                                     .most = {{"K", 256}, {"V", 256}, {"B * H", INT32_MAX}}});

@@ -6,20 +6,25 @@
 //         See README for what was measured.
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/registry.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06 {
+namespace shared_mem {
+namespace {
 
 // The rule, and what it rests on: README, "Numbers". Another kernel is chosen by its name (`./ladder run --implementation`).
 template <typename Element, typename LogW>
 void wkv_recurrent(const ladder::BasicWkvArgs<Element, LogW>& args) {
+  using Args = ladder::BasicWkvArgs<Element, LogW>;
+  static const auto time_tiles =
+      ladder::launcher<ladder::Wkv, Args>(ladder::find_implementation("wkv_time_tiles"));
+  static const auto fused_recurrent =
+      ladder::launcher<ladder::Wkv, Args>(ladder::find_implementation("wkv_fused_recurrent"));
   ladder::validate(args);
-  if (args.K <= time_tiles::kMostRows) return time_tiles::wkv(args);
-  fused_recurrent::wkv(args);
+  args.K <= kMostRows ? time_tiles(args) : fused_recurrent(args);
 }
 
 const ladder::Registration wkv_recurrent_registration{
     {.name = "wkv_recurrent",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .fma_share = 0.75,  // that of 07_time_tiles
@@ -27,4 +32,5 @@ const ladder::Registration wkv_recurrent_registration{
                                                  wkv_recurrent<ladder::bfloat16, ladder::bfloat16>,
                                                  wkv_recurrent<ladder::bfloat16, float>)}};
 
-}  // namespace chapter06
+}  // namespace
+}  // namespace shared_mem

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 

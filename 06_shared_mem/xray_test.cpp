@@ -8,7 +8,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// Of 64 threads each loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape, which
+// Each of 64 threads loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape, which
 // has 2 * 3 blocks.
 const bool registered =
     ladder::testing::register_budget("wkv_shared_mem", "wkv",

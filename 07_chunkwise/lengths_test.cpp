@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -34,7 +33,7 @@ constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 ladder::WkvOutputs run_with(const Implementation& implementation, const WkvProblem& problem,
                             const Lengths& cu_seqlens) {
   WkvProblem bad = problem;
-  bad.cu_seqlens.data = cu_seqlens;
+  bad.array<std::int64_t>("cu_seqlens") = cu_seqlens;
   ladder::WkvOutputs outputs = run(implementation, bad);  // looks at the guard zones
   return outputs;
 }
@@ -67,8 +66,8 @@ TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
       // Between 70 and 40 there is no step; what the third sequence then has twice is its own affair.
       const ladder::WkvOutputs crossed = run_with(implementation, problem, {0, 70, 40, T});
       const auto state_size = static_cast<std::ptrdiff_t>(c.H * c.K * c.V);
-      EXPECT_TRUE(std::equal(problem.initial_state.data.begin() + state_size,
-                             problem.initial_state.data.begin() + 2 * state_size,
+      EXPECT_TRUE(std::equal(problem["initial_state"].begin() + state_size,
+                             problem["initial_state"].begin() + 2 * state_size,
                              crossed.final_state.begin() + state_size));
       EXPECT_TRUE(
           std::none_of(crossed.o.begin(), crossed.o.end(), [](float x) { return std::isnan(x); }));
@@ -89,7 +88,7 @@ TEST(linear_attention_chunkwise, ClampsBadKeyLengths) {
       c.key_lengths = true;
       ladder::LinearAttentionProblem problem = make_problem(c);
       const auto outputs_with = [&](const Lengths& key_lengths) {
-        problem.key_lengths.data = key_lengths;
+        problem.array<std::int64_t>("key_lengths") = key_lengths;
         return run(implementation, problem);
       };
       SCOPED_TRACE(std::string(name) + (causal ? ", causal" : ""));

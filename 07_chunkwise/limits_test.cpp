@@ -14,17 +14,16 @@
 #include "07_chunkwise/05_gla_steps/gla_steps.hpp"
 #include "07_chunkwise/06_gla_layer/gla_layer.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
 
+using ladder::BadInput;
 using ladder::find_implementation;
 using ladder::Implementation;
 using ladder::Precision;
 using ladder::Recurrence;
-using ladder::testing::BadInput;
 using ladder::testing::device_is_missing;
 using ladder::testing::expect_refused;
 
@@ -179,9 +178,9 @@ TEST(gla_five_steps, RefusesMoreThanItCanCount) {
        }},
   };
   expect_nothing_written<ladder::Gla, Args>(
-      problem, [](const Args& args) { chapter07::gla_steps::gla(args); }, bad);
+      problem, [](const Args& args) { chunkwise::gla_steps::gla(args); }, bad);
   expect_nothing_written<ladder::Gla, Args>(
-      problem, [](const Args& args) { chapter07::gla_steps::gla(args, 65552); },
+      problem, [](const Args& args) { chunkwise::gla_steps::gla(args, 65552); },
       {{"chunk is 65552;", [](Args&) {}}});
 }
 
@@ -197,7 +196,7 @@ TEST(gla_layer, RefusesMoreThanItCanCount) {
     ladder::GlaLayerArgs bad = args;
     spoil(bad);
     try {
-      chapter07::gla_layer(bad, [](const ladder::WkvArgs&) {});
+      chunkwise::gla_layer(bad, [](const ladder::WkvArgs&) {});
       ADD_FAILURE() << what << " was accepted";
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
@@ -217,12 +216,12 @@ TEST(gla_layer, RefusesMoreThanItCanCount) {
 TEST(prefix_sum, RefusesMoreThanItCanCount) {
   if (device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   std::int32_t array[1] = {};
-  using chapter07::prefix_sums::PrefixSumArgs;
+  using chunkwise::prefix_sums::PrefixSumArgs;
   const auto refuses = [&](const char* what, std::int64_t length, std::int64_t chunk) {
     const PrefixSumArgs args{
         .length = length, .chunk = chunk, .x = array, .sums = array, .carry = array};
     try {
-      chapter07::prefix_sums::prefix_sum(args);
+      chunkwise::prefix_sums::prefix_sum(args);
       ADD_FAILURE() << what << " was accepted";
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();

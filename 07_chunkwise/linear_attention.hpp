@@ -10,7 +10,7 @@
 #include "common/cuda/clamped.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
 
 // Key rows that a block's registers or shared memory hold.
 constexpr int kMaxRows = 256;
@@ -54,13 +54,13 @@ template <typename Element>
 void require_shape(const ladder::BasicLinearAttentionArgs<Element>& args) {
   ladder::validate(args);
   ladder::require(args.K <= kMaxRows, "K is " + std::to_string(args.K) +
-                                          "; chapter 07 allows up to " + std::to_string(kMaxRows));
+                                          "; this kernel allows up to " + std::to_string(kMaxRows));
   ladder::require(args.B <= 65535 && args.H <= 65535,
                   "B is " + std::to_string(args.B) + " and H is " + std::to_string(args.H) +
-                      "; chapter 07 allows up to 65535 of each");
+                      "; this kernel allows up to 65535 of each");
   ladder::require(args.V <= kMaxColumns, "V is " + std::to_string(args.V) +
-                                             "; chapter 07 allows up to " +
+                                             "; this kernel allows up to " +
                                              std::to_string(kMaxColumns));
 }
 
-}  // namespace chapter07
+}  // namespace chunkwise

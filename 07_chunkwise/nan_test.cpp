@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/linear_attention/reference.hpp"
-#include "common/operators/suite.hpp"
+#include "common/operators/linear_attention/truth.hpp"
 #include "common/operators/wkv/operator.hpp"
-#include "common/operators/wkv/reference.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -23,7 +22,6 @@ using ladder::LinearAttentionCase;
 using ladder::LinearAttentionProblem;
 using ladder::Precision;
 using ladder::Recurrence;
-using ladder::Tensor;
 using ladder::WkvCase;
 using ladder::WkvGradProblem;
 using ladder::WkvProblem;
@@ -38,9 +36,10 @@ struct Place {
   std::int64_t sequence_begin;  // of the step's sequence
 };
 
-void poison(Tensor<float>& tensor, const Place& place) {
-  const std::int64_t H = tensor.shape[2], width = tensor.shape[3];
-  tensor.data[(place.step * H + place.h) * width + place.channel] = NAN;
+// An array (steps, H, width).
+void poison(Floats& values, std::int64_t steps, std::int64_t H, const Place& place) {
+  const std::int64_t width = std::ssize(values) / (steps * H);
+  values[(place.step * H + place.h) * width + place.channel] = NAN;
 }
 
 // An output array (steps, H, width), from a clean run and from the one with NaN.
@@ -97,17 +96,13 @@ void expect_forward_isolation(const std::string& name, const WkvCase& c, const P
   const Implementation implementation = find_implementation(name);
   const WkvProblem problem = make_problem(c);
   const ladder::WkvOutputs clean = run(implementation, problem);
-  using Member = Tensor<float> WkvProblem::*;
-  for (const auto& [what, member] : {std::pair<const char*, Member>{"q", &WkvProblem::q},
-                                     {"k", &WkvProblem::k},
-                                     {"v", &WkvProblem::v},
-                                     {"log_w", &WkvProblem::log_w}}) {
+  for (const std::string what : {"q", "k", "v", "log_w"}) {
     SCOPED_TRACE(name + " " + name_of(c) + ": NaN in " + what);
     WkvProblem bad = problem;
-    poison(bad.*member, place);
-    const auto truth = ladder::reference::wkv_recurrence(bad);
+    poison(bad[what], c.B * c.T, c.H, place);
+    const auto truth = ladder::wkv_recurrence(bad.args());
     const ladder::WkvOutputs outputs = run(implementation, bad);
-    const bool values = member == &WkvProblem::v;
+    const bool values = what == "v";
     expect_isolated({"o", clean.o, outputs.o, truth.o, c.H, c.V}, place,
                     values ? values_reach : Reaches::kFormula);
     expect_isolated("final_state", clean.final_state, outputs.final_state, truth.final_state);
@@ -147,7 +142,7 @@ TEST(gla_five_steps, KeepsANanGate) {
     WkvCase c = two_batches(Recurrence::kGla, Precision::kFp32);
     c.decay_per_head = per_head;
     WkvProblem problem = make_problem(c);
-    std::fill(problem.log_w.data.begin(), problem.log_w.data.end(), NAN);
+    std::fill(problem["log_w"].begin(), problem["log_w"].end(), NAN);
     const ladder::WkvOutputs outputs = run(implementation, problem);
     for (const Floats* array : {&outputs.o, &outputs.final_state})
       for (const float x : *array)
@@ -171,19 +166,13 @@ TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
         c.precision = precision;
         const LinearAttentionProblem problem = make_problem(c);
         const Floats clean = run(implementation, problem);
-        using Member = Tensor<float> LinearAttentionProblem::*;
-        for (const auto& [what, member] :
-             {std::pair<const char*, Member>{"q", &LinearAttentionProblem::q},
-              {"k", &LinearAttentionProblem::k},
-              {"v", &LinearAttentionProblem::v}}) {
+        for (const std::string what : {"q", "k", "v"}) {
           SCOPED_TRACE(std::string(name) + " " + name_of(c) + ": NaN in " + what);
           LinearAttentionProblem bad = problem;
-          poison(bad.*member, kInBatch);
-          expect_isolated(
-              {"o", clean, run(implementation, bad),
-               ladder::reference::linear_attention_recurrence(bad), c.H, c.V},
-              kInBatch,
-              member == &LinearAttentionProblem::v ? Reaches::kOwnUnit : Reaches::kFormula);
+          poison(bad[what], c.B * kSteps, c.H, kInBatch);
+          expect_isolated({"o", clean, run(implementation, bad),
+                           ladder::linear_attention_recurrence(bad), c.H, c.V},
+                          kInBatch, what == "v" ? Reaches::kOwnUnit : Reaches::kFormula);
         }
       }
     }
@@ -204,13 +193,8 @@ TEST(chunkwise_backward, KeepsNanInItsBatchAndHead) {
     for (const std::string what : {"q", "k", "v", "log_w", "d_o"}) {
       SCOPED_TRACE(name_of(c) + ": NaN in " + what);
       WkvGradProblem bad = problem;
-      poison(what == "q"       ? bad.forward.q
-             : what == "k"     ? bad.forward.k
-             : what == "v"     ? bad.forward.v
-             : what == "log_w" ? bad.forward.log_w
-                               : bad.d_o,
-             kInBatch);
-      const auto truth = ladder::reference::wkv_gradients(bad);
+      poison(bad[what], c.B * c.T, c.H, kInBatch);
+      const auto truth = ladder::wkv_gradients(bad.args());
       const ladder::WkvGradients out = run_backward(implementation, bad);
       const auto check = [&](const char* array, const Floats& before, const Floats& after,
                              const std::vector<double>& right, std::int64_t width) {

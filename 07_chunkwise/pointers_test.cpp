@@ -10,10 +10,9 @@
 
 #include "07_chunkwise/01_prefix_sum/prefix_sum.hpp"
 #include "07_chunkwise/06_gla_layer/gla_layer.hpp"
-#include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -224,14 +223,14 @@ TEST(gla_layer, TakesNullPointersToNothing) {
   const auto no_gla = [](const ladder::WkvArgs&) { ADD_FAILURE() << "something was launched"; };
   ladder::GlaLayerArgs args;
   args.B = 2, args.T = 0, args.d_model = 5, args.H = 2, args.K = 4, args.V = 4, args.rank = 2;
-  EXPECT_NO_THROW(chapter07::gla_layer(args, no_gla));
+  EXPECT_NO_THROW(chunkwise::gla_layer(args, no_gla));
   args.B = 0, args.T = 3;
-  EXPECT_NO_THROW(chapter07::gla_layer(args, no_gla));
+  EXPECT_NO_THROW(chunkwise::gla_layer(args, no_gla));
 }
 
 TEST(prefix_sum, TakesNullPointersToNothing) {
   if (gpu_is_missing()) return;
-  EXPECT_NO_THROW(chapter07::prefix_sums::prefix_sum({.length = 0, .chunk = 4}));
+  EXPECT_NO_THROW(chunkwise::prefix_sums::prefix_sum({.length = 0, .chunk = 4}));
 }
 
 // ---- Any alignment of an element: 16-byte accesses where all arrays allow them, single elements where one does not ----

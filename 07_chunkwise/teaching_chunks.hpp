@@ -7,7 +7,7 @@
 
 #include "07_chunkwise/linear_attention.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
 
 constexpr int kChunk = 16;
 constexpr int kWarpSize = 32;
@@ -49,4 +49,4 @@ inline __device__ void stage_values(float* v_smem, const float* v,
   }
 }
 
-}  // namespace chapter07
+}  // namespace chunkwise

@@ -17,7 +17,7 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08 {
+namespace flash_attention {
 
 constexpr int kBlock = 16;  // rows of a block of a product
 
@@ -127,7 +127,7 @@ struct OnlineSoftmax {
     }
   }
 
-  // Of all four lanes of a row.
+  // Adds up what all four lanes of a row have.
   __device__ float total(int b, int i) const {
     return quad_sum(sum[b][i]);
   }
@@ -188,4 +188,4 @@ void require_tensor_core_tiles(const BasicAttentionArgs<Element>& args) {
   }
 }
 
-}  // namespace chapter08
+}  // namespace flash_attention

@@ -18,11 +18,9 @@
 
 #include "common/core/errors.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/attention/reference.hpp"
-#include "common/operators/compare.hpp"
 #include "common/testing/tests.hpp"
 
-namespace chapter08::edges {
+namespace flash_attention::edges {
 
 using ladder::AttentionCase;
 using ladder::AttentionGradProblem;
@@ -75,9 +73,8 @@ struct Forward {
   }
 
   static Problem make(const AttentionProblem& forward) { return forward; }
-  static AttentionProblem& forward(Problem& problem) { return problem; }
   static Outputs named(const Problem& p, const ladder::AttentionOutputs& outputs) {
-    const AttentionCase& c = p.attention_case;
+    const AttentionCase& c = p.drawn_case();
     // lse is (B, H_q, T_q).
     const auto of_lse = [T_q = c.T_q, H_q = c.H_q](std::int64_t i) {
       return std::pair{i / T_q / H_q * T_q + i % T_q, i / T_q % H_q};
@@ -96,12 +93,9 @@ struct Backward {
     return args.forward;
   }
 
-  static Problem make(const AttentionProblem& forward) {
-    return ladder::reference::make_attention_grad_problem(forward);
-  }
-  static AttentionProblem& forward(Problem& problem) { return problem.forward; }
+  static Problem make(const AttentionProblem& forward) { return make_grad_problem(forward); }
   static Outputs named(const Problem& p, const ladder::AttentionGradients& outputs) {
-    const AttentionCase& c = p.forward.attention_case;
+    const AttentionCase& c = p.drawn_case();
     return {{"dq", outputs.dq, rows_and_heads(c.H_q, c.D), false},
             {"dk", outputs.dk, rows_and_heads(c.H_kv, c.D), true},
             {"dv", outputs.dv, rows_and_heads(c.H_kv, c.D), true}};
@@ -119,7 +113,7 @@ Outputs run(const Implementation& i, const typename Pass::Problem& problem) {
 template <typename Pass>
 void expect_right(const Implementation& i, const AttentionProblem& forward) {
   const auto problem = Pass::make(forward);
-  const AttentionCase& c = forward.attention_case;
+  const AttentionCase& c = forward.drawn_case();
   const auto arithmetic = ladder::arithmetic_of(i, c.precision);
   if constexpr (std::is_same_v<Pass, Forward>) {
     EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(i, problem), arithmetic))
@@ -162,24 +156,24 @@ inline void expect_all_same(const Outputs& wanted, const Outputs& outputs) {
 // Every input's elements for which `chosen(of_keys, row, head)` holds become NaN.
 template <typename Pass, typename Chosen>
 void spoil(typename Pass::Problem& problem, const Chosen& chosen) {
-  AttentionProblem& forward = Pass::forward(problem);
-  const AttentionCase& c = forward.attention_case;
-  const auto fill = [&](std::vector<float>& x, std::int64_t H, bool of_keys) {
+  const AttentionCase& c = problem.drawn_case();
+  const auto fill = [&](const char* name, std::int64_t H, bool of_keys) {
+    std::vector<float>& x = problem[name];
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto [row, head] = rows_and_heads(H, c.D)(static_cast<std::int64_t>(i));
       if (chosen(of_keys, row, head)) x[i] = kNaN;
     }
   };
-  fill(forward.q.data, c.H_q, false);
-  fill(forward.k.data, c.H_kv, true);
-  fill(forward.v.data, c.H_kv, true);
+  fill("q", c.H_q, false);
+  fill("k", c.H_kv, true);
+  fill("v", c.H_kv, true);
   if constexpr (std::is_same_v<Pass, Backward>) {
-    fill(problem.d_o.data, c.H_q, false);
-    fill(problem.o.data, c.H_q, false);
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(problem.lse.data.size()); ++i) {
+    fill("d_o", c.H_q, false);
+    fill("o", c.H_q, false);
+    std::vector<float>& lse = problem["lse"];
+    for (std::int64_t i = 0; i < std::ssize(lse); ++i) {
       const std::int64_t row = i / c.T_q / c.H_q * c.T_q + i % c.T_q;
-      if (chosen(false, row, i / c.T_q % c.H_q))
-        problem.lse.data[static_cast<std::size_t>(i)] = kNaN;
+      if (chosen(false, row, i / c.T_q % c.H_q)) lse[static_cast<std::size_t>(i)] = kNaN;
     }
   }
 }
@@ -222,20 +216,17 @@ void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) 
   AttentionCase c =
       packed(make_case(support, 1, 1, 1, 2, 1), {{20, 30}, {17, 40}, {9, 21}, {6, 13}});
   c.causal = true;
-  AttentionProblem forward = make_problem(c);
-  const std::vector<std::int64_t> first_query = forward.cu_seqlens_q.data;
-  const std::vector<std::int64_t> first_key = forward.cu_seqlens_k.data;
+  auto problem = Pass::make(make_problem(c));
+  auto &cu_seqlens_q = problem.template array<std::int64_t>("cu_seqlens_q"),
+       &cu_seqlens_k = problem.template array<std::int64_t>("cu_seqlens_k");
+  const std::vector<std::int64_t> first_query = cu_seqlens_q, first_key = cu_seqlens_k;
   const auto sequence_of = [&](bool of_keys, std::int64_t row) {
     const auto& first = of_keys ? first_key : first_query;
     return std::upper_bound(first.begin(), first.end(), row) - first.begin() - 1;
   };
-  auto problem = Pass::make(forward);
-  AttentionProblem& sizes = Pass::forward(problem);  // the last sequence's rows are nobody's
-  sizes.attention_case.lengths.pop_back();
-  sizes.cu_seqlens_q.data.pop_back();
-  sizes.cu_seqlens_k.data.pop_back();
-  --sizes.cu_seqlens_q.shape[0];
-  --sizes.cu_seqlens_k.shape[0];
+  problem.drawn_case().lengths.pop_back();  // the last sequence's rows are nobody's
+  cu_seqlens_q.pop_back();
+  cu_seqlens_k.pop_back();
   const Outputs wanted = run<Pass>(i, problem);
   auto spoilt = problem;
   spoil<Pass>(spoilt, [&](bool of_keys, std::int64_t row, std::int64_t) {
@@ -265,7 +256,7 @@ inline void hands_nan_no_further_than_its_tile(const Implementation& i, const Su
   c.causal = true;
   AttentionProblem problem = make_problem(c);
   const Outputs wanted = run<Forward>(i, problem);
-  std::fill_n(problem.v.data.begin() + kKey * c.D, c.D, kNaN);
+  std::fill_n(problem["v"].begin() + kKey * c.D, c.D, kNaN);
   const Outputs outputs = run<Forward>(i, problem);
   for (std::size_t n = 0; n < wanted[0].x.size(); ++n) {
     const std::int64_t row = static_cast<std::int64_t>(n) / c.D;
@@ -292,27 +283,31 @@ void clamps_bad_lengths(const Implementation& i, const Support& support) {
   c.causal = true;
   c.key_lengths = true;
   AttentionProblem forward = make_problem(c);
-  forward.key_lengths.data = {0, 70, 64, 0, 70, 0};
+  const auto array_of = [](auto& problem, const char* name) -> std::vector<std::int64_t>& {
+    return problem.template array<std::int64_t>(name);
+  };
+  array_of(forward, "key_lengths") = {0, 70, 64, 0, 70, 0};
   auto problem = Pass::make(forward);
   const Outputs wanted = run<Pass>(i, problem);
-  Pass::forward(problem).key_lengths.data = {-1, 71, 64, -1000, kMost, kLeast};
+  array_of(problem, "key_lengths") = {-1, 71, 64, -1000, kMost, kLeast};
   expect_all_same(wanted, run<Pass>(i, problem));
 
   if (!support.packed) return;
   c = packed(make_case(support, 1, 1, 1, 2, 1), {{20, 30}, {17, 40}, {0, 0}, {0, 0}});
   c.causal = true;
   problem = Pass::make(make_problem(c));  // 0, 20, 37, 37, 37 and 0, 30, 70, 70, 70
-  AttentionProblem& lengths = Pass::forward(problem);
+  std::vector<std::int64_t>&queries = array_of(problem, "cu_seqlens_q"),
+  &keys = array_of(problem, "cu_seqlens_k");
   const Outputs packed_wanted = run<Pass>(i, problem);
-  lengths.cu_seqlens_q.data = {-7, 20, 38, 1 << 20, kMost};
-  lengths.cu_seqlens_k.data = {kLeast, 30, kMost, 71, 1 << 20};
+  queries = {-7, 20, 38, 1 << 20, kMost};
+  keys = {kLeast, 30, kMost, 71, 1 << 20};
   expect_all_same(packed_wanted, run<Pass>(i, problem));
-  lengths.cu_seqlens_q.data = {0, 20, 37, 20, -1};  // decreasing: nobody has a row below
-  lengths.cu_seqlens_k.data = {0, 30, 70, 30, kLeast};
+  queries = {0, 20, 37, 20, -1};  // decreasing: nobody has a row below
+  keys = {0, 30, 70, 30, kLeast};
   expect_all_same(packed_wanted, run<Pass>(i, problem));
   // Sequences 0 and 2 have rows in common: any result, but one, and no row is touched that is not there.
-  lengths.cu_seqlens_q.data = {0, 30, 10, 25, 5};
-  lengths.cu_seqlens_k.data = {0, 60, 20, 50, 10};
+  queries = {0, 30, 10, 25, 5};
+  keys = {0, 60, 20, 50, 10};
   EXPECT_NO_THROW(run<Pass>(i, problem));
 }
 
@@ -607,4 +602,4 @@ inline bool register_backward_edges(const std::string& name, const Support& supp
   return true;
 }
 
-}  // namespace chapter08::edges
+}  // namespace flash_attention::edges

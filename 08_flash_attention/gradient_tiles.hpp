@@ -16,7 +16,7 @@
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter08::gradients {
+namespace flash_attention::gradients {
 
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
@@ -291,7 +291,7 @@ void require_alignment(const BasicAttentionGradArgs<Element>& args) {
 template <typename Element, typename Launch>
 void launch_for_D(const BasicAttentionGradArgs<Element>& args, Launch launch) {
   validate(args);
-  require_usual_D(args.forward, "chapter 08");
+  require_usual_D(args.forward, "this kernel");
   require_grid(args.forward);
   if (args.forward.B == 0) return;
   require_alignment(args);
@@ -305,4 +305,4 @@ void launch_for_D(const BasicAttentionGradArgs<Element>& args, Launch launch) {
   }
 }
 
-}  // namespace chapter08::gradients
+}  // namespace flash_attention::gradients

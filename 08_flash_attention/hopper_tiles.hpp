@@ -10,7 +10,7 @@
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter08 {
+namespace flash_attention {
 
 // ---- Slots ----
 //
@@ -73,4 +73,4 @@ __device__ void pack_sums(std::uint32_t (&to)[kSums / 8][4], const float (&from)
   ladder::cuda::hopper::pin(to);
 }
 
-}  // namespace chapter08
+}  // namespace flash_attention

@@ -13,7 +13,7 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::gradients {
+namespace flash_attention::gradients {
 
 // ---- Who does what ----
 
@@ -118,7 +118,7 @@ struct PassingQueries {
     x.head += end;
     return x;
   }
-  // Of a tile and query head, among all sequences'.
+  // Numbers each pair of a tile and a query head, among all sequences'.
   __device__ std::int64_t number(QueryTile x) const {
     return (first_number + x.tile) * layout.H_q + x.head;
   }
@@ -243,4 +243,4 @@ __device__ void add_partners_part(float (&sum)[kM][kN][4], std::uint32_t (&facto
   }
 }
 
-}  // namespace chapter08::gradients
+}  // namespace flash_attention::gradients

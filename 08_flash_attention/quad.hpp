@@ -9,12 +9,12 @@
 
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter08 {
+namespace flash_attention {
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Of a quad, for all of its lanes.
+// The largest value of a quad; each of its lanes gets it.
 inline __device__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
   return fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
@@ -34,4 +34,4 @@ __device__ void pack_factor(std::uint32_t (&a)[4], const float (&left)[4],
   a[3] = ladder::cuda::pack<Element>(right[2], right[3]);
 }
 
-}  // namespace chapter08
+}  // namespace flash_attention

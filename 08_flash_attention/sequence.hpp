@@ -11,7 +11,7 @@
 #include "common/cuda/clamped.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08 {
+namespace flash_attention {
 
 using ladder::BasicAttentionArgs;
 using ladder::cuda::clamped;
@@ -82,7 +82,7 @@ void require_grid(const BasicAttentionArgs<Element>& args) {
   constexpr std::int64_t kMost = 65535, kMostRows = INT32_MAX - 1024;
   const auto require_at_most = [](const char* name, std::int64_t value, std::int64_t most) {
     ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
-                                       "; allowed in chapter 08: up to " + std::to_string(most));
+                                       "; allowed in this kernel: up to " + std::to_string(most));
   };
   require_at_most(args.cu_seqlens_q != nullptr ? "sequences" : "B", sequence_count(args), kMost);
   require_at_most("H_q", args.H_q, kMost);
@@ -106,4 +106,4 @@ void clear_gradients(const ladder::BasicAttentionGradArgs<Element>& args) {
   clear(args.dv, forward.T_k, forward.H_kv);
 }
 
-}  // namespace chapter08
+}  // namespace flash_attention

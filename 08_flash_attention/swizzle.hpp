@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-namespace chapter08 {
+namespace flash_attention {
 
 // Rows of kD elements of 2 bytes, kD a multiple of 32. A unit is what one lane moves: 8 elements, 16 bytes. Eight lanes are served
 // at once if the places of their units differ modulo 8: eight units that lie in a row do, eight rows of one column do not, because
@@ -13,7 +13,7 @@ struct Swizzled {
   static_assert(kD % 32 == 0);
   static constexpr unsigned kColumns = kD & -kD;  // in groups of so many, a power of two
 
-  // Of an element of the tile. Two rows of 32 or 96 end where a group of 8 units ends, so they can change places alike.
+  // Where an element of the tile lies. Two rows of 32 or 96 end where a group of 8 units ends, so they change places alike.
   static __host__ __device__ constexpr unsigned place(unsigned row, unsigned column) {
     const unsigned change = kD % 64 == 0 ? row % 8 : row / 2 % 4;
     return row * kD + (column / 8 ^ change) * 8 + column % 8;
@@ -26,4 +26,4 @@ struct Swizzled {
   }
 };
 
-}  // namespace chapter08
+}  // namespace flash_attention

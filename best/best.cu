@@ -78,12 +78,8 @@ template void best_linear_attention(const LinearAttentionBf16Args&);
 
 namespace {
 
-// Sorted behind the chapters.
-constexpr const char* kRoom = "best";
-
 const Registration wkv_registration{
     {.name = "best_wkv",
-     .chapter = kRoom,
      .device = DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,
@@ -94,7 +90,6 @@ const Registration wkv_registration{
 
 const Registration gla_registration{
     {.name = "best_gla",
-     .chapter = kRoom,
      .device = DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,
@@ -105,7 +100,6 @@ const Registration gla_registration{
 
 const Registration linear_attention_registration{
     {.name = "best_linear_attention",
-     .chapter = kRoom,
      .device = DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,

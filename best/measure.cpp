@@ -33,8 +33,8 @@ using ladder::Device;
 using ladder::Implementation;
 using ladder::Precision;
 using ladder::Recurrence;
-using ladder::bench::Timing;
 using ladder::best::Ring;
+using ladder::program::Timing;
 
 // ---- What is measured ----
 
@@ -368,7 +368,7 @@ std::vector<Result> measure(
   };
   const auto summarise = [&] {
     for (Runner& runner : runners) {
-      runner.result.timing = ladder::bench::summarise(
+      runner.result.timing = ladder::program::summarise(
           runner.samples.empty() ? std::vector{runner.estimate} : runner.samples);
       runner.estimate = runner.result.timing.seconds;
     }
@@ -510,9 +510,9 @@ int main(int argc, char** argv) {
   app.add_option("--allowed", allowed, "best_* may take this times the fastest")
       ->capture_default_str();
   app.add_option("--condition", conditions, "key value, kept in the JSON (commit, driver, ...)");
-  return ladder::bench::run_program(app, argc, argv, [&] {
-    ladder::bench::require_writable("--json", json_path);
-    ladder::bench::require_writable("--table", table_path);
+  return ladder::program::run_program(app, argc, argv, [&] {
+    ladder::program::require_writable("--json", json_path);
+    ladder::program::require_writable("--table", table_path);
     Device& device = ladder::device(ladder::DeviceKind::kCuda);
     Memory memory(device, memory_scale);
     std::vector<Shape> shapes = all_shapes();
@@ -529,7 +529,7 @@ int main(int argc, char** argv) {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
     std::vector<std::pair<Shape, std::vector<Result>>> measured;
-    nlohmann::json json = {{"schema", "kernel-ladder/best/1"}, {"date", ladder::bench::today()},
+    nlohmann::json json = {{"schema", "kernel-ladder/best/1"}, {"date", ladder::program::today()},
                            {"device", device.name()},          {"back_end", device.back_end()},
                            {"conditions", conditions},         {"shapes", nlohmann::json::array()}};
     int wrong = 0, slower = 0, judged = 0;
@@ -567,8 +567,8 @@ int main(int argc, char** argv) {
         "{} of {} shapes in {:.0f} s; {} results differ; best_* judged on {}, slower than {} x the "
         "fastest on {}, worst {:.3f}\n",
         measured.size(), shapes.size(), elapsed(), wrong, judged, allowed, slower, worst);
-    ladder::bench::write_file(json_path, json.dump(1) + "\n");
-    ladder::bench::write_file(table_path, markdown(measured));
-    return wrong == 0 ? 0 : ladder::bench::kWrongResult;
+    ladder::program::write_file(json_path, json.dump(1) + "\n");
+    ladder::program::write_file(table_path, markdown(measured));
+    return wrong == 0 ? 0 : ladder::program::kWrongResult;
   });
 }

@@ -266,7 +266,7 @@ Kernel choose(const LinearAttentionShape& s, int multiprocessors) {
 
 namespace {
 
-// Of arrays that begin at `pointers` (null ones do not count), with rows of K and V elements.
+// The widest words that arrays consist of which begin at `pointers` (null ones do not count), with rows of K and V elements.
 template <typename Element>
 Words words_of(std::initializer_list<const void*> pointers, std::int64_t K, std::int64_t V) {
   const auto consist_of = [&](std::uintptr_t bytes) {

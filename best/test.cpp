@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -24,20 +24,16 @@ using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // Few cases: the kernels have their own suites. Lengths and widths reach both kernels of each rule.
-const ladder::testing::WkvSupport kSupport{.bf16 = true,
-                                           .packed = true,
-                                           .nan_tile = 16,  // the widest of the kernels'
-                                           .lengths = {0, 1, 17, 130},
-                                           .K_sizes = {36, 64},
-                                           .V_sizes = {20, 64}};
-const bool wkv = ladder::testing::register_wkv_suite("best_wkv", kSupport);
-const bool gla = ladder::testing::register_gla_suite("best_gla", kSupport);
-const bool linear_attention = ladder::testing::register_linear_attention_suite(
-    "best_linear_attention", {.bf16 = true,
-                              .nan_tile = 64,
-                              .lengths = {0, 1, 17, 130},
-                              .K_sizes = {37, 64},
-                              .V_sizes = {20, 64}});
+const ladder::Support kSupport{.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+                               .sizes = {{"T", {0, 1, 17, 130}}, {"K", {36, 64}}, {"V", {20, 64}}},
+                               .nan_tile = 16};  // the widest of the kernels'
+const bool wkv = ladder::testing::register_suite("wkv", "best_wkv", kSupport);
+const bool gla = ladder::testing::register_suite("gla", "best_gla", kSupport);
+const bool linear_attention = ladder::testing::register_suite(
+    "linear_attention", "best_linear_attention",
+    {.storages = {"fp32", "bf16"},
+     .sizes = {{"T", {0, 1, 17, 130}}, {"K", {37, 64}}, {"V", {20, 64}}},
+     .nan_tile = 64});
 
 // The kernels round differently, so that their results tell which one ran.
 void expect_runs(const std::string& best, const std::string& expected, const std::string& other,

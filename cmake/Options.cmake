@@ -1,6 +1,7 @@
 # How everything is compiled, and what a user may choose.
 
 include(CheckCXXCompilerFlag)
+include(CheckLinkerFlag)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -52,6 +53,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LADDER_ASAN)
   set(LADDER_HAS_XRAY ON CACHE INTERNAL "")
 endif()
 
+# Hundreds of programs are linked, and lld, where it is installed, takes a third of what binutils' linker does.
+if(NOT LADDER_ASAN)
+  check_linker_flag(CXX -fuse-ld=lld LADDER_HAS_LLD)
+  if(LADDER_HAS_LLD)
+    add_link_options($<$<LINK_LANGUAGE:CXX>:-fuse-ld=lld>)
+  endif()
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)  # which must be told that a precompiled header may stand for what it was made from
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
@@ -64,6 +73,13 @@ endif()
 function(precompile_headers target)
   if(LADDER_HAS_XRAY)
     target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+# The same for the sources of a library, which are compiled as one.
+function(compile_together target)
+  if(LADDER_HAS_XRAY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
 endfunction()
 

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import building, cases, checking, exercise, gtest, hints, programs, testing
+from ladder_tools import building, cases, checking, exercise, gtest, hints, place, programs, rows, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
@@ -38,7 +38,7 @@ class Places(unittest.TestCase):
                          ("03.01_causal_dot_product", "03_cuda_baseline/01_causal_dot_product/kernel.cu",
                           "my/03_cuda_baseline/01_causal_dot_product/exercise.cu"))
         self.assertTrue(second.needs_device)
-        self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["03.00.1"])
+        self.assertEqual(exercise_of("03_cuda_baseline/").holes(), ["1"])
         self.assertEqual(exercise_of("8").name, "08.02_online_softmax")
         scratch = exercise_of("3.scratch")
         self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
@@ -48,6 +48,18 @@ class Places(unittest.TestCase):
         for name in ("", "99", "03.no_such_idea", "best"):
             with self.assertRaisesRegex(Refused, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention"):
                 exercise_of(name)
+
+    def test_a_lessons_number_may_have_a_letter(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(place, "ROOT", Path(folder)):
+            for lesson in ("12_last", "11b_between", "11_first", "2_none", "11bc_none"):
+                (Path(folder) / "07_x" / lesson).mkdir(parents=True)
+                (Path(folder) / "07_x" / lesson / "exercise.cu").touch()
+            self.assertEqual(place.lessons("07_x"), ["11_first", "11b_between", "12_last"])
+            for word in ("07.11b", "7.11b", "07.between", "between", "07_x/11b_between/"):
+                self.assertEqual(place_of(word).folder, "07_x/11b_between")
+            self.assertEqual(place_of("07.11").lesson, "11_first")
+            self.assertEqual([each.name for each in place.exercises()], ["07.11_first", "07.11b_between", "07.12_last"])
+            self.assertEqual(place_of("07.11b").room, "chapter07.11b_between")
 
     def test_each_hole_has_three_hints(self):
         for each in exercises() + exercises("scratch"):
@@ -60,8 +72,8 @@ class Places(unittest.TestCase):
         one = exercise_of("07.2")
         with tempfile.TemporaryDirectory() as folder, mock.patch("ladder_tools.place.ROOT", Path(folder)):
             (Path(folder) / one.mine).parent.mkdir(parents=True)
-            (Path(folder) / one.mine).write_text("int a;\n  // TODO(07.02.1): roughly 6 lines; add\n  // TODO(07.02.1): and send\n// TODO(07.02.2): x\n")
-            self.assertEqual(one.first_todo(), ("07.02.1", f"{one.mine}:2: TODO(07.02.1): roughly 6 lines; add and send"))
+            (Path(folder) / one.mine).write_text("int a;\n  // TODO(1): roughly 6 lines; add\n  // TODO(1): and send\n// TODO(2): x\n")
+            self.assertEqual(one.first_todo(), ("1", f"{one.mine}:2: TODO(1): roughly 6 lines; add and send"))
 
 
 class Arguments(unittest.TestCase):
@@ -84,13 +96,26 @@ class Arguments(unittest.TestCase):
             with self.assertRaisesRegex(Refused, said, msg=words):
                 programs.Arguments("run", words, "/tmp")
 
-    def test_the_smallest_program_that_has_what_is_asked_for_is_taken(self):
-        known = {"ladder_xray_climb", "ladder_xray_to_00", "ladder_xray_to_03", "ladder_xray_to_04"}
-        for words, program in (([], "climb"), (["--precision", "bf16"], "climb"), (["--operator=gla"], ""), (["--all"], ""),
-                               (["--implementation", "wkv_atomic"], ""), (["03"], "to_03"), (["03", "--operator=gla"], "to_03"), (["best"], ""),
-                               (["04", "03"], "to_04"), (["08"], "")):
+    def test_a_program_has_the_lessons_that_are_asked_for(self):
+        climbed = rows.lessons_for([])
+        self.assertTrue({"01", "03", "07.15_wkv_and_gla", "08.08_pipelined", "best"} <= set(climbed), climbed)
+        self.assertFalse({"00.09_sum", "03.01_causal_dot_product", "07.20_backward", "08.20_split_keys"} & set(climbed), climbed)
+        for words, lessons in ((["03"], ["01", "02", "03"]), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
+                               (["00.9"], ["00.09_sum"]), (["--operator", "softmax"], ["00.11_rows"]), (["--operator=gla_combine"], ["07.05_gla_steps"]),
+                               (["01", "--operator=causal_dot_product"], ["01.01_linear_attention"]), (["07.06"], ["07.06_gla_layer", "07.15_wkv_and_gla"]),
+                               (["--implementation", "wkv_atomic"], ["03"]), (["--implementation=sum_tree", "--implementation=matmul_naive"], ["00.09_sum", "00.13_matmul"]), (["--implementation=none"], None),
+                               (["--operator=conv"], None), (["07.04"], None)):
             given = programs.Arguments("run", words, "/tmp")
-            self.assertEqual(programs.program_for(given, "xray", known), f"ladder_xray_{program}".rstrip("_"), words)
+            self.assertEqual(rows.lessons_for(given.asked, given.operator, given.names, given.variants, given.alone), lessons, words)
+
+    def test_a_program_is_asked_for_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            asked = [programs.ask_for_program(programs.Arguments("run", words, "/tmp"), Path(folder)) for words in ([], ["03"], [], ["--operator=conv"])]
+            self.assertEqual(asked[0], asked[2])
+            self.assertEqual(asked[3], "ladder")
+            lines = (Path(folder) / "asked_programs.txt").read_text().splitlines()
+            self.assertEqual(lines[0], f"{asked[1]} 01 02 03")
+            self.assertEqual(len(lines), 2)
 
     def test_of_test_are_chapters_then_ctests(self):
         given = testing.Arguments(["1", "best", "-R", "Repeat", "-j4", "-LE", "slow", "--verbose"])
@@ -109,10 +134,10 @@ class Arguments(unittest.TestCase):
 
     def test_of_exercise(self):
         given = exercise.Arguments(["--hint", "04.00.1"])
-        self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "04.00.1"))
-        self.assertEqual(exercise.Arguments(["7.2", "--hint", "7.2.1"]).hole, "07.02.1")
+        self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "1"))
+        self.assertEqual(exercise.Arguments(["--hint", "7.2.1"]).exercise.name, "07.02_chunk_walk")
         for words, said in ((["03", "04"], "one name"), (["03", "--solve"], "option is '--solve'"), (["03", "--hint", "--reset"], "once"),
-                            (["03", "--hint", "03.00.9"], "hole is '03.00.9'; allowed for 03: 03.00.1")):
+                            (["03", "--hint", "9"], "hole is '9'; allowed for 03: 1")):
             with self.assertRaisesRegex(Refused, said, msg=words):
                 exercise.Arguments(words)
 
@@ -150,42 +175,49 @@ sys.exit(1)
         self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
         self.assertEqual(loop.last_begun()[0], "suite.A")
 
+    @staticmethod
+    def case(T, K, V, *options):
+        test = gtest.Test(f"wkv.MatchesReference/T{T}_K{K}_V{V}_{'_'.join(options)}")
+        test.case = f"B=2, T={T}, H=3, K={K}, V={V}; {', '.join(options)}; fp32"
+        return test
+
     def test_a_small_and_plain_case_comes_first(self):
-        names = ["wkv.MatchesReference/B2_T37_H3_K64_V64_strong", "wkv.MatchesReference/B2_T1_H3_K4_V4_mild", "wkv.RefusesBadInput",
-                 "wkv.MatchesReference/B2_T15_H3_K4_V4_mild", "wkv.MatchesReference/B2_T15_H3_K64_V64_mild",
-                 "wkv.MatchesReference/B1_T1000_H1_K4_V4_mild"]
-        self.assertEqual(cases.smallest_case(names), "wkv.MatchesReference/B2_T15_H3_K4_V4_mild")
-        self.assertIsNone(cases.smallest_case(["wkv.RefusesBadInput"]))
-        self.assertEqual(cases.first_tests(names), ["wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
-        self.assertEqual(cases.first_tests(names + ["wkv.PlainCase", "gla.GlaPlainCase"]),
-                         ["wkv.PlainCase:gla.GlaPlainCase", "wkv.MatchesReference/B2_T15_H3_K4_V4_mild"])
-        self.assertEqual(cases.first_tests(["wkv.RefusesBadInput"]), [])
+        refuses, smallest = gtest.Test("wkv.RefusesBadInput"), self.case(15, 4, 4)
+        tests = [self.case(37, 64, 64, "decay=strong"), self.case(1, 4, 4), refuses, smallest, self.case(15, 64, 64), self.case(1000, 4, 4)]
+        self.assertEqual(cases.smallest_case(tests), smallest)
+        self.assertIsNone(cases.smallest_case([refuses]))
+        self.assertEqual(cases.first_tests(tests), [smallest])
+        plain = [gtest.Test("wkv.PlainCase"), gtest.Test("gla.GlaPlainCase")]
+        self.assertEqual(cases.first_tests(tests + plain), ["wkv.PlainCase:gla.GlaPlainCase", smallest])
+        self.assertEqual(cases.first_tests([refuses]), [])
+        large = [self.case(T, K, K) for K in (64, 128) for T in (60, 61, 62, 63, 64)]
+        self.assertEqual(cases.without_large_repeats(large), large[:7])
 
     def test_cases_that_fail_have_something_in_common(self):
-        def name(K, V, *words):
-            return "_".join([f"wkv.MatchesReference/B2_T37_H3_K{K}_V{V}_mild", *words])
         sizes = [(4, 4), (4, 64), (64, 4), (64, 64), (100, 4), (100, 64), (128, 64), (32, 64)]
-        names = [name(K, V) for K, V in sizes] + [name(K, V, "reverse") for K, V in sizes]
-        wider = [name(K, V, *words) for words in ((), ("reverse",)) for K, V in sizes if K > V]
-        self.assertEqual(cases.what_fails([each for each in names if each not in wider], wider), "wrong in 8 of 16 cases: all those where K > V")
-        reverse = [each for each in names if "reverse" in each]
-        self.assertEqual(cases.what_fails([each for each in names if each not in reverse], reverse),
-                         "wrong in 8 of 16 cases: all those with reverse")
-        strong = [each.replace("mild", "strong") for each in names]
-        both = [each for each in strong if "reverse" in each]
-        self.assertEqual(cases.what_fails([each for each in names + strong if each not in both], both),
-                         "wrong in 8 of 32 cases: all those with reverse and with strong")
-        per_head = [f"{each}_per_head_from_state_to_state" for each in names]
-        self.assertEqual(cases.what_fails(names, per_head), "wrong in 16 of 32 cases: all those with from state (or: with per head)")
-        some = [names[0], names[3], names[6]]
-        self.assertEqual(cases.what_fails([each for each in names if each not in some], some), "wrong in 3 of 16 cases")
-        self.assertEqual(cases.sizes_of("a.MatchesReference/B1_Tq5_Hkv2_causal_packed_5_0_17"), ([("B", 1), ("T_q", 5), ("H_kv", 2)], ["causal", "packed"]))
-        self.assertEqual(cases.what_fails(names, []), "")
-        self.assertEqual(cases.plainest(reverse + wider), name(100, 64))  # it has columns for all its steps
+
+        def all_with(*options):
+            return [self.case(37, K, V, *options) for K, V in sizes]
+
+        def said(tests, wrong):
+            return cases.what_fails([each for each in tests if each not in wrong], wrong)
+        plain, reverse, strong = all_with(), all_with("reverse"), all_with("decay=strong")
+        tests = plain + reverse
+        wider = [each for each in tests if dict(cases.sizes_of(each)[0])["K"] > dict(cases.sizes_of(each)[0])["V"]]
+        self.assertEqual(said(tests, wider), "wrong in 8 of 16 cases: all those where K > V")
+        self.assertEqual(said(tests, reverse), "wrong in 8 of 16 cases: all those with reverse")
+        both = all_with("decay=strong", "reverse")
+        self.assertEqual(said(tests + strong + both, both), "wrong in 8 of 32 cases: all those with decay=strong and with reverse")
+        states = all_with("decay_per_head", "initial_state")
+        self.assertEqual(said(plain + states, states), "wrong in 8 of 16 cases: all those with decay_per_head (or: with initial_state)")
+        self.assertEqual(said(tests, [tests[0], tests[3], tests[6]]), "wrong in 3 of 16 cases")
+        self.assertEqual(cases.sizes_of(strong[0]), ([("B", 2), ("T", 37), ("H", 3), ("K", 4), ("V", 4)], ["decay=strong"]))
+        self.assertEqual(cases.what_fails(tests, []), "")
+        self.assertEqual(cases.plainest(reverse + wider), self.case(37, 100, 64))  # it has columns for all its steps
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
-        self.assertEqual(checking.lights(names), {1: ["fill.Hole1Indexes"], 2: ["fill.Hole2Launches", "fill.Hole2Checks"]})
+        self.assertEqual(checking.lights(names), {"1": ["fill.Hole1Indexes"], "2": ["fill.Hole2Launches", "fill.Hole2Checks"]})
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"

@@ -64,13 +64,13 @@ class MustFail(unittest.TestCase):
     def test_holes_say_what_they_are_and_solving_only_adds_lines(self):
         folder = self.folder / "09_x"
         folder.mkdir()
-        (folder / "README.md").write_text("**08.02.1: a hole**\n<details><summary>Nudge</summary>\ntext\n</details>\n")
-        (folder / "exercise.cu").write_text("int a;\n// TODO(08.02.1): write it\nint b = 1;\n")
+        (folder / "README.md").write_text("**Hole 1: a hole**\n<details><summary>Nudge</summary>\ntext\n</details>\n")
+        (folder / "exercise.cu").write_text("int a;\n// TODO(1): write it\nint b = 1;\n")
         (folder / "kernel.cu").write_text("int a;\nint b = 2;\n")
         with mock.patch.object(must_fail, "ROOT", self.folder), mock.patch("ladder_tools.place.ROOT", self.folder), \
                 mock.patch("ladder_tools.hints.ROOT", self.folder):
             faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
-        for said in ("another lesson's number", "how many lines", "names no budget", "hints for 08.02.1 are ['Nudge']", "this one goes: int b = 1;"):
+        for said in ("how many lines", "names no budget", "hints for hole 1 are ['Nudge']", "this one goes: int b = 1;"):
             self.assertIn(said, faults)
 
     def test_what_is_not_built_is_skipped_in_plain_sight(self):

@@ -25,14 +25,14 @@ class CopiesFromBeforeTheLessons(unittest.TestCase):
         self.write("my/07_chunkwise/gla_steps_exercise.cu", "// TODO(07.3): roughly\n// TODO(07.3): budget\nint solved;\n")
         one = place.Exercise(Path("07_chunkwise/05_gla_steps/exercise.cu"))
         exercise.bring_up_to_date(one)
-        self.assertEqual((self.root / one.mine).read_text(), "// TODO(07.05.1): roughly\n// TODO(07.05.1): budget\nint solved;\n")
+        self.assertEqual((self.root / one.mine).read_text(), "// TODO(1): roughly\n// TODO(1): budget\nint solved;\n")
         self.assertFalse((self.root / "my/07_chunkwise/gla_steps_exercise.cu").exists())
 
     def test_of_a_chapters_own_kernel_stay_where_they_are(self):
         self.write("my/06_shared_mem/exercise.cu", "// TODO(06.2): a\n// TODO(06.1): b\n")
         one = place.Exercise(Path("06_shared_mem/exercise.cu"))
         exercise.bring_up_to_date(one)
-        self.assertEqual((self.root / one.mine).read_text(), "// TODO(06.00.2): a\n// TODO(06.00.1): b\n")
+        self.assertEqual((self.root / one.mine).read_text(), "// TODO(2): a\n// TODO(1): b\n")
 
     def test_never_overwrite_a_new_one(self):
         self.write("my/08_flash_attention/exercise.cu", "old\n")

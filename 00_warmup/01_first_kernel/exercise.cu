@@ -13,15 +13,13 @@
 #include <string>
 #include <vector>
 
-namespace chapter00 {
-
 constexpr int kThreads = 64;  // in a block: a multiple of 32, at most 1024
 
 // ---- On the device: each thread runs this function once ----
 
 __global__ void add_first_kernel(const float* a, const float* b, float* c, std::int64_t N) {
-  // TODO(00.01.1): roughly 2 lines; this thread's element, if there is one: its index, the guard, the sum;
-  // TODO(00.01.1): budget: one read of a, one of b, one store of c
+  // TODO(1): roughly 2 lines; this thread's element, if there is one: its index, the guard, the sum;
+  // TODO(1): budget: one read of a, one of b, one store of c
 }
 
 // ---- On the host ----
@@ -34,8 +32,8 @@ static void check(cudaError_t status, const char* what) {
 
 // Starts the kernel and does not wait for it. The arrays are the device's.
 void launch_add(const float* a, const float* b, float* c, std::int64_t N) {
-  // TODO(00.01.2): roughly 3 lines; blocks for N elements, the launch, its check;
-  // TODO(00.01.2): budget: no block without an element
+  // TODO(2): roughly 3 lines; blocks for N elements, the launch, its check;
+  // TODO(2): budget: no block without an element
 }
 
 // c = a + b. The arrays are the host's and have N elements.
@@ -43,11 +41,9 @@ void add_on_gpu(const float* a, const float* b, float* c, std::int64_t N) {
   if (N == 0) return;  // a grid has at least one block
   const std::size_t bytes = static_cast<std::size_t>(N) * sizeof(float);
   float *device_a = nullptr, *device_b = nullptr, *device_c = nullptr;
-  // TODO(00.01.3): roughly 10 lines; allocate, copy a and b, launch, copy c back, free; check each call;
-  // TODO(00.01.3): budget: three arrays on the device, three copies, nothing left allocated
+  // TODO(3): roughly 10 lines; allocate, copy a and b, launch, copy c back, free; check each call;
+  // TODO(3): budget: three arrays on the device, three copies, nothing left allocated
 }
-
-}  // namespace chapter00
 
 int main() {
   const std::int64_t N = 10'000;
@@ -57,7 +53,7 @@ int main() {
     b.push_back(0.5f);
   }
   try {
-    chapter00::add_on_gpu(a.data(), b.data(), c.data(), N);
+    add_on_gpu(a.data(), b.data(), c.data(), N);
   } catch (const std::exception& error) {
     std::printf("failed: %s\n", error.what());
     return 1;

@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-namespace chapter00 {
-
 constexpr int kThreads = 64;  // in a block: a multiple of 32, at most 1024
 
 // ---- On the device: each thread runs this function once ----
@@ -56,8 +54,6 @@ void add_on_gpu(const float* a, const float* b, float* c, std::int64_t N) {
   check(cudaFree(device_c), "cudaFree of c");
 }
 
-}  // namespace chapter00
-
 int main() {
   const std::int64_t N = 10'000;
   std::vector<float> a, b, c(N);
@@ -66,7 +62,7 @@ int main() {
     b.push_back(0.5f);
   }
   try {
-    chapter00::add_on_gpu(a.data(), b.data(), c.data(), N);
+    add_on_gpu(a.data(), b.data(), c.data(), N);
   } catch (const std::exception& error) {
     std::printf("failed: %s\n", error.what());
     return 1;

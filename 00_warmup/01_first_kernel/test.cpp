@@ -20,11 +20,7 @@
 
 int lesson_main();  // the program's main: the build calls it so, because tests have a main of their own
 
-namespace chapter00 {
-
-void add_first_kernel(const float* a, const float* b, float* c, std::int64_t N);
-void launch_add(const float* a, const float* b, float* c, std::int64_t N);
-
+namespace warmup {
 namespace {
 
 const bool registered = ladder::testing::register_suite(
@@ -194,4 +190,4 @@ TEST(FirstProgram, PrintsTheOutcome) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

@@ -8,14 +8,15 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "00_warmup/vector_add.hpp"
+#include "00_warmup/02_grid_stride/grid_stride.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 256;                // in a block
 constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads: as many as a multiprocessor holds
@@ -29,18 +30,20 @@ __global__ void __launch_bounds__(kThreads) add_per_element_kernel(const VectorA
   if (i < args.N) args.c[i] = args.a[i] + args.b[i];
 }
 
-// With a grid of that many blocks, be it too small. Arguments are not checked.
+}  // namespace
+
 void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks) {
   add_per_element_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
-// How many elements that leaves unwritten.
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks) {
   std::int64_t unwritten = 0;
   if (blocks * kThreads < N) unwritten = N - blocks * kThreads;
   return unwritten;
 }
+
+namespace {
 
 void vector_add_per_element(const VectorAddArgs& args) {
   ladder::validate_lists(args);
@@ -59,13 +62,13 @@ __global__ void __launch_bounds__(kThreads) add_grid_stride_kernel(const VectorA
     args.c[i] = args.a[i] + args.b[i];
 }
 
-// With a grid of that many blocks. Arguments are not checked.
+}  // namespace
+
 void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks) {
   add_grid_stride_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
-// So many blocks for each multiprocessor, but none without work: `items` are what the grid's threads take in turns.
 std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
                         std::int64_t per_multiprocessor) {
   std::int64_t blocks = 1;
@@ -73,6 +76,8 @@ std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
   blocks = std::max(blocks, std::min(with_work, multiprocessors * per_multiprocessor));
   return blocks;
 }
+
+namespace {
 
 void vector_add_grid_stride(const VectorAddArgs& args) {
   ladder::validate_lists(args);
@@ -118,24 +123,22 @@ void vector_add_vectors(const VectorAddArgs& args) {
 
 const ladder::Registration vector_add_per_element_registration{
     {.name = "vector_add_per_element",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<VectorAdd>(vector_add_per_element)}};
 
 const ladder::Registration vector_add_grid_stride_registration{
     {.name = "vector_add_grid_stride",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<VectorAdd>(vector_add_grid_stride)}};
 
 const ladder::Registration vector_add_vectors_registration{
     {.name = "vector_add_vectors",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<VectorAdd>(vector_add_vectors)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -7,24 +7,16 @@
 #include <limits>
 #include <vector>
 
-#include "00_warmup/vector_add.hpp"
+#include "00_warmup/02_grid_stride/grid_stride.hpp"
 #include "common/core/guarded_array.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
-namespace chapter00 {
-
-void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks);
-void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks);
-std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks);
-std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
-                        std::int64_t per_multiprocessor);
-
+namespace warmup {
 namespace {
 
 // 2,051 elements: eight blocks and three elements more.
-const ladder::testing::SuiteSupport kSupport{
-    .sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024}}}};
+const ladder::Support kSupport{.sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024}}}};
 const bool registered[] = {
     ladder::testing::register_suite("vector_add", "vector_add_per_element", kSupport),
     ladder::testing::register_suite("vector_add", "vector_add_grid_stride", kSupport),
@@ -97,4 +89,4 @@ TEST(vector_add_grid_stride, Hole3GridFillsTheGpuAndNoMore) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

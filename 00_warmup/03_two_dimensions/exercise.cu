@@ -13,18 +13,20 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
-
-constexpr int kColumns = 32;  // of a block: its x. A warp is one row of it
-constexpr int kRows = 8;      // of a block: its y
-constexpr int kMostBlocksInY = 65'535;
+namespace warmup {
 
 // From a view's first element to the one at (row, col).
 __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides) {
   std::int64_t offset = 0;
-  // TODO(00.03.1): roughly 2 lines; rows down, columns to the right; budget: two products
+  // TODO(1): roughly 2 lines; rows down, columns to the right; budget: two products
   return offset;
 }
+
+namespace {
+
+constexpr int kColumns = 32;  // of a block: its x. A warp is one row of it
+constexpr int kRows = 8;      // of a block: its y
+constexpr int kMostBlocksInY = 65'535;
 
 struct Place {
   std::int64_t row, col;
@@ -32,7 +34,7 @@ struct Place {
 
 __device__ Place my_place() {
   Place place{};
-  // TODO(00.03.2): roughly 2 lines; y counts rows, x counts columns; budget: no read of global memory
+  // TODO(2): roughly 2 lines; y counts rows, x counts columns; budget: no read of global memory
   return place;
 }
 
@@ -41,12 +43,16 @@ __device__ void add_element(const MatrixAddArgs& args, std::int64_t row, std::in
       args.a[offset_of(row, col, args.a_strides)] + args.b[offset_of(row, col, args.b_strides)];
 }
 
+}  // namespace
+
 __global__ void __launch_bounds__(kColumns* kRows) matrix_add_kernel(const MatrixAddArgs args) {
   const Place place = my_place();
-  // TODO(00.03.3): roughly 1 line; the mask: threads without an element leave;
-  // TODO(00.03.3): budget: with it one read of a, one of b, one store of c for each element
+  // TODO(3): roughly 1 line; the mask: threads without an element leave;
+  // TODO(3): budget: with it one read of a, one of b, one store of c for each element
   add_element(args, place.row, place.col);
 }
+
+namespace {
 
 // For comparison: x counts rows, so that the threads of a warp lie below each other.
 __global__ void __launch_bounds__(kColumns* kRows)
@@ -91,17 +97,16 @@ void matrix_add_x_is_row(const MatrixAddArgs& args) {
 
 const ladder::Registration matrix_add_x_is_row_registration{
     {.name = "matrix_add_x_is_row",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<MatrixAdd>(matrix_add_x_is_row)}};
 
 const ladder::Registration matrix_add_registration{
     {.name = "matrix_add",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<MatrixAdd>(matrix_add)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -13,11 +13,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
-
-constexpr int kColumns = 32;  // of a block: its x. A warp is one row of it
-constexpr int kRows = 8;      // of a block: its y
-constexpr int kMostBlocksInY = 65'535;
+namespace warmup {
 
 // From a view's first element to the one at (row, col).
 __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides) {
@@ -26,6 +22,12 @@ __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, S
   offset += col * strides.col;
   return offset;
 }
+
+namespace {
+
+constexpr int kColumns = 32;  // of a block: its x. A warp is one row of it
+constexpr int kRows = 8;      // of a block: its y
+constexpr int kMostBlocksInY = 65'535;
 
 struct Place {
   std::int64_t row, col;
@@ -43,11 +45,15 @@ __device__ void add_element(const MatrixAddArgs& args, std::int64_t row, std::in
       args.a[offset_of(row, col, args.a_strides)] + args.b[offset_of(row, col, args.b_strides)];
 }
 
+}  // namespace
+
 __global__ void __launch_bounds__(kColumns* kRows) matrix_add_kernel(const MatrixAddArgs args) {
   const Place place = my_place();
   if (place.row >= args.M || place.col >= args.N) return;
   add_element(args, place.row, place.col);
 }
+
+namespace {
 
 // For comparison: x counts rows, so that the threads of a warp lie below each other.
 __global__ void __launch_bounds__(kColumns* kRows)
@@ -92,17 +98,16 @@ void matrix_add_x_is_row(const MatrixAddArgs& args) {
 
 const ladder::Registration matrix_add_x_is_row_registration{
     {.name = "matrix_add_x_is_row",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<MatrixAdd>(matrix_add_x_is_row)}};
 
 const ladder::Registration matrix_add_registration{
     {.name = "matrix_add",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<MatrixAdd>(matrix_add)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

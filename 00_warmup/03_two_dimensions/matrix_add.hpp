@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct MatrixAdd;  // the operator: matrix_add_operator.cpp
 
@@ -53,4 +53,4 @@ struct MatrixAddArgs : MatrixAddViews {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -9,7 +9,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct MatrixAddHost : MatrixAddViews {
   const float* a_values = nullptr;  // (M, N)
@@ -48,21 +48,15 @@ struct MatrixAddCase : ladder::SizedCase<MatrixAddSizes> {
   }
 };
 
-struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHost, MatrixAddArgs> {
+struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCase, MatrixAdd,
+                                          MatrixAddHost, MatrixAddArgs> {
   static constexpr const char* kName = "matrix_add";
-  using Case = MatrixAddCase;
   using Memory = std::vector<double>;
 
   static Case make_case(const Sizes& sizes) {
     Case c;
     static_cast<Sizes&>(c) = sizes;
     return c;
-  }
-  static ladder::Drawn<MatrixAdd> make_problem(const Case& c) {
-    return ladder::Drawn<MatrixAdd>(c);
-  }
-  static const Case& case_of(const ladder::Drawn<MatrixAdd>& problem) {
-    return problem.drawn_case();
   }
   static MatrixAddHost sizes(const Case& c) {
     MatrixAddHost args;
@@ -78,14 +72,14 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
   static double additions(const MatrixAddHost&) { return 1; }
 
   template <typename Element>
-  static void store(const ladder::Drawn<MatrixAdd>& problem, const MatrixAddArgs&,
-                    const std::string& name, std::vector<Element>& elements) {
+  static void store(const Problem& problem, const MatrixAddArgs&, const std::string& name,
+                    std::vector<Element>& elements) {
     const MatrixAddHost& x = problem.args();
     scatter(x, name == "a" ? x.a_values : x.b_values, name == "a" ? x.a_strides : x.b_strides,
             elements);
   }
 
-  static std::vector<ladder::Truth> truth(const ladder::Drawn<MatrixAdd>& problem) {
+  static std::vector<ladder::Truth> truth(const Problem& problem) {
     const MatrixAddHost& x = problem.args();
     ladder::Truth c;
     for (std::int64_t i = 0; i < x.M * x.N; ++i) {
@@ -96,19 +90,28 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
     return {c};
   }
 
-  // What lies between the view's elements must not be written; then the view is judged as a dense matrix.
-  static ladder::Verdict judge(const ladder::Drawn<MatrixAdd>& problem, const Outputs& outputs,
+  // A view is judged as a dense matrix.
+  static Outputs to_judge(const Problem& problem, const Outputs& outputs) {
+    const MatrixAddHost& x = problem.args();
+    std::vector<float> dense;
+    for_each_element(x, [&](std::int64_t row, std::int64_t col) {
+      dense.push_back(outputs[0][row * x.c_strides.row + col * x.c_strides.col]);
+    });
+    return {dense};
+  }
+
+  // What lies between the view's elements must not be written.
+  static ladder::Verdict judge(const Problem& problem, const Outputs& outputs,
                                ladder::Arithmetic arithmetic) {
     const MatrixAddHost& x = problem.args();
-    std::vector<float> between = outputs[0], dense;
+    std::vector<float> between = outputs[0];
     for_each_element(x, [&](std::int64_t row, std::int64_t col) {
-      float& element = between[row * x.c_strides.row + col * x.c_strides.col];
-      dense.push_back(element);
-      element = std::numeric_limits<float>::quiet_NaN();
+      between[row * x.c_strides.row + col * x.c_strides.col] =
+          std::numeric_limits<float>::quiet_NaN();
     });
     const auto written =
         std::count_if(between.begin(), between.end(), [](float x) { return !std::isnan(x); });
-    ladder::Verdict verdict = SimpleOperator::judge(problem, {dense}, arithmetic);
+    ladder::Verdict verdict = JudgedOperator::judge(problem, outputs, arithmetic);
     if (written > 0) {
       std::ostringstream text;
       text << (verdict.right ? "WRONG RESULT in c\n" : verdict.message) << written
@@ -119,16 +122,16 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
     return verdict;
   }
 
-  static std::string explain(const ladder::Drawn<MatrixAdd>& problem, const Outputs& outputs,
+  static std::string explain(const Problem& problem, const Outputs& outputs,
                              const std::vector<ladder::Truth>& truth) {
     const MatrixAddHost& x = problem.args();
-    const std::vector<float>& c = outputs[0];
+    const std::vector<float> c = to_judge(problem, outputs)[0];
     const Memory& right = truth[0].values;
     const Strides dense{x.N, 1};
     const auto equals = [&](const Memory& other) {
       // Nothing is said about a result that is almost right.
-      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, x.N)) return false;
-      return ladder::reference::roughly_equal(c, other, x.N);
+      if (ladder::roughly_equal({right.begin(), right.end()}, other, x.N)) return false;
+      return ladder::roughly_equal(c, other, x.N);
     };
     // c as it would be if element (row, col) of a matrix were looked for where `wrong` says.
     const auto a_read_by = [&](const Strides& wrong) {
@@ -246,4 +249,4 @@ struct MatrixAdd : ladder::SimpleOperator<MatrixAdd, MatrixAddSizes, MatrixAddHo
 
 const ladder::OperatorRegistration<MatrixAdd> matrix_add_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

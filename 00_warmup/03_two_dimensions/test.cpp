@@ -14,18 +14,22 @@
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
+// kernel.cu's. No header can declare for all compilers what runs on a device.
 std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides);
 void matrix_add_kernel(const MatrixAddArgs args);
-void matrix_add(const MatrixAddArgs& args);
 
 namespace {
+
+void matrix_add(const MatrixAddArgs& args) {
+  ladder::launch<MatrixAdd>(ladder::find_implementation("matrix_add"), args);
+}
 
 const std::vector<std::string> kViews = {"dense", "transposed", "padded_rows",
                                          "every_second_column"};
 // The first shape has whole blocks in the direction of M.
-const ladder::testing::SuiteSupport kSupport{
+const ladder::Support kSupport{
     .sizes = {{"M", {40, 1, 7, 8, 33, 64}}, {"N", {50, 1, 31, 32, 33, 96}}},
     .options = {{"a_view", kViews}, {"b_view", kViews}, {"c_view", kViews}}};
 const bool registered[] = {
@@ -187,4 +191,4 @@ TEST(matrix_add, RefusesStridesThatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

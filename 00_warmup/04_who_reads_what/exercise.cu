@@ -13,18 +13,20 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+
+int predicted_sectors(ReadPattern pattern) {
+  // TODO(1): roughly 5 lines; for each pattern, how many sectors of 32 bytes a request of 32 lanes moves;
+  // TODO(1): budget: no kernel is run for it, only paper is used.
+  return 0;
+}
+
+namespace {
 
 constexpr int kWarpSize = 32;
 constexpr int kThreads = 256;  // per block: eight warps
 constexpr int kEach = 8;       // elements that a thread copies, where it copies several: a sector's
 constexpr int kVec = 4;        // floats in the widest access of a thread, 16 bytes
-
-int predicted_sectors(ReadPattern pattern) {
-  // TODO(00.04.1): roughly 5 lines; for each pattern, how many sectors of 32 bytes a request of 32 lanes moves;
-  // TODO(00.04.1): budget: no kernel is run for it, only paper is used.
-  return 0;
-}
 
 __device__ std::int64_t this_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -63,15 +65,15 @@ __global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCop
 
 // A thread copies kEach elements that lie kThreads apart: the lanes of a warp read side by side.
 __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopyArgs args) {
-  // TODO(00.04.2): roughly 5 lines; the block copies kThreads * kEach elements, a thread kEach of them, kThreads apart;
-  // TODO(00.04.2): budget: 4 sectors per load request, one load and one store per element.
+  // TODO(2): roughly 5 lines; the block copies kThreads * kEach elements, a thread kEach of them, kThreads apart;
+  // TODO(2): budget: 4 sectors per load request, one load and one store per element.
 }
 
 // A thread copies kVec elements at once; the last one what is left, one by one.
 __global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArgs args) {
   const std::int64_t first = this_thread() * kVec;
   if (first + kVec <= args.N) {
-    // TODO(00.04.3): roughly 2 lines; copy kVec floats; budget: one load and one store of 16 bytes.
+    // TODO(3): roughly 2 lines; copy kVec floats; budget: one load and one store of 16 bytes.
   } else {
     for (std::int64_t i = first; i < args.N; ++i)
       args.y[i] = args.x[i];
@@ -125,38 +127,34 @@ void copy_vector(const WarpCopyArgs& args) {
 
 const ladder::Registration copy_broadcast_registration{
     {.name = "copy_broadcast",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_broadcast)}};
 const ladder::Registration copy_strided_registration{
     {.name = "copy_strided",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_strided)}};
 const ladder::Registration copy_misaligned_registration{
     {.name = "copy_misaligned",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_misaligned)}};
 const ladder::Registration copy_coalesced_registration{
     {.name = "copy_coalesced",
-     .chapter = "00_warmup",
      .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_coalesced)}};
 const ladder::Registration copy_vector_registration{
     {.name = "copy_vector",
-     .chapter = "00_warmup",
      .step = 5,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_vector)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -13,12 +13,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
-
-constexpr int kWarpSize = 32;
-constexpr int kThreads = 256;  // per block: eight warps
-constexpr int kEach = 8;       // elements that a thread copies, where it copies several: a sector's
-constexpr int kVec = 4;        // floats in the widest access of a thread, 16 bytes
+namespace warmup {
 
 int predicted_sectors(ReadPattern pattern) {
   if (pattern == ReadPattern::kBroadcast) return 1;
@@ -28,6 +23,13 @@ int predicted_sectors(ReadPattern pattern) {
   if (pattern == ReadPattern::kVector) return 16;
   return 0;
 }
+
+namespace {
+
+constexpr int kWarpSize = 32;
+constexpr int kThreads = 256;  // per block: eight warps
+constexpr int kEach = 8;       // elements that a thread copies, where it copies several: a sector's
+constexpr int kVec = 4;        // floats in the widest access of a thread, 16 bytes
 
 __device__ std::int64_t this_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -132,38 +134,34 @@ void copy_vector(const WarpCopyArgs& args) {
 
 const ladder::Registration copy_broadcast_registration{
     {.name = "copy_broadcast",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_broadcast)}};
 const ladder::Registration copy_strided_registration{
     {.name = "copy_strided",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_strided)}};
 const ladder::Registration copy_misaligned_registration{
     {.name = "copy_misaligned",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_misaligned)}};
 const ladder::Registration copy_coalesced_registration{
     {.name = "copy_coalesced",
-     .chapter = "00_warmup",
      .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_coalesced)}};
 const ladder::Registration copy_vector_registration{
     {.name = "copy_vector",
-     .chapter = "00_warmup",
      .step = 5,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<WarpCopy>(copy_vector)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

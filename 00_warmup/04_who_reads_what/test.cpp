@@ -7,11 +7,11 @@
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
 #include "00_warmup/hole_tests.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 // A block of the kernels with several elements a thread copies 2048.
-const ladder::testing::SuiteSupport kSupport{.sizes = {{"N", {2351, 1, 31, 33, 256, 2048, 4099}}}};
+const ladder::Support kSupport{.sizes = {{"N", {2351, 1, 31, 33, 256, 2048, 4099}}}};
 const bool registered = ladder::testing::register_suite("warp_copy", "copy_broadcast", kSupport) &&
                         ladder::testing::register_suite("warp_copy", "copy_strided", kSupport) &&
                         ladder::testing::register_suite("warp_copy", "copy_misaligned", kSupport) &&
@@ -51,4 +51,4 @@ TEST(PredictedSectors, Hole1OfVectors) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

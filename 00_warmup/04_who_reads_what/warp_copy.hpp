@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct WarpCopy;  // the operator: warp_copy_operator.cpp
 
@@ -42,4 +42,4 @@ enum class ReadPattern {
 // How many sectors such a request moves (kernel.cu).
 int predicted_sectors(ReadPattern pattern);
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -6,12 +6,12 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, WarpCopyArgs> {
   static constexpr const char* kName = "warp_copy";
 
-  // Of the README's table: more than a warp, whose last lane would hide that a copy is misaligned.
+  // The shape of the README's table. It is more than one warp, whose last lane would hide that a copy is misaligned.
   static ladder::Shape small_shape(const ladder::Shape&) { return {{"N", 4096}}; }
 
   static double fma_count(const WarpCopyArgs&) { return 0; }
@@ -31,8 +31,8 @@ struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, 
       for (std::int64_t i = 0; i < N; ++i)
         other[i] = wrong(i);
       // Nothing is said about a result that is almost right.
-      if (ladder::reference::roughly_equal({x.begin(), x.end()}, other, N)) return false;
-      return ladder::reference::roughly_equal(outputs[0], other, N);
+      if (ladder::roughly_equal({x.begin(), x.end()}, other, N)) return false;
+      return ladder::roughly_equal(outputs[0], other, N);
     };
     if (equals([&](std::int64_t i) { return x[i / 32 * 32]; }))
       return "equals the first element of each warp, copied by all its lanes\n";
@@ -59,10 +59,10 @@ struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, 
   }
 
  private:
-  // Of the kernel with several elements a thread.
+  // They describe the kernel with several elements a thread.
   static constexpr std::int64_t kThreads = 256, kEach = 8, kBlock = kThreads * kEach;
 };
 
 const ladder::OperatorRegistration<WarpCopy> warp_copy_operator;
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -6,7 +6,7 @@
 
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 using namespace emulator::xray;
@@ -76,4 +76,4 @@ TEST(SectorsOfTheVectorCopy, KeepsItsBudget) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

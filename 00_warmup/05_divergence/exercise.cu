@@ -14,7 +14,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kWarpSize = 32;
 constexpr int kThreads = 128;  // per block: whole pairs of warps
@@ -29,8 +30,8 @@ __device__ float polynomial(const TwoSidesArgs& args, float x) {
 
 __device__ float largest_product(const TwoSidesArgs& args, float x) {
   float largest = args.q[0] * x;
-  // TODO(00.05.1): roughly 2 lines; the largest of all K products with x; fmaxf(a, b) is the larger of two floats;
-  // TODO(00.05.1): budget: one load of a coefficient per product.
+  // TODO(1): roughly 2 lines; the largest of all K products with x; fmaxf(a, b) is the larger of two floats;
+  // TODO(1): budget: one load of a coefficient per product.
   return largest;
 }
 
@@ -52,8 +53,8 @@ __global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesAr
 __global__ void __launch_bounds__(kThreads) parity_by_warp_kernel(const TwoSidesArgs args) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t lane = thread % kWarpSize, warp = thread / kWarpSize;
-  // TODO(00.05.2): roughly 10 lines; as above, but all lanes of a warp take elements of the same kind;
-  // TODO(00.05.2): budget: one load request per warp for x, and K for the coefficients.
+  // TODO(2): roughly 10 lines; as above, but all lanes of a warp take elements of the same kind;
+  // TODO(2): budget: one load request per warp for x, and K for the coefficients.
 }
 
 // Checks the arguments. Whole blocks: they hold whole pairs of warps.
@@ -80,17 +81,16 @@ void parity_by_warp(const TwoSidesArgs& args) {
 
 const ladder::Registration parity_split_registration{
     {.name = "parity_split",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<TwoSides>(parity_split)}};
 const ladder::Registration parity_by_warp_registration{
     {.name = "parity_by_warp",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<TwoSides>(parity_by_warp)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

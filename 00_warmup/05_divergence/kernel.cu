@@ -14,7 +14,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kWarpSize = 32;
 constexpr int kThreads = 128;  // per block: whole pairs of warps
@@ -88,17 +89,16 @@ void parity_by_warp(const TwoSidesArgs& args) {
 
 const ladder::Registration parity_split_registration{
     {.name = "parity_split",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<TwoSides>(parity_split)}};
 const ladder::Registration parity_by_warp_registration{
     {.name = "parity_by_warp",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<TwoSides>(parity_by_warp)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -2,10 +2,10 @@
 
 #include "00_warmup/hole_tests.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
-const ladder::testing::SuiteSupport kSupport{
+const ladder::Support kSupport{
     .sizes = {{"N", {321, 1, 31, 33, 64, 65, 128}}, {"K", {5, 1, 2, 16}}}};
 const bool registered = ladder::testing::register_suite("two_sides", "parity_split", kSupport) &&
                         ladder::testing::register_suite("two_sides", "parity_by_warp", kSupport);
@@ -19,4 +19,4 @@ const bool holes[] = {
                   {{"N", 321}, {"K", 5}})};
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

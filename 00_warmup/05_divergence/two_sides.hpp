@@ -8,7 +8,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct TwoSides;  // the operator: two_sides_operator.cpp
 
@@ -38,4 +38,4 @@ struct TwoSidesArgs : TwoSidesSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

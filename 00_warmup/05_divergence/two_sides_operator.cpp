@@ -11,7 +11,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, TwoSidesArgs> {
   static constexpr const char* kName = "two_sides";
@@ -65,8 +65,8 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
       for (std::int64_t i = 0; i < a.N; ++i)
         other[i] = wrong(i);
       // Nothing is said about a result that is almost right.
-      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
-      return ladder::reference::roughly_equal(outputs[0], other, a.N);
+      if (ladder::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
+      return ladder::roughly_equal(outputs[0], other, a.N);
     };
     if (equals([&](std::int64_t i) { return i % 2 == 0 ? right[i] : NAN; }))
       return "the odd elements are missing: does every warp take an even element's side?\n";
@@ -74,7 +74,7 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
       return "the even elements are missing: does every warp take an odd element's side?\n";
     if (equals([&](std::int64_t i) { return element(a, i, i % 2 == 1).value; }))
       return "equals the result with the two sides exchanged\n";
-    // Of a warp that takes elements of one kind, i = 64 w + 2 lane + kind.
+    // A warp takes elements of one kind: its lane has i = 64 w + 2 lane + kind.
     if (equals([&](std::int64_t i) { return element(a, i, i % 64 / 2 % 2 == 0).value; }))
       return "equals the result with the side chosen by the lane's number, not by the element's\n";
     if (a.K > 1 && equals([&](std::int64_t i) {
@@ -138,4 +138,4 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
 
 const ladder::OperatorRegistration<TwoSides> two_sides_operator;
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -14,7 +14,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 128;  // per block, and elements of a tile without its halo
 constexpr int kMostHalo = static_cast<int>(kMostRadius);
@@ -40,13 +41,13 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
   const int tid = static_cast<int>(threadIdx.x), R = static_cast<int>(args.R);
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   tile_smem[R + tid] = element_or_zero(args, i);
-  // TODO(00.06.1): roughly 4 lines; the first R threads bring one element of the left halo and one of the right halo each;
-  // TODO(00.06.1): budget: 2 R global loads per block.
-  // TODO(00.06.2): roughly 1 line; no thread reads the tile before all threads have written it; budget: one barrier.
+  // TODO(1): roughly 4 lines; the first R threads bring one element of the left halo and one of the right halo each;
+  // TODO(1): budget: 2 R global loads per block.
+  // TODO(2): roughly 1 line; no thread reads the tile before all threads have written it; budget: one barrier.
   float sum = 0;
   for (int j = -R; j <= R; ++j)
     sum += tile_smem[R + tid + j];
-  __syncthreads();  // TODO(00.06.3): roughly 0 lines; what goes wrong if you delete this one? budget: one barrier per block.
+  __syncthreads();  // TODO(3): roughly 0 lines; what goes wrong if you delete this one? budget: one barrier per block.
   if (i < args.N) args.y[i] = sum / static_cast<float>(2 * R + 1);
 }
 
@@ -75,17 +76,16 @@ void stencil_shared(const MovingMeanArgs& args) {
 
 const ladder::Registration stencil_global_registration{
     {.name = "stencil_global",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<MovingMean>(stencil_global)}};
 const ladder::Registration stencil_shared_registration{
     {.name = "stencil_shared",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<MovingMean>(stencil_shared)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

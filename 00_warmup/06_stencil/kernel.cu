@@ -14,7 +14,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 128;  // per block, and elements of a tile without its halo
 constexpr int kMostHalo = static_cast<int>(kMostRadius);
@@ -76,17 +77,16 @@ void stencil_shared(const MovingMeanArgs& args) {
 
 const ladder::Registration stencil_global_registration{
     {.name = "stencil_global",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<MovingMean>(stencil_global)}};
 const ladder::Registration stencil_shared_registration{
     {.name = "stencil_shared",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<MovingMean>(stencil_shared)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -7,7 +7,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct MovingMean;  // the operator: moving_mean_operator.cpp
 
@@ -35,4 +35,4 @@ struct MovingMeanArgs : MovingMeanSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

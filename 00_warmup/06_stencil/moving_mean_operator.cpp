@@ -9,7 +9,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct MovingMean
     : ladder::SimpleOperator<MovingMean, MovingMeanSizes, MovingMeanArgs, MovingMeanArgs> {
@@ -56,8 +56,8 @@ struct MovingMean
       for (std::int64_t i = 0; i < a.N; ++i)
         other[i] = wrong(i);
       // Nothing is said about a result that is almost right.
-      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
-      return ladder::reference::roughly_equal(y, other, a.N);
+      if (ladder::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
+      return ladder::roughly_equal(y, other, a.N);
     };
     if (a.R == 0) return "";
     // Shared memory that no thread has written holds NaN in the emulator.
@@ -130,4 +130,4 @@ struct MovingMean
 
 const ladder::OperatorRegistration<MovingMean> moving_mean_operator;
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -14,13 +14,10 @@
 #include "00_warmup/hole_tests.hpp"
 #include "common/testing/tests.hpp"
 
-namespace chapter00 {
-
-void stencil_shared(const MovingMeanArgs& args);
-
+namespace warmup {
 namespace {
 
-const ladder::testing::SuiteSupport kSupport{
+const ladder::Support kSupport{
     .sizes = {{"N", {300, 1, 20, 127, 128, 129, 256}}, {"R", {3, 0, 1, 4, 32}}}};
 const bool registered =
     ladder::testing::register_suite("moving_mean", "stencil_global", kSupport) &&
@@ -49,7 +46,7 @@ std::vector<float> means(const std::string& schedule) {
   args.N = kElements, args.R = kRadius;
   args.x = x_device + kElements;
   args.y = y_device;
-  stencil_shared(args);
+  ladder::launch<MovingMean>(ladder::find_implementation("stencil_shared"), args);
   device.synchronize();
   device.download(y.data(), y_device, y.size() * sizeof(float));
   forget_what_the_xray_saw();  // races for want of a barrier are the next hole's
@@ -100,4 +97,4 @@ TEST(stencil_shared, Hole1BringsBothHalos) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

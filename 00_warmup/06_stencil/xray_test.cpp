@@ -34,7 +34,7 @@ TEST(StencilGlobal, FetchesAnElementForEachOfItsNeighbours) {
 
 TEST(StencilShared, FetchesAnElementOnceAndOnceMoreAtATilesEdge) {
   const Kernel kernel = kernel_of("stencil_shared", kReadmeShape);
-  // Of each warp its own elements; of each block's first warp the left and the right halo, where there is one.
+  // Each warp loads its own elements; each block's first warp also loads the left and the right halo, where there is one.
   EXPECT_EQ(kernel[kGlobalLoadRequests], kWarps + 2 * (kBlocks - 1));
   EXPECT_EQ(kernel.buffer("x").loads().accesses, kN + 2 * kR * (kBlocks - 1));
   EXPECT_EQ(kernel.buffer("x").loads().accesses_per_element.most, 2u);

@@ -8,7 +8,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct BlockRunningSum;  // the operator: block_running_sum_operator.cpp
 
@@ -58,4 +58,4 @@ bool is_on_device(const void* pointer);
 // Launches a kernel with a block of 2048 threads, which no GPU can start, and says what the runtime says of it, call by call.
 std::string errors_of_an_impossible_launch();
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -6,7 +6,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSumSizes,
                                                 BlockRunningSumArgs, BlockRunningSumArgs> {
@@ -37,8 +37,8 @@ struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSum
     const std::vector<double>& right = truth[0].values;
     const auto equals = [&](const std::vector<double>& other) {
       // Nothing is said about a result that is almost right.
-      if (ladder::reference::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
-      return ladder::reference::roughly_equal(outputs[0], other, a.N);
+      if (ladder::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
+      return ladder::roughly_equal(outputs[0], other, a.N);
     };
     std::vector<double> without_own = truth[0].values, overwritten(a.x, a.x + a.N),
                         before = overwritten, late = overwritten;
@@ -64,4 +64,4 @@ struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSum
 
 const ladder::OperatorRegistration<BlockRunningSum> block_running_sum_operator;
 
-}  // namespace chapter00
+}  // namespace warmup

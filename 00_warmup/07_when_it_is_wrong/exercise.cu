@@ -17,7 +17,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = kRunningBlock;
 
@@ -28,8 +29,8 @@ struct Watch {
 };
 
 __host__ __device__ bool holds(const Condition& condition, unsigned index) {
-  // TODO(00.07.1): roughly 6 lines; whether the index fulfils the condition, for each relation but kAny;
-  // TODO(00.07.1): budget: no memory is read.
+  // TODO(1): roughly 6 lines; whether the index fulfils the condition, for each relation but kAny;
+  // TODO(1): budget: no memory is read.
   return true;
 }
 
@@ -46,8 +47,8 @@ __global__ void __launch_bounds__(kThreads)
   sum_smem[tid] = i < args.N ? args.x[i] : 0.0f;
   __syncthreads();
   for (int step = 1; step < kThreads; step *= 2) {
-    // TODO(00.07.2): roughly 1 line, somewhere in this loop; two threads touch the same element, and nothing orders them;
-    // TODO(00.07.2): budget: one barrier more per step.
+    // TODO(2): roughly 1 line, somewhere in this loop; two threads touch the same element, and nothing orders them;
+    // TODO(2): budget: one barrier more per step.
     const float earlier = tid >= step ? sum_smem[tid - step] : 0.0f;
     const float sum = sum_smem[tid] + earlier;
     sum_smem[tid] = sum;
@@ -64,10 +65,12 @@ __global__ void __launch_bounds__(kThreads)
   if (i < args.N) args.y[i] = sum_smem[tid];
 }
 
+}  // namespace
+
 bool is_contiguous(const View& view) {
   if (view.sizes[0] * view.sizes[1] * view.sizes[2] == 0) return true;
-  // TODO(00.07.3): roughly 6 lines; false where an axis has another stride than its elements side by side would have;
-  // TODO(00.07.3): budget: one comparison per axis.
+  // TODO(3): roughly 6 lines; false where an axis has another stride than its elements side by side would have;
+  // TODO(3): budget: one comparison per axis.
   return true;
 }
 
@@ -80,6 +83,8 @@ bool is_on_device(const void* pointer) {
 bool fulfils(const std::string& conditions, unsigned x, unsigned y, unsigned z) {
   return holds(parse_where(conditions), x, y, z);
 }
+
+namespace {
 
 unsigned running_blocks(const BlockRunningSumArgs& args) {
   ladder::validate_lists(args);
@@ -94,6 +99,8 @@ void block_running_sum(const BlockRunningSumArgs& args) {
   block_running_sum_kernel<false><<<blocks, kThreads>>>(args, Watch{});
   CUDA_CHECK(cudaGetLastError());
 }
+
+}  // namespace
 
 void watch_running_sum(const BlockRunningSumArgs& args, const std::string& blocks,
                        const std::string& threads, bool stop) {
@@ -119,11 +126,13 @@ std::string errors_of_an_impossible_launch() {
   return said;
 }
 
+namespace {
+
 const ladder::Registration block_running_sum_registration{
     {.name = "block_running_sum",
-     .chapter = "00_warmup",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<BlockRunningSum>(block_running_sum)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -17,7 +17,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = kRunningBlock;
 
@@ -67,6 +68,8 @@ __global__ void __launch_bounds__(kThreads)
   if (i < args.N) args.y[i] = sum_smem[tid];
 }
 
+}  // namespace
+
 bool is_contiguous(const View& view) {
   if (view.sizes[0] * view.sizes[1] * view.sizes[2] == 0) return true;
   std::int64_t stride = 1;  // that the axis should have
@@ -87,6 +90,8 @@ bool fulfils(const std::string& conditions, unsigned x, unsigned y, unsigned z) 
   return holds(parse_where(conditions), x, y, z);
 }
 
+namespace {
+
 unsigned running_blocks(const BlockRunningSumArgs& args) {
   ladder::validate_lists(args);
   const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
@@ -100,6 +105,8 @@ void block_running_sum(const BlockRunningSumArgs& args) {
   block_running_sum_kernel<false><<<blocks, kThreads>>>(args, Watch{});
   CUDA_CHECK(cudaGetLastError());
 }
+
+}  // namespace
 
 void watch_running_sum(const BlockRunningSumArgs& args, const std::string& blocks,
                        const std::string& threads, bool stop) {
@@ -125,11 +132,13 @@ std::string errors_of_an_impossible_launch() {
   return said;
 }
 
+namespace {
+
 const ladder::Registration block_running_sum_registration{
     {.name = "block_running_sum",
-     .chapter = "00_warmup",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<BlockRunningSum>(block_running_sum)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -12,7 +12,7 @@
 #include "00_warmup/hole_tests.hpp"
 #include "common/testing/tests.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 const bool registered = ladder::testing::register_suite(
@@ -138,4 +138,4 @@ TEST(IsContiguous, Hole3LooksAtTheStridesOfAllAxes) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

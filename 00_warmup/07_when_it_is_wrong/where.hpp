@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace chapter00 {
+namespace warmup {
 
 enum class Relation : unsigned char {
   kAny,
@@ -61,4 +61,4 @@ inline Where parse_where(std::string text) {
   return {parse_condition(parts[0]), parse_condition(parts[1]), parse_condition(parts[2])};
 }
 
-}  // namespace chapter00
+}  // namespace warmup

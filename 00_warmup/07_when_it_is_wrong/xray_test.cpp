@@ -6,7 +6,7 @@
 #include "00_warmup/07_when_it_is_wrong/block_running_sum.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 using namespace emulator::xray;
@@ -60,4 +60,4 @@ TEST(WatchRunningSum, StopsInTheChosenThread) {
 }
 
 }  // namespace
-}  // namespace chapter00
+}  // namespace warmup

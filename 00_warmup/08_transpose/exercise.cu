@@ -15,7 +15,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kTile = 32;  // rows and columns of a tile: a warp has a row
@@ -29,16 +29,14 @@ unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
   return static_cast<unsigned>((size + tile - 1) / tile);
 }
 
-}  // namespace
-
 // ---- Step 1: a warp reads a row of x, and writes a column of y ----
 
 __global__ void __launch_bounds__(kTileThreads) transpose_at_the_write_kernel(TransposeArgs args) {
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const std::int64_t first_m = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
   for (int i = 0; i < kTile; i += kRows) {
-    // TODO(00.08.1): roughly 2 lines; x(m, n) of row m = first_m + i goes to y(n, m), where x has that row and column;
-    // TODO(00.08.1): budget: one global read and one global write.
+    // TODO(1): roughly 2 lines; x(m, n) of row m = first_m + i goes to y(n, m), where x has that row and column;
+    // TODO(1): budget: one global read and one global write.
   }
 }
 
@@ -62,21 +60,17 @@ __global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeA
   const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kTile;
   const int lane = threadIdx.x;
 
-  // TODO(00.08.2): roughly 9 lines; the tile's rows are read from x into tile_smem, kRows at a time, lane by lane, and written from
-  // TODO(00.08.2): its columns to rows of y; a barrier between the two; elements behind the edges of x are left out;
-  // TODO(00.08.2): budget: per element one global read and one global write, 4 sectors a request.
+  // TODO(2): roughly 9 lines; the tile's rows are read from x into tile_smem, kRows at a time, lane by lane, and written from
+  // TODO(2): its columns to rows of y; a barrier between the two; elements behind the edges of x are left out;
+  // TODO(2): budget: per element one global read and one global write, 4 sectors a request.
 }
-
-namespace {
 
 // How many floats lie from a tile's row to its next.
 constexpr int row_pitch(int columns) {
-  // TODO(00.08.3): roughly 1 line; a row of a tile is longer than its columns say, so that a column lies in 32 banks;
-  // TODO(00.08.3): budget: no bank conflict in transpose_tiled, for 128 bytes of shared memory more.
+  // TODO(3): roughly 1 line; a row of a tile is longer than its columns say, so that a column lies in 32 banks;
+  // TODO(3): budget: no bank conflict in transpose_tiled, for 128 bytes of shared memory more.
   return columns;
 }
-
-}  // namespace
 
 // ---- Step 4: 16 bytes a thread, four loads before the first store ----
 
@@ -159,7 +153,6 @@ void transpose_wide(const TransposeArgs& args) {
 
 const ladder::Registration transpose_at_the_write_registration{
     {.name = "transpose_at_the_write",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -167,7 +160,6 @@ const ladder::Registration transpose_at_the_write_registration{
 
 const ladder::Registration transpose_at_the_read_registration{
     {.name = "transpose_at_the_read",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -176,14 +168,12 @@ const ladder::Registration transpose_at_the_read_registration{
 // The tile without padding, for comparison.
 const ladder::Registration transpose_unpadded_registration{
     {.name = "transpose_unpadded",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<Transpose>(transpose_by_tiles<kTile>)}};
 
 const ladder::Registration transpose_tiled_registration{
     {.name = "transpose_tiled",
-     .chapter = "00_warmup",
      .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -191,10 +181,10 @@ const ladder::Registration transpose_tiled_registration{
 
 const ladder::Registration transpose_wide_registration{
     {.name = "transpose_wide",
-     .chapter = "00_warmup",
      .step = 5,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Transpose>(transpose_wide)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -15,7 +15,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kTile = 32;  // rows and columns of a tile: a warp has a row
@@ -28,8 +28,6 @@ unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
                                             "; allowed: up to " + std::to_string(65535 * tile));
   return static_cast<unsigned>((size + tile - 1) / tile);
 }
-
-}  // namespace
 
 // ---- Step 1: a warp reads a row of x, and writes a column of y ----
 
@@ -73,15 +71,11 @@ __global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeA
   }
 }
 
-namespace {
-
 // How many floats lie from a tile's row to its next.
 constexpr int row_pitch(int columns) {
   ++columns;  // the elements of a column lie in 32 different banks
   return columns;
 }
-
-}  // namespace
 
 // ---- Step 4: 16 bytes a thread, four loads before the first store ----
 
@@ -164,7 +158,6 @@ void transpose_wide(const TransposeArgs& args) {
 
 const ladder::Registration transpose_at_the_write_registration{
     {.name = "transpose_at_the_write",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -172,7 +165,6 @@ const ladder::Registration transpose_at_the_write_registration{
 
 const ladder::Registration transpose_at_the_read_registration{
     {.name = "transpose_at_the_read",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -181,14 +173,12 @@ const ladder::Registration transpose_at_the_read_registration{
 // The tile without padding, for comparison.
 const ladder::Registration transpose_unpadded_registration{
     {.name = "transpose_unpadded",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<Transpose>(transpose_by_tiles<kTile>)}};
 
 const ladder::Registration transpose_tiled_registration{
     {.name = "transpose_tiled",
-     .chapter = "00_warmup",
      .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -196,10 +186,10 @@ const ladder::Registration transpose_tiled_registration{
 
 const ladder::Registration transpose_wide_registration{
     {.name = "transpose_wide",
-     .chapter = "00_warmup",
      .step = 5,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Transpose>(transpose_wide)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

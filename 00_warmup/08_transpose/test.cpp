@@ -20,7 +20,7 @@ const bool registered =
     register_transpose("transpose_unpadded") && register_transpose("transpose_tiled") &&
     register_transpose("transpose_wide");
 
-using chapter00::register_hole;
+using warmup::register_hole;
 
 // The third hole's light is the X-ray's: the kernel is right without it.
 const bool holes[] = {
@@ -30,10 +30,10 @@ const bool holes[] = {
 
 // A grid's second side has 65,535 blocks at most.
 TEST(transpose_tiled, RefusesMoreRowsThanAGridHolds) {
-  chapter00::TransposeArgs args;
+  warmup::TransposeArgs args;
   args.M = 65535 * 32 + 1, args.N = 0;
   try {
-    ladder::launch<chapter00::Transpose>(ladder::find_implementation("transpose_tiled"), args);
+    ladder::launch<warmup::Transpose>(ladder::find_implementation("transpose_tiled"), args);
     FAIL() << "was accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(), "M is 2097121; allowed: up to 2097120");

@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Transpose;  // the operator: transpose_operator.cpp
 
@@ -30,4 +30,4 @@ struct TransposeArgs : TransposeSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -6,7 +6,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeArgs, TransposeArgs> {
   static constexpr const char* kName = "transpose";
@@ -43,7 +43,7 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
       }
     }
     const auto is = [&](const std::vector<double>& other) {
-      return ladder::reference::roughly_equal(outputs[0], other, a.M);
+      return ladder::roughly_equal(outputs[0], other, a.M);
     };
     if (is(copied)) return "equals x in its old order: nothing is transposed\n";
     if (is(not_moved))
@@ -55,4 +55,4 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
 
 const ladder::OperatorRegistration<Transpose> transpose_operator_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

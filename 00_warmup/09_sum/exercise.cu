@@ -16,7 +16,7 @@
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
@@ -31,8 +31,6 @@ unsigned blocks_for(std::int64_t N) {
   return static_cast<unsigned>(blocks);
 }
 
-}  // namespace
-
 // ---- Step 1: an atomic addition per element ----
 
 __global__ void __launch_bounds__(kThreads) sum_atomic_kernel(SumArgs args) {
@@ -43,19 +41,17 @@ __global__ void __launch_bounds__(kThreads) sum_atomic_kernel(SumArgs args) {
 // ---- Step 2: a tree in each block's shared memory ----
 
 __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
-  // TODO(00.09.1): roughly 9 lines, the whole kernel; each thread brings one element of x, 0 behind the end, to shared memory; then
-  // TODO(00.09.1): half of the threads add what the other half has, then a quarter, down to one thread, which adds to *args.y;
-  // TODO(00.09.1): budget: one global read per element, one atomic per block.
+  // TODO(1): roughly 9 lines, the whole kernel; each thread brings one element of x, 0 behind the end, to shared memory; then
+  // TODO(1): half of the threads add what the other half has, then a quarter, down to one thread, which adds to *args.y;
+  // TODO(1): budget: one global read per element, one atomic per block.
 }
 
 // ---- Step 3: shuffles, and 16-byte loads in flight ----
 
-namespace {
-
 // The sum over the lanes of a warp; every lane gets it.
 __device__ float warp_sum(float x) {
-  // TODO(00.09.2): roughly 2 lines; each lane adds what the lane has whose number differs in one bit, for each of the five bits;
-  // TODO(00.09.2): budget: five shuffles, no shared memory.
+  // TODO(2): roughly 2 lines; each lane adds what the lane has whose number differs in one bit, for each of the five bits;
+  // TODO(2): budget: five shuffles, no shared memory.
   return x;
 }
 
@@ -93,8 +89,6 @@ __device__ float thread_sum(const float* x, std::int64_t N) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-}  // namespace
-
 __global__ void __launch_bounds__(kThreads) sum_shuffle_kernel(SumArgs args) {
   const float sum = block_sum(thread_sum(args.x, args.N));
   if (threadIdx.x == 0) atomicAdd(args.y, sum);
@@ -110,8 +104,6 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-namespace {
-
 // No more blocks than run at once; each thread has a vector or more.
 unsigned blocks_at_once(std::int64_t N) {
   const std::int64_t most =
@@ -119,8 +111,6 @@ unsigned blocks_at_once(std::int64_t N) {
   return static_cast<unsigned>(
       std::min(most, std::max<std::int64_t>(1, (N / kVec + kThreads - 1) / kThreads)));
 }
-
-}  // namespace
 
 void sum_atomic(const SumArgs& args) {
   ladder::validate_lists(args);
@@ -160,14 +150,12 @@ void sum_two_passes(const SumArgs& args) {
 
 const ladder::Registration sum_atomic_registration{
     {.name = "sum_atomic",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Sum>(sum_atomic)}};
 
 const ladder::Registration sum_tree_registration{{.name = "sum_tree",
-                                                  .chapter = "00_warmup",
                                                   .step = 2,
                                                   .device = ladder::DeviceKind::kCuda,
                                                   .rung = true,
@@ -175,7 +163,6 @@ const ladder::Registration sum_tree_registration{{.name = "sum_tree",
 
 const ladder::Registration sum_shuffle_registration{
     {.name = "sum_shuffle",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -183,10 +170,10 @@ const ladder::Registration sum_shuffle_registration{
 
 const ladder::Registration sum_two_passes_registration{
     {.name = "sum_two_passes",
-     .chapter = "00_warmup",
      .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Sum>(sum_two_passes)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

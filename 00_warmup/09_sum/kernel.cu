@@ -16,7 +16,7 @@
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
@@ -30,8 +30,6 @@ unsigned blocks_for(std::int64_t N) {
   ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^39 - 256");
   return static_cast<unsigned>(blocks);
 }
-
-}  // namespace
 
 // ---- Step 1: an atomic addition per element ----
 
@@ -55,8 +53,6 @@ __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
 }
 
 // ---- Step 3: shuffles, and 16-byte loads in flight ----
-
-namespace {
 
 // The sum over the lanes of a warp; every lane gets it.
 __device__ float warp_sum(float x) {
@@ -99,8 +95,6 @@ __device__ float thread_sum(const float* x, std::int64_t N) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-}  // namespace
-
 __global__ void __launch_bounds__(kThreads) sum_shuffle_kernel(SumArgs args) {
   const float sum = block_sum(thread_sum(args.x, args.N));
   if (threadIdx.x == 0) atomicAdd(args.y, sum);
@@ -116,8 +110,6 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-namespace {
-
 // No more blocks than run at once; each thread has a vector or more.
 unsigned blocks_at_once(std::int64_t N) {
   const std::int64_t most =
@@ -125,8 +117,6 @@ unsigned blocks_at_once(std::int64_t N) {
   return static_cast<unsigned>(
       std::min(most, std::max<std::int64_t>(1, (N / kVec + kThreads - 1) / kThreads)));
 }
-
-}  // namespace
 
 void sum_atomic(const SumArgs& args) {
   ladder::validate_lists(args);
@@ -166,14 +156,12 @@ void sum_two_passes(const SumArgs& args) {
 
 const ladder::Registration sum_atomic_registration{
     {.name = "sum_atomic",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Sum>(sum_atomic)}};
 
 const ladder::Registration sum_tree_registration{{.name = "sum_tree",
-                                                  .chapter = "00_warmup",
                                                   .step = 2,
                                                   .device = ladder::DeviceKind::kCuda,
                                                   .rung = true,
@@ -181,7 +169,6 @@ const ladder::Registration sum_tree_registration{{.name = "sum_tree",
 
 const ladder::Registration sum_shuffle_registration{
     {.name = "sum_shuffle",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -189,10 +176,10 @@ const ladder::Registration sum_shuffle_registration{
 
 const ladder::Registration sum_two_passes_registration{
     {.name = "sum_two_passes",
-     .chapter = "00_warmup",
      .step = 4,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Sum>(sum_two_passes)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

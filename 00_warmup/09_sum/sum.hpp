@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Sum;  // the operator: sum_operator.cpp
 
@@ -30,4 +30,4 @@ struct SumArgs : SumSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -7,7 +7,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
   static constexpr const char* kName = "sum";
@@ -48,10 +48,9 @@ struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
         double sum = 0;
         for (std::int64_t n = 0; n < a.N; ++n)
           sum += takes(n, vectors) ? a.x[n] : 0.0f;
-        if (ladder::reference::roughly_equal({static_cast<float>(truth[0].values[0])}, {sum}, 1))
+        if (ladder::roughly_equal({static_cast<float>(truth[0].values[0])}, {sum}, 1))
           continue;  // no mistake for these elements
-        if (ladder::reference::roughly_equal(outputs[0], {sum}, 1))
-          return std::string(words) + "\n";
+        if (ladder::roughly_equal(outputs[0], {sum}, 1)) return std::string(words) + "\n";
       }
     }
     return "";
@@ -60,4 +59,4 @@ struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
 
 const ladder::OperatorRegistration<Sum> sum_operator_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

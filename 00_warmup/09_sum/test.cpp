@@ -14,7 +14,7 @@ bool register_sum(const char* name, bool repeatable) {
 const bool registered = register_sum("sum_atomic", false) && register_sum("sum_tree", false) &&
                         register_sum("sum_shuffle", false) && register_sum("sum_two_passes", true);
 
-using chapter00::register_hole;
+using warmup::register_hole;
 
 const bool holes[] = {register_hole("sum_tree", "Hole1AddsUpBlocks", "sum", {{"N", 1037}}),
                       register_hole("sum_shuffle", "Hole2AddsUpWarps", "sum", {{"N", 1037}})};

@@ -16,7 +16,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;
@@ -24,13 +24,11 @@ constexpr int kVec = 4;                      // integers in 16 bytes
 constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
 constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
 
-}  // namespace
-
 // ---- Step 1: all threads of the grid count in one array ----
 
 __global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArgs args) {
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  // TODO(00.10.1): roughly 1 line; value n, if there is one, adds 1 to its bin of args.counts; budget: one atomic per value.
+  // TODO(1): roughly 1 line; value n, if there is one, adds 1 to its bin of args.counts; budget: one atomic per value.
 }
 
 // ---- Step 2: each block has bins of its own ----
@@ -38,18 +36,18 @@ __global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArg
 __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramArgs args) {
   extern __shared__ std::int32_t bins_smem[];
   const int bins = static_cast<int>(args.BINS), tid = threadIdx.x;
-  // TODO(00.10.2): roughly 3 lines; all bins of bins_smem begin at 0, more bins than threads, too; budget: one barrier.
+  // TODO(2): roughly 3 lines; all bins of bins_smem begin at 0, more bins than threads, too; budget: one barrier.
 
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
   const std::int64_t vectors = args.N / kVec;
   for (std::int64_t v = thread; v < vectors; v += threads) {
     const int4 four = reinterpret_cast<const int4*>(args.values)[v];
-    // TODO(00.10.2): roughly 4 lines; each of the four values adds 1 to the block's own bin; budget: no global atomic.
+    // TODO(2): roughly 4 lines; each of the four values adds 1 to the block's own bin; budget: no global atomic.
   }
   const std::int64_t last = vectors * kVec + thread;
-  // TODO(00.10.2): roughly 5 lines; value `last`, if there is one, is counted; when all of the block's values are, its bins that are
-  // TODO(00.10.2): not 0 are added to args.counts; budget: one global atomic per block and bin.
+  // TODO(2): roughly 5 lines; value `last`, if there is one, is counted; when all of the block's values are, its bins that are
+  // TODO(2): not 0 are added to args.counts; budget: one global atomic per block and bin.
 }
 
 // ---- Launchers ----
@@ -83,7 +81,6 @@ void histogram_private(const HistogramArgs& args) {
 
 const ladder::Registration histogram_global_registration{
     {.name = "histogram_global",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -91,10 +88,10 @@ const ladder::Registration histogram_global_registration{
 
 const ladder::Registration histogram_private_registration{
     {.name = "histogram_private",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Histogram>(histogram_private)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Histogram;  // the operator: histogram_operator.cpp
 
@@ -33,4 +33,4 @@ struct HistogramArgs : HistogramSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

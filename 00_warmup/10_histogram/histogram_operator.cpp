@@ -5,7 +5,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramArgs, HistogramArgs> {
   static constexpr const char* kName = "histogram";
@@ -64,4 +64,4 @@ struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramAr
 
 const ladder::OperatorRegistration<Histogram> histogram_operator_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -16,15 +16,13 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kVec = 4;                      // integers in 16 bytes
 constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
 constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
-
-}  // namespace
 
 // ---- Step 1: all threads of the grid count in one array ----
 
@@ -92,7 +90,6 @@ void histogram_private(const HistogramArgs& args) {
 
 const ladder::Registration histogram_global_registration{
     {.name = "histogram_global",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -100,10 +97,10 @@ const ladder::Registration histogram_global_registration{
 
 const ladder::Registration histogram_private_registration{
     {.name = "histogram_private",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Histogram>(histogram_private)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -19,7 +19,7 @@ bool register_histogram(const char* name) {
 const bool registered =
     register_histogram("histogram_global") && register_histogram("histogram_private");
 
-using chapter00::register_hole;
+using warmup::register_hole;
 
 const bool holes[] = {
     register_hole("histogram_global", "Hole1Counts", "histogram", {{"N", 1037}, {"BINS", 37}}),
@@ -29,10 +29,10 @@ const bool holes[] = {
 // 48 KB of shared memory are 12,288 bins.
 TEST(histogram_private, RefusesMoreBinsThanABlocksSharedMemoryHolds) {
   std::int32_t counts = 0;
-  chapter00::HistogramArgs args;
+  warmup::HistogramArgs args;
   args.N = 0, args.BINS = 12289, args.counts = &counts;
   try {
-    ladder::launch<chapter00::Histogram>(ladder::find_implementation("histogram_private"), args);
+    ladder::launch<warmup::Histogram>(ladder::find_implementation("histogram_private"), args);
     FAIL() << "was accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(), "BINS is 12289; histogram_private allows 1 to 12288");

@@ -14,7 +14,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
@@ -24,16 +24,14 @@ constexpr int kHeld = 32;  // floats of a row that a thread keeps: eight loads o
 // ---- Every lane gets the sum, or the largest, of what the lanes of its warp have ----
 
 __device__ float warp_sum(float x) {
-  // TODO(00.11.1): roughly 2 lines; the sum over the 32 lanes, in every lane; budget: five shuffles, no shared memory.
+  // TODO(1): roughly 2 lines; the sum over the 32 lanes, in every lane; budget: five shuffles, no shared memory.
   return x;
 }
 
 __device__ float warp_max(float x) {
-  // TODO(00.11.2): roughly 2 lines; the largest of the 32 lanes' numbers, in every lane; budget: five shuffles.
+  // TODO(2): roughly 2 lines; the largest of the 32 lanes' numbers, in every lane; budget: five shuffles.
   return x;
 }
-
-}  // namespace
 
 // ---- Step 1: a warp per row, which is read anew for each use ----
 
@@ -45,7 +43,7 @@ __global__ void __launch_bounds__(kThreads) softmax_warp_kernel(SoftmaxArgs args
   float* y = args.y + m * args.N;
 
   float most = x[0];
-  // TODO(00.11.2): roughly 3 lines; the largest element of the row, in every lane; budget: one global read per element.
+  // TODO(2): roughly 3 lines; the largest element of the row, in every lane; budget: one global read per element.
 
   float sum = 0.0f;
   for (std::int64_t n = lane; n < args.N; n += kWarpSize)
@@ -57,14 +55,12 @@ __global__ void __launch_bounds__(kThreads) softmax_warp_kernel(SoftmaxArgs args
 }
 
 __global__ void __launch_bounds__(kThreads) rms_norm_warp_kernel(RmsNormArgs args) {
-  // TODO(00.11.3): roughly 12 lines, the whole kernel; a warp has row m and reads it by lanes; the mean of the squares over N plus eps,
-  // TODO(00.11.3): one over its root, and x times that times the weight;
-  // TODO(00.11.3): budget: per element of y two global reads of x, one of the weight, one global write.
+  // TODO(3): roughly 12 lines, the whole kernel; a warp has row m and reads it by lanes; the mean of the squares over N plus eps,
+  // TODO(3): one over its root, and x times that times the weight;
+  // TODO(3): budget: per element of y two global reads of x, one of the weight, one global write.
 }
 
 // ---- Step 2: a row in registers, those of a warp (up to 1024 elements) or of a block (up to 8192) ----
-
-namespace {
 
 // Sum and largest over the 32 or 256 threads of a row. A block's warps exchange theirs through shared memory.
 template <int kRowThreads>
@@ -107,8 +103,6 @@ __device__ void load_row(float* held, const float* row, int N, float fill) {
     if (n < N) copy_vector(held + i * kVec, row + n);
   }
 }
-
-}  // namespace
 
 template <int kRowThreads>
 __global__ void __launch_bounds__(kThreads) softmax_rows_kernel(SoftmaxArgs args) {
@@ -166,8 +160,6 @@ __global__ void __launch_bounds__(kThreads) rms_norm_rows_kernel(RmsNormArgs arg
 
 // ---- Launchers ----
 
-namespace {
-
 unsigned blocks_of_rows(std::int64_t M, std::int64_t rows) {
   const std::int64_t blocks = (M + rows - 1) / rows;
   ladder::require(blocks <= INT32_MAX, "M is too large; allowed: up to 2^31 - 1");
@@ -177,8 +169,6 @@ unsigned blocks_of_rows(std::int64_t M, std::int64_t rows) {
 bool is_aligned(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0;
 }
-
-}  // namespace
 
 void softmax_warp(const SoftmaxArgs& args) {
   ladder::validate_lists(args);
@@ -225,7 +215,6 @@ void rms_norm_rows(const RmsNormArgs& args) {
 
 const ladder::Registration softmax_warp_registration{
     {.name = "softmax_warp",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -233,7 +222,6 @@ const ladder::Registration softmax_warp_registration{
 
 const ladder::Registration softmax_rows_registration{
     {.name = "softmax_rows",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -241,7 +229,6 @@ const ladder::Registration softmax_rows_registration{
 
 const ladder::Registration rms_norm_warp_registration{
     {.name = "rms_norm_warp",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -249,10 +236,10 @@ const ladder::Registration rms_norm_warp_registration{
 
 const ladder::Registration rms_norm_rows_registration{
     {.name = "rms_norm_rows",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<RmsNorm>(rms_norm_rows)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

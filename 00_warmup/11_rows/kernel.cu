@@ -14,7 +14,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
@@ -34,8 +34,6 @@ __device__ float warp_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, distance));
   return x;
 }
-
-}  // namespace
 
 // ---- Step 1: a warp per row, which is read anew for each use ----
 
@@ -75,8 +73,6 @@ __global__ void __launch_bounds__(kThreads) rms_norm_warp_kernel(RmsNormArgs arg
 }
 
 // ---- Step 2: a row in registers, those of a warp (up to 1024 elements) or of a block (up to 8192) ----
-
-namespace {
 
 // Sum and largest over the 32 or 256 threads of a row. A block's warps exchange theirs through shared memory.
 template <int kRowThreads>
@@ -119,8 +115,6 @@ __device__ void load_row(float* held, const float* row, int N, float fill) {
     if (n < N) copy_vector(held + i * kVec, row + n);
   }
 }
-
-}  // namespace
 
 template <int kRowThreads>
 __global__ void __launch_bounds__(kThreads) softmax_rows_kernel(SoftmaxArgs args) {
@@ -178,8 +172,6 @@ __global__ void __launch_bounds__(kThreads) rms_norm_rows_kernel(RmsNormArgs arg
 
 // ---- Launchers ----
 
-namespace {
-
 unsigned blocks_of_rows(std::int64_t M, std::int64_t rows) {
   const std::int64_t blocks = (M + rows - 1) / rows;
   ladder::require(blocks <= INT32_MAX, "M is too large; allowed: up to 2^31 - 1");
@@ -189,8 +181,6 @@ unsigned blocks_of_rows(std::int64_t M, std::int64_t rows) {
 bool is_aligned(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0;
 }
-
-}  // namespace
 
 void softmax_warp(const SoftmaxArgs& args) {
   ladder::validate_lists(args);
@@ -237,7 +227,6 @@ void rms_norm_rows(const RmsNormArgs& args) {
 
 const ladder::Registration softmax_warp_registration{
     {.name = "softmax_warp",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -245,7 +234,6 @@ const ladder::Registration softmax_warp_registration{
 
 const ladder::Registration softmax_rows_registration{
     {.name = "softmax_rows",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -253,7 +241,6 @@ const ladder::Registration softmax_rows_registration{
 
 const ladder::Registration rms_norm_warp_registration{
     {.name = "rms_norm_warp",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
@@ -261,10 +248,10 @@ const ladder::Registration rms_norm_warp_registration{
 
 const ladder::Registration rms_norm_rows_registration{
     {.name = "rms_norm_rows",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<RmsNorm>(rms_norm_rows)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -8,7 +8,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Softmax;  // the operators: rows_operator.cpp
 struct RmsNorm;
@@ -58,4 +58,4 @@ struct RmsNormArgs : RmsNormSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

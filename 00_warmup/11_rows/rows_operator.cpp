@@ -7,7 +7,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 namespace rows {
 
 using Values = std::vector<double>;
@@ -20,8 +20,8 @@ std::int64_t lane(std::int64_t column, bool vectors) {
 
 bool equals(const Result& result, const Values& other, const Values& truth, std::int64_t N) {
   const Result right(truth.begin(), truth.end());
-  return !ladder::reference::roughly_equal(right, other, N) &&  // else it is no mistake here
-         ladder::reference::roughly_equal(result, other, N);
+  return !ladder::roughly_equal(right, other, N) &&  // else it is no mistake here
+         ladder::roughly_equal(result, other, N);
 }
 
 // Whether the columns of lane 0 are right, and most others wrong.
@@ -39,7 +39,7 @@ bool only_lane_0_is_right(const Result& result, const Values& truth, std::int64_
   return 2 * wrong > others;
 }
 
-// Of a row's terms, those whose lanes are in the same half of a warp as `column`.
+// Adds those of a row's terms whose lanes are in the same half of a warp as `column`.
 template <typename Term>
 double half_sum(std::int64_t column, std::int64_t N, bool vectors, const Term& term) {
   double sum = 0;
@@ -175,4 +175,4 @@ struct RmsNorm : ladder::SimpleOperator<RmsNorm, RmsNormSizes, RmsNormArgs, RmsN
 const ladder::OperatorRegistration<Softmax> softmax_operator_registration;
 const ladder::OperatorRegistration<RmsNorm> rms_norm_operator_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -21,7 +21,7 @@ bool register_rms_norm(const char* name) {
 const bool registered = register_softmax("softmax_warp") && register_softmax("softmax_rows") &&
                         register_rms_norm("rms_norm_warp") && register_rms_norm("rms_norm_rows");
 
-using chapter00::register_hole;
+using warmup::register_hole;
 
 // RMSNorm needs the sum, too.
 const bool holes[] = {

@@ -15,7 +15,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kScaleThreads = 256;
 constexpr int kInFlight = 4;                             // loads under way in each thread
@@ -35,11 +36,11 @@ __global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const Sc
   float4 loaded[kInFlight];
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(00.12.2): roughly 1 line; load what is there; budget: a load of 16 bytes
+    // TODO(2): roughly 1 line; load what is there; budget: a load of 16 bytes
   }
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(00.12.2): roughly 3 lines; multiply and store what is there; budget: no load, a store of 16 bytes
+    // TODO(2): roughly 3 lines; multiply and store what is there; budget: no load, a store of 16 bytes
   }
 
   // Up to three elements are left.
@@ -59,9 +60,11 @@ void scale_in_flight(const ScaleArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-static int rounded_up(int number, int to_multiples_of) {
+int rounded_up(int number, int to_multiples_of) {
   return (number + to_multiples_of - 1) / to_multiples_of * to_multiples_of;
 }
+
+}  // namespace
 
 int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_bytes) {
   const Multiprocessor has;
@@ -69,17 +72,19 @@ int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_
       shared_bytes > has.most_shared_bytes_of_block)
     return 0;
   int blocks = has.blocks;
-  // TODO(00.12.1): roughly 6 lines; how many blocks warps, registers and shared memory allow: the least counts
-  // TODO(00.12.1): budget: no loop
+  // TODO(1): roughly 6 lines; how many blocks warps, registers and shared memory allow: the least counts
+  // TODO(1): budget: no loop
   return blocks;
 }
 
+namespace {
+
 const ladder::Registration scale_in_flight_registration{
     {.name = "scale_in_flight",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Scale>(scale_in_flight)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -15,7 +15,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kScaleThreads = 256;
 constexpr int kInFlight = 4;                             // loads under way in each thread
@@ -61,9 +62,11 @@ void scale_in_flight(const ScaleArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-static int rounded_up(int number, int to_multiples_of) {
+int rounded_up(int number, int to_multiples_of) {
   return (number + to_multiples_of - 1) / to_multiples_of * to_multiples_of;
 }
+
+}  // namespace
 
 int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_bytes) {
   const Multiprocessor has;
@@ -82,12 +85,14 @@ int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_
   return blocks;
 }
 
+namespace {
+
 const ladder::Registration scale_in_flight_registration{
     {.name = "scale_in_flight",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Scale>(scale_in_flight)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -1,7 +1,7 @@
 // How many blocks of a kernel one multiprocessor of an H200 (compute capability 9.0) holds at once.
 #pragma once
 
-namespace chapter00 {
+namespace warmup {
 
 // What a multiprocessor has, and how it is given away.
 struct Multiprocessor {
@@ -27,4 +27,4 @@ struct OccupancyByCuda {
 };
 OccupancyByCuda occupancy_by_cuda();
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -14,7 +14,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kOneEachThreads = 256;
 
@@ -31,6 +32,8 @@ void scale_one_each(const ScaleArgs& args) {
   scale_one_each_kernel<<<static_cast<unsigned>(blocks), kOneEachThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
+
+}  // namespace
 
 OccupancyByCuda occupancy_by_cuda() {
   OccupancyByCuda result{.threads = kOneEachThreads};
@@ -49,12 +52,14 @@ OccupancyByCuda occupancy_by_cuda() {
   return result;
 }
 
+namespace {
+
 const ladder::Registration scale_one_each_registration{
     {.name = "scale_one_each",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Scale>(scale_one_each)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

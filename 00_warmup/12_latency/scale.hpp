@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Scale;  // the operator: scale_operator.cpp
 
@@ -31,4 +31,4 @@ struct ScaleArgs : ScaleSizes {
   }
 };
 
-}  // namespace chapter00
+}  // namespace warmup

@@ -5,7 +5,7 @@
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter00 {
+namespace warmup {
 
 struct Scale : ladder::SimpleOperator<Scale, ScaleSizes, ScaleArgs, ScaleArgs> {
   static constexpr const char* kName = "scale";
@@ -27,16 +27,15 @@ struct Scale : ladder::SimpleOperator<Scale, ScaleSizes, ScaleArgs, ScaleArgs> {
                              const std::vector<ladder::Truth>& truth) {
     const ScaleArgs& a = problem.args();
     const std::vector<float>& y = outputs[0];
-    if (a.factor != 1 && ladder::reference::roughly_equal(y, scaled(a, 1), a.N))
+    if (a.factor != 1 && ladder::roughly_equal(y, scaled(a, 1), a.N))
       return "equals x: the factor is missing\n";
     const std::int64_t whole = a.N / 4 * 4;
     if (whole == 0 || whole == a.N) return "";
     for (std::int64_t i = whole; i < a.N; ++i) {
       if (std::isfinite(y[i])) return "";
     }
-    return ladder::reference::roughly_equal(
-               {y.begin(), y.begin() + whole},
-               {truth[0].values.begin(), truth[0].values.begin() + whole}, whole)
+    return ladder::roughly_equal({y.begin(), y.begin() + whole},
+                                 {truth[0].values.begin(), truth[0].values.begin() + whole}, whole)
                ? "all but the last N % 4 elements are right: the tail is missing\n"
                : "";
   }
@@ -44,4 +43,4 @@ struct Scale : ladder::SimpleOperator<Scale, ScaleSizes, ScaleArgs, ScaleArgs> {
 
 const ladder::OperatorRegistration<Scale> scale_registration;
 
-}  // namespace chapter00
+}  // namespace warmup

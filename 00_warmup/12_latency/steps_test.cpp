@@ -9,11 +9,11 @@ const bool one_each_registered = ladder::testing::register_suite(
     "scale", "scale_one_each", {.sizes = {{"N", {37, 1, 256, 1000}}}});
 
 TEST(BlocksPerMultiprocessor, AreThoseThatCudaCountsOnThisDevice) {
-  const chapter00::OccupancyByCuda cuda = chapter00::occupancy_by_cuda();
+  const warmup::OccupancyByCuda cuda = warmup::occupancy_by_cuda();
   if (!cuda.compute_capability_9) return;
-  EXPECT_EQ(chapter00::blocks_per_multiprocessor(cuda.threads, cuda.registers_per_thread,
-                                                 cuda.shared_bytes),
-            cuda.blocks);
+  EXPECT_EQ(
+      warmup::blocks_per_multiprocessor(cuda.threads, cuda.registers_per_thread, cuda.shared_bytes),
+      cuda.blocks);
 }
 
 }  // namespace

@@ -13,12 +13,12 @@
 #include <cuda_occupancy.h>
 #endif
 
-using chapter00::blocks_per_multiprocessor;
+using warmup::blocks_per_multiprocessor;
 
 namespace {
 
-const bool hole_registered = chapter00::register_hole(
-    "scale_in_flight", "Hole2MultipliesEveryElement", "scale", {{"N", 8199}});
+const bool hole_registered =
+    warmup::register_hole("scale_in_flight", "Hole2MultipliesEveryElement", "scale", {{"N", 8199}});
 
 const bool registered = ladder::testing::register_suite(
     "scale", "scale_in_flight", {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}}});

@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 // Rows and columns of C that a block computes: a warp has 32 neighbours in a row.
 constexpr int kRows = 8, kColumns = 32;
@@ -20,15 +21,15 @@ constexpr int kRows = 8, kColumns = 32;
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
   std::int64_t m = 0, n = 0;  // the element of C that is this thread's
-  // TODO(00.13.1): roughly 3 lines; blocks lie row by row over C: which row and column are this thread's? nothing, if C ends before
-  // TODO(00.13.1): budget: no global read; 32 neighbouring threads have 32 neighbours in a row
+  // TODO(1): roughly 3 lines; blocks lie row by row over C: which row and column are this thread's? nothing, if C ends before
+  // TODO(1): budget: no global read; 32 neighbouring threads have 32 neighbours in a row
 
   float sum = 0.0f;
   for (std::int64_t k = 0; k < args.K; ++k) {
-    // TODO(00.13.2): roughly 1 line; the product of a(m, k) and b(k, n) goes to sum; budget: one global read each of a and b
+    // TODO(2): roughly 1 line; the product of a(m, k) and b(k, n) goes to sum; budget: one global read each of a and b
   }
 
-  // TODO(00.13.3): roughly 2 lines; the bias, if there is one, then ReLU, if it is asked for; budget: one global read of the bias
+  // TODO(3): roughly 2 lines; the bias, if there is one, then ReLU, if it is asked for; budget: one global read of the bias
   args.c[m * args.N + n] = sum;
 }
 
@@ -42,9 +43,9 @@ void matmul_naive(const MatmulArgs& args) {
 
 const ladder::Registration matmul_naive_registration{
     {.name = "matmul_naive",
-     .chapter = "00_warmup",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_naive)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 // Rows and columns of C that a block computes: a warp has 32 neighbours in a row.
 constexpr int kRows = 8, kColumns = 32;
@@ -44,9 +45,9 @@ void matmul_naive(const MatmulArgs& args) {
 
 const ladder::Registration matmul_naive_registration{
     {.name = "matmul_naive",
-     .chapter = "00_warmup",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_naive)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

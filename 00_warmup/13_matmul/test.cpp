@@ -2,7 +2,7 @@
 
 #include "00_warmup/hole_tests.hpp"
 
-using chapter00::register_hole;
+using warmup::register_hole;
 
 const bool holes_registered =
     register_hole("matmul_naive", "Hole1StoresEachElement", "matmul",

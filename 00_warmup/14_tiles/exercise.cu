@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
 
@@ -27,9 +28,9 @@ __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const Matmul
   float sum = 0.0f;
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
-    // TODO(00.14.1): roughly 5 lines; fetch both tiles, 0 beyond an edge; wait for all; add up the tiles' share of the sum
-    // TODO(00.14.1): budget: one global read each of a and b, 32 times two reads of shared memory, one barrier
-    // TODO(00.14.2): roughly 1 line; what must have happened before the next tiles are stored? budget: one barrier
+    // TODO(1): roughly 5 lines; fetch both tiles, 0 beyond an edge; wait for all; add up the tiles' share of the sum
+    // TODO(1): budget: one global read each of a and b, 32 times two reads of shared memory, one barrier
+    // TODO(2): roughly 1 line; what must have happened before the next tiles are stored? budget: one barrier
   }
   if (m < M && n < N) args.c[m * N + n] = finished(args, sum, n);
 }
@@ -43,9 +44,9 @@ void matmul_tiles(const MatmulArgs& args) {
 
 const ladder::Registration matmul_tiles_registration{
     {.name = "matmul_tiles",
-     .chapter = "00_warmup",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_tiles)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00 {
+namespace warmup {
+namespace {
 
 constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
 
@@ -46,9 +47,9 @@ void matmul_tiles(const MatmulArgs& args) {
 
 const ladder::Registration matmul_tiles_registration{
     {.name = "matmul_tiles",
-     .chapter = "00_warmup",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_tiles)}};
 
-}  // namespace chapter00
+}  // namespace
+}  // namespace warmup

@@ -15,7 +15,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00::double_buffer {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 128;  // rows and columns of C that a block computes
@@ -55,7 +56,7 @@ __device__ void fetch_four(float* to, const float* from, bool inside, int count)
   }
 }
 
-// Of C.
+// Stores C's elements (m, n) to (m, n + 3).
 template <bool kWide>
 __device__ void store_four(const MatmulArgs& args, std::int64_t m, std::int64_t n,
                            const float* sums) {
@@ -155,10 +156,10 @@ void matmul_double_buffer(const MatmulArgs& args) {
 
 const ladder::Registration registration{
     {.name = "matmul_double_buffer",
-     .chapter = "00_warmup",
      .step = 3,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_double_buffer)}};
 
-}  // namespace chapter00::double_buffer
+}  // namespace
+}  // namespace warmup

@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00::register_blocks {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 128;  // rows and columns of C that a block computes
@@ -46,20 +47,20 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
       const std::int64_t m = first_m + i / kDepth, a_k = first_k + i % kDepth;
       const std::int64_t b_k = first_k + i / kTile, n = first_n + i % kTile;
-      // TODO(00.15.2): roughly 2 lines; both tiles, 0 beyond an edge; budget: one global read each of a and b
+      // TODO(2): roughly 2 lines; both tiles, 0 beyond an edge; budget: one global read each of a and b
     }
     __syncthreads();  // both tiles are there
     for (int k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
-      // TODO(00.15.2): roughly 8 lines; 8 elements of a column of A's tile and 8 of a row of B's, then all 64 products of the two
-      // TODO(00.15.2): budget: 16 reads of shared memory, 64 multiply-adds
+      // TODO(2): roughly 8 lines; 8 elements of a column of A's tile and 8 of a row of B's, then all 64 products of the two
+      // TODO(2): budget: 16 reads of shared memory, 64 multiply-adds
     }
     __syncthreads();  // all have read them
   }
 
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {
-      // TODO(00.15.1): roughly 2 lines; where in C is sum[i][j]? what lies in C is finished and stored; budget: one store
+      // TODO(1): roughly 2 lines; where in C is sum[i][j]? what lies in C is finished and stored; budget: one store
     }
   }
 }
@@ -73,10 +74,10 @@ void matmul_register_blocks(const MatmulArgs& args) {
 
 const ladder::Registration registration{
     {.name = "matmul_register_blocks",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_register_blocks)}};
 
-}  // namespace chapter00::register_blocks
+}  // namespace
+}  // namespace warmup

@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00::register_blocks {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 128;  // rows and columns of C that a block computes
@@ -81,10 +82,10 @@ void matmul_register_blocks(const MatmulArgs& args) {
 
 const ladder::Registration registration{
     {.name = "matmul_register_blocks",
-     .chapter = "00_warmup",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_register_blocks)}};
 
-}  // namespace chapter00::register_blocks
+}  // namespace
+}  // namespace warmup

@@ -12,7 +12,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter00::wide_loads {
+namespace warmup {
+namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 128;  // rows and columns of C that a block computes
@@ -54,7 +55,7 @@ __device__ void fetch_four(float* to, const float* matrix, std::int64_t row, std
   }
 }
 
-// Of C.
+// Stores C's elements (m, n) to (m, n + 3).
 template <bool kWide>
 __device__ void store_four(const MatmulArgs& args, std::int64_t m, std::int64_t n,
                            const float* sums) {
@@ -134,10 +135,10 @@ void matmul_wide_loads(const MatmulArgs& args) {
 
 const ladder::Registration registration{
     {.name = "matmul_wide_loads",
-     .chapter = "00_warmup",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_wide_loads)}};
 
-}  // namespace chapter00::wide_loads
+}  // namespace
+}  // namespace warmup

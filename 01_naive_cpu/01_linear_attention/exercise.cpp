@@ -15,12 +15,10 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 
-namespace chapter01 {
+namespace {
 
 using ladder::FeatureMap;
 using ladder::LinearAttentionArgs;
-
-namespace {
 
 float phi(FeatureMap map, float x) {
   if (map == FeatureMap::kIdentity) return x;
@@ -63,8 +61,6 @@ void check(const LinearAttentionArgs& args) {
   }
 }
 
-}  // namespace
-
 // The state form: KV = sum phi(k)^T v and z = sum phi(k) grow key by key.
 void linear_attention(const LinearAttentionArgs& args) {
   check(args);
@@ -81,8 +77,8 @@ void linear_attention(const LinearAttentionArgs& args) {
         const std::int64_t visible = args.causal ? std::min(keys, l + 1) : keys;
         for (; seen < visible; ++seen) {
           const std::int64_t key_row = (b * T_k + seen) * H + h;
-          // TODO(01.01.1): roughly 4 lines; phi of this key into phi_k, and its share of the normaliser's sum into z.
-          // TODO(01.01.1): budget: one phi per element of the key.
+          // TODO(1): roughly 4 lines; phi of this key into phi_k, and its share of the normaliser's sum into z.
+          // TODO(1): budget: one phi per element of the key.
           vvt_dot(phi_k.data(), args.v + key_row * V, kv.data(), K, V);
         }
 
@@ -123,8 +119,8 @@ void linear_attention_quadratic(const LinearAttentionArgs& args) {
           phi_q[ik] = phi(args.feature_map, args.q[row * K + ik]);
         }
         float denominator = args.eps;
-        // TODO(01.01.2): roughly 4 lines; one score per visible key, and the denominator that is their sum.
-        // TODO(01.01.2): budget: one dot product per visible key.
+        // TODO(2): roughly 4 lines; one score per visible key, and the denominator that is their sum.
+        // TODO(2): budget: one dot product per visible key.
         for (std::int64_t iv = 0; iv < V; ++iv)
           o[iv] = 0.0f;
         for (std::int64_t s = 0; s < visible; ++s) {
@@ -141,21 +137,16 @@ void linear_attention_quadratic(const LinearAttentionArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registrations[] = {
     ladder::Registration{
         {.name = "linear_attention_naive",
-         .chapter = "01_naive_cpu",
          .device = ladder::DeviceKind::kCpu,
          .rung = true,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}},
     ladder::Registration{
         {.name = "linear_attention_quadratic",
-         .chapter = "01_naive_cpu",
          .device = ladder::DeviceKind::kCpu,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention_quadratic)}},
 };
 
 }  // namespace
-}  // namespace chapter01

@@ -15,12 +15,10 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 
-namespace chapter01 {
+namespace {
 
 using ladder::FeatureMap;
 using ladder::LinearAttentionArgs;
-
-namespace {
 
 float phi(FeatureMap map, float x) {
   if (map == FeatureMap::kIdentity) return x;
@@ -62,8 +60,6 @@ void check(const LinearAttentionArgs& args) {
                         std::to_string(args.T_k));
   }
 }
-
-}  // namespace
 
 // The state form: KV = sum phi(k)^T v and z = sum phi(k) grow key by key.
 void linear_attention(const LinearAttentionArgs& args) {
@@ -145,21 +141,16 @@ void linear_attention_quadratic(const LinearAttentionArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registrations[] = {
     ladder::Registration{
         {.name = "linear_attention_naive",
-         .chapter = "01_naive_cpu",
          .device = ladder::DeviceKind::kCpu,
          .rung = true,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}},
     ladder::Registration{
         {.name = "linear_attention_quadratic",
-         .chapter = "01_naive_cpu",
          .device = ladder::DeviceKind::kCpu,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention_quadratic)}},
 };
 
 }  // namespace
-}  // namespace chapter01

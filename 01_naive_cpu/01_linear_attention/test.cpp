@@ -1,10 +1,14 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-using ladder::testing::register_linear_attention_suite;
+using ladder::testing::register_suite;
 
 const bool registered[] = {
-    register_linear_attention_suite("linear_attention_naive", {}),
-    register_linear_attention_suite(
-        "linear_attention_quadratic",
-        {.also = {{"B1_Tq130_Tk130_H2_K128_V4_full_elu_key_lengths_huge", 611}}}),
+    register_suite("linear_attention", "linear_attention_naive"),
+    register_suite("linear_attention", "linear_attention_quadratic",
+                   {.also = {{{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 128}, {"V", 4}},
+                              {{"causal", "false"},
+                               {"normalize", "false"},
+                               {"key_lengths", "true"},
+                               {"magnitude", "1e8"},
+                               {"seed", "611"}}}}}),
 };

@@ -16,12 +16,11 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 
-namespace chapter02 {
+namespace openmp {
+namespace {
 
 using ladder::FeatureMap;
 using ladder::LinearAttentionArgs;
-
-namespace {
 
 void check(const LinearAttentionArgs& args) {
   ladder::validate(args);
@@ -69,8 +68,6 @@ void vm_dot(const float* __restrict__ q, const float* __restrict__ S, float* __r
   }
 }
 
-}  // namespace
-
 void linear_attention_classic(const LinearAttentionArgs& args) {
   check(args);
   const std::int64_t T_q = args.T_q, T_k = args.T_k, H = args.H, K = args.K, V = args.V;
@@ -104,8 +101,6 @@ void linear_attention_classic(const LinearAttentionArgs& args) {
     }
   }
 }
-
-namespace {
 
 // Scratch of one task: state and z of each of its heads, and one time tile of the head at hand. Padding rows hold zeros,
 // because o sums over them; columns beyond the task's are computed like the others and never leave the scratch.
@@ -149,13 +144,13 @@ void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(02.05.1): roughly 3 lines; where this step's q, k (from key row ik) and v (from column iv) begin in the tile.
+        // TODO(1): roughly 3 lines; where this step's q, k (from key row ik) and v (from column iv) begin in the tile.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
-          // TODO(02.05.1): roughly 1 line; one vector of v, which serves kRows rows.
+          // TODO(1): roughly 1 line; one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(02.05.1): roughly 4 lines; every key row takes in and reads, in the order of the formula.
-          // TODO(02.05.1): budget: per key row one multiply-add if kTakeIn and one if kRead.
+          // TODO(1): roughly 4 lines; every key row takes in and reads, in the order of the formula.
+          // TODO(1): budget: per key row one multiply-add if kTakeIn and one if kRead.
           if constexpr (kRead) store(o + c * kVec, out);
         }
       }
@@ -195,7 +190,7 @@ void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const
   stage_features(args.feature_map, args.k + row * args.K, args.K, k);
   prefetch(values + args.V, task.width);
   copy(v, values, task.width);
-  // TODO(02.05.2): roughly 3 lines; add this key to its head's z; budget: K / kVec vector additions.
+  // TODO(2): roughly 3 lines; add this key to its head's z; budget: K / kVec vector additions.
 }
 
 // Query l of head h into row `step`, with the keys taken in so far as its denominator.
@@ -255,8 +250,6 @@ void run(const LinearAttentionArgs& args, const AttentionTile& tile, const Task&
   }
 }
 
-}  // namespace
-
 void linear_attention(const LinearAttentionArgs& args) {
   check(args);
   if (args.B == 0 || args.T_q == 0) return;
@@ -274,21 +267,17 @@ void linear_attention(const LinearAttentionArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registrations[] = {
     ladder::Registration{
         {.name = "linear_attention_classic",
-         .chapter = "02_openmp",
          .device = ladder::DeviceKind::kCpu,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention_classic)}},
     ladder::Registration{
         {.name = "linear_attention_openmp",
-         .chapter = "02_openmp",
          .device = ladder::DeviceKind::kCpu,
          .rung = true,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}},
 };
 
 }  // namespace
-}  // namespace chapter02
+}  // namespace openmp

@@ -16,12 +16,11 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 
-namespace chapter02 {
+namespace openmp {
+namespace {
 
 using ladder::FeatureMap;
 using ladder::LinearAttentionArgs;
-
-namespace {
 
 void check(const LinearAttentionArgs& args) {
   ladder::validate(args);
@@ -69,8 +68,6 @@ void vm_dot(const float* __restrict__ q, const float* __restrict__ S, float* __r
   }
 }
 
-}  // namespace
-
 void linear_attention_classic(const LinearAttentionArgs& args) {
   check(args);
   const std::int64_t T_q = args.T_q, T_k = args.T_k, H = args.H, K = args.K, V = args.V;
@@ -104,8 +101,6 @@ void linear_attention_classic(const LinearAttentionArgs& args) {
     }
   }
 }
-
-namespace {
 
 // Scratch of one task: state and z of each of its heads, and one time tile of the head at hand. Padding rows hold zeros,
 // because o sums over them; columns beyond the task's are computed like the others and never leave the scratch.
@@ -261,8 +256,6 @@ void run(const LinearAttentionArgs& args, const AttentionTile& tile, const Task&
   }
 }
 
-}  // namespace
-
 void linear_attention(const LinearAttentionArgs& args) {
   check(args);
   if (args.B == 0 || args.T_q == 0) return;
@@ -280,21 +273,17 @@ void linear_attention(const LinearAttentionArgs& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registrations[] = {
     ladder::Registration{
         {.name = "linear_attention_classic",
-         .chapter = "02_openmp",
          .device = ladder::DeviceKind::kCpu,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention_classic)}},
     ladder::Registration{
         {.name = "linear_attention_openmp",
-         .chapter = "02_openmp",
          .device = ladder::DeviceKind::kCpu,
          .rung = true,
          .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}},
 };
 
 }  // namespace
-}  // namespace chapter02
+}  // namespace openmp

@@ -1,8 +1,8 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-using ladder::testing::register_linear_attention_suite;
+using ladder::testing::register_suite;
 
 const bool registered[] = {
-    register_linear_attention_suite("linear_attention_classic", {}),
-    register_linear_attention_suite("linear_attention_openmp", {}),
+    register_suite("linear_attention", "linear_attention_classic"),
+    register_suite("linear_attention", "linear_attention_openmp"),
 };

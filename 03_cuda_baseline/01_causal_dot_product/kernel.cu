@@ -14,7 +14,7 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
-namespace chapter03 {
+namespace {
 
 using ladder::LinearAttentionArgs;
 
@@ -52,19 +52,19 @@ __global__ void causal_dot_product(const LinearAttentionArgs args) {
 
 void linear_attention(const LinearAttentionArgs& args) {
   ladder::validate(args);
-  ladder::require(args.causal, "causal is false; chapter 03 allows the causal form only");
+  ladder::require(args.causal, "causal is false; this kernel allows the causal form only");
   ladder::require(args.feature_map == ladder::FeatureMap::kIdentity,
-                  "feature_map is elu + 1; chapter 03 allows the identity only");
-  ladder::require(!args.normalize, "normalize is true; chapter 03 allows false only");
+                  "feature_map is elu + 1; this kernel allows the identity only");
+  ladder::require(!args.normalize, "normalize is true; this kernel allows false only");
   ladder::require(args.key_lengths == nullptr,
-                  "key_lengths is given; chapter 03 allows a null pointer only");
+                  "key_lengths is given; this kernel allows a null pointer only");
   ladder::require(args.T_q == args.T_k, "T_q is " + std::to_string(args.T_q) + " and T_k is " +
                                             std::to_string(args.T_k) +
-                                            "; chapter 03 allows T_q = T_k only");
+                                            "; this kernel allows T_q = T_k only");
   ladder::require(args.V <= 1024,
-                  "V is " + std::to_string(args.V) + "; chapter 03 allows up to 1024");
+                  "V is " + std::to_string(args.V) + "; this kernel allows up to 1024");
   ladder::require(args.B <= 65535 && args.H <= 65535,
-                  "B or H is too large; chapter 03 allows up to 65535");
+                  "B or H is too large; this kernel allows up to 65535");
   if (args.B == 0 || args.T_q == 0) return;
 
   // atomicAdd adds to what is there.
@@ -78,9 +78,8 @@ void linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration causal_dot_product_registration{
     {.name = "causal_dot_product",
-     .chapter = "03_cuda_baseline",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter03
+}  // namespace

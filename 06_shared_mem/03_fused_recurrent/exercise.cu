@@ -8,7 +8,6 @@
 
 #include <cstdint>
 
-#include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -16,7 +15,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06::fused_recurrent {
+namespace shared_mem {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::cuda::load;
@@ -62,10 +62,10 @@ __global__ void __launch_bounds__(kTile)
     const float v = has_column ? load(args.v + token * args.V + iv) : 0.0f;
 
     float bonus = q * u * k;  // summed over the tile's rows, the same for all columns
-    // TODO(06.03.1): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum; budget: five shuffles.
+    // TODO(1): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum; budget: five shuffles.
 
-    // TODO(06.03.2): roughly 3 lines; stage q, k and w for the other lanes, with what keeps this step from the one before and the
-    // TODO(06.03.2): reading from the writing; budget: three shared stores, two warp barriers.
+    // TODO(2): roughly 3 lines; stage q, k and w for the other lanes, with what keeps this step from the one before and the
+    // TODO(2): reading from the writing; budget: three shared stores, two warp barriers.
 
     float sum[kVec] = {};
 #pragma unroll
@@ -122,16 +122,12 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-template void wkv(const BasicWkvArgs<float>&);
-template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
-template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
-
 const ladder::Registration registration{
     {.name = "wkv_fused_recurrent",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .launchers =
          ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<ladder::bfloat16, ladder::bfloat16>,
                                         wkv<ladder::bfloat16, float>)}};
 
-}  // namespace chapter06::fused_recurrent
+}  // namespace
+}  // namespace shared_mem

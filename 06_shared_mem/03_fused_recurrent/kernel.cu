@@ -8,7 +8,6 @@
 
 #include <cstdint>
 
-#include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -16,7 +15,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06::fused_recurrent {
+namespace shared_mem {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::cuda::load;
@@ -124,16 +124,12 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-template void wkv(const BasicWkvArgs<float>&);
-template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
-template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
-
 const ladder::Registration registration{
     {.name = "wkv_fused_recurrent",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .launchers =
          ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<ladder::bfloat16, ladder::bfloat16>,
                                         wkv<ladder::bfloat16, float>)}};
 
-}  // namespace chapter06::fused_recurrent
+}  // namespace
+}  // namespace shared_mem

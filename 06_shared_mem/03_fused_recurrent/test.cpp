@@ -1,4 +1,7 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-const bool fused_recurrent_registered = ladder::testing::register_wkv_suite(
-    "wkv_fused_recurrent", {.bf16 = true, .most_K = 65535 * 32, .most_batch_heads = 65535});
+const bool fused_recurrent_registered =
+    ladder::testing::register_suite("wkv", "wkv_fused_recurrent",
+                                    {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+                                     .refuses = {"packed sequences"},
+                                     .most = {{"K", 65535 * 32}, {"B * H", 65535}}});

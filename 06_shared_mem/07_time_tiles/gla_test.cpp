@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -20,12 +20,12 @@ using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // What differs from WKV is inside of a unit of four steps, and in the single step; the rest has WKV's suite.
-const bool registered =
-    ladder::testing::register_gla_suite("wkv_time_tiles", {.bf16 = true,
-                                                           .nan_tile = 4,  // masked scores
-                                                           .lengths = {0, 1, 4, 6, 65},
-                                                           .K_sizes = {36, 64, 256},
-                                                           .V_sizes = {20, 64}});
+const bool registered = ladder::testing::register_suite(
+    "gla", "wkv_time_tiles",
+    {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+     .sizes = {{"T", {0, 1, 4, 6, 65}}, {"K", {36, 64, 256}}, {"V", {20, 64}}},
+     .refuses = {"packed sequences"},
+     .nan_tile = 4});  // masked scores
 
 TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
@@ -51,7 +51,7 @@ TEST(wkv_time_tiles_gla, SurvivesTotalDecayAtEachStepOfAUnit) {
     c.initial_state = c.final_state = true;
     WkvProblem problem = make_problem(c);
     const std::int64_t step = c.H * c.K;
-    std::fill_n(problem.log_w.data.begin() + forgets * step, step, -INFINITY);
+    std::fill_n(problem["log_w"].begin() + forgets * step, step, -INFINITY);
     EXPECT_TRUE(is_right(problem, run(implementation, problem))) << "at step " << forgets;
   }
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "06_shared_mem/decode_kernel.hpp"
 #include "06_shared_mem/lane_sums.hpp"
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "06_shared_mem/row_access.hpp"
@@ -23,7 +24,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06::time_tiles {
+namespace shared_mem {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::Recurrence;
@@ -401,7 +403,7 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
 // the same words; that needs several blocks on a multiprocessor to hide what a step waits for.
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void choose(const BasicWkvArgs<Element, LogW>& args) {
-  if (args.T == 1) return decode::single_step<kRecurrence, kAligned>(args);
+  if (args.T == 1) return single_step<kRecurrence, kAligned>(args);
   const int multiprocessors = ladder::cuda::multiprocessor_count();
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
@@ -439,7 +441,7 @@ template <Recurrence kRecurrence, typename Element, typename LogW>
 void run(const BasicWkvArgs<Element, LogW>& args) {
   kRecurrence == Recurrence::kWkv ? ladder::validate(args) : ladder::validate_gla(args);
   ladder::require(args.K <= kMostRows,
-                  "K is " + std::to_string(args.K) + "; chapter 06 allows up to 256");
+                  "K is " + std::to_string(args.K) + "; this kernel allows up to 256");
   ladder::require(args.B <= INT32_MAX / args.H && args.T <= INT32_MAX - 64 && args.V <= 65535 * 16,
                   "B * H, T or V is too large; allowed: B * H and T about 2^31, V up to 1048560");
   if (args.B == 0 || (args.T == 0 && args.final_state == nullptr)) return;
@@ -457,13 +459,8 @@ void gla(const BasicWkvArgs<Element, LogW>& args) {
   run<Recurrence::kGla>(args);
 }
 
-template void wkv(const BasicWkvArgs<float>&);
-template void wkv(const BasicWkvArgs<ladder::bfloat16>&);
-template void wkv(const BasicWkvArgs<ladder::bfloat16, float>&);
-
 const ladder::Registration registration{
     {.name = "wkv_time_tiles",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
      .fma_share = 0.75,  // nine for four steps
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
@@ -471,4 +468,5 @@ const ladder::Registration registration{
                   ladder::launchers<ladder::Gla>(gla<float, float>, gla<bfloat16, bfloat16>,
                                                  gla<bfloat16, float>)}};
 
-}  // namespace chapter06::time_tiles
+}  // namespace
+}  // namespace shared_mem

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 using ladder::Decay;
 using ladder::device;
@@ -25,13 +25,12 @@ using ladder::testing::is_right;
 
 namespace {
 
-const bool registered =
-    ladder::testing::register_wkv_suite("wkv_time_tiles", {.bf16 = true,
-                                                           .nan_tile = 4,  // masked scores
-                                                           .most_K = 256,
-                                                           .most_V = 65535 * 16,
-                                                           .most_T = INT32_MAX - 64,
-                                                           .most_batch_heads = INT32_MAX});
+const bool registered = ladder::testing::register_suite(
+    "wkv", "wkv_time_tiles",
+    {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+     .refuses = {"packed sequences"},
+     .most = {{"K", 256}, {"V", 65535 * 16}, {"T", INT32_MAX - 64}, {"B * H", INT32_MAX}},
+     .nan_tile = 4});  // masked scores
 
 // Every width of rows has its own tilings, and so have few, many and very many heads.
 TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
@@ -56,7 +55,7 @@ TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
     c.initial_state = c.final_state = true;
     WkvProblem problem = make_problem(c);
     const std::int64_t step = c.H * c.K;
-    std::fill_n(problem.log_w.data.begin() + forgets * step, step, -INFINITY);
+    std::fill_n(problem["log_w"].begin() + forgets * step, step, -INFINITY);
     EXPECT_TRUE(is_right(problem, run(implementation, problem))) << "at step " << forgets;
   }
 }
@@ -71,8 +70,8 @@ TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(device(implementation.device), problem);
   WkvArgs args = on_device.args();
   device(implementation.device)
-      .upload(args.final_state, problem.initial_state.data.data(),
-              problem.initial_state.data.size() * sizeof(float));
+      .upload(args.final_state, problem["initial_state"].data(),
+              problem["initial_state"].size() * sizeof(float));
   args.initial_state = args.final_state;
   ladder::launch<ladder::Wkv>(implementation, args);
   EXPECT_TRUE(is_right(problem, on_device.download()));
@@ -86,8 +85,8 @@ TEST(wkv_time_tiles, AllowsAnyFloatPointer) {
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 37, .H = 2, .K = 64, .V = 64});
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);
   WkvArgs args = on_device.args();
-  std::vector<float> shifted(problem.q.data.size() + 1);
-  std::copy(problem.q.data.begin(), problem.q.data.end(), shifted.begin() + 1);
+  std::vector<float> shifted(problem["q"].size() + 1);
+  std::copy(problem["q"].begin(), problem["q"].end(), shifted.begin() + 1);
   ladder::GuardedArray q(where, "q", shifted, ladder::GuardedArray::Role::kInput);
   args.q = static_cast<const float*>(q.pointer()) + 1;
   ladder::launch<ladder::Wkv>(implementation, args);

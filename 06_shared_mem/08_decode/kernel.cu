@@ -8,13 +8,14 @@
 
 #include <cstdint>
 
-#include "06_shared_mem/recurrent_kernels.hpp"
+#include "06_shared_mem/decode_kernel.hpp"
 #include "06_shared_mem/row_access.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter06::decode {
+namespace shared_mem {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::Recurrence;
@@ -107,6 +108,8 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
   }
 }
 
+}  // namespace
+
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void single_step(const BasicWkvArgs<Element, LogW>& args) {
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
@@ -128,4 +131,4 @@ template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<float>&);
 template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<bfloat16>&);
 template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<bfloat16, float>&);
 
-}  // namespace chapter06::decode
+}  // namespace shared_mem

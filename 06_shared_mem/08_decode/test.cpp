@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
 
 using ladder::device;
 using ladder::find_implementation;
@@ -45,8 +44,8 @@ TEST(wkv_decode, UpdatesTheStateInPlace) {
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(device(implementation.device), problem);
   WkvArgs args = on_device.args();
   device(implementation.device)
-      .upload(args.final_state, problem.initial_state.data.data(),
-              problem.initial_state.data.size() * sizeof(float));
+      .upload(args.final_state, problem["initial_state"].data(),
+              problem["initial_state"].size() * sizeof(float));
   args.initial_state = args.final_state;
   ladder::launch<ladder::Wkv>(implementation, args);
   EXPECT_TRUE(is_right(problem, on_device.download()));
@@ -60,8 +59,8 @@ TEST(wkv_decode, AllowsAnyFloatPointer) {
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 1, .H = 2, .K = 64, .V = 64});
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);
   WkvArgs args = on_device.args();
-  std::vector<float> shifted(problem.q.data.size() + 1);
-  std::copy(problem.q.data.begin(), problem.q.data.end(), shifted.begin() + 1);
+  std::vector<float> shifted(problem["q"].size() + 1);
+  std::copy(problem["q"].begin(), problem["q"].end(), shifted.begin() + 1);
   ladder::GuardedArray q(where, "q", shifted, ladder::GuardedArray::Role::kInput);
   args.q = static_cast<const float*>(q.pointer()) + 1;
   ladder::launch<ladder::Wkv>(implementation, args);

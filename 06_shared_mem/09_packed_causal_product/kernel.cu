@@ -16,7 +16,8 @@
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/shared_memory.hpp"
 
-namespace chapter06 {
+namespace shared_mem {
+namespace {
 
 using ladder::LinearAttentionArgs;
 
@@ -36,8 +37,6 @@ struct Cut {
   static_assert(kThreads % 32 == 0 && kThreads >= kRows && kSteps % kGroup == 0 &&
                 kSteps % 16 == 0);
 };
-
-namespace {
 
 // A tile's steps of x into rows of kWidth floats; zeros where there is nothing. A thread copies and maps the same 16-byte
 // words, so it sees its own copies without a barrier.
@@ -92,8 +91,6 @@ __device__ void sum_denominators(const float* q_smem, const float* k_smem, float
     if (lane % 2 == 0) denominator_smem[warp * C::kSteps + first + lane / 2] = part[0];
   }
 }
-
-}  // namespace
 
 template <typename C, bool kPlain>
 __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
@@ -221,7 +218,7 @@ void launch_packed(const LinearAttentionArgs& args) {
   plain ? launch_packed<C, true>(args) : launch_packed<C, false>(args);
 }
 
-void packed_linear_attention(const LinearAttentionArgs& args) {
+void linear_attention(const LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
   const int multiprocessors = ladder::cuda::multiprocessor_count();
@@ -243,10 +240,10 @@ void packed_linear_attention(const LinearAttentionArgs& args) {
   return launch_packed<Cut<16, 4, 4, 64, 16, 4>>(args);
 }
 
-const ladder::Registration packed_registration{
+const ladder::Registration registration{
     {.name = "packed_causal_product",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
-     .launchers = ladder::launchers<ladder::LinearAttention>(packed_linear_attention)}};
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter06
+}  // namespace
+}  // namespace shared_mem

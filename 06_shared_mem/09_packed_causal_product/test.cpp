@@ -1,14 +1,15 @@
 #include <gtest/gtest.h>
 
 #include "common/core/registry.hpp"
-#include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
-const bool registered = ladder::testing::register_linear_attention_suite(
-    "packed_causal_product", {.multiple = 4, .most_K = 256, .most_B = 65535, .most_H = 65535});
+const bool registered = ladder::testing::register_suite(
+    "linear_attention", "packed_causal_product",
+    {.most = {{"K", 256}, {"B", 65535}, {"H", 65535}}, .multiple = 4});
 
 // The suite's cases have few heads and get narrow blocks; these have heads enough for wide ones on a GPU of up to 132
 // multiprocessors.

@@ -15,11 +15,10 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
 
-namespace chapter06 {
+namespace shared_mem {
+namespace {
 
 using ladder::LinearAttentionArgs;
-
-namespace {
 
 // Rows (or columns) of kSteps consecutive time steps: the next ones wait in registers.
 template <int kSteps, int kCount>
@@ -50,8 +49,6 @@ __device__ void map_features(float (&x_reg)[kSteps][kCount], Range range, int wi
       x_reg[s][i] = range.has(s) && i < width ? elu_plus_one(x_reg[s][i]) : 0.0f;
   }
 }
-
-}  // namespace
 
 // Lane l has the kRows rows from l * kRows on. Normalised, one more column, whose values are all 1, sums k.
 template <int kRows, int kSteps, int kWarps, bool kNormalize>
@@ -198,7 +195,7 @@ void launch_prefix(const LinearAttentionArgs& args) {
   return launch_prefix<kRows, kSteps, 8>(args);
 }
 
-void prefix_linear_attention(const LinearAttentionArgs& args) {
+void linear_attention(const LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
   if (args.K <= 32) return launch_prefix<1, 8>(args);
@@ -207,10 +204,10 @@ void prefix_linear_attention(const LinearAttentionArgs& args) {
   return launch_prefix<8, 4>(args);
 }
 
-const ladder::Registration prefix_registration{
+const ladder::Registration registration{
     {.name = "prefix_causal_product",
-     .chapter = "06_shared_mem",
      .device = ladder::DeviceKind::kCuda,
-     .launchers = ladder::launchers<ladder::LinearAttention>(prefix_linear_attention)}};
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter06
+}  // namespace
+}  // namespace shared_mem

@@ -1,4 +1,5 @@
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
-const bool registered = ladder::testing::register_linear_attention_suite(
-    "prefix_causal_product", {.multiple = 4, .most_K = 256, .most_B = 65535, .most_H = 65535});
+const bool registered = ladder::testing::register_suite(
+    "linear_attention", "prefix_causal_product",
+    {.most = {{"K", 256}, {"B", 65535}, {"H", 65535}}, .multiple = 4});

@@ -15,7 +15,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 
-namespace chapter07::prefix_sums {
+namespace chunkwise::prefix_sums {
 namespace {
 
 constexpr int kThreads = 128;
@@ -92,9 +92,8 @@ void prefix_sum(const PrefixSumArgs& args) {
 }
 
 const ladder::Registration registration{{.name = "prefix_sum_in_chunks",
-                                         .chapter = "07_chunkwise",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .launchers = ladder::launchers<PrefixSum>(prefix_sum)}};
 
-}  // namespace chapter07::prefix_sums
+}  // namespace chunkwise::prefix_sums

@@ -5,7 +5,7 @@
 
 #include "common/core/arrays.hpp"
 
-namespace chapter07::prefix_sums {
+namespace chunkwise::prefix_sums {
 
 struct PrefixSum;  // the operator: prefix_sum_operator.hpp
 
@@ -41,4 +41,4 @@ void adjust(const PrefixSumArgs& args);  // adds a chunk's carry to its sums
 // All three. std::invalid_argument for a negative length, a chunk of no elements or a null pointer.
 void prefix_sum(const PrefixSumArgs& args);
 
-}  // namespace chapter07::prefix_sums
+}  // namespace chunkwise::prefix_sums

@@ -1,30 +1,23 @@
 #include "07_chunkwise/01_prefix_sum/prefix_sum_operator.hpp"
 
+#include <cmath>
 #include <numeric>
-#include <random>
 
-namespace chapter07::prefix_sums {
+namespace chunkwise::prefix_sums {
 
-PrefixSumProblem PrefixSum::make_problem(const Case& c) {
-  std::mt19937 engine(c.seed);
-  PrefixSumProblem problem{c, std::vector<std::int32_t>(static_cast<std::size_t>(c.length))};
-  for (std::int32_t& x : problem.x)
-    x = static_cast<std::int32_t>(engine() % 101) - 50;
-  return problem;
+void PrefixSum::draw(const Case&, const std::string&, std::vector<std::int32_t>& x,
+                     ladder::Generator& generator) {
+  for (std::int32_t& each : x)
+    each = static_cast<std::int32_t>(std::floor(generator.uniform(-50.0f, 50.999f)));
 }
 
-PrefixSumArgs PrefixSum::args(const Problem& problem) {
-  PrefixSumArgs args = sizes(problem.sum_case);
-  args.x = problem.x.empty() ? nullptr : problem.x.data();
-  return args;
-}
-
-ladder::Verdict PrefixSum::judge(const Problem& problem, const Outputs& outputs,
+ladder::Verdict PrefixSum::judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
                                  ladder::Arithmetic) {
-  std::vector<std::int32_t> sums(problem.x.size()), carry;
-  std::partial_sum(problem.x.begin(), problem.x.end(), sums.begin());
+  const std::vector<std::int32_t>& x = problem.array<std::int32_t>("x");
+  std::vector<std::int32_t> sums(x.size()), carry;
+  std::partial_sum(x.begin(), x.end(), sums.begin());
   for (std::size_t first = 0; first < sums.size();
-       first += static_cast<std::size_t>(problem.sum_case.chunk))
+       first += static_cast<std::size_t>(problem.drawn_case().chunk))
     carry.push_back(first == 0 ? 0 : sums[first - 1]);
   ladder::Verdict verdict;
   const auto compare = [&](const char* name, const std::vector<std::int32_t>& is,
@@ -45,7 +38,9 @@ ladder::Verdict PrefixSum::judge(const Problem& problem, const Outputs& outputs,
 }
 
 namespace {
+
 const ladder::OperatorRegistration<PrefixSum> registration;
+
 }  // namespace
 
-}  // namespace chapter07::prefix_sums
+}  // namespace chunkwise::prefix_sums

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "07_chunkwise/01_prefix_sum/prefix_sum.hpp"
-#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
 
-namespace chapter07::prefix_sums {
+namespace chunkwise::prefix_sums {
 
 struct PrefixSumSizes {
   std::int64_t length = 4096, chunk = 64;
@@ -17,11 +17,6 @@ struct PrefixSumSizes {
   static void fields(Self& s, const Visit& visit) {
     visit("length", s.length, 0), visit("chunk", s.chunk, 1);
   }
-};
-
-struct PrefixSumCase : PrefixSumSizes {
-  std::string precision = "int32";
-  std::uint32_t seed = 1;
 };
 
 struct PrefixSumOutputs {
@@ -33,28 +28,28 @@ struct PrefixSumOutputs {
   }
 };
 
-struct PrefixSumProblem {
-  PrefixSumCase sum_case;
-  std::vector<std::int32_t> x;  // (length)
-};
-
-struct PrefixSum {
+struct PrefixSum : ladder::SimpleOperator<PrefixSum, PrefixSumSizes, PrefixSumArgs, PrefixSumArgs> {
   static constexpr const char* kName = "prefix_sum";
-  using Sizes = PrefixSumSizes;
-  using Case = PrefixSumCase;
-  using Problem = PrefixSumProblem;
   using Outputs = PrefixSumOutputs;
-  using Storages = ladder::Types<PrefixSumArgs>;
 
-  static Case make_case(const Sizes& sizes) { return {sizes}; }
-  static Problem make_problem(const Case& c);  // x from -50 to 50
-  static const Case& case_of(const Problem& problem) { return problem.sum_case; }
+  static Case make_case(const Sizes& sizes) {
+    Case c{sizes};
+    c.precision = PrefixSumArgs::kStorage;
+    return c;
+  }
   static PrefixSumArgs sizes(const Case& c) { return {.length = c.length, .chunk = c.chunk}; }
-  static PrefixSumArgs args(const Problem& problem);
+  // From -50 to 50.
+  static void draw(const Case& c, const std::string& name, std::vector<std::int32_t>& x,
+                   ladder::Generator& generator);
   static double fma_count(const PrefixSumArgs& args) {
     return 2.0 * static_cast<double>(args.length);  // additions: in its chunk, and of the carry
   }
-  static ladder::Verdict judge(const Problem& problem, const Outputs& outputs, ladder::Arithmetic);
+  static ladder::Verdict judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
+                               ladder::Arithmetic);
+  // No mistake of it is known.
+  template <typename Use>
+  static void examine(const ladder::Drawn<PrefixSum>&, const Outputs&, ladder::Arithmetic,
+                      const Use&) {}
 };
 
-}  // namespace chapter07::prefix_sums
+}  // namespace chunkwise::prefix_sums

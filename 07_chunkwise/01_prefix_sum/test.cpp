@@ -14,16 +14,15 @@
 
 namespace {
 
-using chapter07::prefix_sums::PrefixSum;
-using chapter07::prefix_sums::PrefixSumArgs;
-using chapter07::prefix_sums::PrefixSumOutputs;
+using chunkwise::prefix_sums::PrefixSum;
+using chunkwise::prefix_sums::PrefixSumArgs;
+using chunkwise::prefix_sums::PrefixSumOutputs;
 using Integers = std::vector<std::int32_t>;
 
 // A problem of these numbers on the device.
 class OnDevice {
  public:
-  OnDevice(const Integers& x, std::int64_t chunk)
-      : on_device_(device(), {{{static_cast<std::int64_t>(x.size()), chunk}}, x}) {}
+  OnDevice(const Integers& x, std::int64_t chunk) : on_device_(device(), problem(x, chunk)) {}
 
   const PrefixSumArgs& args() const { return on_device_.args(); }
   Integers sums() const { return downloaded().sums; }
@@ -31,6 +30,12 @@ class OnDevice {
   bool is_untouched() const { return on_device_.is_untouched(); }
 
  private:
+  static ladder::Drawn<PrefixSum> problem(const Integers& x, std::int64_t chunk) {
+    ladder::Drawn<PrefixSum> problem(
+        PrefixSum::make_case({.length = static_cast<std::int64_t>(x.size()), .chunk = chunk}));
+    problem.array<std::int32_t>("x") = x;
+    return problem;
+  }
   static ladder::Device& device() { return ladder::device(ladder::DeviceKind::kCuda); }
   PrefixSumOutputs downloaded() const {
     device().synchronize();
@@ -67,11 +72,11 @@ TEST(prefix_sum, PrintsTheExample) {
   const Integers x = numbers(12);
   const OnDevice problem(x, 4);
   std::string text = line("x          ", x, 4);
-  chapter07::prefix_sums::local_sums(problem.args());
+  chunkwise::prefix_sums::local_sums(problem.args());
   text += line("local sums ", problem.sums(), 4);
-  chapter07::prefix_sums::carry(problem.args());
+  chunkwise::prefix_sums::carry(problem.args());
   text += line("carry      ", problem.carry(), 1);
-  chapter07::prefix_sums::adjust(problem.args());
+  chunkwise::prefix_sums::adjust(problem.args());
   text += line("adjusted   ", problem.sums(), 4);
   std::cout << text;
   EXPECT_EQ(text,
@@ -91,7 +96,7 @@ TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
     std::partial_sum(x.begin(), x.end(), expected.begin());
     for (const std::int64_t chunk : {1, 2, 4, 7, 64, 1000, 5000}) {
       const OnDevice problem(x, chunk);
-      chapter07::prefix_sums::prefix_sum(problem.args());
+      chunkwise::prefix_sums::prefix_sum(problem.args());
       EXPECT_EQ(problem.sums(), expected) << "length " << length << ", chunks of " << chunk;
     }
   }

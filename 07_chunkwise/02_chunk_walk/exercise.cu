@@ -14,7 +14,8 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
 
-namespace chapter07::chunk_walk {
+namespace chunkwise {
+namespace {
 
 using ladder::LinearAttentionArgs;
 
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(kThreads)
       float score = 0.0f;
       for (int ik = 0; ik < K; ++ik)
         score += q_smem[l * stride + ik] * k_smem[s * stride + ik];
-      // TODO(07.02.2): roughly 1 line; query l sees no key after it: the causal mask inside a chunk; budget: no access to memory.
+      // TODO(2): roughly 1 line; query l sees no key after it: the causal mask inside a chunk; budget: no access to memory.
       scores_smem[l][s] = score;
     }
     __syncthreads();  // all scores are here
@@ -69,8 +70,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // nobody reads the state as it was
 
-    // TODO(07.02.1): roughly 6 lines; add the chunk's k^T v to the state, warp by warp of its rows, a lane a column; budget: one read
-    // TODO(07.02.1): and one write of each state element, none of global memory.
+    // TODO(1): roughly 6 lines; add the chunk's k^T v to the state, warp by warp of its rows, a lane a column; budget: one read
+    // TODO(1): and one write of each state element, none of global memory.
     __syncthreads();  // nobody reads the chunk any more
   }
 }
@@ -90,8 +91,8 @@ void linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration registration{
     {.name = "linear_attention_chunk_walk",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter07::chunk_walk
+}  // namespace
+}  // namespace chunkwise

@@ -14,7 +14,8 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
 
-namespace chapter07::chunk_walk {
+namespace chunkwise {
+namespace {
 
 using ladder::LinearAttentionArgs;
 
@@ -94,8 +95,8 @@ void linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration registration{
     {.name = "linear_attention_chunk_walk",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter07::chunk_walk
+}  // namespace
+}  // namespace chunkwise

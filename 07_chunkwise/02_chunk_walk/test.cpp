@@ -1,17 +1,16 @@
 #include <gtest/gtest.h>
 
-#include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
-const bool registered = ladder::testing::register_linear_attention_suite(
-    "linear_attention_chunk_walk", {.plain_steps = 34,
-                                    .nan_tile = 16,
-                                    .lengths = {0, 1, 16, 37},
-                                    .K_sizes = {4, 32, 100},
-                                    .V_sizes = {4, 31, 64}});
+const bool registered = ladder::testing::register_suite(
+    "linear_attention", "linear_attention_chunk_walk",
+    {.sizes = {{"T", {0, 1, 16, 37}}, {"K", {4, 32, 100}}, {"V", {4, 31, 64}}},
+     .plain_steps = 34,
+     .nan_tile = 16});
 
 // Nothing but the chunk on the diagonal: the mask alone makes it causal.
 TEST(linear_attention_chunk_walk, MatchesReferenceInsideOneChunk) {

@@ -15,7 +15,8 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 
-namespace chapter07::chunk_states {
+namespace chunkwise {
+namespace {
 
 using ladder::LinearAttentionArgs;
 
@@ -143,8 +144,8 @@ void linear_attention(const LinearAttentionArgs& args) {
 
 const ladder::Registration registration{
     {.name = "linear_attention_chunk_states",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
 
-}  // namespace chapter07::chunk_states
+}  // namespace
+}  // namespace chunkwise

@@ -11,7 +11,9 @@
 #include <limits>
 #include <random>
 
-namespace chapter07::numerics {
+#include "common/core/generator.hpp"
+
+namespace chunkwise::numerics {
 namespace {
 
 // To nearest, ties to even; infinity from 65520 on.
@@ -28,15 +30,15 @@ float round_to_fp16(float x) {
 // is 0.
 class Chunk {
  public:
-  Chunk(const ladder::WkvProblem& problem, std::int64_t first, float floor)
-      : K_(problem.wkv_case.K),
-        V_(problem.wkv_case.V),
-        q_(problem.q.pointer() + first * K_),
-        k_(problem.k.pointer() + first * K_),
-        v_(problem.v.pointer() + first * V_),
+  Chunk(const Problem& problem, std::int64_t first, float floor)
+      : K_(problem.K),
+        V_(problem.V),
+        q_(problem.q.data() + first * K_),
+        k_(problem.k.data() + first * K_),
+        v_(problem.v.data() + first * V_),
         sums_(static_cast<std::size_t>((kChunk + 1) * K_)) {
     for (std::int64_t i = 0; i < kChunk * K_; ++i) {
-      const float log_w = std::max(problem.log_w.pointer()[first * K_ + i], floor);
+      const float log_w = std::max(problem.log_w[first * K_ + i], floor);
       sums_[static_cast<std::size_t>(K_ + i)] = sums_[static_cast<std::size_t>(i)] + log_w;
     }
   }
@@ -116,30 +118,45 @@ const char* name_of(Form form) {
   return "";
 }
 
-ladder::WkvProblem make_problem(double mean_log_decay) {
-  ladder::WkvProblem problem = ladder::make_problem({.T = 2 * kChunk, .K = 64, .V = 16});
-  const std::int64_t K = problem.wkv_case.K;
+ladder::WkvArgs Problem::args() const {
+  ladder::WkvArgs args;
+  args.B = args.H = 1;
+  args.T = T, args.K = K, args.V = V;
+  args.q = q.data(), args.k = k.data(), args.v = v.data();
+  args.log_w = log_w.data(), args.u = u.data();
+  args.log_w_stride_B = T * K;
+  args.log_w_stride_T = K;
+  return args;
+}
+
+Problem make_problem(double mean_log_decay) {
+  constexpr std::int64_t T = 2 * kChunk, K = 64, V = 16;
+  ladder::Generator generator(1);
+  Problem problem{T, K, V};
+  problem.q = generator.reals(T * K, -1, 1);
+  problem.k = generator.reals(T * K, -1, 1);
+  problem.v = generator.reals(T * V, -1, 1);
+  problem.u = generator.reals(K, -1, 1);
   std::mt19937 random(1);
-  for (std::int64_t i = 0; i < problem.log_w.size(); ++i) {
+  for (std::int64_t i = 0; i < T * K; ++i) {
     const double channel = 0.75 + 0.5 * static_cast<double>(i % K) / static_cast<double>(K - 1);
     const double token = 0.9 + 0.2 * random() / std::mt19937::max();
-    problem.log_w.data[static_cast<std::size_t>(i)] =
-        static_cast<float>(mean_log_decay * channel * token);
+    problem.log_w.push_back(static_cast<float>(mean_log_decay * channel * token));
   }
   return problem;
 }
 
-std::vector<double> recurrence(const ladder::WkvProblem& problem) {
-  const std::int64_t T = problem.wkv_case.T, K = problem.wkv_case.K, V = problem.wkv_case.V;
+std::vector<double> recurrence(const Problem& problem) {
+  const std::int64_t T = problem.T, K = problem.K, V = problem.V;
   std::vector<double> o(static_cast<std::size_t>(T * V)), state(static_cast<std::size_t>(K * V));
   for (std::int64_t t = 0; t < T; ++t) {
     for (std::int64_t j = 0; j < K; ++j) {
-      const double q = problem.q.pointer()[t * K + j], k = problem.k.pointer()[t * K + j];
-      const double w = std::exp(double{problem.log_w.pointer()[t * K + j]});
-      const double u = problem.u.pointer()[j];
+      const double q = problem.q[t * K + j], k = problem.k[t * K + j];
+      const double w = std::exp(double{problem.log_w[t * K + j]});
+      const double u = problem.u[j];
       for (std::int64_t i = 0; i < V; ++i) {
         double& S = state[static_cast<std::size_t>(j * V + i)];
-        const double kv = k * problem.v.pointer()[t * V + i];
+        const double kv = k * problem.v[t * V + i];
         o[static_cast<std::size_t>(t * V + i)] += q * (S + u * kv);
         S = w * S + kv;
       }
@@ -148,9 +165,9 @@ std::vector<double> recurrence(const ladder::WkvProblem& problem) {
   return o;
 }
 
-std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form, float floor) {
-  const std::int64_t T = problem.wkv_case.T, K = problem.wkv_case.K, V = problem.wkv_case.V;
-  const float* const u = problem.u.pointer();
+std::vector<float> chunkwise(const Problem& problem, Form form, float floor) {
+  const std::int64_t T = problem.T, K = problem.K, V = problem.V;
+  const float* const u = problem.u.data();
   std::vector<float> o(static_cast<std::size_t>(T * V)), state(static_cast<std::size_t>(K * V));
   for (std::int64_t first = 0; first < T; first += kChunk) {
     const Chunk chunk(problem, first, floor);
@@ -185,8 +202,8 @@ std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form, float
 }
 
 ladder::RelativeError error_of(Form form, double mean_log_decay) {
-  const ladder::WkvProblem problem = make_problem(mean_log_decay);
-  return ladder::relative_error(chunkwise(problem, form), recurrence(problem), problem.wkv_case.V);
+  const Problem problem = make_problem(mean_log_decay);
+  return ladder::relative_error(chunkwise(problem, form), recurrence(problem), problem.V);
 }
 
-}  // namespace chapter07::numerics
+}  // namespace chunkwise::numerics

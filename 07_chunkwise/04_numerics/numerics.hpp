@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "common/core/error_metrics.hpp"
-#include "common/operators/wkv/problem.hpp"
+#include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07::numerics {
+namespace chunkwise::numerics {
 
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kSubChunk = 16;
@@ -27,18 +27,26 @@ inline constexpr Form kForms[] = {Form::kNaive, Form::kNaiveFp16, Form::kSubChun
                                   Form::kCentreClamped};
 const char* name_of(Form form);
 
-// One head of two chunks. log_w is up to a quarter above and below its mean, by channel, and a tenth more by token.
-ladder::WkvProblem make_problem(double mean_log_decay);
+// One head without states: q, k and log_w are (T, K), v is (T, V), u is (K).
+struct Problem {
+  std::int64_t T, K, V;
+  std::vector<float> q, k, v, u, log_w;
 
-// For problems like that: one head, fp32, no states. Log-decays below `floor` count as `floor`.
-std::vector<double> recurrence(const ladder::WkvProblem& problem);
-std::vector<float> chunkwise(const ladder::WkvProblem& problem, Form form,
+  ladder::WkvArgs args() const;
+};
+
+// Two chunks. log_w is up to a quarter above and below its mean, by channel, and a tenth more by token.
+Problem make_problem(double mean_log_decay);
+
+// Log-decays below `floor` count as `floor`.
+std::vector<double> recurrence(const Problem& problem);
+std::vector<float> chunkwise(const Problem& problem, Form form,
                              float floor = -std::numeric_limits<float>::infinity());
 
 // exp of it is 0 in a float. A token that forgets more than that forgets no more, but the sums behind it lose digits.
 inline constexpr float kFloor = -104.0f;
 
-// Of the chunkwise form against the recurrence in float64.
+// How far the chunkwise form is from the recurrence in float64.
 ladder::RelativeError error_of(Form form, double mean_log_decay);
 
-}  // namespace chapter07::numerics
+}  // namespace chunkwise::numerics

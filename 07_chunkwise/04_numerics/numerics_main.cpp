@@ -12,7 +12,7 @@
 
 namespace {
 
-using namespace chapter07::numerics;
+using namespace chunkwise::numerics;
 
 // Null where the result is not finite.
 nlohmann::json row_of(double mean) {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "common/operators/wkv/reference.hpp"
+#include "common/operators/wkv/truth.hpp"
 
 namespace {
 
-using namespace chapter07::numerics;
+using namespace chunkwise::numerics;
 
 constexpr double kMeans[] = {-1e-3, -0.1, -0.17, -0.61, -1.3, -5, -16};
 
@@ -43,12 +43,12 @@ TEST(Numerics, EachFormIsRightUntilItOverflowsAndTheClampIsWrongInstead) {
 // the small log-decays that follow.
 TEST(Numerics, AFloorUnderLogDecaysKeepsTheDigitsBehindATotalDecay) {
   constexpr std::size_t kK = 64, kToken = kChunk + 5;
-  ladder::WkvProblem problem = make_problem(-0.1);
+  Problem problem = make_problem(-0.1);
   const auto error_with = [&](float log_w, float floor) {
     for (std::size_t j = 0; j < kK; ++j)
-      problem.log_w.data[kToken * kK + j] = log_w;
-    return ladder::relative_error(chunkwise(problem, Form::kSubChunks, floor), recurrence(problem),
-                                  problem.wkv_case.V);
+      problem.log_w[kToken * kK + j] = log_w;
+    return ladder::relative_error(chunkwise::numerics::chunkwise(problem, Form::kSubChunks, floor),
+                                  recurrence(problem), problem.V);
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_FALSE(error_with(-kInfinity, -kInfinity).finite);
@@ -61,8 +61,8 @@ TEST(Numerics, AFloorUnderLogDecaysKeepsTheDigitsBehindATotalDecay) {
 }
 
 TEST(Numerics, TheRecurrenceIsTheReference) {
-  const ladder::WkvProblem problem = make_problem(-0.61);
-  const std::vector<double> truth = ladder::reference::wkv_recurrence(problem).o;
+  const Problem problem = make_problem(-0.61);
+  const std::vector<double> truth = ladder::wkv_recurrence(problem.args()).o;
   const std::vector<double> ours = recurrence(problem);
   ASSERT_EQ(ours.size(), truth.size());
   for (std::size_t i = 0; i < ours.size(); ++i)

@@ -19,7 +19,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 
-namespace chapter07::gla_steps {
+namespace chunkwise::gla_steps {
 namespace {
 
 using ladder::WkvArgs;
@@ -220,8 +220,8 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
         if (own) {
           sum_smem[side][slice] = sum[q_step * K];
         } else {
-          // TODO(07.05.1): roughly 4 lines; q and k take their parts of the decay between them, cut where no exponent is above 0; budget: three
-          // TODO(07.05.1): sums, one exp per element of q and of k.
+          // TODO(1): roughly 4 lines; q and k take their parts of the decay between them, cut where no exponent is above 0; budget: three
+          // TODO(1): sums, one exp per element of q and of k.
         }
         q_smem[side][slice] = q;
         k_smem[side][slice] = k;
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
           score += qk;
         } else if (key <= query) {
           const LogSum from = sum_smem[key][slice], to = sum_smem[query][slice];
-          // TODO(07.05.1): roughly 1 line; within the sub-chunk each pair has a decay of its own; budget: one exp per pair and channel.
+          // TODO(1): roughly 1 line; within the sub-chunk each pair has a decay of its own; budget: one exp per pair and channel.
         }
       }
     }
@@ -335,7 +335,6 @@ void require_countable(const WkvArgs& args, std::int64_t chunk) {
 // A step as an implementation of its own.
 template <typename Op, typename Args>
 ladder::Implementation alone(ladder::Implementation step, void (*launch)(const Steps&)) {
-  step.chapter = "07_chunkwise";
   step.device = ladder::DeviceKind::kCuda;
   step.rung = true;
   step.launchers = ladder::launchers<Op>([launch](const Args& args) {
@@ -374,7 +373,6 @@ void gla(const WkvArgs& args, std::int64_t chunk) {
 
 const ladder::Registration registration{
     {.name = "gla_five_steps",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::Gla>([](const ladder::WkvArgs& args) { gla(args); })}};
 
@@ -389,4 +387,4 @@ const ladder::Registration step_4{alone<IntraChunkScores, IntraChunkScoresArgs>(
 const ladder::Registration step_5{
     alone<Combine, CombineArgs>({.name = "gla_combine", .step = 5}, combine)};
 
-}  // namespace chapter07::gla_steps
+}  // namespace chunkwise::gla_steps

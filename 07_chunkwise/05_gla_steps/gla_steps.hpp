@@ -11,7 +11,7 @@
 
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07::gla_steps {
+namespace chunkwise::gla_steps {
 
 constexpr std::int64_t kChunk = 64;
 constexpr std::int64_t kSubChunk = 16;  // chunks are whole numbers of these
@@ -131,4 +131,4 @@ struct CombineArgs : StepArgs {
 // All five. std::invalid_argument for bad arguments, K above kMostRows, and a chunk that is not a multiple of kSubChunk.
 void gla(const ladder::WkvArgs& args, std::int64_t chunk = kChunk);
 
-}  // namespace chapter07::gla_steps
+}  // namespace chunkwise::gla_steps

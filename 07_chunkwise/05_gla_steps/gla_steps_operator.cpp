@@ -8,7 +8,7 @@
 
 #include "common/core/operator.hpp"
 
-namespace chapter07::gla_steps {
+namespace chunkwise::gla_steps {
 namespace {
 
 using ladder::Truth;
@@ -229,14 +229,13 @@ std::vector<Truth> InterChunk::truth(const Problem& problem) {
   return {o_inter, final_state};
 }
 
-ladder::Verdict InterChunk::judge(const Problem& problem, Outputs outputs,
-                                  ladder::Arithmetic arithmetic) {
+InterChunk::Outputs InterChunk::to_judge(const Problem& problem, Outputs outputs) {
   const Steps& s = problem.args();
   for_each_row(s, s.T_p, [&](const Row& row) {
     if (row.step >= s.args.T)
       std::fill_n(outputs[0].begin() + row.row() * s.args.V, s.args.V, 0.0f);
   });
-  return SimpleOperator::judge(problem, outputs, arithmetic);
+  return outputs;
 }
 
 // ---- Step 4 ----
@@ -287,11 +286,13 @@ std::vector<Truth> Combine::truth(const Problem& problem) {
 }
 
 namespace {
+
 const ladder::OperatorRegistration<DecayCumsum> decay_cumsum_registration(101);
 const ladder::OperatorRegistration<PrepareQgKg> prepare_qg_kg_registration(102);
 const ladder::OperatorRegistration<InterChunk> inter_chunk_registration(103);
 const ladder::OperatorRegistration<IntraChunkScores> intra_chunk_scores_registration(104);
 const ladder::OperatorRegistration<Combine> combine_registration(105);
+
 }  // namespace
 
-}  // namespace chapter07::gla_steps
+}  // namespace chunkwise::gla_steps

@@ -9,7 +9,7 @@
 #include "07_chunkwise/05_gla_steps/gla_steps.hpp"
 #include "common/judge/simple_operator.hpp"
 
-namespace chapter07::gla_steps {
+namespace chunkwise::gla_steps {
 
 struct StepSizes {
   std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64, chunk = kChunk;
@@ -65,6 +65,9 @@ struct DecayCumsum : StepOperator<DecayCumsum, DecayCumsumArgs> {
   static double fma_count(const Steps& steps);
   // As a sum of two numbers in fp32, so that it is nearly as exact as the truth.
   static ladder::Verdict judge(const Problem& problem, const Outputs& outputs, ladder::Arithmetic);
+  // No mistake of it is known.
+  template <typename Use>
+  static void examine(const Problem&, const Outputs&, ladder::Arithmetic, const Use&) {}
 };
 
 // q, k, log_decay -> qg, kg
@@ -84,7 +87,7 @@ struct InterChunk : StepOperator<InterChunk, InterChunkArgs> {
   }
   static std::vector<ladder::Truth> truth(const Problem& problem);
   // The rows of o_inter from T on are nobody's.
-  static ladder::Verdict judge(const Problem& problem, Outputs outputs, ladder::Arithmetic);
+  static Outputs to_judge(const Problem& problem, Outputs outputs);
 };
 
 // q, k, log_decay -> scores
@@ -103,4 +106,4 @@ struct Combine : StepOperator<Combine, CombineArgs> {
   static std::vector<ladder::Truth> truth(const Problem& problem);
 };
 
-}  // namespace chapter07::gla_steps
+}  // namespace chunkwise::gla_steps

@@ -19,7 +19,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 
-namespace chapter07::gla_steps {
+namespace chunkwise::gla_steps {
 namespace {
 
 using ladder::WkvArgs;
@@ -337,7 +337,6 @@ void require_countable(const WkvArgs& args, std::int64_t chunk) {
 // A step as an implementation of its own.
 template <typename Op, typename Args>
 ladder::Implementation alone(ladder::Implementation step, void (*launch)(const Steps&)) {
-  step.chapter = "07_chunkwise";
   step.device = ladder::DeviceKind::kCuda;
   step.rung = true;
   step.launchers = ladder::launchers<Op>([launch](const Args& args) {
@@ -376,7 +375,6 @@ void gla(const WkvArgs& args, std::int64_t chunk) {
 
 const ladder::Registration registration{
     {.name = "gla_five_steps",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::Gla>([](const ladder::WkvArgs& args) { gla(args); })}};
 
@@ -391,4 +389,4 @@ const ladder::Registration step_4{alone<IntraChunkScores, IntraChunkScoresArgs>(
 const ladder::Registration step_5{
     alone<Combine, CombineArgs>({.name = "gla_combine", .step = 5}, combine)};
 
-}  // namespace chapter07::gla_steps
+}  // namespace chunkwise::gla_steps

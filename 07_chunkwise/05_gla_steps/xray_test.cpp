@@ -40,7 +40,7 @@ const bool steps_registered =
     // o_inter, and 1 to 64 scores and rows of v
     register_step("gla_combine", {.loads = 1 + 2 * 32.5, .stores = 1, .atomics = 0});
 
-using namespace chapter07::gla_steps;
+using namespace chunkwise::gla_steps;
 using ladder::testing::xray_of;
 
 TEST(GlaFiveSteps, IsFiveKernelsWithoutAtomics) {

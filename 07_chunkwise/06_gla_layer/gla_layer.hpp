@@ -73,11 +73,11 @@ struct GlaLayerArgs {
 
 }  // namespace ladder
 
-namespace chapter07 {
+namespace chunkwise {
 
 using GlaLauncher = std::function<void(const ladder::WkvArgs&)>;
 
 // `gla` is a launcher of the registry: launcher<Gla, WkvArgs>(implementation). std::invalid_argument for bad arguments, before anything is written.
 void gla_layer(const ladder::GlaLayerArgs& args, const GlaLauncher& gla);
 
-}  // namespace chapter07
+}  // namespace chunkwise

@@ -3,25 +3,21 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "common/core/operator.hpp"
 
-namespace ladder::reference {
+namespace ladder {
 namespace {
 
 template <typename Real>
 using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 template <typename Real>
-Matrix<Real> read(const Tensor<float>& tensor, std::int64_t rows) {
-  using FloatMatrix = Matrix<float>;
-  if (rows == 0) return Matrix<Real>(0, tensor.shape.back());
-  return Eigen::Map<const FloatMatrix>(tensor.data.data(), rows, tensor.size() / rows)
-      .template cast<Real>();
+Matrix<Real> read(const float* values, std::int64_t rows, std::int64_t columns) {
+  if (rows == 0) return Matrix<Real>(0, columns);
+  return Eigen::Map<const Matrix<float>>(values, rows, columns).template cast<Real>();
 }
 
 template <typename Real>
@@ -49,14 +45,16 @@ Matrix<Real> gla_head(const Matrix<Real>& q, const Matrix<Real>& k, const Matrix
 }
 
 template <typename Real>
-std::vector<Real> layer(const GlaLayerProblem& problem) {
-  const GlaLayerArgs a = problem.args();
-  const auto weight = [](const Tensor<float>& w) { return read<Real>(w, w.shape[0]); };
-  const Matrix<Real> x = read<Real>(problem.x, a.B * a.T);
-  const Matrix<Real> q = x * weight(problem.w_q), k = x * weight(problem.w_k);
-  const Matrix<Real> v = x * weight(problem.w_v);
-  Matrix<Real> logits = x * weight(problem.w_1) * weight(problem.w_2);
-  logits.rowwise() += read<Real>(problem.b, 1).row(0);
+std::vector<Real> layer(const GlaLayerArgs& a) {
+  const std::int64_t keys_width = a.H * a.K, values_width = a.H * a.V;
+  const Matrix<Real> x = read<Real>(a.x, a.B * a.T, a.d_model);
+  const auto of_x = [&](const float* weight, std::int64_t outputs) -> Matrix<Real> {
+    return x * read<Real>(weight, a.d_model, outputs);
+  };
+  const Matrix<Real> q = of_x(a.w_q, keys_width), k = of_x(a.w_k, keys_width);
+  const Matrix<Real> v = of_x(a.w_v, values_width);
+  Matrix<Real> logits = of_x(a.w_1, a.rank) * read<Real>(a.w_2, a.rank, keys_width);
+  logits.rowwise() += read<Real>(a.b, 1, keys_width).row(0);
   const Matrix<Real> g = log_gate(logits);
   Matrix<Real> normed(a.B * a.T, a.H * a.V);
   for (std::int64_t b = 0; b < a.B; ++b) {
@@ -69,72 +67,44 @@ std::vector<Real> layer(const GlaLayerProblem& problem) {
       for (std::int64_t t = 0; t < a.T; ++t) {
         const Real rms = std::sqrt(o.row(t).squaredNorm() / Real(a.V) + Real(a.eps));
         normed.block(b * a.T + t, h * a.V, 1, a.V) =
-            (o.row(t) / rms).cwiseProduct(read<Real>(problem.norm, 1));
+            (o.row(t) / rms).cwiseProduct(read<Real>(a.norm, 1, a.V));
       }
     }
   }
-  const Matrix<Real> gate = silu<Real>(x * weight(problem.w_g));
-  const Matrix<Real> y = normed.cwiseProduct(gate) * weight(problem.w_o);
+  const Matrix<Real> gate = silu<Real>(of_x(a.w_g, values_width));
+  const Matrix<Real> y = normed.cwiseProduct(gate) * read<Real>(a.w_o, values_width, a.d_model);
   return {y.data(), y.data() + y.size()};
 }
 
 }  // namespace
 
-GlaLayerArgs GlaLayerProblem::args() const {
-  GlaLayerArgs args = GlaLayer::sizes(layer_case);
-  args.x = x.pointer();
-  args.w_q = w_q.pointer();
-  args.w_k = w_k.pointer();
-  args.w_v = w_v.pointer();
-  args.w_1 = w_1.pointer();
-  args.w_2 = w_2.pointer();
-  args.b = b.pointer();
-  args.norm = norm.pointer();
-  args.w_g = w_g.pointer();
-  args.w_o = w_o.pointer();
-  return args;
+void GlaLayer::draw(const GlaLayerCase& c, const std::string& name, std::vector<float>& values,
+                    Generator& generator) {
+  const auto uniform = [&](double middle, double spread) {
+    for (float& x : values) {
+      x = generator.uniform(static_cast<float>(middle - spread),
+                            static_cast<float>(middle + spread));
+    }
+  };
+  const auto weight = [&](std::int64_t inputs) {
+    uniform(0, std::sqrt(3.0 / static_cast<double>(inputs)));
+  };
+  if (name == "x") return uniform(0, 2);
+  if (name == "b") return uniform(0, 1);
+  if (name == "norm") return uniform(1, 0.5);
+  if (name == "w_2") return weight(c.rank);
+  weight(name == "w_o" ? c.H * c.V : c.d_model);
 }
 
-GlaLayerProblem make_problem(const GlaLayerCase& c) {
-  std::mt19937 engine(c.seed);
-  // Uniform in middle +- spread; the standard distributions are not the same everywhere.
-  const auto draw = [&](std::vector<std::int64_t> shape, double middle, double spread) {
-    Tensor<float> tensor(std::move(shape));
-    for (float& element : tensor.data)
-      element = static_cast<float>(middle + spread * (engine() / 2147483648.0 - 1));
-    return tensor;
-  };
-  const auto weight = [&](std::int64_t inputs, std::int64_t outputs) {
-    return draw({inputs, outputs}, 0, std::sqrt(3.0 / static_cast<double>(inputs)));
-  };
-  GlaLayerProblem problem;
-  problem.layer_case = c;
-  problem.x = draw({c.B, c.T, c.d_model}, 0, 2);
-  problem.w_q = weight(c.d_model, c.H * c.K);
-  problem.w_k = weight(c.d_model, c.H * c.K);
-  problem.w_v = weight(c.d_model, c.H * c.V);
-  problem.w_1 = weight(c.d_model, c.rank);
-  problem.w_2 = weight(c.rank, c.H * c.K);
-  problem.b = draw({c.H * c.K}, 0, 1);
-  problem.norm = draw({c.V}, 1, 0.5);
-  problem.w_g = weight(c.d_model, c.H * c.V);
-  problem.w_o = weight(c.H * c.V, c.d_model);
-  return problem;
-}
-
-std::vector<double> gla_layer(const GlaLayerProblem& problem) {
+std::vector<double> gla_layer(const GlaLayerArgs& problem) {
   return layer<double>(problem);
 }
 
-std::vector<float> gla_layer_plain_fp32(const GlaLayerProblem& problem) {
+std::vector<float> gla_layer_plain_fp32(const GlaLayerArgs& problem) {
   return layer<float>(problem);
 }
 
-}  // namespace ladder::reference
-
-namespace ladder {
-
-GlaLayerArgs GlaLayer::sizes(const Case& c) {
+GlaLayerArgs GlaLayer::sizes(const GlaLayerCase& c) {
   GlaLayerArgs args;
   args.B = c.B;
   args.T = c.T;
@@ -157,16 +127,16 @@ double GlaLayer::fma_count(const GlaLayerArgs& a) {
 }
 
 // A layer is too long a way for counted roundings: the same statements in fp32 say what may be lost on it.
-Verdict GlaLayer::judge(const Problem& problem, const Outputs& y, Arithmetic) {
+Verdict GlaLayer::judge(const Drawn<GlaLayer>& problem, const Outputs& y, Arithmetic) {
   constexpr double kFewUlp = 8 * 1.1920929e-7;
-  const Case& c = problem.layer_case;
-  const std::vector<double> truth = reference::gla_layer(problem);
+  const GlaLayerArgs args = problem.args();
+  const std::vector<double> truth = gla_layer(args);
   Verdict verdict;
   verdict.array = "y";
   verdict.right = y.empty() && truth.empty();
   if (verdict.right) return verdict;
-  verdict.error = relative_error(y, truth, c.d_model);
-  verdict.plain_loop = relative_error(reference::gla_layer_plain_fp32(problem), truth, c.d_model);
+  verdict.error = relative_error(y, truth, args.d_model);
+  verdict.plain_loop = relative_error(gla_layer_plain_fp32(args), truth, args.d_model);
   verdict.limit.whole = 2 * verdict.plain_loop.whole + kFewUlp;
   verdict.limit.worst_row = 2 * verdict.plain_loop.worst_row + kFewUlp;
   verdict.share = std::max(verdict.error.whole / verdict.limit.whole,

@@ -16,7 +16,7 @@
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
 namespace {
 
 using ladder::GlaLayerArgs;
@@ -165,7 +165,6 @@ void gla_layer(const GlaLayerArgs& args, const GlaLauncher& gla) {
 // Around the chapter's summit. Any other kernel of GLA can be handed to gla_layer.
 const ladder::Registration gla_layer_registration{
     {.name = "gla_layer_chunkwise",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::GlaLayer>([](const GlaLayerArgs& args) {
@@ -173,4 +172,4 @@ const ladder::Registration gla_layer_registration{
                            ladder::find_implementation("wkv_chunkwise")));
      })}};
 
-}  // namespace chapter07
+}  // namespace chunkwise

@@ -6,23 +6,23 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ladder::reference {
+namespace ladder {
 namespace {
 
 TEST(GlaLayer, FollowsTheFormulaByHand) {
-  GlaLayerProblem problem =
-      make_problem(GlaLayerCase{.B = 1, .T = 2, .d_model = 1, .H = 1, .K = 1, .V = 1, .rank = 1});
-  problem.x.data = {1, 2};
-  problem.w_q.data = {2}, problem.w_k.data = {3}, problem.w_v.data = {0.5};
-  problem.w_1.data = {-4}, problem.w_2.data = {5}, problem.b.data = {7};
-  problem.norm.data = {1.5}, problem.w_g.data = {0.25}, problem.w_o.data = {-2};
+  GlaLayerProblem problem(
+      GlaLayerCase{{.B = 1, .T = 2, .d_model = 1, .H = 1, .K = 1, .V = 1, .rank = 1}});
+  problem["x"] = {1, 2};
+  problem["w_q"] = {2}, problem["w_k"] = {3}, problem["w_v"] = {0.5};
+  problem["w_1"] = {-4}, problem["w_2"] = {5}, problem["b"] = {7};
+  problem["norm"] = {1.5}, problem["w_g"] = {0.25}, problem["w_o"] = {-2};
   // Step 2: logit 2 * -4 * 5 + 7 = -33; S_1 = 3 * 0.5, S_2 = exp(g) S_1 + 6 * 1.
   const double g = -std::log1p(std::exp(33.0)) / 16, eps = 1e-5f;
   const double o_1 = 2 * 1.5, o_2 = 4 * (std::exp(g) * 1.5 + 6);
   const auto y = [&](double o, double z) {
     return o / std::sqrt(o * o + eps) * 1.5 * (z / (1 + std::exp(-z))) * -2;
   };
-  const auto result = gla_layer(problem);
+  const auto result = gla_layer(problem.args());
   ASSERT_EQ(result.size(), 2u);
   EXPECT_NEAR(result[0], y(o_1, 0.25), 1e-14);
   EXPECT_NEAR(result[1], y(o_2, 0.5), 1e-14);
@@ -30,42 +30,41 @@ TEST(GlaLayer, FollowsTheFormulaByHand) {
 
 // Two heads are two layers of one head, each with its columns of the weights, added.
 TEST(GlaLayer, HeadsOnlyMeetInTheOutputProjection) {
-  const GlaLayerProblem both =
-      make_problem(GlaLayerCase{.B = 2, .T = 5, .d_model = 6, .H = 2, .K = 3, .V = 4, .rank = 2});
-  std::vector<double> sum(both.x.data.size());
+  const GlaLayerProblem both(
+      GlaLayerCase{{.B = 2, .T = 5, .d_model = 6, .H = 2, .K = 3, .V = 4, .rank = 2}});
+  std::vector<double> sum(both["x"].size());
   for (std::int64_t h = 0; h < 2; ++h) {
     GlaLayerProblem one = both;
-    one.layer_case.H = 1;
-    const auto columns = [&](Tensor<float>& weight, std::int64_t per_head) {
-      const std::int64_t rows = weight.size() / (2 * per_head);
-      Tensor<float> part({rows, per_head});
-      for (std::int64_t row = 0; row < rows; ++row) {
-        std::copy_n(weight.data.begin() + row * 2 * per_head + h * per_head, per_head,
-                    part.data.begin() + row * per_head);
-      }
-      weight = part;
+    one.drawn_case().H = 1;
+    const auto columns = [&](const char* name, std::int64_t per_head) {
+      const std::vector<float>& weight = both[name];
+      std::vector<float> part;
+      for (std::size_t at = h * per_head; at < weight.size(); at += 2 * per_head)
+        part.insert(part.end(), weight.begin() + at, weight.begin() + at + per_head);
+      one[name] = part;
     };
-    columns(one.w_q, 3), columns(one.w_k, 3), columns(one.w_2, 3), columns(one.b, 3);
-    columns(one.w_v, 4), columns(one.w_g, 4);
-    Tensor<float> w_o({4, 6});
-    std::copy_n(both.w_o.data.begin() + h * 4 * 6, 4 * 6, w_o.data.begin());
-    one.w_o = w_o;
-    const auto part = gla_layer(one);
+    for (const char* name : {"w_q", "w_k", "w_2", "b"})
+      columns(name, 3);
+    columns("w_v", 4), columns("w_g", 4);
+    const auto begin = both["w_o"].begin() + h * 4 * 6;
+    one["w_o"].assign(begin, begin + 4 * 6);
+    const auto part = gla_layer(one.args());
     for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] += part[i];
   }
-  const auto result = gla_layer(both);
+  const auto result = gla_layer(both.args());
   for (std::size_t i = 0; i < sum.size(); ++i)
     EXPECT_NEAR(result[i], sum[i], 1e-13);
 }
 
-TEST(GlaLayer, TheYardstickIsFp32) {
-  const GlaLayerProblem problem = make_problem(GlaLayerCase{.B = 1, .T = 20});
-  const auto truth = gla_layer(problem);
-  const auto yardstick = gla_layer_plain_fp32(problem);
+TEST(GlaLayer, ThePlainOneIsFp32) {
+  const GlaLayerProblem problem(
+      GlaLayerCase{{.B = 1, .T = 20, .d_model = 64, .H = 2, .K = 16, .V = 32}});
+  const auto truth = gla_layer(problem.args());
+  const auto plain = gla_layer_plain_fp32(problem.args());
   double error = 0, size = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
-    error += (yardstick[i] - truth[i]) * (yardstick[i] - truth[i]);
+    error += (plain[i] - truth[i]) * (plain[i] - truth[i]);
     size += truth[i] * truth[i];
   }
   EXPECT_GT(std::sqrt(error / size), 1e-9);
@@ -73,4 +72,4 @@ TEST(GlaLayer, TheYardstickIsFp32) {
 }
 
 }  // namespace
-}  // namespace ladder::reference
+}  // namespace ladder

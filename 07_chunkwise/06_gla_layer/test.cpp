@@ -10,15 +10,15 @@
 
 #include "07_chunkwise/06_gla_layer/gla_layer_operator.hpp"
 #include "common/core/registry.hpp"
-#include "common/operators/judge.hpp"
-#include "common/operators/suite.hpp"
+#include "common/operators/wkv/operator.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
 using ladder::GlaLayerArgs;
-using ladder::reference::GlaLayerCase;
-using ladder::reference::GlaLayerProblem;
+using ladder::GlaLayerCase;
+using ladder::GlaLayerProblem;
 
 bool device_is_missing() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
@@ -29,6 +29,10 @@ ladder::Device& device() {
 }
 
 using OnDevice = ladder::OnDevice<ladder::GlaLayer, GlaLayerArgs>;
+
+GlaLayerCase small(std::int64_t B, std::int64_t T) {
+  return {{.B = B, .T = T, .d_model = 64, .H = 2, .K = 16, .V = 32}};
+}
 
 std::vector<float> downloaded(const OnDevice& on_device) {
   device().synchronize();
@@ -50,21 +54,20 @@ TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
   if (device_is_missing()) return;
   ASSERT_FALSE(gla_kernels().empty());
   for (const GlaLayerCase& c :
-       {GlaLayerCase{.B = 2, .T = 37, .d_model = 64, .H = 2, .K = 16, .V = 32, .rank = 16},
-        GlaLayerCase{.B = 1, .T = 70, .d_model = 37, .H = 3, .K = 20, .V = 35, .rank = 5},
-        GlaLayerCase{.B = 3, .T = 1, .d_model = 5, .H = 1, .K = 4, .V = 4, .rank = 1},
-        GlaLayerCase{.B = 2, .T = 0}, GlaLayerCase{.B = 0, .T = 3}}) {
-    const GlaLayerProblem problem = make_problem(c);
+       {GlaLayerCase{{.B = 2, .T = 37, .d_model = 64, .H = 2, .K = 16, .V = 32, .rank = 16}},
+        GlaLayerCase{{.B = 1, .T = 70, .d_model = 37, .H = 3, .K = 20, .V = 35, .rank = 5}},
+        GlaLayerCase{{.B = 3, .T = 1, .d_model = 5, .H = 1, .K = 4, .V = 4, .rank = 1}},
+        small(2, 0), small(0, 3)}) {
+    const GlaLayerProblem problem(c);
     for (const ladder::Implementation& kernel : gla_kernels()) {
       for (const std::string& schedule : device().schedules()) {
         SCOPED_TRACE(kernel.name + ", T = " + std::to_string(c.T) + ", schedule: " + schedule);
         device().use_schedule(schedule);
         const OnDevice on_device(device(), problem);
-        chapter07::gla_layer(on_device.args(),
+        chunkwise::gla_layer(on_device.args(),
                              ladder::launcher<ladder::Gla, ladder::WkvArgs>(kernel));
         const std::vector<float> y = downloaded(on_device);
-        EXPECT_TRUE(ladder::testing::is_right(
-            ladder::GlaLayer::judge(problem, y, ladder::Arithmetic::kFp32)));
+        EXPECT_TRUE(ladder::testing::is_right(problem, y));
       }
     }
   }
@@ -82,12 +85,12 @@ const bool registered = ladder::testing::register_suite("gla_layer", "gla_layer_
 // 0 is allowed, and a large eps makes the norm divide by its root.
 TEST(gla_layer, DividesByTheRootOfEps) {
   if (device_is_missing()) return;
-  const GlaLayerProblem problem = make_problem(GlaLayerCase{.B = 1, .T = 3});
+  const GlaLayerProblem problem(small(1, 3));
   const auto y_with = [&](float eps) {
     const OnDevice on_device(device(), problem);
     GlaLayerArgs args = on_device.args();
     args.eps = eps;
-    chapter07::gla_layer(args,
+    chunkwise::gla_layer(args,
                          ladder::launcher<ladder::Gla, ladder::WkvArgs>(gla_kernels().front()));
     return downloaded(on_device);
   };
@@ -101,13 +104,13 @@ TEST(gla_layer, DividesByTheRootOfEps) {
 
 TEST(gla_layer, RefusesBadInput) {
   if (device_is_missing()) return;
-  const OnDevice on_device(device(), make_problem(GlaLayerCase{.B = 1, .T = 3}));
+  const OnDevice on_device(device(), GlaLayerProblem(small(1, 3)));
   const auto no_gla = [](const ladder::WkvArgs&) { ADD_FAILURE() << "something was launched"; };
   const auto refuses = [&](const std::string& argument, auto spoil) {
     GlaLayerArgs args = on_device.args();
     spoil(args);
     try {
-      chapter07::gla_layer(args, no_gla);
+      chunkwise::gla_layer(args, no_gla);
       ADD_FAILURE() << "a bad " << argument << " was accepted";
     } catch (const std::invalid_argument& error) {
       const std::string message = error.what();
@@ -117,7 +120,7 @@ TEST(gla_layer, RefusesBadInput) {
   };
   refuses("eps", [](GlaLayerArgs& a) { a.eps = -1.0f; });
   refuses("H * K", [](GlaLayerArgs& a) { a.K = std::int64_t{1} << 40; });
-  EXPECT_THROW(chapter07::gla_layer(on_device.args(), nullptr), std::invalid_argument);
+  EXPECT_THROW(chunkwise::gla_layer(on_device.args(), nullptr), std::invalid_argument);
   for (const float y : downloaded(on_device))
     EXPECT_TRUE(std::isnan(y)) << "something was written";
 }

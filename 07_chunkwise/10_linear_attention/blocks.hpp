@@ -12,7 +12,7 @@
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
 
 using ladder::bfloat16;
 
@@ -214,4 +214,4 @@ __device__ void store(const Sum& sum, Tile<Element, kRows, kWidth> tile, int row
   }
 }
 
-}  // namespace chapter07
+}  // namespace chunkwise

@@ -22,7 +22,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
-namespace chapter07::linear_attention {
+namespace chunkwise {
+namespace {
 
 using ladder::BasicLinearAttentionArgs;
 
@@ -75,8 +76,6 @@ enum class Pass {
   kOutputs,
   kStates,  // only what each segment adds to the state
 };
-
-namespace {
 
 // `rows` rows of `width` elements of x, and zeros in the rest of the tile. A thread copies the same columns of every few rows, and
 // maps what it has copied, so it sees its own copies without a barrier.
@@ -159,8 +158,6 @@ __device__ void mask(Sum& scores, unsigned lane) {
     }
   }
 }
-
-}  // namespace
 
 // kPlain: identity as feature map, no normaliser, rows of 16-byte units.
 // states: (B, H, column tiles, segments, warps, kRows / 16, 2, 32), as they lie in registers.
@@ -336,8 +333,6 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   }
 }
 
-namespace {
-
 template <typename C, Pass kPass, bool kPlain, typename Element>
 void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan, float4* states) {
   using Stage = typename C::template Stage<Element>;
@@ -385,8 +380,6 @@ void launch(const BasicLinearAttentionArgs<Element>& args) {
   plain ? launch<C, true>(args, plan) : launch<C, false>(args, plan);
 }
 
-}  // namespace
-
 template <typename Element>
 void linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   require_shape(args);
@@ -397,10 +390,7 @@ void linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   launch<Cut<256, kHalf ? 32 : 16, 2>>(args);
 }
 
-namespace {
-
 const ladder::Registration registration{{.name = "linear_attention_chunkwise",
-                                         .chapter = "07_chunkwise",
                                          .device = ladder::DeviceKind::kCuda,
                                          .rung = true,
                                          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -409,5 +399,4 @@ const ladder::Registration registration{{.name = "linear_attention_chunkwise",
                                              linear_attention<float>, linear_attention<bfloat16>)}};
 
 }  // namespace
-
-}  // namespace chapter07::linear_attention
+}  // namespace chunkwise

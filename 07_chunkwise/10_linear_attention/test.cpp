@@ -1,26 +1,39 @@
 #include <gtest/gtest.h>
 
-#include "common/operators/compare.hpp"
 #include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
 using ladder::LinearAttentionCase;
 using ladder::Precision;
 
-const bool registered = ladder::testing::register_linear_attention_suite(
-    "linear_attention_chunkwise",
-    {.bf16 = true,
+const bool registered = ladder::testing::register_suite(
+    "linear_attention", "linear_attention_chunkwise",
+    {.storages = {"fp32", "bf16"},
+     .sizes = {{"T", {0, 1, 17, 18, 20, 64, 130, 200}},
+               {"K", {4, 64, 100}},
+               {"V", {4, 1, 3, 64, 100}}},
      .nan_tile = 64,
-     .lengths = {0, 1, 17, 18, 20, 64, 130, 200},
-     .K_sizes = {4, 64, 100},
-     .V_sizes = {4, 1, 3, 64, 100},
-     .also = {{"B1_Tq1_Tk130_H2_K64_V4_causal_elu_key_lengths_bf16", 70},
-              {"B2_Tq17_Tk17_H3_K64_V4_causal_elu_normalized_eps_key_lengths_bf16", 56},
-              {"B2_Tq1_Tk64_H3_K64_V100_causal_elu_huge_bf16", 2},
-              {"B2_Tq64_Tk1_H3_K4_V100_causal", 43},
-              {"B2_Tq64_Tk1_H3_K4_V64_full_key_lengths_tiny", 576}}});
+     .also = {{{{"B", 1}, {"T_q", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 4}},
+               {{"normalize", "false"}, {"key_lengths", "true"}, {"seed", "70"}},
+               "bf16"},
+              {{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 64}, {"V", 4}},
+               {{"eps", "8"}, {"key_lengths", "true"}, {"seed", "56"}},
+               "bf16"},
+              {{{"B", 2}, {"T_q", 1}, {"T", 64}, {"H", 3}, {"K", 64}, {"V", 100}},
+               {{"normalize", "false"}, {"magnitude", "1e8"}, {"seed", "2"}},
+               "bf16"},
+              {{{"B", 2}, {"T_q", 64}, {"T", 1}, {"H", 3}, {"K", 4}, {"V", 100}},
+               {{"feature_map", "identity"}, {"normalize", "false"}, {"seed", "43"}}},
+              {{{"B", 2}, {"T_q", 64}, {"T", 1}, {"H", 3}, {"K", 4}, {"V", 64}},
+               {{"causal", "false"},
+                {"feature_map", "identity"},
+                {"normalize", "false"},
+                {"key_lengths", "true"},
+                {"magnitude", "1e-8"},
+                {"seed", "576"}}}}});
 
 void expect_right(const LinearAttentionCase& c) {
   const auto implementation = ladder::find_implementation("linear_attention_chunkwise");

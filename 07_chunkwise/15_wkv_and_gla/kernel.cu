@@ -25,7 +25,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
@@ -712,7 +713,7 @@ void launch_version(const Args& args, Version version) {
   ladder::require(stride <= kMostTiles && sequences <= kMostTiles / stride,
                   std::to_string(sequences) + " sequences of " + std::to_string(args.H) +
                       " heads with V = " + std::to_string(args.V) +
-                      " are too many; chapter 07 allows up to 2^29 tiles of " +
+                      " are too many; this kernel allows up to 2^29 tiles of " +
                       std::to_string(Tile::kV) + " columns");
   const int room = blocks_at_once<kTask, Tile>(kSharedBytes);
   std::int64_t count = segment_count(room, ladder::cuda::multiprocessor_count(), sequences * stride,
@@ -740,14 +741,14 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
     ladder::validate_gla(args, ladder::PackedSequences::kAllowed);
   }
   ladder::require(args.K <= kMostChannels,
-                  "K is " + std::to_string(args.K) + "; chapter 07 allows up to 256");
-  ladder::require(args.T <= kMostSteps,
-                  "T is " + std::to_string(args.T) + "; chapter 07 allows up to 2^30 = 1073741824");
+                  "K is " + std::to_string(args.K) + "; this kernel allows up to 256");
+  ladder::require(args.T <= kMostSteps, "T is " + std::to_string(args.T) +
+                                            "; this kernel allows up to 2^30 = 1073741824");
   ladder::require(args.V <= kMostColumns,
-                  "V is " + std::to_string(args.V) + "; chapter 07 allows up to 2^20 = 1048576");
+                  "V is " + std::to_string(args.V) + "; this kernel allows up to 2^20 = 1048576");
   ladder::require(args.H <= kMostElements / args.K && args.H <= kMostElements / args.V,
                   "H is " + std::to_string(args.H) +
-                      "; chapter 07 allows H * K and H * V up to 2^30 = 1073741824");
+                      "; this kernel allows H * K and H * V up to 2^30 = 1073741824");
   constexpr bool kFp32 = sizeof(Element) == sizeof(float);
   if (args.K <= 64)
     return launch_version<kTask, Tiling<Element, LogW, 64, 4, 1, kFp32 ? 3 : 4, 2>>(args, kVersion);
@@ -758,25 +759,25 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
 }
 
 template <Version kVersion>
-ladder::Implementation implementation(const char* name) {
-  return {.name = name,
-          .chapter = "07_chunkwise",
-          .device = ladder::DeviceKind::kCuda,
-          .rung = kVersion == Version::kDispatched,
-          .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-          .units = ladder::Units::kTensorCores,
-          .fma_share = 2.0 / 3,  // a product into the state and one out of it
-          .launchers = ladder::launchers<ladder::Wkv>(run<Task::kWkv, kVersion, float, float>,
-                                                      run<Task::kWkv, kVersion, bfloat16, bfloat16>,
-                                                      run<Task::kWkv, kVersion, bfloat16, float>) +
-                       ladder::launchers<ladder::Gla>(run<Task::kGla, kVersion, float, float>,
-                                                      run<Task::kGla, kVersion, bfloat16, bfloat16>,
-                                                      run<Task::kGla, kVersion, bfloat16, float>)};
+ladder::Implementation with_launchers(ladder::Implementation version) {
+  version.device = ladder::DeviceKind::kCuda;
+  version.bf16_arithmetic = ladder::Arithmetic::kBf16Operands;
+  version.units = ladder::Units::kTensorCores;
+  version.fma_share = 2.0 / 3;  // a product into the state and one out of it
+  version.launchers = ladder::launchers<ladder::Wkv>(run<Task::kWkv, kVersion, float, float>,
+                                                     run<Task::kWkv, kVersion, bfloat16, bfloat16>,
+                                                     run<Task::kWkv, kVersion, bfloat16, float>) +
+                      ladder::launchers<ladder::Gla>(run<Task::kGla, kVersion, float, float>,
+                                                     run<Task::kGla, kVersion, bfloat16, bfloat16>,
+                                                     run<Task::kGla, kVersion, bfloat16, float>);
+  return version;
 }
 
-const ladder::Registration dispatched{implementation<Version::kDispatched>("wkv_chunkwise")};
-const ladder::Registration fused{implementation<Version::kFused>("wkv_chunkwise_fused")};
+const ladder::Registration dispatched{
+    with_launchers<Version::kDispatched>({.name = "wkv_chunkwise", .rung = true})};
+const ladder::Registration fused{with_launchers<Version::kFused>({.name = "wkv_chunkwise_fused"})};
 const ladder::Registration time_parallel{
-    implementation<Version::kTimeParallel>("wkv_chunkwise_time_parallel")};
+    with_launchers<Version::kTimeParallel>({.name = "wkv_chunkwise_time_parallel"})};
 
-}  // namespace chapter07
+}  // namespace
+}  // namespace chunkwise

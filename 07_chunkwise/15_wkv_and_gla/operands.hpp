@@ -10,7 +10,7 @@
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
 
 // With row = lane / 4 and pair = lane % 4, a lane holds of its row the columns 2 pair, 2 pair + 1, 2 pair + 8 and 2 pair + 9.
 // Left: first the former two of row and of row + 8, then the latter two.
@@ -282,4 +282,4 @@ inline __device__ void multiply(float (&sum)[4], const Left<float>& left,
     sum[j] += part[j];
 }
 
-}  // namespace chapter07
+}  // namespace chunkwise

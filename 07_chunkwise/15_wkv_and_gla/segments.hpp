@@ -6,7 +6,7 @@
 
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07 {
+namespace chunkwise {
 
 // A segment shorter than this many chunks is not worth a second pass over k, v and log_w.
 constexpr int kFewestChunks = 2;
@@ -30,4 +30,4 @@ inline std::int64_t segment_count(std::int64_t room, std::int64_t multiprocessor
   return std::max<std::int64_t>(1, std::min(room / blocks, worth_it));
 }
 
-}  // namespace chapter07
+}  // namespace chunkwise

@@ -6,11 +6,12 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "07_chunkwise/15_wkv_and_gla/segments.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 using ladder::device;
 using ladder::find_implementation;
@@ -28,28 +29,78 @@ using ladder::testing::is_right;
 namespace {
 
 // Short of a chunk, a unit and a token, and one beyond each.
-const ladder::testing::WkvSupport kSupport{
-    .bf16 = true,
-    .packed = true,
-    .nan_tile = 16,
-    .lengths = {0, 1, 17, 18, 20, 65, 130, 200},
-    .K_sizes = {16, 64, 100},
-    .V_sizes = {16, 2, 48, 64},
-    .also = {{"B2_T1_H3_K16_V48_strong_per_head_scaled_huge_bf16_fp32_decay", 31},
-             {"B2_T1_H3_K64_V16_total_per_head_huge_bf16", 160},
-             {"B2_T1_H3_K64_V48_total_huge_bf16", 477},
-             {"B2_T65_H3_K16_V16_total_per_head_reverse_scaled", 573},
-             {"gla_B2_T17_H3_K16_V16_strong_per_head_huge", 126},
-             {"gla_B2_T17_H3_K16_V16_total_reverse_scaled_tiny", 287},
-             {"gla_B2_T17_H3_K16_V48_strong_reverse_scaled_tiny", 558},
-             {"gla_B2_T17_H3_K64_V48_total_reverse_scaled_tiny", 110},
-             {"gla_B2_T1_H3_K64_V16_no_decay_per_head_huge", 216},
-             {"gla_B2_T1_H3_K64_V16_no_decay_scaled_tiny", 511},
-             {"gla_B2_T65_H3_K16_V16_total_per_head_reverse_scaled", 573},
-             {"gla_B2_T65_H3_K16_V48_strong_from_state_to_state_reverse_scaled", 596},
-             {"gla_B2_T65_H3_K16_V48_total_per_head_scaled", 212}}};
-const bool wkv = ladder::testing::register_wkv_suite("wkv_chunkwise", kSupport);
-const bool gla = ladder::testing::register_gla_suite("wkv_chunkwise", kSupport);
+bool register_chunkwise(const std::string& op, const std::vector<ladder::FoundCase>& also) {
+  return ladder::testing::register_suite(op, "wkv_chunkwise",
+                                         {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+                                          .sizes = {{"T", {0, 1, 17, 18, 20, 65, 130, 200}},
+                                                    {"K", {16, 64, 100}},
+                                                    {"V", {16, 2, 48, 64}}},
+                                          .nan_tile = 16,
+                                          .also = also});
+}
+
+const bool wkv = register_chunkwise(
+    "wkv",
+    {{{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 16}, {"V", 48}},
+      {{"decay", "strong"},
+       {"decay_per_head", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e8"},
+       {"seed", "31"}},
+      "bf16_fp32_decay"},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 64}, {"V", 16}},
+      {{"decay", "total"}, {"decay_per_head", "true"}, {"magnitude", "1e8"}, {"seed", "160"}},
+      "bf16"},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 64}, {"V", 48}},
+      {{"decay", "total"}, {"magnitude", "1e8"}, {"seed", "477"}},
+      "bf16"},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 16}, {"V", 16}},
+      {{"decay", "total"},
+       {"decay_per_head", "true"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"seed", "573"}}}});
+const bool gla = register_chunkwise(
+    "gla",
+    {{{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 16}, {"V", 16}},
+      {{"decay", "strong"}, {"decay_per_head", "true"}, {"magnitude", "1e8"}, {"seed", "126"}}},
+     {{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 16}, {"V", 16}},
+      {{"decay", "total"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e-8"},
+       {"seed", "287"}}},
+     {{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 16}, {"V", 48}},
+      {{"decay", "strong"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e-8"},
+       {"seed", "558"}}},
+     {{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 64}, {"V", 48}},
+      {{"decay", "total"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e-8"},
+       {"seed", "110"}}},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 64}, {"V", 16}},
+      {{"decay", "none"}, {"decay_per_head", "true"}, {"magnitude", "1e8"}, {"seed", "216"}}},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 64}, {"V", 16}},
+      {{"decay", "none"}, {"scale", "0.125"}, {"magnitude", "1e-8"}, {"seed", "511"}}},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 16}, {"V", 16}},
+      {{"decay", "total"},
+       {"decay_per_head", "true"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"seed", "573"}}},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 16}, {"V", 48}},
+      {{"decay", "strong"},
+       {"initial_state", "true"},
+       {"final_state", "true"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"seed", "596"}}},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 16}, {"V", 48}},
+      {{"decay", "total"}, {"decay_per_head", "true"}, {"scale", "0.125"}, {"seed", "212"}}}});
 
 void expect_right(const std::string& name, const WkvCase& c) {
   const Implementation implementation = find_implementation(name);
@@ -129,11 +180,11 @@ TEST(wkv_chunkwise, MatchesReferenceInSegments) {
 
 // An H200 has room for two blocks of 64 channels on each of 132 multiprocessors.
 TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
-  using chapter07::segment_count;
+  using chunkwise::segment_count;
   constexpr std::int64_t kRoom = 264, kMultiprocessors = 132, kTokens = 64;
   const auto segments = [](std::int64_t B, std::int64_t H, std::int64_t T) {
     const ladder::WkvArgs args{.B = B, .T = T, .H = H};
-    return segment_count(kRoom, kMultiprocessors, B * H, chapter07::steps_of_a_sequence(args),
+    return segment_count(kRoom, kMultiprocessors, B * H, chunkwise::steps_of_a_sequence(args),
                          kTokens);
   };
   EXPECT_EQ(segments(8, 4, 1024), 8);  // limited by both room and length
@@ -153,12 +204,12 @@ TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
   ladder::WkvArgs pack{.B = 1, .T = 8192, .H = 4};
   pack.cu_seqlens = somewhere;
   pack.sequences = 8;
-  EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 1024);
+  EXPECT_EQ(chunkwise::steps_of_a_sequence(pack), 1024);
   EXPECT_EQ(
-      segment_count(kRoom, kMultiprocessors, 8 * 4, chapter07::steps_of_a_sequence(pack), kTokens),
+      segment_count(kRoom, kMultiprocessors, 8 * 4, chunkwise::steps_of_a_sequence(pack), kTokens),
       8);
   pack.sequences = 0;
-  EXPECT_EQ(chapter07::steps_of_a_sequence(pack), 0);
+  EXPECT_EQ(chunkwise::steps_of_a_sequence(pack), 0);
 }
 
 // What comes later, in the same chunk or not, must not change a bit of what came before.
@@ -170,10 +221,10 @@ TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
   const WkvOutputs outputs = run(implementation, problem);
   for (const std::int64_t T : {1, 20, 64, 100}) {
     WkvProblem part = problem;
-    part.wkv_case.T = T;
-    for (ladder::Tensor<float>* tensor : {&part.q, &part.k, &part.log_w})
-      tensor->data.resize(T * c.H * c.K);
-    part.v.data.resize(T * c.H * c.V);
+    part.drawn_case().T = T;
+    for (const char* array : {"q", "k", "log_w"})
+      part[array].resize(T * c.H * c.K);
+    part["v"].resize(T * c.H * c.V);
     const WkvOutputs of_part = run(implementation, part);
     EXPECT_TRUE(std::equal(of_part.o.begin(), of_part.o.end(), outputs.o.begin())) << "T = " << T;
   }
@@ -187,7 +238,7 @@ TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
     const WkvCase c =
         with_states({.T = 33, .H = 1, .K = 64, .V = 16, .precision = Precision::kBf16});
     WkvProblem problem = make_problem(c);
-    std::fill_n(problem.log_w.data.begin() + forgets * c.K, c.K, -INFINITY);
+    std::fill_n(problem["log_w"].begin() + forgets * c.K, c.K, -INFINITY);
     EXPECT_TRUE(is_right(problem, run(implementation, problem),
                          ladder::arithmetic_of(implementation, c.precision)))
         << "at token " << forgets;
@@ -205,8 +256,8 @@ TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
                                                                problem);
   auto args = on_device.args();
   device(implementation.device)
-      .upload(args.final_state, problem.initial_state.data.data(),
-              problem.initial_state.data.size() * sizeof(float));
+      .upload(args.final_state, problem["initial_state"].data(),
+              problem["initial_state"].size() * sizeof(float));
   args.initial_state = args.final_state;
   ladder::launch<ladder::Wkv>(implementation, args);
   EXPECT_TRUE(

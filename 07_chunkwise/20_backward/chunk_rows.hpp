@@ -9,7 +9,7 @@
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 // q, k and the decays of a block of steps, by channel.
 template <bool kRests, typename Element, typename LogW>
@@ -106,4 +106,4 @@ __device__ __forceinline__ void decay_to_the_end(
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

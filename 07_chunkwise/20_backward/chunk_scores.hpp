@@ -11,9 +11,9 @@
 #include "07_chunkwise/20_backward/pairs.hpp"
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
-// Of a block of steps with itself: levels 1 to 3, then the bonus and level 0.
+// Adds the scores of a block of steps with itself: levels 1 to 3, then the bonus and level 0.
 template <bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void add_scores_within_block(
     ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, Sum& scores) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void add_scores_within_block(
   }
 }
 
-// Of the pairs of blocks that meet at levels 4 and 5.
+// Adds the scores of the pairs of blocks that meet at levels 4 and 5.
 template <bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void add_scores_between_blocks(
     ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, Sum (&scores)[kPairsPerWarp]) {
@@ -85,4 +85,4 @@ __device__ __forceinline__ void put_scores(ChunkTiles<kRests, Element, LogW>& ti
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

@@ -8,7 +8,7 @@
 
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 constexpr int kWarpSize = 32;
 
@@ -17,7 +17,7 @@ constexpr int kSide = 64;
 constexpr int kBlocks = kSide / kBlock;
 constexpr int kTileSize = kSide * kSide;
 
-// Of the second kernel, which works inside the chunks.
+// These sizes are the second kernel's, which works inside the chunks.
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerWarp = 2;  // of 16 steps; a warp has 16 channels
@@ -126,4 +126,4 @@ __device__ void write(const Steps<Element>& steps, int first, int rows,
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

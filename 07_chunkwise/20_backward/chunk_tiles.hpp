@@ -8,7 +8,7 @@
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 // What a warp has of a chunk: 16 channels, and two blocks of steps, first the one that touches the chunk's middle.
 struct Part {
@@ -67,4 +67,4 @@ struct alignas(16) ChunkTiles {
   float overlap[kSide];        // what reaches from S to D through all of the chunk
 };
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

@@ -9,7 +9,7 @@
 #include "07_chunkwise/20_backward/pairs.hpp"
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 template <bool kGla, bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void make_spans(ChunkTiles<kRests, Element, LogW>& tiles_smem, int warp,
@@ -70,4 +70,4 @@ __device__ __forceinline__ void put_d_log_w_sums(ChunkTiles<kRests, Element, Log
     if (part.lane % 4 == 0) tiles_smem.sums.d_log_w[block][ik[i]] = total[i];
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

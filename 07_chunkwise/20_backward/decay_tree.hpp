@@ -21,7 +21,7 @@
 
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kBlockLevels = 4;  // of 16 steps
@@ -31,7 +31,7 @@ inline __device__ bool is_query(int level, int j, int e, int lane) {
   return level == 0 ? e == 1 : level == 3 ? j == 1 : (lane >> (level - 1) & 1) != 0;
 }
 
-// Of aligned blocks of 2^level steps: the product of the block's decays before a step and after it, and of all.
+// Products of decays within an aligned block of 2^level steps: of those before a step, of those after it, and of all.
 struct Decays {
   Sum before, after;
   float total[2][2];  // [j][i], from level 1 on
@@ -113,4 +113,4 @@ __device__ float decay_of(float log_w) {
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

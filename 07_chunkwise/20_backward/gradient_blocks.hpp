@@ -13,7 +13,7 @@
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 using ladder::bfloat16;
 
@@ -206,4 +206,4 @@ inline __device__ void store(const Sum& sum, float* to, std::int64_t stride, int
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

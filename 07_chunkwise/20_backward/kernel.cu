@@ -31,7 +31,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
+namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::BasicWkvGradArgs;
@@ -440,7 +441,6 @@ void gla(const BasicWkvGradArgs<Element, LogW>& args) {
 
 const ladder::Registration wkv_registration{
     {.name = "wkv_chunkwise_backward",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -450,7 +450,6 @@ const ladder::Registration wkv_registration{
 
 const ladder::Registration gla_registration{
     {.name = "gla_chunkwise_backward",
-     .chapter = "07_chunkwise",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -458,4 +457,5 @@ const ladder::Registration gla_registration{
      .launchers = ladder::launchers<ladder::GlaBackward>(gla<float, float>, gla<bfloat16, bfloat16>,
                                                          gla<bfloat16, float>)}};
 
-}  // namespace chapter07::backward
+}  // namespace
+}  // namespace chunkwise::backward

@@ -12,7 +12,7 @@
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 #include "common/cuda/storage.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 // Both orders of a pair. On the diagonal there are no pairs, only what the bonus needs.
 template <typename Element>
@@ -133,4 +133,4 @@ __device__ __forceinline__ void put_sums(ChunkTiles<kRests, Element, LogW>& tile
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

@@ -11,7 +11,7 @@
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 // Pairs of blocks of 16 steps: the diagonal, then level 4, then level 5. One hexadecimal digit for each pair, from the right.
 constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
@@ -23,7 +23,7 @@ inline __device__ int earlier_block(int pair) {
   return 0x1100203210 >> 4 * pair & 15;
 }
 
-// Of a block [t][r], the pairs that meet at `level`: those whose highest differing bit it is.
+// Whether the pair [t][r] of a block meets at `level`: the highest bit in which t and r differ is that one.
 inline __device__ bool meet(int level, int t, int r) {
   return (t ^ r) >> level == 1;
 }
@@ -68,4 +68,4 @@ __device__ Right<Element> make_span(int span, int lane) {
   return as_right<Element>(ones);
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

@@ -11,7 +11,7 @@
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 // M[m][n] = tile[row + n][column + m], as it is stored: a factor of floats would be split, which -inf cannot be.
 inline __device__ Sum load_values_transposed(SquareTile<bfloat16> tile, int row, int column,
@@ -150,4 +150,4 @@ inline __device__ void sum_over_steps(float (&totals)[2], const Sum& sum) {
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

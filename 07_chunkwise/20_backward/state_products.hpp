@@ -12,7 +12,7 @@
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 using ladder::BasicWkvArgs;
 using ladder::BasicWkvGradArgs;
@@ -154,4 +154,4 @@ __device__ __forceinline__ void unpark(const ChunkTiles<kRests, Element, LogW>& 
   });
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

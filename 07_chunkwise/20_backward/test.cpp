@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 using ladder::arithmetic_of;
 using ladder::Decay;
@@ -27,30 +28,81 @@ using ladder::testing::is_right;
 namespace {
 
 // A tile that is not full, and two tiles of K and of V; a chunk is 64 steps, a block 16.
-const ladder::testing::WkvSupport support{
-    .bf16 = true,
-    .lengths = {0, 1, 17, 18, 20, 65, 130, 200},
-    .K_sizes = {20, 72, 100},
-    .V_sizes = {20, 2, 72},
-    .also = {
-        {"B2_T18_H3_K20_V20_total_per_head_scaled_tiny", 198},
-        {"B2_T1_H3_K72_V20_no_decay_per_head_tiny_bf16", 53},
-        {"B2_T1_H3_K72_V72_total_tiny_bf16_fp32_decay", 174},
-        {"gla_B2_T18_H3_K20_V20_one_total_token_from_state_to_state_scaled_huge_bf16_fp32_decay",
-         336},
-        {"gla_B2_T1_H3_K20_V20_strong_per_head_from_state_to_state_reverse_scaled_bf16", 286},
-        {"gla_B2_T65_H3_K72_V20_strong_from_state_to_state_reverse_scaled_huge", 122},
-        {"gla_B2_T65_H3_K72_V20_total_per_head_huge", 127},
-        {"gla_B2_T65_H3_K72_V72_strong_per_head_from_state_to_state_tiny", 259},
-        {"gla_B2_T65_H3_K72_V20_total_tiny_bf16", 434},
-        {"gla_B2_T65_H3_K72_V72_total_per_head_reverse_scaled_tiny_bf16_fp32_decay", 182}}};
-const bool registered =
-    ladder::testing::register_wkv_backward_suite("wkv_chunkwise_backward", support) &&
-    ladder::testing::register_gla_backward_suite("gla_chunkwise_backward", support);
+bool register_backward(const std::string& op, const std::string& implementation,
+                       const std::vector<ladder::FoundCase>& also) {
+  return ladder::testing::register_suite(
+      op, implementation,
+      {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+       .sizes = {{"T", {0, 1, 17, 18, 20, 65, 130, 200}}, {"K", {20, 72, 100}}, {"V", {20, 2, 72}}},
+       .refuses = {"packed sequences"},
+       .also = also});
+}
+
+const bool wkv = register_backward(
+    "wkv_backward", "wkv_chunkwise_backward",
+    {{{{"B", 2}, {"T", 18}, {"H", 3}, {"K", 20}, {"V", 20}},
+      {{"decay", "total"},
+       {"decay_per_head", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e-8"},
+       {"seed", "198"}}},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 72}, {"V", 20}},
+      {{"decay", "none"}, {"decay_per_head", "true"}, {"magnitude", "1e-8"}, {"seed", "53"}},
+      "bf16"},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 72}, {"V", 72}},
+      {{"decay", "total"}, {"magnitude", "1e-8"}, {"seed", "174"}},
+      "bf16_fp32_decay"}});
+const bool gla = register_backward(
+    "gla_backward", "gla_chunkwise_backward",
+    {{{{"B", 2}, {"T", 18}, {"H", 3}, {"K", 20}, {"V", 20}},
+      {{"decay", "strong_token"},
+       {"initial_state", "true"},
+       {"final_state", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e8"},
+       {"seed", "336"}},
+      "bf16_fp32_decay"},
+     {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 20}, {"V", 20}},
+      {{"decay", "strong"},
+       {"decay_per_head", "true"},
+       {"initial_state", "true"},
+       {"final_state", "true"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"seed", "286"}},
+      "bf16"},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 72}, {"V", 20}},
+      {{"decay", "strong"},
+       {"initial_state", "true"},
+       {"final_state", "true"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e8"},
+       {"seed", "122"}}},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 72}, {"V", 20}},
+      {{"decay", "total"}, {"decay_per_head", "true"}, {"magnitude", "1e8"}, {"seed", "127"}}},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 72}, {"V", 72}},
+      {{"decay", "strong"},
+       {"decay_per_head", "true"},
+       {"initial_state", "true"},
+       {"final_state", "true"},
+       {"magnitude", "1e-8"},
+       {"seed", "259"}}},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 72}, {"V", 20}},
+      {{"decay", "total"}, {"magnitude", "1e-8"}, {"seed", "434"}},
+      "bf16"},
+     {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 72}, {"V", 72}},
+      {{"decay", "total"},
+       {"decay_per_head", "true"},
+       {"reverse", "true"},
+       {"scale", "0.125"},
+       {"magnitude", "1e-8"},
+       {"seed", "182"}},
+      "bf16_fp32_decay"}});
 
 // Both operators, as the precision's launcher computes them.
 void expect_right(const WkvGradProblem& problem, const std::string& what) {
-  const WkvCase& c = problem.forward.wkv_case;
+  const WkvCase& c = problem.drawn_case();
   const Implementation implementation = find_implementation(
       c.recurrence == Recurrence::kGla ? "gla_chunkwise_backward" : "wkv_chunkwise_backward");
   if (device_is_missing(implementation)) return;
@@ -69,7 +121,7 @@ TEST(chunkwise_backward, SurvivesTotalDecayAtEachLevelOfTheTree) {
       c.precision = Precision::kBf16;
       WkvGradProblem problem = make_grad_problem(c);
       const std::int64_t row = c.H * c.K;
-      std::fill_n(problem.forward.log_w.data.begin() + forgets * row, row, -INFINITY);
+      std::fill_n(problem["log_w"].begin() + forgets * row, row, -INFINITY);
       expect_right(problem, "forgets at step " + std::to_string(forgets));
     }
   }

@@ -12,7 +12,7 @@
 #include "07_chunkwise/20_backward/register_blocks.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace chapter07::backward {
+namespace chunkwise::backward {
 
 using ladder::BasicWkvArgs;
 using ladder::BasicWkvGradArgs;
@@ -129,4 +129,4 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
   }
 }
 
-}  // namespace chapter07::backward
+}  // namespace chunkwise::backward

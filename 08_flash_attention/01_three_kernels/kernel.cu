@@ -17,7 +17,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::three_kernels {
+namespace flash_attention {
+namespace {
 
 using ladder::cuda::load;
 using ladder::cuda::store;
@@ -32,23 +33,19 @@ constexpr int kStride = kTile + 1;
 constexpr int kRowWarps = 4;  // of a block of the softmax, each with a row
 constexpr std::int64_t kMostGridRows = 65535;
 
-namespace {
-
 // Where query l of a head has its score with key 0. Rows are counted as in lse.
 __device__ std::int64_t score_row(const Sequence& sequence, std::int64_t h, std::int64_t l,
                                   std::int64_t T_q, std::int64_t T_k) {
   return (sequence.first_lse + h * T_q + l) * T_k;
 }
 
-// Of a value per lane, for all lanes of a warp.
+// Combines a value of each lane; all lanes of the warp get the result.
 template <typename Combine>
 __device__ float over_warp(float x, Combine combine) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
     x = combine(x, __shfl_xor_sync(0xffffffffu, x, distance));
   return x;
 }
-
-}  // namespace
 
 template <typename Element>
 __global__ void __launch_bounds__(kTile* kTile)
@@ -164,10 +161,10 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "attention_three_kernels",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Attention>(
          attention<float>, attention<ladder::bfloat16>, attention<ladder::float16>)}};
 
-}  // namespace chapter08::three_kernels
+}  // namespace
+}  // namespace flash_attention

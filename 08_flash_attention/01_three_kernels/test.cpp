@@ -1,14 +1,14 @@
 #include "08_flash_attention/edge_tests.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
 namespace {
 
 // Any D.
-const bool registered = ladder::testing::register_attention_suite(
-    "attention_three_kernels",
-    {.bf16 = true, .fp16 = true, .nan_tile = 1 << 20, .D_sizes = {1, 20, 64}});
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_three_kernels",
+    {.storages = {"fp32", "bf16", "fp16"}, .sizes = {{"D", {1, 20, 64}}}, .nan_tile = 1 << 20});
 
-const bool edges_registered = chapter08::edges::register_forward_edges(
+const bool edges_registered = flash_attention::edges::register_forward_edges(
     "attention_three_kernels", {.precision = ladder::Precision::kFp32,
                                 .skips_masked_tiles = false,
                                 .limits = {"H_q", "sequences", "T_q"}});

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chapter08::online_softmax {
+namespace flash_attention::online_softmax {
 namespace {
 
 template <typename Number>
@@ -36,8 +36,8 @@ Number Row<Number>::log_sum_exp() const {
 template <typename Number>
 Row<Number> with_key(const Row<Number>& row, const Key<Number>& key) {
   Row<Number> next = row;
-  // TODO(08.02.1): roughly 4 lines; bring m, l and sum up to date with one more key: the old sums scaled to the new maximum, and the
-  // TODO(08.02.1): key's own weight; budget: two weights, however many keys the row has seen.
+  // TODO(1): roughly 4 lines; bring m, l and sum up to date with one more key: the old sums scaled to the new maximum, and the
+  // TODO(1): key's own weight; budget: two weights, however many keys the row has seen.
   return next;
 }
 
@@ -58,4 +58,4 @@ template Row<double> with_key(const Row<double>&, const Key<double>&);
 template Row<float> merged(const Row<float>&, const Row<float>&);
 template Row<double> merged(const Row<double>&, const Row<double>&);
 
-}  // namespace chapter08::online_softmax
+}  // namespace flash_attention::online_softmax

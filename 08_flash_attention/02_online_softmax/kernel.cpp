@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chapter08::online_softmax {
+namespace flash_attention::online_softmax {
 namespace {
 
 template <typename Number>
@@ -60,4 +60,4 @@ template Row<double> with_key(const Row<double>&, const Key<double>&);
 template Row<float> merged(const Row<float>&, const Row<float>&);
 template Row<double> merged(const Row<double>&, const Row<double>&);
 
-}  // namespace chapter08::online_softmax
+}  // namespace flash_attention::online_softmax

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace chapter08::online_softmax {
+namespace flash_attention::online_softmax {
 
 // Scores may be -inf (a masked key), not +inf.
 template <typename Number>
@@ -35,4 +35,4 @@ Row<Number> with_key(const Row<Number>& row, const Key<Number>& key);
 template <typename Number>
 Row<Number> merged(const Row<Number>& a, const Row<Number>& b);
 
-}  // namespace chapter08::online_softmax
+}  // namespace flash_attention::online_softmax

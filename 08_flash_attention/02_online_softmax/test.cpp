@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace chapter08::online_softmax;
+using namespace flash_attention::online_softmax;
 
 // How often a row is split and merged anew.
 constexpr int kSplits = 200;

@@ -6,7 +6,7 @@
 
 #include "08_flash_attention/02_online_softmax/online_softmax.hpp"
 
-namespace chapter08::online_softmax {
+namespace flash_attention::online_softmax {
 
 // What somebody gets who changes one thing of the update. Each is a step from a row and a key to the next row.
 struct WrongStep {
@@ -140,4 +140,4 @@ inline const WrongStep kWrongSteps[] = {
      }},
 };
 
-}  // namespace chapter08::online_softmax
+}  // namespace flash_attention::online_softmax

@@ -20,7 +20,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::scalar_tiles {
+namespace flash_attention {
+namespace {
 
 using ladder::cuda::load;
 using ladder::cuda::store;
@@ -55,8 +56,6 @@ template <int kKeys>
 using Scores = float[kRows][kKeys / kRowLanes];
 template <int kD>
 using Sums = float[kRows][kD / kRowLanes / kPair][kPair];
-
-namespace {
 
 __device__ int row_of(int i) {
   const int lane = threadIdx.x % kWarpSize;
@@ -135,7 +134,7 @@ struct OnlineSoftmax {
     }
   }
 
-  // Of all lanes of a row.
+  // Adds up what all lanes of a row have.
   __device__ float total(int i) const {
     float total = sum[i];
 #pragma unroll
@@ -171,8 +170,6 @@ __device__ void send(Element* o, std::int64_t stride, float* lse, int rows, floa
       store(o + row * stride + column, tile[row * Cut<kD>::kStride + column]);
   }
 }
-
-}  // namespace
 
 template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
@@ -300,7 +297,7 @@ void launch(const BasicAttentionArgs<Element>& args) {
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
   ladder::validate(args);
-  ladder::require_usual_D(args, "chapter 08");
+  ladder::require_usual_D(args, "this kernel");
   require_grid(args);
   if (args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kVec * sizeof(Element));
@@ -319,10 +316,10 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "attention_scalar_tiles",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Attention>(
          attention<float>, attention<ladder::bfloat16>, attention<ladder::float16>)}};
 
-}  // namespace chapter08::scalar_tiles
+}  // namespace
+}  // namespace flash_attention

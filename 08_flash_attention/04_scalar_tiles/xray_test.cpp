@@ -13,7 +13,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::Precision;
 
-// Of queries and of keys, up to D = 128.
+// A tile has so many queries, or keys, up to D = 128.
 constexpr std::uint64_t kTile = 64;
 
 // One head, fp32 unless it says otherwise.

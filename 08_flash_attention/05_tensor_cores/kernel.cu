@@ -18,7 +18,8 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::tensor_cores {
+namespace flash_attention {
+namespace {
 
 // Row after row.
 template <int kD>
@@ -26,8 +27,6 @@ struct Layout {
   static __device__ unsigned place(unsigned row, unsigned column) { return row * kD + column; }
   static __device__ unsigned along(unsigned place, unsigned d) { return place + d; }
 };
-
-namespace {
 
 // kRows rows of x to a tile of shared memory, in units of 16 bytes. Where there are fewer, `rows`, the last one stands for those
 // behind it too: nothing but finite numbers may meet a weight of 0.
@@ -64,8 +63,6 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
   return tiles;
 }
-
-}  // namespace
 
 template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
@@ -182,11 +179,11 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "attention_tensor_cores",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
      .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>)}};
 
-}  // namespace chapter08::tensor_cores
+}  // namespace
+}  // namespace flash_attention

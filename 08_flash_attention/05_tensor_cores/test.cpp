@@ -1,16 +1,15 @@
 #include "08_flash_attention/edge_tests.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
 namespace {
 
-const bool registered = ladder::testing::register_attention_suite(
-    "attention_tensor_cores", {.fp32 = false,
-                               .bf16 = true,
-                               .nan_tile = 128,
-                               .D_sizes = {64, 128},
-                               .lengths = {{1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_tensor_cores",
+    {.storages = {"bf16"},
+     .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
+     .nan_tile = 128});
 
-const bool edges_registered = chapter08::edges::register_forward_edges(
+const bool edges_registered = flash_attention::edges::register_forward_edges(
     "attention_tensor_cores", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

@@ -4,20 +4,19 @@
 
 #include "08_flash_attention/edge_tests.hpp"
 #include "08_flash_attention/swizzle.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
 
 namespace {
 
-using chapter08::Swizzled;
+using flash_attention::Swizzled;
 
-const bool registered = ladder::testing::register_attention_suite(
-    "attention_swizzled", {.fp32 = false,
-                           .bf16 = true,
-                           .nan_tile = 128,
-                           .D_sizes = {64, 128},
-                           .lengths = {{1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_swizzled",
+    {.storages = {"bf16"},
+     .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
+     .nan_tile = 128});
 
-const bool edges_registered = chapter08::edges::register_forward_edges(
+const bool edges_registered = flash_attention::edges::register_forward_edges(
     "attention_swizzled", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 // What a warp moves or reads in one instruction is 32 units of 16 bytes, eight of them at once.

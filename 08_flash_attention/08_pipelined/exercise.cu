@@ -18,12 +18,11 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::pipelined {
+namespace flash_attention {
+namespace {
 
 template <int kD>
 using Layout = Swizzled<kD>;
-
-namespace {
 
 // kRows rows of x to a tile of shared memory, in units of 16 bytes. Where there are fewer, `rows`, the last one stands for those
 // behind it too: nothing but finite numbers may meet a weight of 0.
@@ -55,12 +54,10 @@ __device__ void fetch(Element* tile, const Element* x, int stride, int rows) {
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
-  // TODO(08.08.1): roughly 3 lines, at two places; how many tiles the block looks at, how many of them need no mask, and the mask for
-  // TODO(08.08.1): the others; budget: in the causal form no tile is fetched that lies behind the diagonal.
+  // TODO(1): roughly 3 lines, at two places; how many tiles the block looks at, how many of them need no mask, and the mask for
+  // TODO(1): the others; budget: in the causal form no tile is fetched that lies behind the diagonal.
   return tiles;
 }
-
-}  // namespace
 
 template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
@@ -131,7 +128,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
       }
     }
 
-    // TODO(08.08.1): here the mask, for tiles that need one.
+    // TODO(1): here the mask, for tiles that need one.
     __pipeline_wait_prior(0);
     __syncthreads();  // V is here, and nobody reads this K any more
     if (tile + 1 < tiles.count) fetch_keys(k_smem, args.k, tile + 1);
@@ -174,7 +171,7 @@ void launch(const BasicAttentionArgs<Element>& args) {
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
   require_tensor_core_tiles(args);
-  require_usual_D(args, "chapter 08");
+  require_usual_D(args, "this kernel");
   if (args.T_q == 0 || sequence_count(args) == 0) return;
   switch (args.D) {
     case 32: return launch<32>(args);
@@ -187,7 +184,6 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "attention_pipelined",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -195,4 +191,5 @@ const ladder::Registration registration{
      .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
                                                        attention<ladder::float16>)}};
 
-}  // namespace chapter08::pipelined
+}  // namespace
+}  // namespace flash_attention

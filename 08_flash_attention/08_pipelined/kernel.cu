@@ -18,12 +18,11 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::pipelined {
+namespace flash_attention {
+namespace {
 
 template <int kD>
 using Layout = Swizzled<kD>;
-
-namespace {
 
 // kRows rows of x to a tile of shared memory, in units of 16 bytes. Where there are fewer, `rows`, the last one stands for those
 // behind it too: nothing but finite numbers may meet a weight of 0.
@@ -59,8 +58,6 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
   return tiles;
 }
-
-}  // namespace
 
 template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
@@ -174,7 +171,7 @@ void launch(const BasicAttentionArgs<Element>& args) {
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
   require_tensor_core_tiles(args);
-  require_usual_D(args, "chapter 08");
+  require_usual_D(args, "this kernel");
   if (args.T_q == 0 || sequence_count(args) == 0) return;
   switch (args.D) {
     case 32: return launch<32>(args);
@@ -187,7 +184,6 @@ void attention(const BasicAttentionArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "attention_pipelined",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -195,4 +191,5 @@ const ladder::Registration registration{
      .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
                                                        attention<ladder::float16>)}};
 
-}  // namespace chapter08::pipelined
+}  // namespace
+}  // namespace flash_attention

@@ -2,24 +2,22 @@
 
 #include "08_flash_attention/edge_tests.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
 using ladder::AttentionCase;
 using ladder::Precision;
 
-const bool registered = ladder::testing::register_attention_suite(
-    "attention_pipelined",
-    {.fp32 = false,
-     .bf16 = true,
-     .fp16 = true,
-     .plain_keys = 70,
-     .nan_tile = 128,
-     .lengths = {{0, 5}, {5, 0}, {1, 65}, {17, 63}, {64, 64}, {65, 130}, {130, 64}}});
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_pipelined",
+    {.storages = {"bf16", "fp16"},
+     .sizes = {{"T_q", {0, 5, 1, 17, 64, 65, 130}}, {"T_k", {5, 0, 65, 63, 64, 130, 64}}},
+     .plain_steps = 70,
+     .nan_tile = 128});
 
-const bool edges_registered = chapter08::edges::register_forward_edges(
+const bool edges_registered = flash_attention::edges::register_forward_edges(
     "attention_pipelined", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 void expect_right(const AttentionCase& c) {

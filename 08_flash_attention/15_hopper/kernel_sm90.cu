@@ -25,7 +25,8 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::sm90 {
+namespace flash_attention {
+namespace {
 
 namespace hopper = ladder::cuda::hopper;
 using hopper::Barrier;
@@ -90,8 +91,6 @@ struct Plan {
   int together = 0;     // heads whose keys and values share the L2 cache
   int* next = nullptr;  // the next item nobody has taken, less the number of blocks
 };
-
-namespace {
 
 // ---- Which work there is ---------------------------------------------------------------------------------------------------
 
@@ -414,8 +413,6 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
   if (warpgroup == 0) take_turn();  // the last one passed: a barrier is not left half full
 }
 
-}  // namespace
-
 template <typename C, typename Element>
 __global__ void __launch_bounds__(C::kThreads, 1)
     attend(const BasicAttentionArgs<Element> args, const Plan plan,
@@ -450,8 +447,6 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 }
 
 // ---- The launcher --------------------------------------------------------------------------------------------------------------
-
-namespace {
 
 template <typename C, typename Element>
 Plan plan_for(const BasicAttentionArgs<Element>& args) {
@@ -508,13 +503,11 @@ void launch(const BasicAttentionArgs<Element>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-}  // namespace
-
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
   constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
   ladder::validate(args);
-  ladder::require_usual_D(args, "chapter 08");
+  ladder::require_usual_D(args, "this kernel");
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kUnit);
   ladder::require_pointer("o", args.o, kUnit);
@@ -528,11 +521,8 @@ void attention(const BasicAttentionArgs<Element>& args) {
   launch<Cut<256, 2, 64>>(args);
 }
 
-namespace {
-
 const ladder::Registration registration{
     {.name = "attention_sm90",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -541,5 +531,4 @@ const ladder::Registration registration{
                                                        attention<ladder::float16>)}};
 
 }  // namespace
-
-}  // namespace chapter08::sm90
+}  // namespace flash_attention

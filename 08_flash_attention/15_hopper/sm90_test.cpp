@@ -7,27 +7,28 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "08_flash_attention/edge_tests.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
-using chapter08::edges::where_it_can_run;
+using flash_attention::edges::where_it_can_run;
 using ladder::AttentionCase;
 using ladder::Precision;
 
 constexpr const char* kName = "attention_sm90";
 
-const bool registered = ladder::testing::register_attention_suite(
-    kName, {.fp32 = false, .bf16 = true, .fp16 = true, .nan_tile = 128});
+const bool registered = ladder::testing::register_suite(
+    "attention", kName, {.storages = {"bf16", "fp16"}, .nan_tile = 128});
 
-const bool edges_registered = chapter08::edges::register_forward_edges(kName, {});
+const bool edges_registered = flash_attention::edges::register_forward_edges(kName, {});
 
 void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& problem) {
-  const AttentionCase& c = problem.attention_case;
+  const AttentionCase& c = problem.drawn_case();
   EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(i, problem),
                                         ladder::arithmetic_of(i, c.precision)))
       << name_of(c);
@@ -99,9 +100,11 @@ TEST(attention_sm90, LeavesOtherBatchesAlone) {
       c.precision = Precision::kBf16;
       auto problem = make_problem(c);
       const auto wanted = ladder::run(implementation, problem);
-      for (ladder::Tensor<float>* tensor : {&problem.q, &problem.k, &problem.v})
-        std::fill(tensor->data.begin() + static_cast<std::ptrdiff_t>(tensor->data.size() / 2),
-                  tensor->data.end(), std::numeric_limits<float>::quiet_NaN());
+      for (const char* name : {"q", "k", "v"}) {
+        std::vector<float>& x = problem[name];
+        std::fill(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end(),
+                  std::numeric_limits<float>::quiet_NaN());
+      }
       const auto outputs = ladder::run(implementation, problem);
       const auto half = static_cast<std::ptrdiff_t>(wanted.o.size() / 2);
       EXPECT_TRUE(std::equal(wanted.o.begin(), wanted.o.begin() + half, outputs.o.begin())) << D;

@@ -18,7 +18,8 @@
 #include "common/cuda/storage.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::backward_scalar {
+namespace flash_attention {
+namespace {
 
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
@@ -198,7 +199,7 @@ template <typename Element>
 void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   const BasicAttentionArgs<Element>& forward = args.forward;
-  require_usual_D(forward, "chapter 08");
+  require_usual_D(forward, "this kernel");
   require_grid(forward);
   if (forward.B == 0) return;
   if (sequence_count(forward) == 0) return clear_gradients(args);
@@ -208,7 +209,7 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   ladder::cuda::allow_shared_memory(kWho, tile_gradients<false, Element>, bytes);
   const std::int64_t rows = forward.B * forward.T_q * forward.H_q;
   ladder::require(rows <= kMostRows, "B * T_q * H_q is " + std::to_string(rows) +
-                                         "; allowed in chapter 08's scalar backward pass: up to " +
+                                         "; allowed in the scalar backward pass: up to " +
                                          std::to_string(kMostRows));
   const ladder::cuda::Scratch<float> delta(rows);
   if (rows > 0) {
@@ -219,15 +220,11 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   launch<false>(args, delta.pointer(), bytes);
 }
 
-namespace {
-
 const ladder::Registration registration{
     {.name = "attention_backward_scalar",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .launchers = ladder::launchers<ladder::AttentionBackward>(
          attention_backward<float>, attention_backward<bfloat16>, attention_backward<float16>)}};
 
 }  // namespace
-
-}  // namespace chapter08::backward_scalar
+}  // namespace flash_attention

@@ -19,9 +19,10 @@
 #include "common/cuda/shared_memory.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::backward_two_kernels {
+namespace flash_attention {
+namespace {
 
-using namespace chapter08::gradients;
+using namespace flash_attention::gradients;
 using ladder::bfloat16;
 using ladder::float16;
 using ladder::cuda::Scratch;
@@ -271,11 +272,8 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   launch_for_D(args, [&](auto D) { launch<Element, D.value>(args); });
 }
 
-namespace {
-
 const ladder::Registration registration{
     {.name = "attention_backward_two_kernels",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
@@ -283,5 +281,4 @@ const ladder::Registration registration{
                                                                attention_backward<float16>)}};
 
 }  // namespace
-
-}  // namespace chapter08::backward_two_kernels
+}  // namespace flash_attention

@@ -20,9 +20,10 @@
 #include "common/cuda/vector_atomics.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::backward {
+namespace flash_attention {
+namespace {
 
-using namespace chapter08::gradients;
+using namespace flash_attention::gradients;
 using ladder::bfloat16;
 using ladder::float16;
 using ladder::cuda::Scratch;
@@ -226,11 +227,8 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   launch_for_D(args, [&](auto D) { launch<Element, D.value>(args); });
 }
 
-namespace {
-
 const ladder::Registration registration{
     {.name = "attention_backward",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -239,5 +237,4 @@ const ladder::Registration registration{
                                                                attention_backward<float16>)}};
 
 }  // namespace
-
-}  // namespace chapter08::backward
+}  // namespace flash_attention

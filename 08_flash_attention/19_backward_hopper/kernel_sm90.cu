@@ -23,7 +23,8 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::backward_sm90 {
+namespace flash_attention {
+namespace {
 
 namespace hopper = ladder::cuda::hopper;
 using hopper::Order;
@@ -213,7 +214,7 @@ __device__ Work find_work(const BasicAttentionArgs<Element>& args, std::int64_t 
   return w;
 }
 
-// Of a step: which head and tile. They walk through a head's tiles, then to the next head.
+// A step is a head and a tile. Steps walk through a head's tiles, then to the next head.
 struct Step {
   int head, tile;
   __device__ explicit Step(const Work& w) : head(w.first_head), tile(w.first_tile) {}
@@ -548,8 +549,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
   ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
-                                     "; allowed in chapter 08 on Hopper: up to " +
-                                     std::to_string(most));
+                                     "; allowed in this kernel: up to " + std::to_string(most));
 }
 
 template <typename Element, int kD>
@@ -598,9 +598,8 @@ template <typename Element>
 void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   validate(args);
   const BasicAttentionArgs<Element>& forward = args.forward;
-  ladder::require(
-      forward.D == 64 || forward.D == 128,
-      "D is " + std::to_string(forward.D) + "; allowed in chapter 08 on Hopper: 64, 128");
+  ladder::require(forward.D == 64 || forward.D == 128,
+                  "D is " + std::to_string(forward.D) + "; allowed in this kernel: 64, 128");
   constexpr std::int64_t kMostRows = std::numeric_limits<int>::max(), kMostHeads = 65535;
   require_at_most("B * T_q", forward.B * forward.T_q, kMostRows);
   require_at_most("B * T_k", forward.B * forward.T_k, kMostRows);
@@ -627,11 +626,8 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   }
 }
 
-namespace {
-
 const ladder::Registration registration{
     {.name = "attention_backward_sm90",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
@@ -640,5 +636,4 @@ const ladder::Registration registration{
          attention_backward<ladder::bfloat16>, attention_backward<ladder::float16>)}};
 
 }  // namespace
-
-}  // namespace chapter08::backward_sm90
+}  // namespace flash_attention

@@ -9,28 +9,27 @@
 
 #include "08_flash_attention/edge_tests.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/attention/reference.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
-using chapter08::edges::where_it_can_run;
+using flash_attention::edges::where_it_can_run;
 using ladder::AttentionCase;
 using ladder::Precision;
 
 constexpr const char* kName = "attention_backward_sm90";
 
 // Many blocks add to a row of dq, whoever comes first: not repeatable.
-const bool registered = ladder::testing::register_attention_backward_suite(
-    kName, {.fp32 = false, .bf16 = true, .fp16 = true, .repeatable = false, .D_sizes = {64, 128}});
+const bool registered = ladder::testing::register_suite(
+    "attention_backward", kName,
+    {.not_repeatable = {"dq"}, .storages = {"bf16", "fp16"}, .sizes = {{"D", {64, 128}}}});
 
-const bool edges_registered =
-    chapter08::edges::register_backward_edges(kName, {.dq_repeatable = false, .limits = {"H_q"}});
+const bool edges_registered = flash_attention::edges::register_backward_edges(
+    kName, {.dq_repeatable = false, .limits = {"H_q"}});
 
-void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& forward) {
-  const auto problem = ladder::reference::make_attention_grad_problem(forward);
-  const AttentionCase& c = forward.attention_case;
+void expect_right(const ladder::Implementation& i, const AttentionCase& c) {
+  const ladder::AttentionGradProblem problem(c);
   EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run_backward(i, problem),
                                         ladder::arithmetic_of(i, c.precision)))
       << name_of(c);
@@ -45,7 +44,7 @@ TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
           AttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 4, .H_kv = 2, .D = D};
           c.causal = causal;
           c.precision = Precision::kBf16;
-          expect_right(implementation, make_problem(c));
+          expect_right(implementation, c);
         }
       }
     }
@@ -56,16 +55,12 @@ TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
 TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
   where_it_can_run(kName, [](const ladder::Implementation& implementation) {
     for (const bool causal : {false, true}) {
-      AttentionCase c{.H_q = 2, .H_kv = 1, .D = 128};
-      c.lengths = {{100, 150}, {0, 50}, {30, 5}, {370, 395}, {64, 128}, {1, 0}};
-      for (const AttentionCase::Lengths& each : c.lengths) {
-        if (&each == &c.lengths.front()) c.T_q = c.T_k = 0;
-        c.T_q += each.queries;
-        c.T_k += each.keys;
-      }
+      AttentionCase c =
+          ladder::packed({.H_q = 2, .H_kv = 1, .D = 128},
+                         {{100, 150}, {0, 50}, {30, 5}, {370, 395}, {64, 128}, {1, 0}});
       c.causal = causal;
       c.precision = Precision::kBf16;
-      expect_right(implementation, make_problem(c));
+      expect_right(implementation, c);
     }
   });
 }
@@ -76,13 +71,13 @@ TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
     for (const std::int64_t D : {64, 128}) {
       AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
       c.precision = Precision::kBf16;
-      auto problem = ladder::reference::make_attention_grad_problem(make_problem(c));
+      ladder::AttentionGradProblem problem(c);
       const auto wanted = ladder::run_backward(implementation, problem);
-      ladder::AttentionProblem& forward = problem.forward;
-      for (ladder::Tensor<float>* tensor :
-           {&forward.q, &forward.k, &forward.v, &problem.d_o, &problem.o, &problem.lse})
-        std::fill(tensor->data.begin() + static_cast<std::ptrdiff_t>(tensor->data.size() / 2),
-                  tensor->data.end(), std::numeric_limits<float>::quiet_NaN());
+      for (const char* name : {"q", "k", "v", "d_o", "o", "lse"}) {
+        std::vector<float>& x = problem[name];
+        std::fill(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end(),
+                  std::numeric_limits<float>::quiet_NaN());
+      }
       const auto gradients = ladder::run_backward(implementation, problem);
       // dk and dv of a block are sums in a fixed order; dq is one of two terms, which two tiles of keys add in any order.
       const auto expect_same_half = [&](const char* name, const auto& a, const auto& b) {

@@ -28,7 +28,7 @@
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::split_keys {
+namespace flash_attention::split_keys {
 
 using ladder::BasicAttentionArgs;
 
@@ -54,7 +54,7 @@ struct Cut {
   static constexpr int kMergeThreads = kParts * D / 4;
 };
 
-// Of a row's keys so far, or of some of them, in four columns: the largest score (base 2), the sum of the weights
+// What a row's keys so far, or some of them, give in four columns: the largest score (base 2), the sum of the weights
 // exp2(score - m), and the sum of the values with these weights.
 struct Partial {
   float m = kNothing, l = 0.0f;
@@ -63,8 +63,8 @@ struct Partial {
 
 // `one`, as if it had seen the keys of `other` too.
 __device__ void merge(Partial& one, const Partial& other) {
-  // TODO(08.20.1): roughly 9 lines; what both have seen, relative to the larger m: each side is scaled by exp2(its m - that m), also
-  // TODO(08.20.1): where a side (or both) has seen no key and its m is -inf; budget: two exponentials, no access to memory.
+  // TODO(1): roughly 9 lines; what both have seen, relative to the larger m: each side is scaled by exp2(its m - that m), also
+  // TODO(1): where a side (or both) has seen no key and its m is -inf; budget: two exponentials, no access to memory.
 }
 
 // The rows that share the keys of one kv head: query l, head g of the group is row l * group + g.
@@ -391,10 +391,12 @@ std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, P
   return best;
 }
 
+namespace {
+
 template <typename Element>
-void attention_in_splits(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
+void run(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   validate(args);
-  require_usual_D(args, "chapter 08");
+  require_usual_D(args, "this kernel");
   ladder::require(args.cu_seqlens_q == nullptr,
                   "cu_seqlens_q is given; attention_split_keys allows key_lengths instead");
   if (args.B == 0 || args.T_q == 0) return;
@@ -412,19 +414,13 @@ void attention_in_splits(const BasicAttentionArgs<Element>& args, std::int64_t s
   }
 }
 
-template void attention_in_splits(const ladder::AttentionBf16Args&, std::int64_t);
-template void attention_in_splits(const ladder::AttentionFp16Args&, std::int64_t);
-
-namespace {
-
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
-  attention_in_splits(args, 0);
+  run(args, 0);
 }
 
 const ladder::Registration registration{
     {.name = "attention_split_keys",
-     .chapter = "08_flash_attention",
      .device = ladder::DeviceKind::kCuda,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
@@ -433,4 +429,12 @@ const ladder::Registration registration{
 
 }  // namespace
 
-}  // namespace chapter08::split_keys
+void attention_in_splits(const ladder::AttentionBf16Args& args, std::int64_t splits) {
+  run(args, splits);
+}
+
+void attention_in_splits(const ladder::AttentionFp16Args& args, std::int64_t splits) {
+  run(args, splits);
+}
+
+}  // namespace flash_attention::split_keys

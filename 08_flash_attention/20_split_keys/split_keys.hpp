@@ -5,7 +5,7 @@
 
 #include "common/operators/attention/attention.hpp"
 
-namespace chapter08::split_keys {
+namespace flash_attention::split_keys {
 
 // Where blocks can run at once.
 struct Places {
@@ -21,8 +21,8 @@ struct Places {
 // D channels each, are done soonest. See README for the rule and what it was fitted to.
 std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, Places places);
 
-// The launcher that is registered, with a number of splits that a test chooses. 0: as planned.
-template <typename Element>
-void attention_in_splits(const ladder::BasicAttentionArgs<Element>& args, std::int64_t splits);
+// The launchers that are registered, with a number of splits that a test chooses. 0: as planned.
+void attention_in_splits(const ladder::AttentionBf16Args& args, std::int64_t splits);
+void attention_in_splits(const ladder::AttentionFp16Args& args, std::int64_t splits);
 
-}  // namespace chapter08::split_keys
+}  // namespace flash_attention::split_keys

@@ -6,13 +6,13 @@
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/edge_tests.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
-using chapter08::split_keys::Places;
-using chapter08::split_keys::split_plan;
+using flash_attention::split_keys::Places;
+using flash_attention::split_keys::split_plan;
 using ladder::AttentionCase;
 using ladder::AttentionProblem;
 using ladder::Implementation;
@@ -20,24 +20,23 @@ using ladder::Precision;
 
 const char* const kName = "attention_split_keys";
 
-const bool registered = ladder::testing::register_attention_suite(
-    kName, {.fp32 = false,
-            .bf16 = true,
-            .fp16 = true,
-            .packed = false,
-            .plain_keys = 50,
-            .nan_tile = 32,
-            .lengths = {
-                {0, 5}, {5, 0}, {1, 1}, {1, 130}, {2, 64}, {5, 17}, {8, 65}, {17, 16}, {33, 100}}});
+const bool registered =
+    ladder::testing::register_suite("attention", kName,
+                                    {.storages = {"bf16", "fp16"},
+                                     .sizes = {{"T_q", {0, 5, 1, 1, 2, 5, 8, 17, 33}},
+                                               {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}}},
+                                     .refuses = {"packed"},
+                                     .plain_steps = 50,
+                                     .nan_tile = 32});
 
 const bool edges_registered =
-    chapter08::edges::register_forward_edges(kName, {.packed = false, .limits = {"B"}});
+    flash_attention::edges::register_forward_edges(kName, {.packed = false, .limits = {"B"}});
 
 // The implementation with a number of splits instead of the plan.
 Implementation in_splits(std::int64_t splits) {
   Implementation implementation = ladder::find_implementation(kName);
   const auto attend = [=](const auto& args) {
-    chapter08::split_keys::attention_in_splits(args, splits);
+    flash_attention::split_keys::attention_in_splits(args, splits);
   };
   implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(attend);
   implementation.launchers.set<ladder::Attention, ladder::AttentionFp16Args>(attend);
@@ -45,7 +44,7 @@ Implementation in_splits(std::int64_t splits) {
 }
 
 void expect_right(const Implementation& implementation, const AttentionProblem& problem) {
-  const Precision precision = problem.attention_case.precision;
+  const Precision precision = problem.drawn_case().precision;
   EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
                                         ladder::arithmetic_of(implementation, precision)));
 }
@@ -75,7 +74,7 @@ TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
     c.key_lengths = true;
     c.precision = Precision::kBf16;
     AttentionProblem problem = ladder::make_problem(c);
-    problem.key_lengths.data = lengths;
+    problem.array<std::int64_t>("key_lengths") = lengths;
     for (const std::int64_t splits : {1, 3}) {
       SCOPED_TRACE(splits);
       expect_right(in_splits(splits), problem);
@@ -99,9 +98,9 @@ TEST(attention_split_keys, RefusesWhatItCannotTake) {
   float lse = 0;
   args.q = args.k = args.v = x, args.o = x, args.lse = &lse;
   args.k = x + 4;
-  EXPECT_THROW(chapter08::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
   args.k = x, args.T_q = 1 << 21;
-  EXPECT_THROW(chapter08::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
 }
 
 // An H200 has 132 multiprocessors; two blocks fit into each at D = 128.

@@ -4,7 +4,7 @@
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/compare.hpp"
+#include "common/testing/tests.hpp"
 #include "common/testing/xray.hpp"
 
 namespace {
@@ -19,7 +19,7 @@ std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
   const ladder::AttentionProblem problem = ladder::make_problem(c);
   ladder::Implementation implementation = ladder::find_implementation("attention_split_keys");
   implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(
-      [=](const auto& args) { chapter08::split_keys::attention_in_splits(args, splits); });
+      [=](const auto& args) { flash_attention::split_keys::attention_in_splits(args, splits); });
   take();
   EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
                                         ladder::Arithmetic::kBf16Operands));

@@ -64,10 +64,10 @@ class Device {
 
   virtual Ceilings measure_ceilings() = 0;
 
-  // Of its own memory what nobody uses; 0 where its memory is the host's.
+  // How much of its own memory nobody uses; 0 where its memory is the host's.
   virtual std::size_t free_bytes() const { return 0; }
 
-  // Of the last level. Timings rotate over more data than this; 0 where a cache means nothing.
+  // The last level's size. Timings rotate over more data than this; 0 where a cache means nothing.
   virtual std::size_t cache_bytes() const = 0;
 
   // The orders in which threads may be scheduled; a right kernel gives the same under each.

@@ -6,8 +6,6 @@
 #include <random>
 #include <vector>
 
-#include "common/core/tensor.hpp"
-
 namespace ladder {
 
 // std::mt19937 is the same everywhere; the standard distributions are not, so the uniform numbers are made here.
@@ -20,19 +18,19 @@ class Generator {
     return static_cast<float>(low + (high - low) * unit);
   }
 
-  Tensor<float> tensor(std::vector<std::int64_t> shape, float low, float high) {
-    Tensor<float> result(std::move(shape));
-    for (float& element : result.data)
-      element = uniform(low, high);
+  std::vector<float> reals(std::int64_t count, float low, float high) {
+    std::vector<float> result(static_cast<std::size_t>(count));
+    for (float& x : result)
+      x = uniform(low, high);
     return result;
   }
 
-  // Of keys, for each batch, from 0..T_k; the first one 0 where there are several.
-  Tensor<std::int64_t> key_lengths(std::int64_t B, std::int64_t T_k) {
-    Tensor<std::int64_t> lengths({B});
-    for (std::int64_t& length : lengths.data)
+  // How many keys each batch has, from 0..T_k; the first one has 0 where there are several.
+  std::vector<std::int64_t> key_lengths(std::int64_t B, std::int64_t T_k) {
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(B));
+    for (std::int64_t& length : lengths)
       length = static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(T_k + 1));
-    if (B > 1) lengths.data[0] = 0;
+    if (B > 1) lengths[0] = 0;
     return lengths;
   }
 
@@ -41,9 +39,9 @@ class Generator {
 };
 
 // 0, and where each of the sequences ends.
-inline Tensor<std::int64_t> cumulative(const std::vector<std::int64_t>& lengths) {
-  Tensor<std::int64_t> ends({static_cast<std::int64_t>(lengths.size()) + 1});
-  std::partial_sum(lengths.begin(), lengths.end(), ends.data.begin() + 1);
+inline std::vector<std::int64_t> cumulative(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> ends(lengths.size() + 1);
+  std::partial_sum(lengths.begin(), lengths.end(), ends.begin() + 1);
   return ends;
 }
 

@@ -6,7 +6,7 @@
 
 #include "common/core/errors.hpp"
 
-// Of AddressSanitizer, where a program has it.
+// They are AddressSanitizer's, where a program has it.
 extern "C" {
 __attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin,
                                                        std::size_t bytes);

@@ -49,6 +49,12 @@ struct ValidateField {
   void operator()(const char* name, std::int64_t value, std::int64_t least) const {
     require_at_least(name, value, least);
   }
+  void operator()(const char* name, std::int64_t value, std::int64_t least,
+                  std::int64_t most) const {
+    require_at_least(name, value, least);
+    require(value <= most, std::string(name) + " is " + std::to_string(value) +
+                               "; allowed: up to " + std::to_string(most));
+  }
 };
 
 struct ValidateArray {
@@ -62,7 +68,7 @@ struct ValidateArray {
 
 }  // namespace detail
 
-// Refuses (std::invalid_argument) a size below what its list allows, and a pointer that is null or not aligned to its element. An
+// Refuses (std::invalid_argument) a size that its list does not allow, and a pointer that is null or not aligned to its element. An
 // optional array may be null, and so may one without elements.
 template <typename Args>
 void validate_lists(const Args& args) {
@@ -70,22 +76,24 @@ void validate_lists(const Args& args) {
   Args::arrays(args, detail::ValidateArray());
 }
 
-// Calls try_it(name, bad) with every bad change to good arguments that the lists alone tell: each size too small, each required
-// array null, each array there is misaligned.
+// Calls try_it(name, bad) with every bad change to good arguments that the lists alone tell: each size too small or too large, each
+// required array null, each array there is misaligned.
 template <typename Args>
 void for_each_bad_input(const Args& good,
                         const std::function<void(const std::string&, const Args&)>& try_it) {
   Args bad = good;
-  Args::fields(bad,
-               [&]([[maybe_unused]] const char* name, [[maybe_unused]] auto& value, auto... least) {
-                 [[maybe_unused]] const auto spoil = [&](std::int64_t allowed) {
-                   const auto kept = value;
-                   value = static_cast<std::remove_cvref_t<decltype(value)>>(allowed - 1);
-                   try_it(name, bad);
-                   value = kept;
-                 };
-                 (spoil(least), ...);
-               });
+  Args::fields(
+      bad, [&]([[maybe_unused]] const char* name, [[maybe_unused]] auto& value, auto... limits) {
+        std::int64_t beyond = -1;  // below the least, above the most
+        [[maybe_unused]] const auto spoil = [&](std::int64_t limit) {
+          const auto kept = value;
+          value = static_cast<std::remove_cvref_t<decltype(value)>>(limit + beyond);
+          try_it(name, bad);
+          value = kept;
+          beyond = 1;
+        };
+        (spoil(limits), ...);
+      });
   Args::arrays(bad, [&](const char* name, auto& pointer, const Axes& axes,
                         Presence presence = Presence::kRequired) {
     if (pointer == nullptr) return;

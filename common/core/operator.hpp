@@ -9,8 +9,10 @@
 //     sizes(Case)                     an argument struct with its fields set and no pointers
 //     fma_count(args)                 multiply-adds, from the sizes alone
 //     judge(Problem, Outputs, Arithmetic) -> Verdict
+//     examine(Problem, Outputs, Arithmetic, use)            what a diagnosis asks for: calls use(Examined)
+//     plan(Support) -> Plan                                 its tests (common/judge/plan.hpp)
 //
-// common/judge/simple_operator.hpp has most of that for an operator that draws its arrays by its list. All else is optional: see
+// common/judge/simple_operator.hpp has most of that: what is left are arguments, cases, truth, mistakes, edges. All else is optional: see
 // OperatorOf.
 #pragma once
 
@@ -18,6 +20,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,6 +33,20 @@
 #include "common/core/verdict.hpp"
 
 namespace ladder {
+
+struct Examined;  // common/judge/mistakes.hpp
+struct Mistakes;
+struct Support;  // common/judge/plan.hpp
+struct Plan;
+class Random;  // common/judge/random.hpp
+
+// Calls its argument with a result beside its truth, and what is known of wrong ones.
+using Examine = std::function<void(const std::function<void(const Examined&)>&)>;
+
+// To which head, and to which batch or packed sequence, an element belongs; -1: to all of them.
+struct Belonging {
+  std::int64_t head = -1, sequence = -1;
+};
 
 // What an operator takes: multiply-adds, and bytes when every array moves once.
 struct Cost {
@@ -44,17 +61,30 @@ class AnyOnDevice {
   // The verdict on what the calls have written. For a report, of a problem whose check would take too long a part is judged, and a
   // plain loop's error is given too. Throws WroteElsewhere.
   virtual Verdict judge(Arithmetic arithmetic, bool for_report) const = 0;
+  virtual void examine(Arithmetic arithmetic,
+                       const std::function<void(const Examined&)>& use) const = 0;
   // The outputs' bytes, one array behind the other. Throws WroteElsewhere.
   virtual std::vector<unsigned char> outputs() const = 0;
   virtual bool is_untouched() const = 0;  // nothing was written
-  // Calls try_it(argument, call) for every bad input that the operator's lists tell; `call` hands it to the launcher.
+  // Calls try_it(argument, call) for every bad input that the operator's lists tell, and those that it knows of besides; `call` hands it
+  // to the launcher.
   using TryIt = std::function<void(const std::string&, const std::function<void()>&)>;
-  virtual void for_each_bad_input(const TryIt& try_it) const = 0;
+  virtual void for_each_bad_input(const Support& support, const TryIt& try_it) const = 0;
 };
 
 class AnyProblem {
  public:
   virtual ~AnyProblem() = default;
+  virtual std::string name() const = 0;  // its case's
+  virtual std::string storage() const = 0;
+  // The inputs of real numbers that have elements, and how many.
+  virtual std::vector<std::pair<std::string, std::int64_t>> inputs() const = 0;
+  virtual std::unique_ptr<AnyProblem> with(const std::string& input, std::int64_t element,
+                                           float value) const = 0;
+  // Those that are known; none is looked for here.
+  virtual void with_mistakes(const std::function<void(const Mistakes&)>& use) const = 0;
+  // What is known of one element of an input or of an output.
+  virtual Belonging belonging(const std::string& array, std::int64_t element) const = 0;
   // Null where the implementation has no launcher for it.
   virtual std::unique_ptr<AnyOnDevice> place(Device& device,
                                              const Implementation& implementation) const = 0;
@@ -74,6 +104,18 @@ class AnyCase {
   virtual double judged_fma() const = 0;   // multiply-adds of the float64 truth
   virtual double truth_bytes() const = 0;  // what the truth takes besides its arrays
   virtual std::unique_ptr<AnyProblem> make() const = 0;
+  virtual std::string storage() const = 0;
+  // "B=2, T=37, K=64; decay=strong, reverse; bf16": its sizes, the options that are not as usual, and the storage.
+  virtual std::string text() const = 0;
+
+  // In what it differs from another case of its operator: all sizes that are others, "K=4"; each option and the storage, "reverse",
+  // "stored in bf16". With each there is the other case changed so far, the sizes all at once.
+  struct Difference {
+    std::string words;
+    bool is_size;
+    std::shared_ptr<const AnyCase> changed;
+  };
+  virtual std::vector<Difference> differences(const AnyCase& other) const = 0;
 };
 
 class AnyOperator {
@@ -91,7 +133,9 @@ class AnyOperator {
   // A small one for the X-ray; with the channels of `like`, where they say what a kernel does.
   virtual Shape small_shape(const Shape& like) const = 0;
   virtual Shape small_shape() const = 0;
-  virtual std::vector<std::int64_t> least() const = 0;  // that each size of the shape may be
+  // That each size of the shape may be.
+  virtual std::vector<std::int64_t> least() const = 0;
+  virtual std::vector<std::int64_t> most() const = 0;
   // Sets a size, or several that it stands for ("D"). False if there is none of that name.
   virtual bool set_size(Shape& shape, const std::string& name, std::int64_t value) const = 0;
   // A part of that shape that has at most so many multiply-adds, where that can be; and about four times a part.
@@ -102,6 +146,19 @@ class AnyOperator {
   virtual bool draws_with_work() const = 0;
   // The size that a walk has as steps; empty if there is none. What a launch does grows with it.
   virtual std::string steps() const = 0;
+  // The tests of an implementation that supports so much.
+  virtual std::shared_ptr<const Plan> plan(const Support& support) const = 0;
+  // Cases on which the errors of right results are compared with their limits, and small ones drawn from a seed; none where the operator
+  // has none in mind.
+  using Cases = std::vector<std::shared_ptr<const AnyCase>>;
+  virtual Cases table_cases(bool long_too) const = 0;
+  virtual Cases random_cases(std::uint32_t seed) const = 0;
+  // Any sizes, options and values that an implementation may get; null where the operator draws none.
+  virtual bool draws_random_problems() const = 0;
+  virtual std::unique_ptr<AnyProblem> fuzz(Random& random) const = 0;
+  // The storages in which `./ladder run` climbs it when nothing is asked for (kClimbed), and the shapes that --shape knows by name.
+  virtual std::vector<std::string> climbed() const = 0;
+  virtual std::vector<std::pair<std::string, Shape>> named_shapes() const = 0;
 };
 
 // All of this program.
@@ -190,13 +247,8 @@ class OperatorOf : public AnyOperator {
     }
   }
 
-  std::vector<std::int64_t> least() const override {
-    std::vector<std::int64_t> result;
-    Sizes sizes;
-    Sizes::fields(sizes,
-                  [&](const char*, const auto&, auto... least) { (result.push_back(least), ...); });
-    return result;
-  }
+  std::vector<std::int64_t> least() const override { return limits(0); }
+  std::vector<std::int64_t> most() const override { return limits(1); }
 
   bool set_size(Shape& shape, const std::string& name, std::int64_t value) const override {
     if constexpr (requires { Op::set_size(shape, name, value); }) {
@@ -242,6 +294,52 @@ class OperatorOf : public AnyOperator {
       return "";
     }
   }
+  std::shared_ptr<const Plan> plan(const Support& support) const override {
+    return Op::plan(support);
+  }
+
+  Cases table_cases(bool long_too) const override {
+    if constexpr (requires { Op::table_cases(long_too); }) return any(Op::table_cases(long_too));
+    return {};
+  }
+  Cases random_cases(std::uint32_t seed) const override {
+    if constexpr (requires { Op::random_cases(seed); }) return any(Op::random_cases(seed));
+    return {};
+  }
+  bool draws_random_problems() const override {
+    return requires(Random & random) {
+      Op::fuzz(random);
+    };
+  }
+  std::unique_ptr<AnyProblem> fuzz([[maybe_unused]] Random& random) const override {
+    if constexpr (requires { Op::fuzz(random); })
+      return std::make_unique<ProblemOf>(Op::fuzz(random));
+    return nullptr;
+  }
+
+  static Cases any(const std::vector<Case>& cases) {
+    Cases result;
+    for (const Case& c : cases)
+      result.push_back(any(c));
+    return result;
+  }
+  static std::shared_ptr<const AnyCase> any(const Case& c) {
+    return std::make_shared<CaseOf>(c, shape_of(Sizes{}), Options{});
+  }
+  std::vector<std::string> climbed() const override {
+    if constexpr (requires { Op::kClimbed; }) {
+      return {std::begin(Op::kClimbed), std::end(Op::kClimbed)};
+    } else {
+      return {};
+    }
+  }
+  std::vector<std::pair<std::string, Shape>> named_shapes() const override {
+    if constexpr (requires { Op::named_shapes(); }) {
+      return Op::named_shapes();
+    } else {
+      return {};
+    }
+  }
 
  private:
   using Key = typename KeyOf<Op>::type;
@@ -249,6 +347,17 @@ class OperatorOf : public AnyOperator {
   template <typename... Args>
   static std::vector<std::string> names(Types<Args...>) {
     return {Args::kStorage...};
+  }
+  // The n-th number behind each size in the list; the largest that there is where it has none.
+  static std::vector<std::int64_t> limits(std::size_t n) {
+    std::vector<std::int64_t> result;
+    Sizes sizes;
+    Sizes::fields(sizes, [&](const char*, const auto&, auto... limits) {
+      const std::vector<std::int64_t> all = {static_cast<std::int64_t>(limits)...};
+      if (!all.empty())
+        result.push_back(n < all.size() ? all[n] : std::numeric_limits<std::int64_t>::max());
+    });
+    return result;
   }
   static Size largest(const Shape& shape) {
     Size most;
@@ -265,8 +374,9 @@ class OperatorOf : public AnyOperator {
   template <typename Args>
   class Placed : public AnyOnDevice {
    public:
-    Placed(Device& device, const Problem& problem, std::function<void(const Args&)> launch)
-        : problem_(problem), data_(device, problem), launch_(std::move(launch)) {}
+    Placed(Device& device, DeviceKind where, const Problem& problem,
+           std::function<void(const Args&)> launch)
+        : problem_(problem), where_(where), data_(device, problem), launch_(std::move(launch)) {}
     void call() const override { launch_(data_.args()); }
     Verdict judge(Arithmetic arithmetic, bool for_report) const override {
       if constexpr (requires { Op::judge_for_report(problem_, data_.download(), arithmetic); }) {
@@ -274,32 +384,61 @@ class OperatorOf : public AnyOperator {
       }
       return Op::judge(problem_, data_.download(), arithmetic);
     }
+    void examine(Arithmetic arithmetic,
+                 const std::function<void(const Examined&)>& use) const override {
+      Op::examine(problem_, data_.download(), arithmetic, use);
+    }
     std::vector<unsigned char> outputs() const override { return data_.output_bytes(); }
     bool is_untouched() const override { return data_.is_untouched(); }
-    void for_each_bad_input(const TryIt& try_it) const override {
+    void for_each_bad_input(const Support& support, const TryIt& try_it) const override {
       ladder::for_each_bad_input<Args>(data_.args(),
                                        [&](const std::string& argument, const Args& bad) {
                                          try_it(argument, [&] { launch_(bad); });
                                        });
+      if constexpr (requires { Op::template bad_inputs<Args>(support, where_); }) {
+        for (const auto& [argument, spoil] : Op::template bad_inputs<Args>(support, where_)) {
+          Args bad = data_.args();
+          spoil(bad);
+          try_it(argument, [&] { launch_(bad); });
+        }
+      }
     }
 
    private:
     const Problem& problem_;
+    DeviceKind where_;
     OnDevice<Op, Args> data_;
     std::function<void(const Args&)> launch_;
   };
 
   class ProblemOf : public AnyProblem {
    public:
-    explicit ProblemOf(const Case& c) : problem_(Op::make_problem(c)) {}
+    explicit ProblemOf(Problem problem) : problem_(std::move(problem)) {}
+    std::string name() const override { return name_of(Op::case_of(problem_)); }
+    std::string storage() const override { return storage_of(Op::case_of(problem_)); }
+    std::vector<std::pair<std::string, std::int64_t>> inputs() const override {
+      return problem_.inputs();
+    }
+    std::unique_ptr<AnyProblem> with(const std::string& input, std::int64_t element,
+                                     float value) const override {
+      Problem changed = problem_;
+      changed[input].at(static_cast<std::size_t>(element)) = value;
+      return std::make_unique<ProblemOf>(std::move(changed));
+    }
+    void with_mistakes(const std::function<void(const Mistakes&)>& use) const override {
+      Op::with_mistakes(problem_, use);
+    }
+    Belonging belonging(const std::string& array, std::int64_t element) const override {
+      return Op::belonging(problem_, array, element);
+    }
     std::unique_ptr<AnyOnDevice> place(Device& device,
                                        const Implementation& implementation) const override {
-      return with_storage<Op>(storage_of(Op::case_of(problem_)),
-                              [&]<typename Args>() -> std::unique_ptr<AnyOnDevice> {
-                                const auto launch = launcher<Key, Args>(implementation);
-                                if (launch == nullptr) return nullptr;
-                                return std::make_unique<Placed<Args>>(device, problem_, launch);
-                              });
+      return with_storage<Op>(
+          storage_of(Op::case_of(problem_)), [&]<typename Args>() -> std::unique_ptr<AnyOnDevice> {
+            const auto launch = launcher<Key, Args>(implementation);
+            if (launch == nullptr) return nullptr;
+            return std::make_unique<Placed<Args>>(device, implementation.device, problem_, launch);
+          });
     }
 
    private:
@@ -357,9 +496,52 @@ class OperatorOf : public AnyOperator {
         return 0;
       }
     }
-    std::unique_ptr<AnyProblem> make() const override { return std::make_unique<ProblemOf>(case_); }
+    std::unique_ptr<AnyProblem> make() const override {
+      return std::make_unique<ProblemOf>(Op::make_problem(case_));
+    }
+    std::string storage() const override { return storage_of(case_); }
+    std::string text() const override {
+      std::string sizes, options;
+      const Shape shape = shape_of(Op::sizes(case_));
+      for (const Size& size : shape.sizes())
+        sizes += (sizes.empty() ? "" : ", ") + size.name + "=" + std::to_string(size.value);
+      for (const auto& [option, value] : options_of(case_, Op::make_case(Sizes{}))) {
+        if (option != "seed") options += (options.empty() ? "" : ", ") + words_of(option, value);
+      }
+      return sizes + "; " + options + "; " + storage();
+    }
+
+    std::vector<AnyCase::Difference> differences(const AnyCase& other) const override {
+      const Case& plain = dynamic_cast<const CaseOf&>(other).case_;
+      std::vector<AnyCase::Difference> result;
+      Case sized = case_;
+      set_options(sized, options_of(plain, case_), Op::kName);
+      sized.precision = plain.precision;
+      const Shape mine = shape_of(Op::sizes(case_)), others = shape_of(Op::sizes(plain));
+      for (const Size& size : mine.sizes()) {
+        if (size.value != others[size.name])
+          result.push_back({size.name + "=" + std::to_string(size.value), true, any(sized)});
+      }
+      for (const auto& [option, value] : options_of(case_, plain)) {
+        if (option == "seed") continue;
+        Case changed = plain;
+        set_options(changed, {{option, value}}, Op::kName);
+        result.push_back({words_of(option, value), false, any(changed)});
+      }
+      if (storage() != storage_of(plain)) {
+        Case changed = plain;
+        changed.precision = case_.precision;
+        result.push_back({"stored in " + storage(), false, any(changed)});
+      }
+      return result;
+    }
 
    private:
+    // "reverse", "not causal", "scale=0.125"
+    static std::string words_of(const std::string& option, const std::string& value) {
+      return value == "true" ? option : value == "false" ? "not " + option : option + "=" + value;
+    }
+
     Case case_;
     Shape shape_;
     Options options_;

@@ -95,7 +95,7 @@ std::string to_text(const std::vector<Element>& value) {
   return text;
 }
 
-// Of an enum, the words of its values in order.
+// `words` are those of an enum's values, in order.
 template <typename Value, std::size_t kCount>
 std::string read_word(const std::string& text, Value& value, const char* const (&words)[kCount]) {
   std::string allowed;

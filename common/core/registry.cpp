@@ -33,12 +33,28 @@ bool is_exercise(const Implementation& implementation) {
   return implementation.source.find("/exercise.") != std::string::npos;
 }
 
-// From the chapter's folder on, wherever the repository lies; the name alone of a file outside of it.
-std::string inside_repository(const std::string& file, const std::string& chapter) {
-  const std::string folder = chapter + "/";
-  const auto begin = file.rfind("/" + folder);
-  if (begin != std::string::npos) return file.substr(begin + 1);
-  return file.rfind(folder, 0) == 0 ? file : std::filesystem::path(file).filename().string();
+// From the chapter's folder on, wherever it lies: in the repository, in a copy (my/, build/mistaken/), or elsewhere. A folder is a lesson
+// where the one above it, a chapter, has a number as well. The repository's own folder is neither, whatever it is called.
+std::string inside_chapter(std::string file) {
+  const std::string root = std::string(LADDER_SOURCE_FOLDER) + "/";
+  if (file.rfind(root, 0) == 0) file.erase(0, root.size());
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const auto is_numbered = [](const std::filesystem::path& path) {  // 07_chunkwise, 11b_decay
+    const std::string name = path.filename().string();
+    const std::size_t digits = name.find_first_not_of("0123456789");
+    return digits == 2 && name.substr(2, 2).find('_') != std::string::npos;
+  };
+  const bool is_lesson = is_numbered(folder) && is_numbered(folder.parent_path());
+  const std::filesystem::path above =
+      is_lesson ? folder.parent_path().parent_path() : folder.parent_path();
+  return file.substr(above.empty() ? 0 : above.string().size() + 1);
+}
+
+// Says where it is from: Implementation or AbsentImplementation.
+template <typename Any>
+void settle(Any& implementation, const std::string& file) {
+  implementation.source = inside_chapter(file);
+  implementation.chapter = implementation.source.substr(0, implementation.source.find('/'));
 }
 
 }  // namespace
@@ -71,14 +87,14 @@ Implementation find_implementation(const std::string& name) {
 }
 
 Registration::Registration(Implementation implementation, const char* file) {
-  implementation.source = inside_repository(file, implementation.chapter);
+  settle(implementation, file);
   auto place = registered().end();
   for (auto other = registered().begin(); other != registered().end(); ++other) {
     if (other->name != implementation.name) continue;
     if (is_exercise(*other) == is_exercise(implementation)) {
       // Before main, nobody would catch an exception.
       std::cerr << "implementation '" << other->name << "' is registered twice: by "
-                << other->chapter << " and by " << implementation.chapter
+                << other->source << " and by " << implementation.source
                 << "; give one of them another name\n";
       std::exit(EXIT_FAILURE);
     }
@@ -92,6 +108,7 @@ Registration::Registration(Implementation implementation, const char* file) {
 }
 
 AbsentRegistration::AbsentRegistration(AbsentImplementation implementation) {
+  settle(implementation, std::string(implementation.source));
   absent().push_back(std::move(implementation));
 }
 

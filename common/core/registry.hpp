@@ -78,26 +78,28 @@ enum class Units {
 // One idea of one chapter, with the launchers it has, one per storage. Each throws std::invalid_argument for bad arguments before
 // anything is written.
 struct Implementation {
-  std::string name = {};     // "wkv_atomic": unique, the idea in a word
-  std::string chapter = {};  // "03_cuda_baseline"
-  int step = 0;              // its place in the lesson, for those with the same operator
+  std::string name = {};  // "wkv_atomic": unique, the idea in a word
+  int step = 0;           // its place in the lesson, for those with the same operator
   DeviceKind device = DeviceKind::kCpu;
   // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
   bool rung = false;
-  // Of the launchers for bf16 and fp16; what is stored in fp32 is computed in fp32.
+  // What the launchers for bf16 and fp16 compute in; what is stored in fp32 is computed in fp32.
   Arithmetic bf16_arithmetic = Arithmetic::kFp32;
   Units units = Units::kCores;
   // The multiply-adds that it cannot do without, as a share of those that the operator's cost counts: a recurrence's cost
   // counts three for each element of the state and step, and there is algebra that needs fewer.
   double fma_share = 1.0;
   Launchers launchers = {};
-  std::string source =
-      {};  // the file that registers it, "07_chunkwise/02_chunk_walk/kernel.cu": set by Registration
+  // Where it was registered, from the file that does it: set by Registration.
+  std::string source = {};   // "07_chunkwise/02_chunk_walk/kernel.cu"
+  std::string chapter = {};  // "07_chunkwise"
 };
 
 // An implementation that this program was built without.
 struct AbsentImplementation {
-  std::string name = {}, chapter = {}, source = {};
+  std::string name = {};
+  std::string source = {};   // "08_flash_attention/15_hopper/kernel_sm90.cu"
+  std::string chapter = {};  // from it
   int step = 0;
   bool rung = false;
   std::string needs = {};  // "a Hopper GPU (sm_90a) and nvcc"

@@ -16,8 +16,14 @@ struct Verdict {
   double share = 0;
   // What a plain loop makes of the same array, for information: where it is asked for. No limit depends on it.
   RelativeError plain_loop = {};
-  // Empty if right; otherwise "WRONG RESULT ...": what, where, and the misconception recognised.
+  // Empty if right; otherwise "WRONG RESULT ...": what and where.
   std::string message = {};
+  // Where the name of a mistake belongs in the message. npos: the message says already what happened, or nothing can be named.
+  std::size_t name_at = std::string::npos;
+
+  std::string named(const std::string& name) const {
+    return name_at == std::string::npos ? message : std::string(message).insert(name_at, name);
+  }
 };
 
 }  // namespace ladder

@@ -99,7 +99,7 @@ inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
       : "memory");
 }
 
-// Of a ring of kLength that are used in turn, the n-th: its place, and the parity of its round. Where n has no sign, both are a few of
+// The n-th use of a ring of kLength that are used in turn has a place, and its round a parity. Where n has no sign, both are a few of
 // its bits.
 template <int kLength, typename Count>
 __device__ int place_of(Count n) {
@@ -202,7 +202,7 @@ enum class Order {
   kOutputs,  // rows of A, or columns of B, lie beside each other
 };
 
-// Of an operand that begins at `begin_smem`; `panel_bytes`, from one panel to the next, matters for Order::kOutputs only.
+// Describes an operand that begins at `begin_smem`; `panel_bytes`, from one panel to the next, matters for Order::kOutputs only.
 inline __device__ std::uint64_t describe(const void* begin_smem, int panel_bytes = 16) {
   constexpr std::uint64_t kSwizzle128 = 1, kEightRows = 1024;
   const auto units = [](std::uint64_t bytes) { return (bytes & 0x3ffff) >> 4; };

@@ -7,7 +7,7 @@
 
 namespace ladder::cuda {
 
-// Of the current device.
+// How many the current device has.
 inline int multiprocessor_count() {
   int device = 0, count = 0;
   CUDA_CHECK(cudaGetDevice(&device));

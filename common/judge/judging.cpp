@@ -1,16 +1,14 @@
 #include "common/judge/judging.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "common/core/poison.hpp"
 
-namespace ladder::reference {
+namespace ladder {
 
 std::vector<std::int64_t> Layout::index(std::int64_t element) const {
   std::vector<std::int64_t> result(sizes.size());
@@ -205,80 +203,6 @@ std::string where(const Layout& layout, const std::vector<float>& result,
   return text.str();
 }
 
-// Which slices along one axis hold what others should: "column 2 holds what column 1 should". "" unless that is all that is wrong.
-std::string misplaced(const Layout& layout, const std::vector<float>& result,
-                      const std::vector<double>& truth) {
-  constexpr std::int64_t kFewest = 4, kMostSlices = 256, kMostSaid = 3;
-  double square = 0;
-  for (const double x : truth)
-    square += x * x;
-  const double close = 1e-4 * std::sqrt(square / static_cast<double>(truth.size()));
-  std::int64_t stride = 1, slices = 1;
-  for (std::size_t axis = layout.axes.size(); axis-- > 0;) {
-    stride *= slices;
-    slices = layout.sizes[axis];
-    const std::int64_t outer = static_cast<std::int64_t>(truth.size()) / (stride * slices);
-    if (slices < 2 || slices > kMostSlices || outer * stride < kFewest) continue;
-    const auto holds = [&](std::int64_t slice, std::int64_t of) {
-      bool shows =
-          slice ==
-          of;  // zeros are found in many places: they say nothing about where they come from
-      for (std::int64_t n = 0; n < outer; ++n) {
-        for (std::int64_t i = 0; i < stride; ++i) {
-          const double yours = result[(n * slices + slice) * stride + i];
-          if (!(std::abs(yours - truth[(n * slices + of) * stride + i]) <= close)) return false;
-          shows = shows || std::abs(yours) > close;
-        }
-      }
-      return shows;
-    };
-    std::string text;
-    std::int64_t said = 0;
-    bool all = true;
-    for (std::int64_t slice = 0; slice < slices && all; ++slice) {
-      if (holds(slice, slice)) continue;
-      std::int64_t of = 0;
-      while (of < slices && !holds(slice, of))
-        ++of;
-      all = of < slices;
-      if (all && ++said <= kMostSaid) {
-        text += (text.empty() ? "" : ", ") + layout.range(axis, slice, slice) + " holds what " +
-                layout.range(axis, of, of) + " should";
-      }
-    }
-    if (all && said > 0) return text + (said > kMostSaid ? ", ...\n" : "\n");
-  }
-  return "";
-}
-
-// The words for a wrong result: a misconception's, else what can be seen in the numbers.
-std::string words(const Part& part, const std::function<std::string()>& explain) {
-  const std::string known = explain();
-  if (!known.empty()) return known;
-  constexpr float kHuge = 1e30f;  // what no formula here gives
-  const auto is_huge = [](float x) { return std::isfinite(x) && std::abs(x) > kHuge; };
-  const auto huge = std::find_if(part.result->begin(), part.result->end(), is_huge);
-  const bool expected = std::any_of(part.truth->begin(), part.truth->end(),
-                                    [](double x) { return std::abs(x) > kHuge / 1e10; });
-  if (huge != part.result->end() && !expected) {
-    return "Some elements are huge, such as " + short_number(*huge) +
-           ". Is a variable read before it is given a value? (./ladder exercise puts -1.7e38 into "
-           "each that has none)\n";
-  }
-  std::string text = misplaced(part.layout, *part.result, *part.truth);
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(text[0]));
-  return text;
-}
-
-// What was found, as a sentence: "It equals the result with the bonus forgotten."
-std::string sentence(std::string words) {
-  if (words.starts_with("equals ")) words = "It " + words;
-  while (!words.empty() && words.back() == '\n')
-    words.pop_back();
-  return words.empty() ? ""
-                       : words + (std::ispunct(words.back()) && words.back() != ')' ? "\n" : ".\n");
-}
-
 // For who looks at the limits: what the verdict was made of.
 std::string numbers(const Layout& layout, const Judged& judged, const std::vector<float>& result,
                     const std::vector<double>& truth) {
@@ -301,7 +225,29 @@ std::string numbers(const Layout& layout, const Judged& judged, const std::vecto
 
 }  // namespace
 
-Verdict judge_part(const Part& part, const std::function<std::string()>& explain) {
+FinitePart::FinitePart(const Part& part)
+    : result_(*part.result), truth_(*part.truth), terms_(*part.terms), part_(part) {
+  for (std::size_t i = 0; part.exact != nullptr && i < part.exact->elements.size(); ++i) {
+    if (!part.exact->elements[i] || result_[i] != truth_[i]) continue;
+    result_[i] = 0;
+    truth_[i] = terms_[i] = 0;
+  }
+  part_.result = &result_;
+  part_.truth = &truth_;
+  part_.terms = &terms_;
+  part_.exact = nullptr;
+}
+
+Judged Part::judged() const {
+  if (exact != nullptr) return FinitePart(*this).part().judged();
+  return judge_errors(*result, *truth, *terms, layout.row(), roundings);
+}
+
+double Part::coarseness() const {
+  return roundings.stored + roundings.operands > 0 ? kBf16Rounding : 0;
+}
+
+Verdict judge_part(const Part& part) {
   const Layout& layout = part.layout;
   const std::vector<float>& result = *part.result;
   const std::vector<double>& truth = *part.truth;
@@ -314,6 +260,17 @@ Verdict judge_part(const Part& part, const std::function<std::string()>& explain
   }
   verdict.right = true;
   if (truth.empty()) return verdict;
+  const std::string head = "WRONG RESULT in " + layout.array + "\n";
+  for (std::size_t i = 0; part.exact != nullptr && i < part.exact->elements.size(); ++i) {
+    if (!part.exact->elements[i] || result[i] == truth[i]) continue;
+    std::ostringstream text;
+    text << head << layout.position(static_cast<std::int64_t>(i)) << " is " << result[i] << "; "
+         << part.exact->rule << "\n";
+    verdict.right = false;
+    verdict.message = text.str();
+    verdict.name_at = verdict.message.size();
+    return verdict;
+  }
   const Judged judged = part.judged();
   verdict.error = judged.error;
   verdict.limit = judged.limit;
@@ -323,15 +280,12 @@ Verdict judge_part(const Part& part, const std::function<std::string()>& explain
   // Zeros equal many a misconception on some case; none of them is what happened.
   const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
   const bool nothing = std::all_of(result.begin(), result.end(), is_never_written);
-  // Who asks which of many cases are wrong does not ask why.
-  const bool named = std::getenv("LADDER_NO_NAMES") == nullptr;
-  verdict.message = "WRONG RESULT in " + layout.array + "\n" +
-                    sentence(zeros     ? "every element is zero"
-                             : nothing ? "nothing was written"
-                             : named   ? words(part, explain)
-                                       : "") +
-                    where(layout, result, truth, judged.bad) +
-                    numbers(layout, judged, result, truth);
+  verdict.message = head + (zeros     ? "every element is zero.\n"
+                            : nothing ? "nothing was written.\n"
+                                      : "");
+  if (!zeros && !nothing) verdict.name_at = verdict.message.size();
+  verdict.message +=
+      where(layout, result, truth, judged.bad) + numbers(layout, judged, result, truth);
   return verdict;
 }
 
@@ -358,19 +312,4 @@ bool roughly_equal(std::vector<float> result, std::vector<double> other, std::in
   return any && error.finite && error.whole < 1e-4 + rounding;
 }
 
-std::string constant_factor(const Part& part, double rounding) {
-  double product = 0, square = 0;
-  for (std::size_t i = 0; i < part.truth->size(); ++i) {
-    product += (*part.result)[i] * (*part.truth)[i];
-    square += (*part.truth)[i] * (*part.truth)[i];
-  }
-  const double factor = product / square;
-  if (!std::isfinite(factor) || factor == 0) return "";
-  std::vector<double> scaled = *part.truth;
-  for (double& x : scaled)
-    x *= factor;
-  if (!roughly_equal(*part.result, scaled, part.layout.row(), rounding)) return "";
-  return "Each element is " + short_number(factor) + " times what it should be\n";
-}
-
-}  // namespace ladder::reference
+}  // namespace ladder

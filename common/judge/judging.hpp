@@ -1,16 +1,13 @@
-// What the judge's parts share: the verdict on one array, and comparisons with the results of misconceptions.
+// The verdict on one array: written, finite, within the limits of its class; where it is wrong, which elements are.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "common/core/verdict.hpp"
 #include "common/judge/limits.hpp"
 
-namespace ladder::reference {
-
-using ladder::Verdict;
+namespace ladder {
 
 // Names the axes of an array's elements: {"b", "t", "h", "i"}.
 struct Layout {
@@ -28,18 +25,43 @@ struct Layout {
   std::string range(std::size_t axis, std::int64_t first, std::int64_t last) const;
 };
 
-// One array. It points at the results and at what is expected of them.
+// Elements that must be what the truth is, exactly, and the rule that says so: "a query that sees no key must have o = 0".
+struct Exact {
+  std::vector<bool> elements = {};
+  std::string rule = {};
+};
+
+// One array. It points at the results and at what is expected of them. Where the truth is infinite, `exact` has the element.
 struct Part {
   Layout layout;
   const std::vector<float>* result;
   const std::vector<double>*truth, *terms;
   Roundings roundings;
+  const Exact* exact = nullptr;
+  // What a value becomes when it is stored in this array.
+  float (*stored)(double value) = [](double value) { return static_cast<float>(value); };
 
-  Judged judged() const { return judge_errors(*result, *truth, *terms, layout.row(), roundings); }
+  Judged judged() const;
+  // How coarse a right result may be, where it is compared with another answer: 0, or kBf16Rounding.
+  double coarseness() const;
 };
 
-// The verdict on one array. Only where it is wrong, `explain` is asked for the misconception.
-Verdict judge_part(const Part& part, const std::function<std::string()>& explain);
+Verdict judge_part(const Part& part);
+
+// A part without the elements that are exactly right: they are 0, in the result and in what is expected. An infinite number is none to
+// compare.
+class FinitePart {
+ public:
+  explicit FinitePart(const Part& part);
+  const Part& part() const { return part_; }
+  FinitePart(const FinitePart&) = delete;
+  FinitePart& operator=(const FinitePart&) = delete;
+
+ private:
+  std::vector<float> result_;
+  std::vector<double> truth_, terms_;
+  Part part_;
+};
 
 // Adds the error of the array that the verdict is about, in the results of a plain loop.
 void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
@@ -48,18 +70,15 @@ void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
 // where nothing can be told.
 std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad);
 
-// Of a value, at most.
+// Rounding a number to bf16 changes it by at most this share of it.
 inline constexpr double kBf16Rounding = 1.0 / 256;
 
-// `rounding`: of what the result is stored in. Where `other` is not finite, the result must be 0 or not finite either: it was not
-// written, or it overflowed.
+// Whether a result equals another answer, whose storage rounds by `rounding`. Where `other` is not finite, the result must be 0 or not
+// finite either: it was not written, or it overflowed.
 bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
                    double rounding = 0);
 
 // A number as a reader can compare it: three digits.
 std::string short_number(double x);
 
-// "Each element is 2 times what it should be", where one factor explains all of them; "" otherwise.
-std::string constant_factor(const Part& part, double rounding);
-
-}  // namespace ladder::reference
+}  // namespace ladder

@@ -6,10 +6,10 @@
 
 #include "common/core/errors.hpp"
 
-namespace ladder::reference {
+namespace ladder {
 namespace {
 
-// Of squares. An error beyond a limit of 0 has no share that a number could be; any large one says so.
+// `error` and `limit` are squares. An error beyond a limit of 0 has no share that a number could be; any large one says so.
 double share_of(double error, double limit) {
   if (error == 0) return 0;
   return limit > 0 ? std::sqrt(error / limit) : std::numeric_limits<double>::max();
@@ -37,6 +37,22 @@ double Judged::share() const {
 
 bool Judged::within_limit() const {
   return error.finite && whole_share <= 1 && row_share <= 1 && element_share <= 1;
+}
+
+double unit_roundoff(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return kUnitRoundoff<float>;
+    case Precision::kFp16: return kUnitRoundoff<float16>;
+    default: return kUnitRoundoff<bfloat16>;
+  }
+}
+
+Roundings stored_in(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return {};
+    case Precision::kFp16: return stored_as<float16>();
+    default: return stored_as<bfloat16>();
+  }
 }
 
 Judged judge_errors(const std::vector<float>& result, const std::vector<double>& truth,
@@ -100,4 +116,4 @@ Judged judge_errors(const std::vector<float>& result, const std::vector<double>&
   return judged;
 }
 
-}  // namespace ladder::reference
+}  // namespace ladder

@@ -25,8 +25,9 @@
 #include "common/core/bfloat16.hpp"
 #include "common/core/error_metrics.hpp"
 #include "common/core/float16.hpp"
+#include "common/core/precision.hpp"
 
-namespace ladder::reference {
+namespace ladder {
 
 // Half the distance from 1 to the next number.
 template <typename Element>
@@ -59,11 +60,15 @@ struct Roundings {
   double least = 0;     // of 1: what storing leaves however small the value is
 };
 
-// Of a result that is stored as Element.
+// What a result stored as Element is rounded by.
 template <typename Element>
 Roundings stored_as() {
   return {.stored = kUnitRoundoff<Element>, .least = kLeastRoundoff<Element>};
 }
+
+// The same by name.
+double unit_roundoff(Precision precision);
+Roundings stored_in(Precision precision);
 
 // The limits of a row and of an element have this fraction of the tensor's RMS as a floor: numbers that are so much smaller may be
 // beyond the range of the type that they are computed in.
@@ -85,4 +90,4 @@ struct Judged {
 Judged judge_errors(const std::vector<float>& result, const std::vector<double>& truth,
                     const std::vector<double>& terms, std::int64_t row, const Roundings& roundings);
 
-}  // namespace ladder::reference
+}  // namespace ladder

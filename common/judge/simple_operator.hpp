@@ -1,4 +1,4 @@
-// Most of an operator, for one whose arrays are drawn by its list and judged by theirs. What is left to say:
+// Most of an operator, for one whose arrays are drawn and judged by its lists. What is left to say:
 //
 //     struct Matmul : SimpleOperator<Matmul, MatmulSizes, MatmulArgs<float>, MatmulArgs<float>, MatmulArgs<bfloat16>> {
 //       static constexpr const char* kName = "matmul";
@@ -15,25 +15,55 @@
 //     store(problem, args, name, elements)     fills a stored array that the host's list does not have
 //
 // An input is null in truth() if its pointer is not to const, or is left out of the list.
+//
+// An operator with a Case of its own derives from JudgedOperator, and may say more:
+//
+//     draw(problem)                            all inputs, in the place of one after the other
+//     truth(problem, arithmetic)               where the terms depend on what products are made of
+//     mistakes(problem, truth, arithmetic)     Mistakes (common/judge/mistakes.hpp), in the place of explain
+//     axis_word(array, axis)                   what an axis is called in a sentence: "step"
+//     plain(problem, arithmetic)               the outputs of a plain fp32 loop, whose error is shown beside a kernel's
+//     sample(problem, outputs, most_judged_whole)   a part of a problem whose check would take more multiply-adds, with the outputs that
+//                                              belong to it
+//     to_judge(problem, outputs)               the outputs as the truth has them, where what is stored is more
+//     may_be_infinite(name)                    of an output of a sampled problem
+//     kReportsFirst                            a right verdict is about the first output, not about the one nearest to its limit
+//     plan(support)                            its tests
+//     table_cases(long_too), random_cases(seed), fuzz(random)      see AnyOperator
+//     settle_belonging(problem, array, axis, index, belonging)     where the axes do not tell all
 #pragma once
 
 #include <algorithm>
+#include <any>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/core/generator.hpp"
 #include "common/core/on_device.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/design.hpp"
 #include "common/judge/judging.hpp"
+#include "common/judge/mistakes.hpp"
+#include "common/judge/plan.hpp"
 
 namespace ladder {
+
+// A problem with more multiply-adds than this is judged in part, where its operator can take one.
+inline constexpr double kMostJudgedWhole = 4e9;
 
 // An output's true values, and for each the root of the sum of its squared terms. Without terms a value is its only one.
 struct Truth {
   std::vector<double> values, terms = {};
+  std::optional<Roundings> roundings =
+      {};  // otherwise they are counted from the operator's additions
+  Exact exact = {};
 };
 
 template <typename Sizes>
@@ -52,135 +82,436 @@ struct SizedCase : Sizes {
   }
 };
 
-// A case with its inputs. Copies share them.
-template <typename Op>
+// "M37_N45_eps_1e_05_fp32"
+template <typename Sizes>
+std::string name_of(const SizedCase<Sizes>& c) {
+  std::string text;
+  const Shape shape = shape_of(static_cast<const Sizes&>(c));
+  for (const Size& size : shape.sizes())
+    text += size.name + std::to_string(size.value) + "_";
+  for (const auto& [option, value] : options_of(c, SizedCase<Sizes>{static_cast<const Sizes&>(c)}))
+    text += option + "_" + value + "_";
+  std::replace_if(
+      text.begin(), text.end(), [](char x) { return std::isalnum(x) == 0; }, '_');
+  return text + c.precision;
+}
+
+// A case with its inputs, by the names of the list. `Inputs` is the operator, or what several operators with the same inputs share: Case,
+// Host, Storages, sizes(case), wants, draw.
+template <typename Inputs>
 class Drawn {
  public:
-  explicit Drawn(const typename Op::Case& c) : case_(c), args_(Op::sizes(c)) {
-    Generator generator(c.seed);
-    Op::Host::arrays(args_, [&](const char* name, auto& pointer, const Axes& axes, auto...) {
+  using Case = typename Inputs::Case;
+  using Host = typename Inputs::Host;
+
+  explicit Drawn(const Case& c) : case_(c) {
+    if constexpr (requires(Drawn & d) { Inputs::draw(d); }) {
+      Inputs::draw(*this);
+    } else {
+      draw_each();
+    }
+    round_to_storage();
+  }
+  // With no inputs yet.
+  Drawn() = default;
+
+  const Case& drawn_case() const { return case_; }
+  Case& drawn_case() { return case_; }
+
+  // The inputs; outputs are null.
+  Host args() const {
+    Host args = Inputs::sizes(case_);
+    Host::arrays(args, [&](const char* name, auto& pointer, const Axes&, auto...) {
       using Pointer = std::remove_reference_t<decltype(pointer)>;
-      using Element = Pointee<Pointer>;
       if constexpr (kIsInput<Pointer>) {
-        if (!wants<Op>(case_, name)) return;
-        const auto values =
-            std::make_shared<std::vector<Element>>(static_cast<std::size_t>(count(axes)));
-        draw(name, *values, generator);
-        if (!values->empty()) pointer = values->data();
-        arrays_.push_back(values);
+        const auto& values = array<Pointee<Pointer>>(name);
+        if (!values.empty()) pointer = values.data();
       }
     });
-  }
-
-  const typename Op::Case& drawn_case() const { return case_; }
-  const typename Op::Host& args() const { return args_; }  // outputs are null
-
- private:
-  template <typename Element>
-  void draw(const std::string& name, std::vector<Element>& values, Generator& generator) const {
-    if constexpr (requires { Op::draw(case_, name, values, generator); }) {
-      Op::draw(case_, name, values, generator);
-    } else {
-      for (Element& x : values)
-        x = static_cast<Element>(generator.uniform(-case_.magnitude, case_.magnitude));
-    }
-    // Only values that the array can hold where it is stored.
-    with_storage<Op>(case_.precision, [&]<typename Args>() {
-      Args stored;
-      Args::arrays(stored, [&](const char* other, auto& pointer, const Axes&, auto...) {
-        using Stored = Pointee<decltype(pointer)>;
-        if constexpr (std::is_same_v<Element, float> &&
-                      (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>)) {
-          if (name != other) return;
-          for (float& x : values)
-            x = to_float(converted<Stored>(x));
-        }
-      });
-    });
-  }
-
-  typename Op::Case case_;
-  typename Op::Host args_;
-  std::vector<std::shared_ptr<void>> arrays_;
-};
-
-template <typename Op, typename OpSizes, typename HostArgs, typename... StoredArgs>
-struct SimpleOperator {
-  using Sizes = OpSizes;
-  using Host = HostArgs;
-  using Storages = Types<StoredArgs...>;
-  using Case = SizedCase<Sizes>;
-  using Problem = Drawn<Op>;
-  using Outputs = std::vector<std::vector<float>>;
-
-  static Case make_case(const Sizes& sizes) { return {sizes}; }
-  static Problem make_problem(const Case& c) { return Problem(c); }
-  static const Case& case_of(const Problem& problem) { return problem.drawn_case(); }
-  static const Host& args(const Problem& problem) { return problem.args(); }
-  static Host sizes(const Case& c) {
-    Host args;
-    static_cast<Sizes&>(args) = c;
     return args;
   }
 
-  static Verdict judge(const Problem& problem, const Outputs& outputs, Arithmetic arithmetic) {
-    const std::vector<Truth> truth = Op::truth(problem);
-    require(truth.size() >= outputs.size(),
-            std::string(Op::kName) + "'s truth() has " + std::to_string(truth.size()) +
-                " outputs; allowed: " + std::to_string(outputs.size()) + " or more");
-    const auto explain = [&]() -> std::string {
-      if constexpr (requires { Op::explain(problem, outputs, truth); })
-        return Op::explain(problem, outputs, truth);
-      return "";
-    };
-    Verdict verdict;
-    verdict.right = true;
-    std::size_t n = 0;
-    Host::arrays(problem.args(),
-                 [&](const char* name, const auto& pointer, const Axes& axes, auto...) {
-                   if constexpr (!kIsInput<decltype(pointer)>) {
-                     if (!wants<Op>(case_of(problem), name)) return;
-                     reference::Layout layout{name, {}, {}};
-                     for (const Axis& axis : axes) {
-                       layout.axes.push_back(axis.name);
-                       layout.sizes.push_back(axis.size);
-                     }
-                     const Truth& right = truth.at(n);
-                     const reference::Part part{layout, &outputs.at(n), &right.values,
-                                                right.terms.empty() ? &right.values : &right.terms,
-                                                roundings(problem, name, arithmetic)};
-                     if (verdict.right) {
-                       const Verdict of_part = reference::judge_part(part, explain);
-                       if (n == 0 || !of_part.right || of_part.share > verdict.share)
-                         verdict = of_part;
-                     }
-                     ++n;
-                   }
-                 });
-    return verdict;
+  // The elements of an input; none where the case has no such array. Whoever changes them changes this problem alone.
+  template <typename Element>
+  std::vector<Element>& array(const std::string& name) {
+    for (auto& [other, values] : arrays_) {
+      if (name == other) return std::any_cast<std::vector<Element>&>(values);
+    }
+    arrays_.emplace_back(name, std::vector<Element>());
+    return std::any_cast<std::vector<Element>&>(arrays_.back().second);
+  }
+  template <typename Element>
+  const std::vector<Element>& array(const std::string& name) const {
+    static const std::vector<Element> none;
+    for (const auto& [other, values] : arrays_) {
+      if (name == other) return std::any_cast<const std::vector<Element>&>(values);
+    }
+    return none;
+  }
+  std::vector<float>& operator[](const std::string& name) { return array<float>(name); }
+  const std::vector<float>& operator[](const std::string& name) const { return array<float>(name); }
+
+  std::vector<std::pair<std::string, std::int64_t>> inputs() const {
+    std::vector<std::pair<std::string, std::int64_t>> result;
+    for (const auto& [name, values] : arrays_) {
+      const auto* reals = std::any_cast<std::vector<float>>(&values);
+      if (reals != nullptr && !reals->empty())
+        result.emplace_back(name, static_cast<std::int64_t>(reals->size()));
+    }
+    return result;
   }
 
- private:
-  // See common/judge/limits.hpp. Products have two operands.
-  static reference::Roundings roundings(const Problem& problem, const std::string& output,
-                                        Arithmetic arithmetic) {
-    reference::Roundings result;
-    double operands = 0;
-    with_storage<Op>(case_of(problem).precision, [&]<typename Args>() {
+  // Only values that the arrays can hold where they are stored.
+  void round_to_storage() {
+    with_storage<Inputs>(storage_of(case_), [&]<typename Args>() {
       Args stored;
       Args::arrays(stored, [&](const char* name, auto& pointer, const Axes&, auto...) {
         using Stored = Pointee<decltype(pointer)>;
         if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
-          if (name == output) result = reference::stored_as<Stored>();
-          if (arithmetic == Arithmetic::kBf16Operands)
-            operands = std::max(operands, reference::kUnitRoundoff<Stored> * std::sqrt(2.0));
+          for (auto& [other, values] : arrays_) {
+            auto* reals = std::any_cast<std::vector<float>>(&values);
+            if (name != other || reals == nullptr) continue;
+            for (float& x : *reals)
+              x = to_float(converted<Stored>(x));
+          }
         }
       });
     });
-    result.operands = operands;
-    result.sums = reference::kFp32Roundoff *
-                  std::sqrt(Op::additions(problem.args()) + reference::kFewRoundings);
+  }
+
+ private:
+  void draw_each() {
+    Generator generator(case_.seed);
+    Host args = Inputs::sizes(case_);
+    Host::arrays(args, [&](const char* name, auto& pointer, const Axes& axes, auto...) {
+      using Pointer = std::remove_reference_t<decltype(pointer)>;
+      using Element = Pointee<Pointer>;
+      if constexpr (kIsInput<Pointer>) {
+        if (!wants<Inputs>(case_, name)) return;
+        std::vector<Element>& values = array<Element>(name);
+        values.resize(static_cast<std::size_t>(count(axes)));
+        if constexpr (requires { Inputs::draw(case_, name, values, generator); }) {
+          Inputs::draw(case_, name, values, generator);
+        } else {
+          for (Element& x : values)
+            x = static_cast<Element>(generator.uniform(-case_.magnitude, case_.magnitude));
+        }
+      }
+    });
+  }
+
+  Case case_;
+  std::vector<std::pair<std::string, std::any>> arrays_;
+};
+
+// The outputs that a case has, each with its name: visit(name, axes).
+template <typename Op, typename Visit>
+void for_each_output(const typename Op::Case& c, const Visit& visit) {
+  const auto sizes = Op::sizes(c);
+  std::remove_cvref_t<decltype(sizes)>::arrays(
+      sizes, [&](const char* name, const auto& pointer, const Axes& axes, auto...) {
+        if constexpr (!kIsInput<decltype(pointer)>) {
+          if (wants<Op>(c, name)) visit(name, axes);
+        }
+      });
+}
+
+template <typename Op>
+std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) {
+  std::vector<typename Op::Case> cases;
+  for (const FoundCase& each : found) {
+    typename Op::Sizes sizes;
+    set_shape(sizes, each.shape, Op::kName);
+    typename Op::Case& c = cases.emplace_back(Op::make_case(sizes));
+    set_options(c, each.options, Op::kName);
+    read_option(each.storage, c.precision);
+  }
+  return cases;
+}
+
+// The plan's case; `levels` say what it is made of.
+template <typename Op>
+Plan::Case planned(const typename Op::Case& c, const std::vector<std::string>& levels = {}) {
+  return {name_of(c), OperatorOf<Op>::any(c), levels};
+}
+
+// The cases of a design, as a plan has them.
+template <typename Op>
+void plan_cases(Plan& plan, const Design<typename Op::Case>& design,
+                const std::vector<typename Op::Case>& cases) {
+  const auto levels = design.levels_of(cases);
+  for (std::size_t n = 0; n < cases.size(); ++n)
+    plan.cases.push_back(planned<Op>(cases[n], levels[n]));
+  plan.has_pairs = true;
+  plan.missing_pairs = design.missing_pairs(cases);
+}
+
+// Calls visit(name, values, n) for the n-th output that the case has, of a struct with a list of its vectors.
+template <typename Op, typename Result, typename Visit>
+void for_each_in_order(const typename Op::Case& c, const Result& result, const Visit& visit) {
+  std::size_t n = 0;
+  for_each_output<Op>(c, [&](const std::string& name, const Axes&) {
+    Result::arrays(result, [&](const char* other, const auto& values) {
+      if (name == other) visit(name, values, n);
+    });
+    ++n;
+  });
+}
+
+// The outputs that the case has, of such a struct.
+template <typename Op, typename Result>
+Answer answer_of(const typename Op::Case& c, const Result& result) {
+  Answer answer;
+  for_each_in_order<Op>(c, result, [&](const std::string&, const auto& values, std::size_t) {
+    answer.emplace_back(values.begin(), values.end());
+  });
+  return answer;
+}
+
+template <typename Op, typename OpSizes, typename OpCase, typename OpInputs, typename HostArgs,
+          typename... StoredArgs>
+struct JudgedOperator {
+  using Operator = Op;  // where it draws its inputs itself
+  using Sizes = OpSizes;
+  using Host = HostArgs;
+  using Storages = Types<StoredArgs...>;
+  using Case = OpCase;
+  using Problem = Drawn<OpInputs>;
+  using Outputs = std::vector<std::vector<float>>;
+
+  static Problem make_problem(const Case& c) { return Problem(c); }
+  static const Case& case_of(const Problem& problem) { return problem.drawn_case(); }
+  static Host args(const Problem& problem) { return problem.args(); }
+
+  template <typename OpOutputs>
+  static Verdict judge(const Problem& problem, const OpOutputs& outputs, Arithmetic arithmetic) {
+    const std::vector<Truth> truth = truth_of(problem, arithmetic);
+    const auto& judged = to_judge(problem, outputs);
+    return verdict_on(parts(problem, judged, truth, arithmetic));
+  }
+
+  // With a plain loop's error; a part of a problem whose check would take too long.
+  template <typename OpOutputs>
+  static Verdict judge_for_report(const Problem& problem, const OpOutputs& outputs,
+                                  Arithmetic arithmetic,
+                                  double most_judged_whole = kMostJudgedWhole) {
+    if constexpr (requires { Op::sample(problem, outputs, most_judged_whole); }) {
+      if (const auto sample = Op::sample(problem, outputs, most_judged_whole)) {
+        Verdict whole = all_finite(problem, outputs);
+        return whole.right ? with_plain_loop(sample->first, sample->second, arithmetic) : whole;
+      }
+    }
+    if constexpr (requires { Op::plain(problem, arithmetic); }) {
+      return with_plain_loop(problem, outputs, arithmetic);
+    } else {
+      return Op::judge(problem, outputs, arithmetic);
+    }
+  }
+
+  template <typename OpOutputs, typename Use>
+  static void examine(const Problem& problem, const OpOutputs& outputs, Arithmetic arithmetic,
+                      const Use& use) {
+    const std::vector<Truth> truth = truth_of(problem, arithmetic);
+    const auto& judged = to_judge(problem, outputs);
+    Examined examined{parts(problem, judged, truth, arithmetic), 0, {}};
+    while (examined.wrong < examined.parts.size() &&
+           judge_part(examined.parts[examined.wrong]).right)
+      ++examined.wrong;
+    if constexpr (requires { Op::mistakes(problem, truth, arithmetic); }) {
+      examined.mistakes = Op::mistakes(problem, truth, arithmetic);
+    } else if constexpr (requires { Op::explain(problem, outputs, truth); }) {
+      examined.mistakes.own = [&](const Part&) { return Op::explain(problem, outputs, truth); };
+    }
+    use(examined);
+  }
+
+  template <typename Use>
+  static void with_mistakes(const Problem& problem, const Use& use) {
+    if constexpr (requires(std::vector<Truth> t) { Op::mistakes(problem, t, Arithmetic{}); }) {
+      const std::vector<Truth> truth = truth_of(problem, Arithmetic::kFp32);
+      use(Op::mistakes(problem, truth, Arithmetic::kFp32));
+    }
+  }
+
+  // By the axes of the array: "h" is a head, "b" a batch, "sequence" a packed sequence.
+  static Belonging belonging(const Problem& problem, const std::string& array,
+                             std::int64_t element) {
+    Belonging result;
+    const Host args = problem.args();
+    Host::arrays(args, [&](const std::string& name, const auto&, const Axes& axes, auto...) {
+      if (name != array) return;
+      Layout layout{name, {}, {}};
+      for (const Axis& axis : axes) {
+        layout.axes.push_back(axis.name);
+        layout.sizes.push_back(axis.size);
+      }
+      const std::vector<std::int64_t> at = layout.index(element);
+      for (std::size_t axis = 0; axis < at.size(); ++axis) {
+        if (layout.axes[axis] == "h") result.head = at[axis];
+        if (layout.axes[axis] == "b" || layout.axes[axis] == "sequence") result.sequence = at[axis];
+        if constexpr (requires { Op::settle_belonging(problem, array, "t", at[axis], result); })
+          Op::settle_belonging(problem, array, layout.axes[axis], at[axis], result);
+      }
+    });
     return result;
+  }
+
+  // What must be true of each output that the case has.
+  static std::vector<Truth> truth_of(const Problem& problem, Arithmetic arithmetic) {
+    if constexpr (requires { Op::truth(problem, arithmetic); }) {
+      return Op::truth(problem, arithmetic);
+    } else {
+      return Op::truth(problem);
+    }
+  }
+
+  // They point at the outputs and at the truth.
+  template <typename OpOutputs>
+  static std::vector<Part> parts(const Problem& problem, const OpOutputs& outputs,
+                                 const std::vector<Truth>& truth, Arithmetic arithmetic) {
+    std::vector<Part> result;
+    for_each_output<Op>(case_of(problem), [&](const std::string& name, const Axes& axes) {
+      Layout layout{name, {}, {}};
+      for (const Axis& axis : axes) {
+        layout.axes.push_back(axis.name);
+        layout.sizes.push_back(axis.size);
+        if constexpr (requires { Op::axis_word(name, layout.axes.back()); })
+          layout.words.push_back(Op::axis_word(name, layout.axes.back()));
+      }
+      const std::size_t n = result.size();
+      require(n < truth.size(), std::string(Op::kName) + "'s truth() has " +
+                                    std::to_string(truth.size()) +
+                                    " outputs; allowed: one for each that its list has");
+      const Truth& right = truth[n];
+      result.push_back({layout, &output(outputs, name, n), &right.values,
+                        right.terms.empty() ? &right.values : &right.terms,
+                        right.roundings ? *right.roundings : roundings(problem, name, arithmetic),
+                        right.exact.elements.empty() ? nullptr : &right.exact});
+      with_storage<Op>(storage_of(case_of(problem)), [&]<typename Args>() {
+        Args stored;
+        Args::arrays(stored, [&](const char* other, auto& pointer, const Axes&, auto...) {
+          using Stored = Pointee<decltype(pointer)>;
+          if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
+            if (name == other)
+              result.back().stored = [](double x) { return to_float(converted<Stored>(x)); };
+          }
+        });
+      });
+    });
+    return result;
+  }
+
+  static std::shared_ptr<const Plan> plan(const Support& support) {
+    return std::make_shared<Plan>(plan_by_lists(find_operator(Op::kName), support));
+  }
+
+ private:
+  template <typename OpOutputs>
+  static decltype(auto) to_judge(const Problem& problem, const OpOutputs& outputs) {
+    if constexpr (requires { Op::to_judge(problem, outputs); }) {
+      return Op::to_judge(problem, outputs);
+    } else {
+      return (outputs);
+    }
+  }
+
+  template <typename OpOutputs>
+  static const std::vector<float>& output(const OpOutputs& outputs, const std::string& name,
+                                          std::size_t n) {
+    if constexpr (requires { OpOutputs::arrays(outputs, [](const char*, const auto&) {}); }) {
+      const std::vector<float>* found = nullptr;
+      OpOutputs::arrays(outputs, [&](const char* other, const std::vector<float>& values) {
+        if (name == other) found = &values;
+      });
+      return *found;
+    } else if constexpr (std::is_same_v<OpOutputs, std::vector<float>>) {
+      return outputs;
+    } else {
+      return outputs.at(n);
+    }
+  }
+
+  static Verdict verdict_on(const std::vector<Part>& parts) {
+    Verdict verdict;
+    verdict.right = true;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+      const Verdict of_part = judge_part(parts[n]);
+      if (!of_part.right) return of_part;
+      constexpr bool first = requires {
+        Op::kReportsFirst;
+      };
+      if (n == 0 || (!first && of_part.share > verdict.share)) verdict = of_part;
+    }
+    return verdict;
+  }
+
+  template <typename OpOutputs>
+  static Verdict with_plain_loop(const Problem& problem, const OpOutputs& outputs,
+                                 Arithmetic arithmetic) {
+    const std::vector<Truth> truth = truth_of(problem, arithmetic);
+    Verdict verdict = verdict_on(parts(problem, outputs, truth, arithmetic));
+    if (!verdict.right) return verdict;
+    const auto plain = Op::plain(problem, arithmetic);
+    add_plain_loop(verdict, parts(problem, plain, truth, arithmetic));
+    return verdict;
+  }
+
+  // Whether all outputs are finite, for a problem that is judged in part.
+  template <typename OpOutputs>
+  static Verdict all_finite(const Problem& problem, const OpOutputs& outputs) {
+    Verdict verdict;
+    verdict.right = true;
+    std::size_t n = 0;
+    for_each_output<Op>(case_of(problem), [&](const std::string& name, const Axes&) {
+      const std::vector<float>& values = output(outputs, name, n++);
+      if constexpr (requires { Op::may_be_infinite(name); }) {
+        if (Op::may_be_infinite(name)) return;
+      }
+      const bool finite =
+          std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+      if (finite || !verdict.right) return;
+      verdict.right = false;
+      verdict.message =
+          "WRONG RESULT: " + name + " has elements that are not finite, or not written";
+    });
+    return verdict;
+  }
+
+  // See common/judge/limits.hpp. Products have two operands.
+  static Roundings roundings(const Problem& problem, const std::string& output,
+                             Arithmetic arithmetic) {
+    if constexpr (requires { Op::additions(problem.args()); }) {
+      Roundings result;
+      double operands = 0;
+      with_storage<Op>(storage_of(case_of(problem)), [&]<typename Args>() {
+        Args stored;
+        Args::arrays(stored, [&](const char* name, auto& pointer, const Axes&, auto...) {
+          using Stored = Pointee<decltype(pointer)>;
+          if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
+            if (name == output) result = stored_as<Stored>();
+            if (arithmetic == Arithmetic::kBf16Operands)
+              operands = std::max(operands, kUnitRoundoff<Stored> * std::sqrt(2.0));
+          }
+        });
+      });
+      result.operands = operands;
+      result.sums = kFp32Roundoff * std::sqrt(Op::additions(problem.args()) + kFewRoundings);
+      return result;
+    } else {
+      throw std::logic_error(std::string(Op::kName) +
+                             " says neither how often it adds nor what is rounded");
+    }
+  }
+};
+
+template <typename Op, typename OpSizes, typename HostArgs, typename... StoredArgs>
+struct SimpleOperator
+    : JudgedOperator<Op, OpSizes, SizedCase<OpSizes>, Op, HostArgs, StoredArgs...> {
+  static SizedCase<OpSizes> make_case(const OpSizes& sizes) { return {sizes}; }
+  static HostArgs sizes(const SizedCase<OpSizes>& c) {
+    HostArgs args;
+    static_cast<OpSizes&>(args) = c;
+    return args;
   }
 };
 

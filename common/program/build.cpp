@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 std::string quoted(const std::string& text) {
@@ -51,4 +51,4 @@ std::string commit_of(const std::string& folder) {
   return *commit + (changes && changes->empty() ? "" : "-dirty");
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ladder::bench {
+namespace ladder::program {
 
 // "GNU 12.2.0", as CMake found the compiler that this program is built with.
 std::string compiler();
@@ -17,4 +17,4 @@ std::string commit_of(const std::string& folder);
 // The repository this program is built from.
 std::string source_folder();
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

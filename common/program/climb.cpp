@@ -11,10 +11,11 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "common/diagnosis/diagnosis.hpp"
 #include "common/program/estimate.hpp"
 #include "common/program/memory.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 // A part that takes less than this says little about the whole.
@@ -35,10 +36,6 @@ constexpr double kCacheMultiple = 3.0;
 constexpr double kMemoryShare = 0.5;
 // More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
 constexpr std::size_t kMostCopies = 8192;
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 std::unique_ptr<AnyProblem> timed_problem(const Selection& selection, double& seconds) {
   const auto begin = std::chrono::steady_clock::now();
@@ -71,13 +68,14 @@ class Runner {
       spent.launch = device_.time(call);  // the first call loads the kernel, too
     device_.synchronize();
     const auto begin = std::chrono::steady_clock::now();
-    const Verdict verdict = data_[0]->judge(arithmetic_of(implementation_, precision_), true);
+    const Arithmetic arithmetic = arithmetic_of(implementation_, precision_);
+    const Verdict verdict = data_[0]->judge(arithmetic, true);
     spent.judge = seconds_since(begin);
     row.right = verdict.right;
-    row.message = verdict.message;
+    if (!verdict.right) row.message = by_name(verdict, *data_[0], arithmetic);
     row.error = verdict.error.whole;
     row.limit = verdict.limit.whole;
-    row.yardstick_error = verdict.plain_loop.whole;
+    row.plain_loop_error = verdict.plain_loop.whole;
   }
 
   // Seconds of another call, after `check`.
@@ -233,7 +231,7 @@ class Climber {
   }
 
   const Ceilings& ceilings_of(Device& where) {
-    // Of this program's run, whatever it climbs.
+    // They are measured once in a program's run, whatever it climbs.
     static std::map<Device*, Ceilings> known;
     if (known.count(&where) == 0) {
       progress_("measuring the ceilings of " + where.name());
@@ -365,4 +363,4 @@ Climb climb(const Selection& options, const Progress& progress, const Limits& li
   return Climber(options, progress, limits).climb();
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -13,7 +13,7 @@
 #include "common/program/selection.hpp"
 #include "common/program/timing.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 // A time kept in records/ for the same shape, and the GPU it was measured on.
 struct Recorded {
@@ -38,9 +38,9 @@ struct Row {
   bool right = false;
   std::string message;  // why not, or why it was not run
   bool ran = false;
-  double error = 0;            // relative, against float64
-  double limit = 0;            // of that error
-  double yardstick_error = 0;  // of a plain loop on the same problem, for information
+  double error = 0;             // relative, against float64
+  double limit = 0;             // of that error
+  double plain_loop_error = 0;  // of a plain loop on the same problem, for information
   // A part of the asked shape, where the whole would have taken so long that only a part was checked; and how long.
   std::optional<Shape> checked_shape;
   double estimated_seconds = 0;
@@ -68,7 +68,7 @@ struct Climb {
 using Progress = std::function<void(const std::string&)>;
 
 struct Limits {
-  // Of one implementation in the emulator or on a CPU, by estimate. Beyond that a part of the shape is checked, and nothing timed.
+  // What one implementation may take in the emulator or on a CPU, by estimate. Beyond it a part of the shape is checked, and nothing timed.
   double patience_seconds = 60;
 };
 
@@ -103,4 +103,4 @@ std::string to_table(const std::vector<Climb>& climbs);
 // records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -15,11 +15,11 @@
 #include "common/program/build.hpp"
 #include "common/program/shape.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 namespace {
 
-// One line per operator, for --help.
+// One line per operator.
 std::string known_operators(SelectionOptions::Shapes shapes) {
   std::string text;
   for (const auto& op : operators()) {
@@ -34,16 +34,16 @@ std::string known_operators(SelectionOptions::Shapes shapes) {
 }  // namespace
 
 SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shapes) {
-  app.footer("Shapes:\n" + known_shapes() +
-             "\nOperators: the default shape; precisions; options\n" + known_operators(shapes));
+  selection_.op = operators().front()->name();
+  app.footer("Shapes:\n" + known_shapes());
   app.add_option("chapters", selection_.chapters,
                  "Only these: numbers or folder names (01 02_openmp), or lessons (06.07)");
   asking_ = {
       app.add_option("--shape", shape_,
                      "A name, or sizes such as T=54,V=128; those left out are as in the operator's "
                      "default"),
-      operator_ = app.add_option("--operator", selection_.op, "One of: " + operator_names())
-                      ->capture_default_str(),
+      operator_ =
+          app.add_option("--operator", selection_.op, "What is computed")->capture_default_str(),
       precision_ = app.add_option("--precision", selection_.precision,
                                   "What tensors are stored as: fp32, bf16, bf16_fp32_decay (log_w "
                                   "in fp32), fp16, as far as the operator has it")
@@ -53,9 +53,15 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
       app.add_option("--implementation", selection_.names,
                      "Only this one, by name; may be repeated")
           ->allow_extra_args(false),
-      app.add_flag("--causal", selection_.causal, "Attention in which a query sees no later key"),
-      app.add_flag("--states", selection_.states, "WKV or GLA from an initial to a final state")};
+      app.add_flag("--causal", selection_.causal, "Short for --options causal"),
+      app.add_flag("--states", selection_.states, "Short for --options initial_state,final_state")};
   app.add_flag("--all", all_, "Variants too, not only the rungs");
+  const auto list_operators = [shapes] {
+    fmt::print("Operators: the default shape; precisions; options\n{}", known_operators(shapes));
+    throw CLI::Success();
+  };
+  app.add_flag_callback("--operators", list_operators,
+                        "Only say which operators there are, and which options they have");
   app.add_option("--condition", conditions_, "key value, kept in the JSON (commit, driver, ...)")
       ->group("");  // set by the script
 }
@@ -117,8 +123,8 @@ std::map<std::string, std::string> SelectionOptions::conditions() const {
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work) try {
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+  } catch (const CLI::Success& done) {  // help, or a list
+    return app.exit(done);
   } catch (const CLI::ParseError& error) {
     app.exit(error);
     return kUsage;
@@ -170,4 +176,4 @@ std::string today() {
   return text;
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

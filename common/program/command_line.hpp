@@ -11,7 +11,7 @@
 
 #include "common/program/selection.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 constexpr int kWrongResult = 1;
 constexpr int kUsage = 2;
@@ -23,11 +23,11 @@ class SelectionOptions {
   enum class Shapes { kUsual, kSmall };
 
   SelectionOptions(CLI::App& app, Shapes shapes);
-  // After parsing; std::invalid_argument names what is wrong. Without --operator it is wkv, or what the chapters compute instead, where
-  // that is one operator.
+  // After parsing; std::invalid_argument names what is wrong. Without --operator it is the first, or what the chapters compute instead,
+  // where that is one operator.
   Selection selection() const;
   // That one, if anything but chapters was asked for; otherwise those of `ladders` (operator and precision) that the chapters have.
-  // Of a single chapter these begin with the rungs below it, which it is compared with. Chapters that have none of `ladders` are climbed in
+  // A single chapter's begin with the rungs below it, which it is compared with. Chapters that have none of `ladders` are climbed in
   // all operators that they compute.
   std::vector<Selection> selections(
       const std::vector<std::pair<std::string, std::string>>& ladders) const;
@@ -59,4 +59,4 @@ std::string progress_text(const std::string& what, bool terminal);
 void show_progress(const std::string& what);  // to stderr
 std::string today();
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

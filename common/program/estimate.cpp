@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 // A part has at most so many multiply-adds: the emulator needs one or two seconds for them.
@@ -57,4 +57,4 @@ std::string time_text(double seconds) {
   return fmt::format("{:.0f} years", seconds / (365.0 * 86400));
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

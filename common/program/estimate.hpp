@@ -5,7 +5,7 @@
 
 #include "common/program/selection.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 // Seconds of one implementation on one shape.
 struct Spent {
@@ -30,4 +30,4 @@ double least_seconds(const Selection& selection);
 // "40 seconds", "3 minutes", "5.9 hours", "12 days"
 std::string time_text(double seconds);
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -7,14 +7,33 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/program/build.hpp"
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
 
-using namespace ladder::bench;
+using namespace ladder::program;
 
 namespace {
+
+// Operators and storages.
+std::vector<std::pair<std::string, std::string>> climbed_ladders() {
+  std::vector<std::pair<std::string, std::string>> ladders;
+  for (const auto& op : ladder::operators()) {
+    for (const std::string& storage : op->climbed())
+      ladders.emplace_back(op->name(), storage);
+  }
+  return ladders;
+}
+
+std::string climbed_text() {
+  std::string text;
+  for (const auto& [op, storage] : climbed_ladders())
+    text += (text.empty() ? "" : ", ") + op + " in " + storage;
+  return text;
+}
 
 std::map<std::string, std::string> conditions_of(const Climb& climb,
                                                  const SelectionOptions& options) {
@@ -30,8 +49,8 @@ std::map<std::string, std::string> conditions_of(const Climb& climb,
 int main(int argc, char** argv) {
   CLI::App app(
       "Climbs the ladder: every chapter's kernel, checked, then timed. With nothing but chapters "
-      "it climbs WKV in fp32 and in bf16, and softmax attention in bf16; chapters that have none "
-      "of them, such as 00, in the operators that they have.",
+      "it climbs " +
+          climbed_text() + "; chapters that have none of them, in the operators that they have.",
       "./ladder run");
   const SelectionOptions options(app, SelectionOptions::Shapes::kUsual);
   std::string json_path, recorded;
@@ -45,8 +64,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
 
   return run_program(app, argc, argv, [&] {
-    const std::vector<Selection> selections =
-        options.selections({{"wkv", "fp32"}, {"wkv", "bf16"}, {"attention", "bf16"}});
+    const std::vector<Selection> selections = options.selections(climbed_ladders());
     if (!(limits.patience_seconds > 0))
       throw std::invalid_argument(
           fmt::format("--patience is {}; allowed: more than 0 seconds", limits.patience_seconds));

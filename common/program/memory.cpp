@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 // Measured as the peak of whole runs, which it must not be below: Memory.NeedsNoMoreThanItSays.
@@ -89,4 +89,4 @@ void require_memory(const Selection& selection, Device& device) {
                  {available_host_bytes(), static_cast<double>(own)});
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -6,7 +6,7 @@
 #include "common/core/device.hpp"
 #include "common/program/selection.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 struct Memory {
   double host = 0, device = 0;  // bytes
@@ -28,4 +28,4 @@ void require_memory(const Selection& selection, Device& device);
 // "1.3 GB"
 std::string bytes_text(double bytes);
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -8,7 +8,7 @@
 
 #include "common/program/climb.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 std::string text(const nlohmann::json& json, const char* key) {
@@ -53,7 +53,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  // Of several the one of the kernel as it is now, then the youngest.
+  // Where there are several, the one of the kernel as it is now is taken, then the youngest.
   std::vector<std::tuple<bool, std::string>> best(climb.rows.size());
   for (const auto& file : files) {
     const nlohmann::json run = parsed(file);
@@ -80,4 +80,4 @@ void add_recorded(Climb& climb, const std::string& folder) {
   }
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

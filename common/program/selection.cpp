@@ -9,7 +9,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 bool computes(const Implementation& implementation, const Selection& selection) {
@@ -33,12 +33,16 @@ std::string launcher_of(const Selection& selection) {
 }
 
 // Whether somebody who writes `wanted` means the chapter ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") or
-// the lesson ("07.02", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder) that holds this source.
+// the lesson ("07.02", "07.11b", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder) that holds this source.
 bool means(std::string wanted, const std::string& chapter, const std::string& source) {
   if (wanted.ends_with('/')) wanted.pop_back();
-  const std::string number = chapter.substr(0, 2), lesson = lesson_of(source);
+  const std::string lesson = lesson_of(source);
+  const auto number_of = [](const std::string& folder) {
+    return folder.substr(0, folder.find('_'));
+  };
+  const std::string number = number_of(chapter);
   return wanted == chapter || wanted == number || wanted == chapter + "/" + lesson ||
-         wanted == number + "." + (lesson.empty() ? "00" : lesson.substr(0, 2));
+         wanted == number + "." + (lesson.empty() ? "00" : number_of(lesson));
 }
 
 // A lesson that is named is shown, whether a rung or a variant.
@@ -182,4 +186,4 @@ Cost cost_of(const Selection& selection) {
   return case_of(selection)->cost();
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

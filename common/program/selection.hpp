@@ -8,10 +8,10 @@
 
 #include "common/core/operator.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 struct Selection {
-  std::string op = "wkv";                  // the name of an operator
+  std::string op = {};                     // the name of an operator
   Shape shape = {};                        // sizes left out are the operator's default
   std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
   std::vector<std::string> names = {};     // only these implementations, variants too; empty: all
@@ -32,7 +32,7 @@ std::vector<Implementation> chosen(const Selection& selection);
 // The operators that what is shown of the wanted chapters computes, each with the first of its storages, by chapter and lesson.
 std::vector<std::pair<std::string, std::string>> computed(const Selection& selection);
 
-// Of a single chapter ("03") it and all before it; anything else as it is.
+// A single chapter ("03") becomes it and all before it; anything else stays as it is.
 std::vector<std::string> up_to(const std::vector<std::string>& chapters);
 
 // Whether there is one for it.
@@ -41,8 +41,7 @@ bool has_any(const Selection& selection);
 // What of it this program was built without; the same for names. By chapter.
 std::vector<AbsentImplementation> chosen_absent(const Selection& selection);
 
-// What it takes: multiply-adds of the recurrence (of softmax attention: of the scores and their products), and bytes when every
-// array moves once.
+// What it takes: multiply-adds, and bytes when every array moves once.
 Cost cost_of(const Selection& selection);
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 // Larger sizes would only overflow further on: 2^31 elements of one axis are more than any memory holds.
@@ -17,19 +17,13 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 31;
 // No shape needs more elements than this in one array: 2^34 floats are 64 GiB.
 constexpr double kMostElements = 17179869184.0;
 
-const std::vector<std::pair<std::string, Shape>>& named_shapes() {
-  static const std::vector<std::pair<std::string, Shape>> shapes = {
-      {"rwkv6-1.6b", {{"B", 1}, {"T", 1024}, {"H", 32}, {"K", 64}, {"V", 64}}},
-      {"rwkv6-7b", {{"B", 1}, {"T", 1024}, {"H", 64}, {"K", 64}, {"V", 64}}},
-      {"gla-1.3b", {{"B", 1}, {"T", 4096}, {"H", 4}, {"K", 256}, {"V", 512}}},
-      {"profile", {{"B", 1}, {"T", 54}, {"H", 32}, {"K", 64}, {"V", 64}}},
-      {"training", {{"B", 8}, {"T", 4096}, {"H", 32}, {"K", 64}, {"V", 64}}},
-      {"attention", {{"B", 4}, {"T", 4096}, {"H", 16}, {"K", 128}, {"V", 128}}},
-      {"llama3-8b", {{"B", 1}, {"T", 8192}, {"H", 32}, {"K", 128}, {"V", 128}, {"H_kv", 8}}},
-      {"llama3-8b-decode",
-       {{"B", 1}, {"T", 32768}, {"H", 32}, {"K", 128}, {"V", 128}, {"T_q", 1}, {"H_kv", 8}}},
-  };
-  return shapes;
+std::vector<std::pair<std::string, Shape>> named_shapes() {
+  std::vector<std::pair<std::string, Shape>> all;
+  for (const auto& op : operators()) {
+    const auto shapes = op->named_shapes();
+    all.insert(all.end(), shapes.begin(), shapes.end());
+  }
+  return all;
 }
 
 std::int64_t parse_size(const std::string& name, const std::string& text) {
@@ -97,4 +91,4 @@ std::string known_shapes() {
   return text;
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -6,7 +6,7 @@
 
 #include "common/core/operator.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 
 // A known name ("rwkv6-1.6b"), or sizes such as "B=8,T=4096": those left out are those of `base`. std::invalid_argument names the
 // size that is no positive number, or that the operator does not have, and lists what is allowed.
@@ -17,4 +17,4 @@ nlohmann::json to_json(const Shape& shape);
 // One line per known name, for --help.
 std::string known_shapes();
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

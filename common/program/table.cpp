@@ -11,7 +11,7 @@
 #include "common/program/memory.hpp"
 #include "common/program/shape.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
 namespace {
 
 nlohmann::json options_json(const Options& options) {
@@ -57,7 +57,7 @@ nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
     if (row.right) {
       entry["error"] = row.error;
       entry["limit"] = row.limit;
-      entry["yardstick_error"] = row.yardstick_error;
+      entry["plain_loop_error"] = row.plain_loop_error;
     }
     if (row.checked_shape) {
       entry["checked_shape"] = to_json(*row.checked_shape);
@@ -141,7 +141,7 @@ const std::string& counted_device(const Row& row) {
   return is_timed_here(row) ? row.device : row.recorded.device;
 }
 
-// Of a row that has a time or a verdict: what there is to show, by column.
+// What a row that has a time or a verdict shows, by column.
 struct Cells {
   std::string name, back_end, time, load, call, vs_last, vs_first, of_bound, rate, error;
 };
@@ -322,12 +322,12 @@ std::string recorded_notes(const Climb& climb) {
   std::set<std::string> notes;
   for (const Row& row : climb.rows) {
     if (is_timed_here(row) || row.recorded.seconds == 0) continue;
-    notes.insert(wrapped(row.recorded.old
-                             ? "? recorded on " + row.recorded.device +
-                                   " (records/), an old number: the kernel has changed since, "
-                                   "or the record does not say which one it was."
-                             : "* recorded on " + row.recorded.device +
-                                   " (records/), not measured here."));
+    notes.insert(
+        wrapped(row.recorded.old
+                    ? "? recorded on " + row.recorded.device +
+                          " (records/), an old number: the kernel has changed since, "
+                          "or the record does not say which one it was."
+                    : "* recorded on " + row.recorded.device + " (records/), not measured here."));
   }
   return fmt::format("{}", fmt::join(notes, ""));
 }
@@ -400,4 +400,4 @@ std::string to_table(const Climb& climb) {
   return to_table(std::vector<Climb>{climb});
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <thread>
 
-namespace ladder::bench {
+namespace ladder::program {
 
 Timing summarise(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
@@ -24,11 +24,11 @@ std::string to_string(Regime regime) {
   return names[static_cast<std::size_t>(regime)];
 }
 
-namespace {
-
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+
+namespace {
 
 // Replays recordings in turn, also from one sample to the next.
 class Turns {
@@ -124,4 +124,4 @@ Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
   return measure(device, {{{all_calls, false}}, calls.size(), 0}, Regime::kPlain, limits);
 }
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -1,6 +1,7 @@
 // Timing: warm-up, then samples until they agree; the median and the spread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -8,7 +9,9 @@
 
 #include "common/core/device.hpp"
 
-namespace ladder::bench {
+namespace ladder::program {
+
+double seconds_since(std::chrono::steady_clock::time_point begin);
 
 struct Timing {
   double seconds = 0;  // median of the samples, per call
@@ -58,4 +61,4 @@ Timing measure_end_to_end(Device& device, const std::vector<std::function<void()
 // Median and spread of per-call seconds; at least one sample.
 Timing summarise(std::vector<double> samples);
 
-}  // namespace ladder::bench
+}  // namespace ladder::program

@@ -9,11 +9,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/diagnosis/diagnosis.hpp"
 #include "common/program/command_line.hpp"
 #include "common/program/shape.hpp"
 #include "common/xray/run.hpp"
 
-using namespace ladder::bench;
+using namespace ladder::program;
 using emulator::xray::grouped;
 using ladder::Shape;
 using ladder::XrayRun;
@@ -45,7 +46,7 @@ void refuse_what_cannot_be_traced(const Selection& selection) {
 }
 
 XrayRun xray(const ladder::Implementation& implementation, const Selection& selection) {
-  return ladder::xray(implementation, *case_of(selection)->make(), selection.precision);
+  return ladder::xray(implementation, *case_of(selection)->make(), ladder::by_name);
 }
 
 // How many accesses and basic blocks its largest launch will make, from runs of one and two steps: never too high where each

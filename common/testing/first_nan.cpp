@@ -24,14 +24,14 @@ constexpr greg_t kTrapFlag = 0x100;                       // in EFLAGS
 std::uintptr_t program_base = 0;
 Device* cuda_device = nullptr;
 
-// Of the registers of SSE, in words of 4 bytes.
+// How large the registers of SSE are, in words of 4 bytes.
 constexpr int kWords = 64;
 
 // The operation that is about to be made once more: where it stands, and the registers before it.
 std::uintptr_t operation = 0;
 std::uint32_t before[kWords];
 
-// Of numbers x86 always makes this NaN, as a float or as a double. What comes of a NaN is another one: it keeps the bits of that NaN.
+// From numbers x86 always makes this NaN, as a float or as a double. What comes of a NaN is another one: it keeps the bits of that NaN.
 bool is_made_of_numbers(const std::uint32_t* registers, int word) {
   if (registers[word] == before[word]) return false;
   return registers[word] == 0xFFC00000u ||

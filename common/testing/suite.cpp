@@ -1,13 +1,10 @@
 #include "common/testing/suite.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <functional>
 #include <memory>
-#include <set>
 
-#include "common/core/operator.hpp"
-#include "common/testing/pairwise.hpp"
+#include "common/diagnosis/diagnosis.hpp"
+#include "common/judge/pairwise.hpp"
 #include "common/testing/tests.hpp"
 
 namespace ladder::testing {
@@ -16,85 +13,6 @@ namespace {
 std::vector<std::function<void()>>& pending() {
   static std::vector<std::function<void()>> list;
   return list;
-}
-
-const std::vector<std::int64_t> kUsualSizes = {37, 1, 4, 16, 17, 64, 65, 100};
-
-struct NamedCase {
-  Shape shape;
-  Options options;
-  std::string storage;
-
-  std::string name() const {
-    std::string text;
-    for (const Size& size : shape.sizes())
-      text += size.name + std::to_string(size.value) + "_";
-    for (const auto& [option, value] : options)
-      text += option + "_" + value + "_";
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
-    return text + storage;
-  }
-  // What it is made of.
-  std::vector<std::string> levels() const {
-    std::vector<std::string> result = {"stored in " + storage};
-    for (const Size& size : shape.sizes())
-      result.push_back(size.name + "=" + std::to_string(size.value));
-    for (const auto& [option, value] : options)
-      result.push_back(option + "=" + value);
-    return result;
-  }
-  std::unique_ptr<AnyCase> of(const std::string& op) const {
-    return find_operator(op).make_case(shape, options, storage);
-  }
-};
-
-// Unlike each other first: 37, 38, ... are no powers of two.
-Shape first_shape(const std::string& op, const SuiteSupport& support) {
-  Shape shape;
-  std::int64_t next = kUsualSizes.front();
-  const Shape usual = find_operator(op).shape();
-  for (const Size& size : usual.sizes()) {
-    shape.set(size.name, next++);
-    for (const auto& [name, levels] : support.sizes) {
-      if (name == size.name) shape.set(name, levels.front());
-    }
-  }
-  return shape;
-}
-
-std::vector<NamedCase> cases_of(const std::string& op, const SuiteSupport& support) {
-  using Change = std::function<void(NamedCase&, std::size_t)>;
-  std::vector<std::size_t> counts;
-  std::vector<Change> factors;
-  const NamedCase first{first_shape(op, support), {}, support.storages.front()};
-  for (const Size& size : first.shape.sizes()) {
-    std::vector<std::int64_t> levels = kUsualSizes;
-    for (const auto& [name, own] : support.sizes) {
-      if (name == size.name) levels = own;
-    }
-    counts.push_back(levels.size());
-    factors.push_back(
-        [=](NamedCase& c, std::size_t level) { c.shape.set(size.name, levels[level]); });
-  }
-  for (const auto& [name, levels] : support.options) {
-    counts.push_back(levels.size());
-    factors.push_back([name = name, levels = levels](NamedCase& c, std::size_t level) {
-      c.options.emplace_back(name, levels[level]);
-    });
-  }
-  counts.push_back(support.storages.size());
-  factors.push_back([&](NamedCase& c, std::size_t level) { c.storage = support.storages[level]; });
-  std::vector<NamedCase> cases = {first};
-  std::set<std::string> names = {first.name()};
-  const auto draw = wanted_draw();
-  for (const Row& row : draw ? drawn_rows(counts, *draw) : pairwise_rows(counts)) {
-    NamedCase c = first;
-    for (std::size_t f = 0; f < factors.size(); ++f)
-      factors[f](c, row[f]);
-    if (names.insert(c.name()).second) cases.push_back(std::move(c));
-  }
-  return cases;
 }
 
 // Calls work(placed) with the case's problem on the implementation's device.
@@ -106,72 +24,149 @@ void place(const Implementation& i, const AnyCase& c,
   work(*placed);
 }
 
-void expect_right(const Implementation& i, const NamedCase& c, const std::string& op) {
-  place(i, *c.of(op), [&](const AnyOnDevice& placed) {
+// Calls judged(verdict, placed) with what the implementation makes of the case.
+void judge(const Implementation& i, const AnyCase& c,
+           const std::function<void(const Verdict&, const AnyOnDevice&)>& judged) {
+  place(i, c, [&](const AnyOnDevice& placed) {
     placed.call();
     device(i.device).synchronize();
-    const Verdict verdict = placed.judge(arithmetic_of(i, c.storage), false);
-    EXPECT_TRUE(is_right(verdict)) << c.name();
+    judged(placed.judge(arithmetic_of(i, c.storage()), false), placed);
   });
 }
 
-void register_now(const std::string& op, const std::string& implementation,
-                  const SuiteSupport& support) {
-  const std::vector<NamedCase> cases = cases_of(op, support);
-  std::vector<std::vector<std::string>> levels;
-  for (const NamedCase& c : cases)
-    levels.push_back(c.levels());
-  const std::vector<std::size_t> schedules = schedules_of(levels);
-  for (std::size_t n = 0; n < cases.size(); ++n) {
-    add(
-        implementation, "MatchesReference/" + cases[n].name(),
-        [=, c = cases[n]](const Implementation& i) { expect_right(i, c, op); }, schedules[n]);
+// "" where it cannot be run.
+bool is_wrong(const Implementation& i, const AnyCase& c) {
+  bool wrong = false;
+  try {
+    judge(i, c, [&](const Verdict& verdict, const AnyOnDevice&) { wrong = !verdict.right; });
+  } catch (const std::exception&) {
   }
-  const NamedCase first = cases.front();
-  add(implementation, "TakesNothing", [=](const Implementation& i) {
-    const std::vector<std::int64_t> least = find_operator(op).least();
-    for (std::size_t n = 0; n < least.size(); ++n) {
-      if (least[n] > 0) continue;
-      NamedCase c = first;
-      c.shape.set(first.shape.sizes()[n].name, 0);
-      expect_right(i, c, op);
+  return wrong;
+}
+
+std::string joined(const std::string& text, const std::string& words) {
+  return text + (text.empty() ? "" : ", ") + words;
+}
+
+// Where the implementation is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
+// plain case wrong, each alone; otherwise all in which they differ, only the sizes if they are enough.
+std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, const AnyCase* plain) {
+  if (plain == nullptr || is_wrong(i, *plain)) return "";
+  const std::vector<AnyCase::Difference> differences = c.differences(*plain);
+  std::string guilty, sizes, all;
+  const AnyCase* sized = nullptr;
+  for (const auto& [words, is_size, changed] : differences) {
+    if (is_size) {
+      sizes = joined(sizes, words);
+      sized = changed.get();
+    } else if (is_wrong(i, *changed)) {
+      guilty = joined(guilty, words);
     }
+    all = joined(all, words);
+  }
+  if (guilty.empty()) guilty = sized != nullptr && is_wrong(i, *sized) ? sizes : all;
+  return "right on the plain case; wrong with " + guilty + "\n";
+}
+
+void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr,
+                  Search search = Search::kOne) {
+  judge(i, *c.c, [&](const Verdict& verdict, const AnyOnDevice& placed) {
+    if (verdict.right) return;
+    ADD_FAILURE() << explained(verdict, placed, arithmetic_of(i, c.c->storage()), search)
+                  << beyond_the_plain_case(i, *c.c, plain) << c.name;
   });
-  for (const std::string& storage : support.storages) {
-    NamedCase c = first;
-    c.storage = storage;
-    add(implementation, "RefusesBadInput/" + storage, [=](const Implementation& i) {
-      place(i, *c.of(op), [&](const AnyOnDevice& placed) {
-        placed.for_each_bad_input(
-            [](const std::string& argument, const std::function<void()>& call) {
-              expect_refused(argument, call);
-            });
-        EXPECT_TRUE(placed.is_untouched()) << "something was written";
-      });
-    });
-    add(implementation, "TakesOrRefusesAnyAlignment/" + storage, [=](const Implementation& i) {
-      expect_right_or_refused_when_shifted(c.of(op)->arrays(), [&] { expect_right(i, c, op); });
+}
+
+void add_cases(const std::string& implementation, const Plan& plan) {
+  std::vector<std::vector<std::string>> levels;
+  for (const Plan::Case& c : plan.cases)
+    levels.push_back(c.levels);
+  const std::vector<std::size_t> schedules = schedules_of(levels);
+  const auto plain = plan.plain ? plan.plain->c : nullptr;
+  for (std::size_t n = 0; n < plan.cases.size(); ++n) {
+    add(
+        implementation, plan.prefix + "MatchesReference/" + plan.cases[n].name,
+        [c = plan.cases[n], plain](const Implementation& i) { expect_right(i, c, plain.get()); },
+        schedules[n], plan.cases[n].c->text());
+  }
+  if (!plan.has_pairs || wanted_draw()) return;  // a draw promises no pairs
+  add(
+      implementation, plan.prefix + "CasesHoldEveryPair",
+      [=, missing = plan.missing_pairs](const Implementation&) {
+        EXPECT_EQ(missing, std::vector<std::string>{});
+        EXPECT_EQ(missing_schedules(levels, schedules), std::vector<std::string>{});
+      },
+      0);
+}
+
+std::vector<unsigned char> outputs_of(const Implementation& i, const AnyCase& c) {
+  std::vector<unsigned char> bytes;
+  place(i, c, [&](const AnyOnDevice& placed) {
+    placed.call();
+    device(i.device).synchronize();
+    bytes = placed.outputs();
+  });
+  return bytes;
+}
+
+void register_now(const std::string& op, const std::string& implementation,
+                  const Support& support) {
+  const std::shared_ptr<const Plan> plan = find_operator(op).plan(support);
+  const std::string& prefix = plan->prefix;
+  if (plan->plain) {
+    add(implementation, prefix + "PlainCase",
+        [c = *plan->plain](const Implementation& i) { expect_right(i, c, nullptr, Search::kTwo); });
+  }
+  add_cases(implementation, *plan);
+  if (!plan->empty.empty()) {
+    add(implementation, prefix + plan->empty_test, [plan](const Implementation& i) {
+      for (const Plan::Case& c : plan->empty)
+        expect_right(i, c);
     });
   }
-  if (!support.repeatable) return;
-  add(implementation, "IsRepeatable", [=](const Implementation& i) {
-    const auto outputs = [&] {
-      std::vector<unsigned char> bytes;
-      place(i, *first.of(op), [&](const AnyOnDevice& placed) {
-        placed.call();
-        device(i.device).synchronize();
-        bytes = placed.outputs();
-      });
-      return bytes;
-    };
-    EXPECT_TRUE(outputs() == outputs());
-  });
+  for (const auto& [ends, c] : plan->bad_input) {
+    add(implementation, prefix + "RefusesBadInput" + ends,
+        [c = c, support](const Implementation& i) {
+          place(i, *c.c, [&](const AnyOnDevice& placed) {
+            placed.for_each_bad_input(
+                support, [](const std::string& argument, const std::function<void()>& call) {
+                  expect_refused(argument, call);
+                });
+            EXPECT_TRUE(placed.is_untouched()) << "something was written";
+          });
+        });
+  }
+  for (std::size_t n = 0; n < plan->alignments.size(); ++n) {
+    const auto& [ends, cases] = plan->alignments[n];
+    // One schedule, where there are several tests to share them.
+    add(
+        implementation, prefix + "TakesOrRefusesAnyAlignment" + ends,
+        [cases = cases](const Implementation& i) {
+          for (const Plan::Case& c : cases)
+            expect_right_or_refused_when_shifted(c.c->arrays(), [&] { expect_right(i, c); });
+        },
+        plan->has_pairs ? std::optional(n) : std::nullopt);
+  }
+  if (plan->repeated && support.repeatable) {
+    add(implementation, prefix + "IsRepeatable", [c = *plan->repeated](const Implementation& i) {
+      EXPECT_TRUE(outputs_of(i, *c.c) == outputs_of(i, *c.c));
+    });
+  }
+  for (const Edge& edge : plan->edges) {
+    add(
+        implementation, prefix + edge.test,
+        [run = edge.run](const Implementation& i) {
+          TestReport report;
+          run(i, report);
+        },
+        edge.turn);
+  }
 }
 
 }  // namespace
 
 bool register_suite(const std::string& op, const std::string& implementation,
-                    const SuiteSupport& support) {
+                    const Support& support) {
   pending().push_back([=] { register_now(op, implementation, support); });
   return true;
 }

@@ -55,22 +55,11 @@ class SuiteTest : public ::testing::Test {
 }  // namespace
 
 void add(const std::string& implementation, const std::string& test, Body body,
-         std::optional<std::size_t> turn) {
+         std::optional<std::size_t> turn, const std::string& about) {
   ::testing::RegisterTest(
-      implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+      implementation.c_str(), test.c_str(), nullptr, about.empty() ? nullptr : about.c_str(),
+      __FILE__, __LINE__,
       [=]() -> ::testing::Test* { return new SuiteTest(implementation, body, turn); });
-}
-
-std::optional<Draw> wanted_draw() {
-  const char* value = std::getenv("LADDER_CASES");
-  if (value == nullptr) return std::nullopt;
-  try {
-    return parse_draw(value);
-  } catch (const std::invalid_argument& error) {
-    // Before main, where suites are registered, nobody would catch it.
-    std::cerr << error.what() << std::endl;
-    std::_Exit(2);
-  }
 }
 
 namespace {
@@ -103,22 +92,6 @@ void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays
       expect_clear(error.what(), array);
     }
     EXPECT_TRUE(shifted.used()) << "there is no such array";
-  }
-}
-
-void expect_reach(const char* array, const std::vector<float>& clean,
-                  const std::vector<float>& spoilt, bool repeatable,
-                  const std::function<Reach(std::int64_t)>& reach) {
-  ASSERT_EQ(clean.size(), spoilt.size()) << array;
-  for (std::size_t i = 0; i < clean.size(); ++i) {
-    const Reach expected = reach(static_cast<std::int64_t>(i));
-    const bool untouched = repeatable ? clean[i] == spoilt[i] : std::isfinite(spoilt[i]);
-    const bool right = expected == Reach::kMay ||
-                       (expected == Reach::kMust ? !std::isfinite(spoilt[i]) : untouched);
-    ASSERT_TRUE(right) << array << ": element " << i << " of " << clean.size() << " is "
-                       << spoilt[i] << ", " << clean[i] << " without it; "
-                       << (expected == Reach::kMust ? "it must not be finite"
-                                                    : "it must not be reached");
   }
 }
 

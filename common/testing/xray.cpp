@@ -79,7 +79,7 @@ class BudgetTest : public ::testing::Test {
     const auto asked = find_operator(op_).make_case(shape_, {}, kStorage);
     const auto problem = asked->make();
     const XrayRun run =
-        xray(find_implementation(implementation_), *problem, kStorage, kMostBudgetAccesses);
+        xray(find_implementation(implementation_), *problem, by_name, kMostBudgetAccesses);
     const std::vector<Kernel> kernels = sound_kernels(run);
     write_report(kernels, to_string(shape_));
     if (run.too_large) {
@@ -165,7 +165,7 @@ std::vector<Kernel> xrays_of(const std::string& implementation, const std::strin
                              const Shape& shape, const Options& options,
                              const std::string& storage) {
   const auto problem = find_operator(op).make_case(shape, options, storage)->make();
-  const XrayRun run = xray(find_implementation(implementation), *problem, storage);
+  const XrayRun run = xray(find_implementation(implementation), *problem, by_name);
   EXPECT_FALSE(run.too_large);
   return sound_kernels(run);
 }

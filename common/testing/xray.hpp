@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/core/on_device.hpp"
+#include "common/diagnosis/diagnosis.hpp"
 #include "common/xray/run.hpp"
 
 namespace ladder::testing {
@@ -22,7 +23,14 @@ std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
   const Implementation chosen = find_implementation(implementation);
   const auto problem = Op::make_problem(c);
   const XrayRun run = xray(chosen, [&] {
-    return Op::judge(problem, run_as<Op>(chosen, problem), arithmetic_of(chosen, storage_of(c)));
+    const auto outputs = run_as<Op>(chosen, problem);
+    const Arithmetic arithmetic = arithmetic_of(chosen, storage_of(c));
+    Verdict verdict = Op::judge(problem, outputs, arithmetic);
+    if (!verdict.right) {
+      verdict.message = explained(
+          verdict, [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); });
+    }
+    return verdict;
   });
   EXPECT_FALSE(run.too_large);
   return sound_kernels(run);

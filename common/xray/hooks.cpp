@@ -1,4 +1,5 @@
-// What the compiler calls in code built with -fsanitize=thread and -fsanitize-coverage=trace-pc. The names are its own.
+// What the compiler calls in code built with -fsanitize=thread and -fsanitize-coverage=trace-pc.
+// The names are its own.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@ using emulator::xray::Recorder;
 
 // Linking this file is what turns the X-ray on.
 [[maybe_unused]] const bool installed = [] {
-  emulator::detail::install(Recorder::instance());
+  emulator::install(Recorder::instance());
   return true;
 }();
 
@@ -20,8 +21,8 @@ std::uintptr_t number(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// Calls the recorder for what a kernel does. The recorder's own work is not observed: it may use the same instrumented
-// copies of the standard library's inline functions.
+// Calls the recorder for what a kernel does. The recorder's own work is not observed: it may use
+// the same instrumented copies of the standard library's inline functions.
 template <typename Note>
 void note(Note note) {
   Recorder& recorder = Recorder::instance();
@@ -37,7 +38,8 @@ void access(const void* pc, const void* address, unsigned bytes, Operation opera
   });
 }
 
-// A GPU moves what is no word of 1, 2, 4, 8 or 16 bytes in words of 4, or of 1 where 4 do not divide it.
+// A GPU moves what is no word of 1, 2, 4, 8 or 16 bytes in words of 4, or of 1 where 4 do not
+// divide it.
 void access_range(const void* pc, const void* address, std::size_t bytes, Operation operation) {
   const unsigned word = bytes % 4 == 0 && number(address) % 4 == 0 ? 4 : 1;
   for (std::size_t at = 0; at < bytes; at += word)
@@ -96,7 +98,8 @@ HOOK void __tsan_write_range(void* a, std::size_t bytes) {
 }
 HOOK void __tsan_vptr_update(void*, void*) {}
 
-// Only the emulator's own headers use std::atomic inside kernels, and those report themselves: these just do the work.
+// Only the emulator's own headers use std::atomic inside kernels, and those report themselves:
+// these just do the work.
 #define ATOMIC_HOOKS(bits)                                                                    \
   using Word##bits = std::uint##bits##_t;                                                     \
   HOOK Word##bits __tsan_atomic##bits##_load(const Word##bits* a, int) {                      \

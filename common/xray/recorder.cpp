@@ -15,7 +15,8 @@
 namespace emulator::xray {
 namespace {
 
-// Between an array and an access that missed it: further away, nobody can say which array was meant.
+// Between an array and an access that missed it: further away, nobody can say which array was
+// meant.
 constexpr std::uintptr_t kNearby = 1 << 20;
 constexpr std::size_t kMostSteps = 128;  // and as many again that are the first of their line
 constexpr std::size_t kUnnamedElement = 4;
@@ -141,7 +142,7 @@ void Recorder::hold(const Event& event) {
 
 void Recorder::stop_too_large(const std::string& why) {
   recording_->kernel.too_large = true;
-  detail::abandon_block("the X-ray stopped the launch " + why);
+  abandon_block("the X-ray stopped the launch " + why);
 }
 
 // --- memory -----------------------------------------------------------------------------------------------------------
@@ -205,7 +206,8 @@ Recorder::Region* Recorder::region_at(std::uintptr_t address, unsigned bytes) {
   return last_region_ = allocation.region.get();
 }
 
-// Stacks, the program's own variables and the kernel's arguments: on a GPU registers, local and constant memory.
+// Stacks, the program's own variables and the kernel's arguments: on a GPU registers, local and
+// constant memory.
 bool Recorder::is_private(std::uintptr_t address) const {
   if (address >= to_number(host_stack_.begin) && address < to_number(host_stack_.end)) return true;
   const auto after = stacks_.upper_bound(address);
@@ -298,7 +300,8 @@ std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
   return static_cast<std::int64_t>(site.offset + address - site.begin);
 }
 
-// The element of a __shared__ variable as the source would write it: kv_smem[1]. Empty where nothing has a name.
+// The element of a __shared__ variable as the source would write it: kv_smem[1]. Empty where
+// nothing has a name.
 std::string Recorder::shared_element(std::int64_t offset) const {
   const auto after = shared_names_.upper_bound(offset);
   if (after == shared_names_.begin()) return "";
@@ -320,13 +323,14 @@ std::string Recorder::shared_element(std::int64_t offset) const {
 void Recorder::stop_at(const Event& access, const std::string& kind) {
   hold(access);
   stopped_ = true;
-  detail::abandon_block(fmt::format("the X-ray found: {}", kind));
+  abandon_block(fmt::format("the X-ray found: {}", kind));
 }
 
 void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
                      const Target& target, const Stamp& now) {
   const Operation operation = places_[access.place].operation;
-  // Arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator checks asynchronous copies.
+  // Arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator
+  // checks asynchronous copies.
   if (std::has_single_bit(target.bytes) && offset % target.bytes != 0) {
     note("misaligned access", target, now);
     stop_at(access, "misaligned access");
@@ -474,7 +478,7 @@ void Recorder::shared_declared(const void* begin, std::size_t bytes) {
   shared_sites_.push_back({address, address + bytes, offset});
 }
 
-void Recorder::shared_named(const detail::SharedName& name) {
+void Recorder::shared_named(const SharedName& name) {
   shared_names_.try_emplace(shared_offset(to_number(name.begin)), name);
 }
 
@@ -523,7 +527,8 @@ BankWords Recorder::words_of_lanes(const Request& request, unsigned begin, unsig
   return words;
 }
 
-// Whether every active lane asks for what its neighbour asks for, or every one for what the next but one does.
+// Whether every active lane asks for what its neighbour asks for, or every one for what the next
+// but one does.
 bool Recorder::lanes_pair_up(const Request& request, unsigned begin, unsigned count) {
   std::array<std::uint64_t, kWarpSize> wanted{};  // 0: idle
   for (unsigned i = 0; i < request.lanes; ++i)
@@ -726,9 +731,10 @@ void Recorder::touch(const Request& request, std::uint64_t sectors) {
   }
 }
 
-// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters for 16. The two halves (and the
-// two quarters of each half) share a wavefront where neighbouring lanes share their words; of a matrix load the four matrices
-// never do. Found by Nsight Compute's counts.
+// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters
+// for 16. The two halves (and the two quarters of each half) share a wavefront where neighbouring
+// lanes share their words; of a matrix load the four matrices never do. Found by Nsight Compute's
+// counts.
 std::vector<BankWords> Recorder::served_together(const Request& request) const {
   const Place& place = places_[request.place];
   const std::uintptr_t base = shared_sites_.front().begin;

@@ -1,8 +1,10 @@
-// Records accesses as compiler hooks see them, one CUDA thread after the other, and rebuilds from them what warps did.
+// Records accesses as compiler hooks see them, one CUDA thread after the other, and rebuilds from
+// them what warps did.
 //
-// A warp's lanes are merged the way the hardware reconverges: of all lanes' next instructions the one furthest up in the code
-// goes first, with every lane that is there. Lanes that skip a branch, leave a loop early or come from another call site
-// therefore never shift the others; the hooks note each basic block, so that lanes without an access in it are seen to pass.
+// A warp's lanes are merged the way the hardware reconverges: of all lanes' next instructions the
+// one furthest up in the code goes first, with every lane that is there. Lanes that skip a branch,
+// leave a loop early or come from another call site therefore never shift the others; the hooks
+// note each basic block, so that lanes without an access in it are seen to pass.
 #pragma once
 
 #include <array>
@@ -14,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observer.hpp"
+#include "emulator/observer.hpp"
+#include "model.hpp"
 #include "shadow.hpp"
-#include "xray.hpp"
 
 namespace emulator::xray {
 
@@ -37,11 +39,12 @@ enum class Through : std::uint8_t {
   kMatrixLoad,  // to other lanes' registers too
 };
 
-class Recorder : public detail::Observer {
+class Recorder : public Observer {
  public:
   static Recorder& instance();
 
-  // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return address.
+  // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return
+  // address.
   void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation,
                 Through through = Through::kRegisters);
   void passed(std::uintptr_t pc);  // a basic block
@@ -62,7 +65,7 @@ class Recorder : public detail::Observer {
   void block_starts(std::uint64_t linear_block) override;
   void block_ends() override;
   void shared_declared(const void* begin, std::size_t bytes) override;
-  void shared_named(const detail::SharedName& name) override;
+  void shared_named(const SharedName& name) override;
   void thread_runs(unsigned linear, AddressRange stack) override;
   void in_kernel(bool yes) override { in_kernel_ = yes; }
   void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
@@ -72,6 +75,7 @@ class Recorder : public detail::Observer {
   void matrices_multiplied(unsigned multiply_adds) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
+  void forget() override;
 
  private:
   // An instruction as reached by one chain of calls.
@@ -214,9 +218,15 @@ class Recorder : public detail::Observer {
   std::uint64_t sectors_of(const Request& request) const;
   void touch(const Request& request, std::uint64_t sectors);
 
+  using Lines = std::map<std::uintptr_t, std::vector<Source>>;  // by return address
   Kernel finish(Recording& recording) const;
-  std::vector<Source> sources_of(std::uint32_t place,
-                                 const std::map<std::uintptr_t, std::vector<Source>>& lines) const;
+  const Lines& lines_of(const Recording& recording) const;
+  static Buffer buffer_of(const Region& region, const std::array<Touches, 3>& by_operation);
+  void add_accesses_and_steps(Kernel& kernel, const Recording& recording, const Lines& lines) const;
+  Access& access_at(std::uint32_t place, Space space, Kernel& kernel, const Lines& lines) const;
+  Party party_of(const Stamp& stamp, const Kernel& kernel, const Lines& lines) const;
+  Error error_of(const Finding& finding, const Kernel& kernel, const Lines& lines) const;
+  std::vector<Source> sources_of(std::uint32_t place, const Lines& lines) const;
 
   // Everything about instructions; kept from launch to launch.
   std::vector<Place> places_;
@@ -244,7 +254,7 @@ class Recorder : public detail::Observer {
   std::vector<Recording> recordings_;
   std::uint64_t access_limit_ = kDefaultAccessLimit;
 
-  // Of the running launch.
+  // They describe the running launch.
   Recording* recording_ = nullptr;
   std::uint32_t launch_ = 0;
   std::uint64_t events_ = 0;  // accesses and basic blocks
@@ -252,7 +262,7 @@ class Recorder : public detail::Observer {
   unsigned threads_in_block_ = 0;
   AddressRange host_stack_;
 
-  // Of the running block.
+  // They describe the running block.
   bool in_kernel_ = false;
   std::uint64_t block_ = 0;
   std::uint32_t epoch_ = 0;
@@ -262,10 +272,10 @@ class Recorder : public detail::Observer {
   bool stopped_ = false;               // the last access held never happened
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   std::vector<SharedSite> shared_sites_;
-  std::map<std::int64_t, detail::SharedName> shared_names_;  // by their offset
+  std::map<std::int64_t, SharedName> shared_names_;  // by their offset
   std::unique_ptr<Shadow> shared_shadow_;
 
-  // Of the running thread.
+  // They describe the running thread.
   unsigned thread_ = 0;
   std::uintptr_t stack_begin_ = 0, stack_end_ = 0;
   std::map<std::uintptr_t, std::uintptr_t> stacks_;

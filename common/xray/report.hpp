@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "xray.hpp"
+#include "model.hpp"
 
 namespace emulator::xray {
 
@@ -24,7 +24,8 @@ std::string grouped(std::uint64_t number);
 
 nlohmann::json to_json(const std::vector<Subject>& subjects);
 
-// A page that needs nothing but itself and draws what `report` holds: to_json(), and whatever was added to it.
+// A page that needs nothing but itself and draws what `report` holds: to_json(), and whatever was
+// added to it.
 std::string to_page(const nlohmann::json& report);
 
 }  // namespace emulator::xray

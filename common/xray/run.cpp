@@ -5,7 +5,7 @@
 namespace ladder {
 
 XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
-             const std::string& storage, std::uint64_t most_accesses) {
+             const Explained& explained, std::uint64_t most_accesses) {
   const auto work = [&] {
     Device& where = device(implementation.device);
     const auto on_device = problem.place(where, implementation);
@@ -13,7 +13,10 @@ XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
             implementation.name + " does not compute that; allowed: what it has a launcher for");
     on_device->call();
     where.synchronize();
-    return on_device->judge(arithmetic_of(implementation, storage), false);
+    const Arithmetic arithmetic = arithmetic_of(implementation, problem.storage());
+    Verdict verdict = on_device->judge(arithmetic, false);
+    if (!verdict.right) verdict.message = explained(verdict, *on_device, arithmetic);
+    return verdict;
   };
   return xray(implementation, work, most_accesses);
 }

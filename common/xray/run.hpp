@@ -8,6 +8,7 @@
 
 #include "common/core/operator.hpp"
 #include "report.hpp"
+#include "xray.hpp"
 
 namespace ladder {
 
@@ -22,9 +23,13 @@ struct XrayRun {
 // A launch with more accesses and basic blocks of single threads than this would take minutes.
 constexpr std::uint64_t kMostAccesses = 200'000'000;
 
-// Runs the implementation once. std::invalid_argument if it refuses the problem, or has no launcher for it.
+// What a wrong result is called: the message for it.
+using Explained = std::function<std::string(const Verdict&, const AnyOnDevice&, Arithmetic)>;
+
+// Runs the implementation once. std::invalid_argument if it refuses the problem, or has no launcher
+// for it.
 XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
-             const std::string& storage, std::uint64_t most_accesses = kMostAccesses);
+             const Explained& explained, std::uint64_t most_accesses = kMostAccesses);
 
 // The same around anything that launches its kernels and says what came of it.
 XrayRun xray(const Implementation& implementation, const std::function<Verdict()>& work,

@@ -83,7 +83,8 @@ bool is_of_kernel_file(const Source& source) {
          source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0;
 }
 
-// From the repository's root. The compiler names some lines by the rewritten copy, .../emulated/03_x/kernel.cu.cpp.
+// From the repository's root. The compiler names some lines by the rewritten copy,
+// .../emulated/03_x/kernel.cu.cpp.
 Source relative(Source source) {
   const std::string root = EMULATOR_XRAY_ROOT "/", copies = "/emulated/", ending = ".cu.cpp";
   source.file = std::filesystem::path(source.file).lexically_normal().string();
@@ -112,9 +113,9 @@ std::string line_of(const Source& source) {
 
 }  // namespace
 
-// The lines that are not the emulator's own, the innermost first: what was inlined at the instruction, then its callers.
-std::vector<Source> Recorder::sources_of(
-    std::uint32_t place, const std::map<std::uintptr_t, std::vector<Source>>& lines) const {
+// The lines that are not the emulator's own, the innermost first: what was inlined at the
+// instruction, then its callers.
+std::vector<Source> Recorder::sources_of(std::uint32_t place, const Lines& lines) const {
   std::vector<Source> sources;
   const auto& calls = places_[place].calls_and_pc;
   for (auto pc = calls.rbegin(); pc != calls.rend(); ++pc) {
@@ -138,8 +139,7 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   return "no __syncthreads() orders them";
 }
 
-Kernel Recorder::finish(Recording& recording) const {
-  Kernel kernel = std::move(recording.kernel);
+const Recorder::Lines& Recorder::lines_of(const Recording& recording) const {
   std::set<std::uintptr_t> addresses;
   const auto want = [&](std::uint32_t place) {
     addresses.insert(places_[place].calls_and_pc.begin(), places_[place].calls_and_pc.end());
@@ -150,94 +150,110 @@ Kernel Recorder::finish(Recording& recording) const {
     want(finding.party.place);
     if (finding.other.launch != 0) want(finding.other.place);
   }
-  const auto& lines = source_lines({addresses.begin(), addresses.end()});
+  return source_lines({addresses.begin(), addresses.end()});
+}
 
-  for (const auto& [region, by_operation] : recording.touches) {
-    Buffer buffer;
-    buffer.name = region->name;
-    buffer.element_bytes = region->element_bytes;
-    buffer.elements = (region->end - region->begin) / region->element_bytes;
-    for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
-      const Touches& touches = by_operation[operation];
-      buffer.traffic[operation] = {
-          touches.accesses,    touches.request_count,          touches.sectors,
-          touches.bytes_asked, spread_of(touches.accesses_of), spread_of(touches.requests)};
-    }
-    kernel.buffers.push_back(std::move(buffer));
+Buffer Recorder::buffer_of(const Region& region, const std::array<Touches, 3>& by_operation) {
+  Buffer buffer;
+  buffer.name = region.name;
+  buffer.element_bytes = region.element_bytes;
+  buffer.elements = (region.end - region.begin) / region.element_bytes;
+  for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
+    const Touches& touches = by_operation[operation];
+    buffer.traffic[operation] = {
+        touches.accesses,    touches.request_count,          touches.sectors,
+        touches.bytes_asked, spread_of(touches.accesses_of), spread_of(touches.requests)};
   }
+  return buffer;
+}
 
+// The kernel's access at the line of `place`, which is added if it is the first there.
+Access& Recorder::access_at(std::uint32_t place, Space space, Kernel& kernel,
+                            const Lines& lines) const {
+  const Source where = sources_of(place, lines).front();
+  const Place& instruction = places_[place];
+  const auto found =
+      std::find_if(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& each) {
+        return each.where.file == where.file && each.where.line == where.line &&
+               each.operation == instruction.operation && each.space == space &&
+               each.bytes == instruction.bytes;
+      });
+  if (found != kernel.accesses.end()) return *found;
+  Access access;
+  access.where = where;
+  access.code = line_of(where);
+  access.operation = instruction.operation;
+  access.space = space;
+  access.bytes = instruction.bytes;
+  return kernel.accesses.emplace_back(std::move(access));
+}
+
+void Recorder::add_accesses_and_steps(Kernel& kernel, const Recording& recording,
+                                      const Lines& lines) const {
   std::map<std::uint32_t, std::size_t> access_of;
   for (const auto& [place, counts] : recording.places) {
-    const Source where = sources_of(place, lines).front();
-    const Place& instruction = places_[place];
-    auto found =
-        std::find_if(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& each) {
-          return each.where.file == where.file && each.where.line == where.line &&
-                 each.operation == instruction.operation && each.space == counts.space &&
-                 each.bytes == instruction.bytes;
-        });
-    if (found == kernel.accesses.end()) {
-      Access access;
-      access.where = where;
-      access.code = line_of(where);
-      access.operation = instruction.operation;
-      access.space = counts.space;
-      access.bytes = instruction.bytes;
-      kernel.accesses.push_back(access);
-      found = std::prev(kernel.accesses.end());
-    }
+    Access& access = access_at(place, counts.space, kernel, lines);
     for (const Region* region : counts.regions) {
-      if (std::find(found->buffers.begin(), found->buffers.end(), region->name) ==
-          found->buffers.end()) {
-        found->buffers.push_back(region->name);
+      if (std::find(access.buffers.begin(), access.buffers.end(), region->name) ==
+          access.buffers.end()) {
+        access.buffers.push_back(region->name);
       }
     }
-    found->requests += counts.requests;
-    found->sectors += counts.sectors;
-    found->wavefronts += counts.wavefronts;
-    found->bank_conflicts += counts.bank_conflicts;
-    access_of[place] = static_cast<std::size_t>(found - kernel.accesses.begin());
+    access.requests += counts.requests;
+    access.sectors += counts.sectors;
+    access.wavefronts += counts.wavefronts;
+    access.bank_conflicts += counts.bank_conflicts;
+    access_of[place] = static_cast<std::size_t>(&access - kernel.accesses.data());
   }
-
   for (const Sample& sample : recording.samples) {
     kernel.steps.push_back({access_of.at(sample.place), index_in(sample.block, kernel.grid),
                             sample.warp, sample.buffer, sample.offset, sample.sectors,
                             sample.wavefronts, sample.bank_conflicts});
   }
+}
 
-  const auto party = [&](const Stamp& stamp) {
-    const std::vector<Source> sources = sources_of(stamp.place, lines);
-    const Source& where = sources.front();
-    const auto kernel_line = std::find_if(sources.begin(), sources.end(), is_of_kernel_file);
-    return Party{
-        places_[stamp.place].operation,
-        where,
-        index_in(stamp.block, kernel.grid),
-        index_in(stamp.thread, kernel.block),
-        places_[stamp.place].through == Through::kAsyncCopy,
-        kernel_line == sources.end() || is_of_kernel_file(where) ? Source{} : *kernel_line};
-  };
-  for (const Finding& finding : recording.findings) {
-    Error error;
-    error.kind = finding.kind;
-    error.space = finding.space;
-    error.buffer = finding.buffer;
-    error.element = finding.element;
-    error.offset = finding.offset;
-    error.bytes = finding.bytes;
-    error.size = finding.size;
-    error.count = finding.count;
-    error.step = finding.sample;
-    error.party = party(finding.party);
-    error.has_other = finding.other.launch != 0;
-    if (error.has_other) error.other = party(finding.other);
-    std::string missing = error.has_other ? missing_between(finding.party, finding.other) : "";
-    if (error.has_other && error.party.where.text() == error.other.where.text() &&
-        error.kind == "race")
-      missing += "; is an atomic missing, or should each thread have an element of its own?";
-    error.message = sentence_of(error, missing);
-    kernel.errors.push_back(std::move(error));
-  }
+Party Recorder::party_of(const Stamp& stamp, const Kernel& kernel, const Lines& lines) const {
+  const std::vector<Source> sources = sources_of(stamp.place, lines);
+  const Source& where = sources.front();
+  const auto kernel_line = std::find_if(sources.begin(), sources.end(), is_of_kernel_file);
+  return {places_[stamp.place].operation,
+          where,
+          index_in(stamp.block, kernel.grid),
+          index_in(stamp.thread, kernel.block),
+          places_[stamp.place].through == Through::kAsyncCopy,
+          kernel_line == sources.end() || is_of_kernel_file(where) ? Source{} : *kernel_line};
+}
+
+Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lines& lines) const {
+  Error error;
+  error.kind = finding.kind;
+  error.space = finding.space;
+  error.buffer = finding.buffer;
+  error.element = finding.element;
+  error.offset = finding.offset;
+  error.bytes = finding.bytes;
+  error.size = finding.size;
+  error.count = finding.count;
+  error.step = finding.sample;
+  error.party = party_of(finding.party, kernel, lines);
+  error.has_other = finding.other.launch != 0;
+  if (error.has_other) error.other = party_of(finding.other, kernel, lines);
+  std::string missing = error.has_other ? missing_between(finding.party, finding.other) : "";
+  if (error.has_other && error.party.where.text() == error.other.where.text() &&
+      error.kind == "race")
+    missing += "; is an atomic missing, or should each thread have an element of its own?";
+  error.message = sentence_of(error, missing);
+  return error;
+}
+
+Kernel Recorder::finish(Recording& recording) const {
+  Kernel kernel = std::move(recording.kernel);
+  const Lines& lines = lines_of(recording);
+  for (const auto& [region, by_operation] : recording.touches)
+    kernel.buffers.push_back(buffer_of(*region, by_operation));
+  add_accesses_and_steps(kernel, recording, lines);
+  for (const Finding& finding : recording.findings)
+    kernel.errors.push_back(error_of(finding, kernel, lines));
   std::stable_partition(kernel.errors.begin(), kernel.errors.end(),
                         [](const Error& each) { return each.kind == "race"; });
   return kernel;
@@ -247,9 +263,13 @@ std::vector<Kernel> Recorder::take() {
   std::vector<Kernel> kernels;
   for (Recording& recording : recordings_)
     kernels.push_back(finish(recording));
+  forget();
+  return kernels;
+}
+
+void Recorder::forget() {
   recordings_.clear();
   retired_.clear();
-  return kernels;
 }
 
 }  // namespace emulator::xray

@@ -25,10 +25,10 @@ addEventListener('load', () => setTimeout(() => {
 
 
 def main():
-    program = ROOT / "build" / "ladder_xray_to_05"
+    program = ROOT / "build" / "ladder_xray"
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not program.exists() or not browser:
-        sys.exit("needs build/ladder_xray_to_05 (./ladder xray 04 05 builds it) and Chromium")
+        sys.exit("needs build/ladder_xray (cmake --build build builds it) and Chromium")
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / "xray.html"
         subprocess.run([program, *KERNELS, f"--html={page}"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

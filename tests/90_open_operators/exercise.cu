@@ -14,7 +14,7 @@
 #include "common/cuda/storage.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
-namespace chapter90 {
+namespace {
 
 using ladder::bfloat16;
 using ladder::MatmulArgs;
@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(kThreads) matmul_kernel(const MatmulArgs<Eleme
   const std::int64_t m = i / args.N, n = i % args.N;
   float sum = 0;
   for (std::int64_t k = 0; k < args.K; ++k) {
-    // TODO(90.00.1): roughly 2 lines; the product of a(m, k) and b(k, n) goes to sum;
-    // TODO(90.00.1): budget: one global read each of a and b
+    // TODO(1): roughly 2 lines; the product of a(m, k) and b(k, n) goes to sum;
+    // TODO(1): budget: one global read each of a and b
   }
   ladder::cuda::store(args.c + i, sum);
 }
@@ -46,10 +46,9 @@ void matmul(const MatmulArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "matmul_threads",
-     .chapter = "90_open_operators",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Matmul>(matmul<float>, matmul<bfloat16>)}};
 
-}  // namespace chapter90
+}  // namespace

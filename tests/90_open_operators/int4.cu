@@ -13,7 +13,7 @@
 #include "common/cuda/check.hpp"
 #include "tests/90_open_operators/matmul_int4.hpp"
 
-namespace chapter90 {
+namespace {
 
 using ladder::kInt4Group;
 using ladder::MatmulInt4Args;
@@ -51,9 +51,8 @@ void matmul_int4(const MatmulInt4Args& args) {
 
 const ladder::Registration int4_registration{
     {.name = "matmul_int4_threads",
-     .chapter = "90_open_operators",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::MatmulInt4>(matmul_int4)}};
 
-}  // namespace chapter90
+}  // namespace

@@ -14,7 +14,7 @@
 #include "common/cuda/storage.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
-namespace chapter90 {
+namespace {
 
 using ladder::bfloat16;
 using ladder::MatmulArgs;
@@ -46,10 +46,9 @@ void matmul(const MatmulArgs<Element>& args) {
 
 const ladder::Registration registration{
     {.name = "matmul_threads",
-     .chapter = "90_open_operators",
      .step = 2,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<ladder::Matmul>(matmul<float>, matmul<bfloat16>)}};
 
-}  // namespace chapter90
+}  // namespace

@@ -37,9 +37,8 @@ struct Matmul : SimpleOperator<Matmul, MatmulSizes, MatmulArgs<float>, MatmulArg
       for (std::int64_t k = 0; k + 1 < x.K; ++k)
         late[i] += static_cast<double>(x.a[i / x.N * x.K + k]) * x.b[k * x.N + i % x.N];
     }
-    return reference::roughly_equal(outputs[0], late, x.N)
-               ? "equals the product without the last k\n"
-               : "";
+    return ladder::roughly_equal(outputs[0], late, x.N) ? "equals the product without the last k\n"
+                                                        : "";
   }
 };
 

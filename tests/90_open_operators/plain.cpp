@@ -3,7 +3,7 @@
 #include "common/core/registry.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
-namespace chapter90 {
+namespace {
 
 void matmul_plain(const ladder::MatmulArgs<float>& args) {
   ladder::validate_lists(args);
@@ -19,10 +19,9 @@ void matmul_plain(const ladder::MatmulArgs<float>& args) {
 
 const ladder::Registration plain_registration{
     {.name = "matmul_plain",
-     .chapter = "90_open_operators",
      .step = 1,
      .device = ladder::DeviceKind::kCpu,
      .rung = true,
      .launchers = ladder::launchers<ladder::Matmul>(matmul_plain)}};
 
-}  // namespace chapter90
+}  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/core/operator.hpp"
+#include "common/diagnosis/diagnosis.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
 namespace ladder {
@@ -10,14 +11,15 @@ namespace {
 
 const bool registered = testing::register_suite("matmul", "matmul_plain");
 
-// What a launcher makes of a problem of 3 x 4 and 4 x 5, as the judge sees it.
-Verdict verdict_of(void (*launch)(const MatmulArgs<float>&)) {
+// What the judge and the diagnosis say of what a launcher makes of a problem of 3 x 4 and 4 x 5; "" of a right result.
+std::string said_of(void (*launch)(const MatmulArgs<float>&)) {
   const Implementation implementation{.name = "wrong", .launchers = launchers<Matmul>(launch)};
   const auto problem =
       find_operator("matmul").make_case({{"M", 3}, {"N", 5}, {"K", 4}}, {}, "fp32")->make();
   const auto placed = problem->place(device(DeviceKind::kCpu), implementation);
   placed->call();
-  return placed->judge(Arithmetic::kFp32, false);
+  const Verdict verdict = placed->judge(Arithmetic::kFp32, false);
+  return verdict.right ? "" : by_name(verdict, *placed, Arithmetic::kFp32);
 }
 
 void product(const MatmulArgs<float>& a, std::int64_t terms) {
@@ -29,22 +31,21 @@ void product(const MatmulArgs<float>& a, std::int64_t terms) {
 }
 
 TEST(OpenOperator, IsJudged) {
-  EXPECT_TRUE(verdict_of([](const auto& a) { product(a, a.K); }).right);
-  const Verdict nothing = verdict_of([](const auto&) {});
-  EXPECT_FALSE(nothing.right);
-  EXPECT_NE(nothing.message.find("never written"), std::string::npos) << nothing.message;
-  const Verdict one = verdict_of([](const auto& a) {
+  EXPECT_EQ(said_of([](const auto& a) { product(a, a.K); }), "");
+  const std::string nothing = said_of([](const auto&) {});
+  EXPECT_NE(nothing.find("never written"), std::string::npos) << nothing;
+  const std::string one = said_of([](const auto& a) {
     product(a, a.K);
     a.c[2 * a.N + 4] *= 1.01f;
   });
-  EXPECT_NE(one.message.find("c(m=2, n=4)"), std::string::npos) << one.message;
-  const Verdict late = verdict_of([](const auto& a) { product(a, a.K - 1); });
-  EXPECT_NE(late.message.find("without the last k"), std::string::npos) << late.message;
+  EXPECT_NE(one.find("c(m=2, n=4)"), std::string::npos) << one;
+  const std::string late = said_of([](const auto& a) { product(a, a.K - 1); });
+  EXPECT_NE(late.find("without the last k"), std::string::npos) << late;
 }
 
 TEST(OpenOperator, NoticesWritesElsewhere) {
-  EXPECT_THROW(verdict_of([](const auto& a) { a.c[a.M * a.N] = 0; }), WroteElsewhere);
-  EXPECT_THROW(verdict_of([](const auto& a) { const_cast<float*>(a.a)[0] += 1; }), WroteElsewhere);
+  EXPECT_THROW(said_of([](const auto& a) { a.c[a.M * a.N] = 0; }), WroteElsewhere);
+  EXPECT_THROW(said_of([](const auto& a) { const_cast<float*>(a.a)[0] += 1; }), WroteElsewhere);
 }
 
 TEST(OpenOperator, RefusesWhatItDoesNotHave) {
@@ -65,7 +66,7 @@ TEST(OpenOperator, ListsItsBadInput) {
   const auto placed = problem->place(device(DeviceKind::kCpu), careless);
   std::string names;
   placed->for_each_bad_input(
-      [&](const std::string& argument, const auto&) { names += argument + " "; });
+      {}, [&](const std::string& argument, const auto&) { names += argument + " "; });
   EXPECT_EQ(names, "M N K a a b b c c ");
 }
 

@@ -7,7 +7,7 @@ from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
 from ladder_tools.checking import seconds_allowed, words_of
 from ladder_tools.learning import note_solved
-from ladder_tools.place import ROOT, Exercise, Failed, Refused, bosses
+from ladder_tools.place import ROOT, Failed, Refused, bosses, lesson_of, place_of
 from ladder_tools.patches import header, patched
 
 REASONS = {
@@ -26,13 +26,17 @@ class Boss:
     def __init__(self, name):
         known = bosses()
         lesson = name.rpartition(".")[0]
-        self.name = f"{int(lesson):02}.boss" if re.fullmatch("[0-9]{1,2}", lesson) else name
+        refused = Refused(f"boss is '{name}'; allowed: {' '.join(known)}")
+        try:
+            self.name = f"{lesson_of(place_of(lesson).folder)}.boss"
+        except Refused:
+            raise refused from None
         if self.name not in known:
-            raise Refused(f"boss is '{name}'; allowed: {' '.join(known)}")
+            raise refused
         self.patch = known[self.name]
         self.kernel = self.patch.with_name("kernel.cu")
         self.mine = "my" / self.patch.with_name("boss.cu")
-        self.target = f"boss.{Exercise(self.patch).lesson}.kernel"
+        self.target = f"boss.{lesson_of(self.patch.parent)}.kernel"
         text = (ROOT / self.patch).read_text()
         self.reason, self.test, self.shows, self.why = (header(text, word) for word in ("reason", "test", "shows", "why"))
         self.text = patched(self.kernel, self.patch)

@@ -113,10 +113,6 @@ class Build:
     def has_xray(self):
         return self._cached("LADDER_HAS_XRAY") == "ON"
 
-    def targets(self):
-        """The names of the programs of the ladder that can be built."""
-        return set((self.folder / "ladder_programs.txt").read_text().split())
-
     def runs_on_gpu(self):
         return self.has_cuda() and bool(ask_nvidia("name"))
 

@@ -1,25 +1,14 @@
-"""The cases of an operator's tests by their names: which one is looked at first, and what those that fail have in common."""
+"""The cases of an operator's tests: which one is looked at first, and what those that fail have in common."""
+import collections
 import itertools
 import math
-import re
 
 
-_PHRASES = ("no_decay", "one_total_token", "per_head", "from_state", "to_state", "key_lengths")  # options of several words
-
-
-def sizes_of(name):
-    """[("B", 2), ("T", 37)] and the options of a test's case: MatchesReference/B2_T37_mild_per_head has "mild" and "per head"."""
-    text = re.sub("_packed(_[0-9]+)+", "_packed", name.partition("MatchesReference/")[2])
-    for phrase in _PHRASES:
-        text = text.replace(phrase, phrase.replace("_", " "))
-    sizes, words = [], []
-    for word in text.split("_"):
-        size = re.fullmatch(r"([A-Z])([a-z]*)([0-9]+)", word)
-        if size:  # Tq37 is T_q
-            sizes.append((f"{size[1]}_{size[2]}" if size[2] else size[1], int(size[3])))
-        elif word:
-            words.append(word)
-    return sizes, words
+def sizes_of(test):
+    """[("B", 2), ("T", 37)] and ["reverse", "bf16"], the options of a test's case; fp32 goes without saying."""
+    sizes, options, storage = (test.case.split("; ") + ["", "", ""])[:3]
+    words = [word for word in options.split(", ") if word] + ([storage] if storage not in ("", "fp32") else [])
+    return [(axis, int(size)) for axis, _, size in (each.partition("=") for each in sizes.split(", ") if each)], words
 
 
 def size_of(name):
@@ -27,13 +16,28 @@ def size_of(name):
     return math.prod(size for _, size in sizes_of(name)[0])
 
 
+_LARGEST = 8_000_000  # the product of the sizes of a case that a learner waits for
+_LARGE = 2_000_000
+
+
+def without_large_repeats(names):
+    """Of large cases the two smallest of the same channels, K and V or D: others have more steps or other options, as small cases have."""
+    seen, left_out = collections.Counter(), set()
+    for name in sorted(names, key=size_of):
+        channels = tuple(size for size in sizes_of(name)[0] if size[0][0] not in "BTH")
+        seen[channels] += size_of(name) > _LARGE
+        if seen[channels] > 2 or size_of(name) > _LARGEST:
+            left_out.add(name)
+    return [name for name in names if name not in left_out]
+
+
 def smallest_case(names):
-    """The smallest of the cases that have the fewest options: fp32, a mild decay, at least 9 steps; None if no test is called so."""
+    """The smallest of the cases that have the fewest options, with at least 9 steps; None if no test is called so."""
     found = []
     for name in names:
         sizes, words = sizes_of(name)
         if sizes and all(size >= 9 for axis, size in sizes if axis.startswith("T")):
-            found.append((sum(word != "mild" for word in words), size_of(name), name))
+            found.append((len(words), size_of(name), name))
     return min(found)[2] if found else None
 
 
@@ -69,7 +73,7 @@ def _rules(cases):
 
 
 def what_fails(passed, failed):
-    """"wrong in 12 of 80 cases: all those where K > V", from the names of tests; without a rule where none is exact, with two where several are."""
+    """"wrong in 12 of 80 cases: all those where K > V", from tests; without a rule where none is exact, with two where several are."""
     def read(names):
         return [(dict(sizes), set(words)) for sizes, words in map(sizes_of, names) if sizes]
     right, wrong = read(passed), read(failed)
@@ -93,5 +97,5 @@ def plainest(names):
         sizes, words = sizes_of(name)
         by_axis = dict(sizes)
         steps = max((size for axis, size in sizes if axis.startswith("T")), default=0)
-        return sum(word != "mild" for word in words), steps > by_axis.get("V", by_axis.get("D", steps)), size_of(name)
+        return len(words), steps > by_axis.get("V", by_axis.get("D", steps)), size_of(name)
     return min(names, key=rank)

@@ -5,16 +5,14 @@ import re
 
 from ladder_tools import gtest
 from ladder_tools.building import say
-from ladder_tools.cases import first_tests, plainest, size_of, what_fails
+from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
 from ladder_tools.place import ROOT, Refused
 
 # Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
-# other tests and counts what the budget allows, and what pairs the cases have is ours to know. Nor do the largest cases say more than the
-# others of the same K.
+# other tests and counts what the budget allows, and what pairs the cases have is ours to know.
 _NOT_IN_THE_LOOP = re.compile(r"1000|\.KeepsItsBudget|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
-_LARGEST = 8_000_000  # the product of a case's sizes
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
@@ -120,7 +118,7 @@ def lights(names):
     for name in names:
         hole = re.search(r"\.Hole([0-9]+)[A-Z]", name)
         if hole:
-            found.setdefault(int(hole[1]), []).append(name)
+            found.setdefault(hole[1], []).append(name)
     return dict(sorted(found.items()))
 
 
@@ -176,7 +174,7 @@ class Check:
     def _test(self, target):
         """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
-        self._names = names = [name for name in names if not _NOT_IN_THE_LOOP.search(name) and size_of(name) <= _LARGEST]
+        self._names = names = without_large_repeats([name for name in names if not _NOT_IN_THE_LOOP.search(name)])
         of_holes = lights(names)
         done, green = self._of_holes(target, of_holes)
         others = [name for name in names if not any(name in tests for tests in of_holes.values())]
@@ -199,9 +197,9 @@ class Check:
         for hole, names in tests.items():
             done = self._run(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
             ran += done.tests
-            print(f"{self._exercise.holes_begin}{hole}: {'green' if done.succeeded else 'red'}")
+            print(f"hole {hole}: {'green' if done.succeeded else 'red'}")
             if not done.succeeded:
-                self._red.append(f"{self._exercise.holes_begin}{hole}")
+                self._red.append(hole)
             if first is None or first.succeeded:
                 first = done
             if done.timed_out:
@@ -395,7 +393,7 @@ class Check:
         if self._xray_errors and not passed:
             print("Mend first what the X-ray found: it may be all that is wrong.")
         if self._red and (todo is None or todo[0] != self._red[0]):
-            print(f"Next: {self._red[0]}, the first hole that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"Next: hole {self._red[0]}, the first that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:

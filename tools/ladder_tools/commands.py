@@ -5,6 +5,7 @@ import sys
 from ladder_tools.building import Build
 from ladder_tools.exercise import exercise
 from ladder_tools.learning import diff, learn, prepare
+from ladder_tools.new import new
 from ladder_tools.place import Failed, Refused
 from ladder_tools.programs import run, xray
 from ladder_tools.testing import test
@@ -18,7 +19,8 @@ def configure(words, preset, caller):
     return 0
 
 
-COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "configure": configure}
+COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
+            "configure": configure}
 
 
 def main():

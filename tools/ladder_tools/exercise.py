@@ -12,22 +12,22 @@ from ladder_tools.checking import began_with_ours, how_to_compare, seconds_allow
 from ladder_tools.drawing import check_and_draw, look, mistake_of, page_of, require_drawable
 from ladder_tools.hints import Hints
 from ladder_tools.learning import next_exercise, note_solved, solved
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, idea_of, place_of
 
 _ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch", "--mistake")
 
 
 class Arguments:
     def __init__(self, words):
-        name, self.action, self.hole, number, mistake, self.draws = "", "check", "", "", "", False
+        name, self.action, self.hole, mistake, self.draws = "", "check", "", "", False
         words = iter(words)
         for word in words:
-            # --hint 04.00.1: that hole.
-            parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]+)", word)
-            if self.action == "hint" and not self.hole and parts:
-                self.hole = f"{parts[1]:0>2}.{parts[2]:0>2}.{parts[3]}"
-            elif self.action == "hint" and name and not number and re.fullmatch("[1-9]", word):
-                number = word
+            # --hint 04.00.1: the lesson and its hole.
+            parts = re.fullmatch(r"(.+\..+)\.([1-9])", word)
+            if self.action == "hint" and not name and parts:
+                name, self.hole = parts.groups()
+            elif self.action == "hint" and name and not self.hole and re.fullmatch("[1-9]", word):
+                self.hole = word
             elif word in _ACTIONS:
                 if self.action != "check":
                     raise Refused(f"exercise takes one of {', '.join(_ACTIONS)}, once")
@@ -41,7 +41,7 @@ class Arguments:
                 raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
             else:
                 name = word
-        self.name = name or self.hole.rpartition(".")[0]
+        self.name = name
         if not self.name:
             self.name = next_exercise() or exercises()[-1].name
             say(f"{self.name} is the next exercise  (./ladder learn shows them all)")
@@ -50,8 +50,6 @@ class Arguments:
             if self.action not in ("check", "mistake"):
                 raise Refused(f"--draw goes with a check or with --mistake, not with --{self.action}")
             require_drawable(self.exercise)
-        if number:  # --hint 2: the exercise's second hole
-            self.hole = f"{self.exercise.holes_begin}{number}"
         if self.hole and self.hole not in self.exercise.holes():
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
 
@@ -63,17 +61,17 @@ def copy_stub(exercise):
     say(f"{exercise.mine} is your copy of the stub: edit it, then call me again")
 
 
-# The number of the first hole of each stub, and its place, as they were before chapters had lessons.
+# The number of the first hole of each stub, and its place, as they were before chapters had lessons: TODO(07.3).
 _BEFORE_LESSONS = {"01.01_linear_attention": 3, "02.05_linear_attention": 3, "03.01_causal_dot_product": 2, "06.03_fused_recurrent": 3,
                    "07.02_chunk_walk": 1, "07.05_gla_steps": 3, "08.02_online_softmax": 1, "08.08_pipelined": 2, "08.20_split_keys": 3}
 
 
 def bring_up_to_date(exercise):
-    """A learner's copy from before the lessons goes to its lesson, and its holes get their numbers of today."""
+    """A learner's copy from before the lessons goes to its lesson, and its holes get their numbers of today: TODO(1)."""
     before, mine = exercise.mine, ROOT / exercise.mine
     if exercise.name in _BEFORE_LESSONS:
         folder = ROOT / "my" / exercise.folder.parts[0]
-        idea = exercise.folder.name[3:]
+        idea = idea_of(exercise.folder.name)
         name = "exercise" if exercise.name == "08.08_pipelined" else f"{idea}_exercise"
         before = folder.relative_to(ROOT) / f"{name}{exercise.stub.suffix}"
         if (ROOT / before).exists() and not mine.exists():
@@ -83,7 +81,8 @@ def bring_up_to_date(exercise):
     if not mine.exists():
         return
     text, first = mine.read_text(errors="replace"), _BEFORE_LESSONS.get(exercise.name, 1)
-    todays = re.sub(rf"TODO\({exercise.name[:2]}\.(\d+)\)", lambda old: f"TODO({exercise.holes_begin}{int(old[1]) - first + 1})", text)
+    todays = re.sub(r"TODO\([0-9]{2}\.([0-9]+)\)", lambda old: f"TODO({int(old[1]) - first + 1})", text)
+    todays = re.sub(r"TODO\([0-9]{2}\.[0-9]{2}\.([0-9]+)\)", r"TODO(\1)", todays)
     if todays != text:
         mine.write_text(todays)
 

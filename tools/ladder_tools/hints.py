@@ -7,7 +7,7 @@ _HINTS_PER_HOLE = 3
 
 
 class Hints:
-    """The hints of the lesson's README: for each hole a line **03.00.1: ...**, then three <details> blocks. How many have been given
+    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details> blocks. How many have been given
     stands in a file beside the learner's copy."""
 
     def __init__(self, exercise):
@@ -41,7 +41,7 @@ class Hints:
         """[(title, text)]"""
         page = ROOT / self._exercise.folder / "README.md"
         readme = page.read_text() if page.exists() else ""
-        section = re.search(rf"^\*\*{re.escape(hole)}:.*\n((?:(?!\*\*[0-9.]+:|## ).*\n?)*)", readme, re.MULTILINE)
+        section = re.search(rf"^\*\*Hole {hole}:.*\n((?:(?!\*\*Hole |## ).*\n?)*)", readme, re.MULTILINE)
         if section is None:
             return []
         blocks = re.findall(r"^<details>(.*)\n((?:(?!</details>).*\n)*)", section[1], re.MULTILINE)
@@ -69,10 +69,10 @@ class Hints:
                     hole = holes[0]
         given = self.given(hole)
         if given >= _HINTS_PER_HOLE:
-            print(f"There are no more hints for {hole}. From the first again:")
+            print(f"There are no more hints for hole {hole}. From the first again:")
             given = 0
         write_whole(self._count(hole), f"{given + 1}\n")
         if todo:
             print(todo[1])
         title, text = self.texts(hole)[given]
-        print(f"Hint {given + 1} for {hole}: {title}\n{text}", end="")
+        print(f"Hint {given + 1} for hole {hole}: {title}\n{text}", end="")

@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from ladder_tools.building import Build, say
-from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lessons, place_of, registered_names,
-                                write_whole)
+from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lesson_of, lessons, place_of,
+                                registered_names, write_whole)
 
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
 
@@ -60,7 +60,7 @@ def title_of(folder):
     of "# 07.02 Chunk walk"."""
     page = ROOT / folder / "README.md"
     first = page.read_text(errors="replace").partition("\n")[0] if page.exists() else ""
-    return first.partition(": ")[2] or re.sub(r"^[#0-9. ]*", "", first)
+    return first.partition(": ")[2] or re.sub(r"^[# ]*([0-9.]+[a-z]? )?", "", first)
 
 
 def minutes_of(folder):
@@ -87,7 +87,7 @@ def learn(words, preset, caller):
                 continue
             exercise = by_folder.get(folder)
             mark = "   " if exercise is None else "[x]" if exercise.name in days else "[ ]"
-            name = exercise.name if exercise else folder.replace(chapter, chapter[:2]).replace("/", ".")
+            name = exercise.name if exercise else lesson_of(folder)
             minutes = re.sub("^[0-9]+( to [0-9]+)?", r"\g<0> min", minutes_of(folder))
             print(f"  {mark} {name:<28} {title_of(folder)}{f' ({minutes})' if minutes else ''}")
             for more in more_of(name):
@@ -100,7 +100,7 @@ def learn(words, preset, caller):
         left = [more for each in by_folder.values() for more in more_of(each.name) if more not in days]
         print("You have climbed the whole ladder. Where to go from here: "
               + (f"what is left of {' '.join(left)}; " if left else "")
-              + "write a lesson of your own (docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
+              + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
     return 0
 
 
@@ -144,24 +144,10 @@ def _kernel_of(word):
     raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu or kernel.cpp, such as 03 or 07.02")
 
 
-_OWN_NAMES = re.compile(r'\.name = "([a-z0-9_]+)"|^namespace (chapter[0-9]{2})|\.chapter = "([0-9]{2}_[a-z0-9_]+)"', re.MULTILINE)
-
-
-def with_names_of(text, other):
-    """`text` with its namespace, its chapter and its implementation called as in `other`: a step's names are not its idea."""
-    def names(source):
-        found = {}
-        for match in _OWN_NAMES.finditer(source):
-            found.setdefault(match.lastindex, match[match.lastindex])
-        return found
-
-    ours, theirs = names(text), names(other)
-    for kind, name in ours.items():
-        if kind in theirs:
-            text = re.sub(rf"\b{re.escape(name)}\b", theirs[kind], text)
-    if 2 in ours and 2 in theirs:  # "chapter 03 takes no ..."
-        text = text.replace(f"chapter {ours[2][-2:]}", f"chapter {theirs[2][-2:]}")
-    return text
+def with_name_of(text, other):
+    """`text` with its implementation called as in `other`: a step's name is not its idea."""
+    ours, theirs = registered_names(text), registered_names(other)
+    return re.sub(rf"\b{ours[0]}\b", theirs[0], text) if ours and theirs else text
 
 
 def diff(words, preset, caller):
@@ -172,7 +158,7 @@ def diff(words, preset, caller):
     before, after = map(_kernel_of, words)
     with tempfile.TemporaryDirectory() as folder:
         sides = []
-        for path, text in ((before, with_names_of(before.read_text(), after.read_text())), (after, after.read_text())):
+        for path, text in ((before, with_name_of(before.read_text(), after.read_text())), (after, after.read_text())):
             side = Path(folder) / path.relative_to(ROOT)
             side.parent.mkdir(parents=True, exist_ok=True)
             side.write_text(text)

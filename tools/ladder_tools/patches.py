@@ -1,10 +1,13 @@
-"""What a patch beside a kernel makes of it, and what the lines above the patch say."""
+"""What a patch beside a kernel makes of it, what the lines above the patch say, and how a patch is written."""
+import difflib
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from ladder_tools.place import ROOT
+
+_HEAD = "# {stub} is made of {kernel} by this: tools/upkeep/exercises.py\n"
 
 
 def patched(kernel, patch, root=ROOT):
@@ -21,3 +24,19 @@ def header(patch, word):
     """What the line "# WORD: ..." of a patch says, else ""."""
     found = re.search(rf"^# {word}: (.+)$", patch, re.MULTILINE)
     return found[1] if found else ""
+
+
+def made(exercise, root=ROOT):
+    """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
+    return patched(exercise.solution, exercise.patch, root)
+
+
+def between(before, after, old, new):
+    """The patch that makes the text `after`, of the file `new`, of `before`, of the file `old`."""
+    return "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{old}", f"b/{new}"))
+
+
+def adopt(exercise, root=ROOT):
+    """Writes the patch from an exercise that was edited by hand."""
+    patch = between((root / exercise.solution).read_text(), (root / exercise.stub).read_text(), exercise.solution, exercise.stub)
+    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=exercise.solution.name) + patch)

@@ -27,12 +27,35 @@ class Failed(Exception):
         self.code = code
 
 
+def number_of(name):
+    """03 of 03_cuda_baseline, 11b of 11b_decay_per_head; empty for a folder that is neither chapter nor lesson."""
+    found = re.match(r"([0-9]{2}[a-z]?)_", name)
+    return found[1] if found else ""
+
+
+def idea_of(name):
+    """chunk_walk of 02_chunk_walk"""
+    return name.partition("_")[2]
+
+
+def lesson_of(folder):
+    """03 of 03_cuda_baseline, 07.02_chunk_walk of 07_chunkwise/02_chunk_walk; copies of these folders in others too."""
+    chapter, *lesson = filter(number_of, Path(folder).parts)
+    return ".".join([number_of(chapter), *lesson])
+
+
+def _padded(number):
+    """02 of 2, 11b of 11b; None if it is no lesson's number."""
+    found = re.fullmatch(r"([0-9]{1,2})([a-z]?)", number)
+    return f"{found[1]:0>2}{found[2]}" if found else None
+
+
 def _numbered(folder):
-    return sorted(path.name for path in folder.iterdir() if re.match(r"[0-9]{2}_", path.name) and path.is_dir())
+    return sorted(path.name for path in folder.iterdir() if number_of(path.name) and path.is_dir())
 
 
 def chapters():
-    return _numbered(ROOT)
+    return [name for name in _numbered(ROOT) if name[2] == "_"]
 
 
 def lessons(chapter):
@@ -56,25 +79,21 @@ class Place:
         """What its tests' names begin with, and the target that builds them, less its _all: chapter07, chapter07.02_chunk_walk."""
         if self.chapter == ABOVE_THE_CHAPTERS:
             return self.chapter
-        return f"chapter{self.chapter[:2]}" + ("" if self.lesson is None else f".{self.lesson or '00'}")
+        return f"chapter{number_of(self.chapter)}" + ("" if self.lesson is None else f".{self.lesson or '00'}")
 
     @property
     def word(self):
         """As the ladder's programs take it."""
-        return f"{self.chapter[:2]}.00" if self.lesson == "" else self.folder
+        return f"{number_of(self.chapter)}.00" if self.lesson == "" else self.folder
 
 
 def _chapter(name):
-    number = name.zfill(2) if re.fullmatch(r"[0-9]{1,2}", name) else None
-    for folder in chapters():
-        if name == folder or number == folder[:2]:
-            return folder
-    return None
+    return next((folder for folder in chapters() if name == folder or _padded(name) == number_of(folder)), None)
 
 
 def place_of(word):
-    """For 3, 03, 03_cuda_baseline, best; of a lesson for 07.2, 07.02, 07.02_chunk_walk, 07_chunkwise/02_chunk_walk and chunk_walk; 03.00
-    is the chapter's own folder."""
+    """For 3, 03, 03_cuda_baseline, best; of a lesson for 07.2, 07.02, 07.11b, 07.02_chunk_walk, 07_chunkwise/02_chunk_walk and chunk_walk;
+    03.00 is the chapter's own folder."""
     name = word.rstrip("/")
     if name == ABOVE_THE_CHAPTERS:
         return Place(name)
@@ -83,15 +102,15 @@ def place_of(word):
     if chapter and not separator:
         return Place(chapter)
     if chapter:
-        number = after.zfill(2) if re.fullmatch(r"[0-9]{1,2}", after) else None
+        number = _padded(after)
         if number == "00":
             return Place(chapter, "")
         for lesson in lessons(chapter):
-            if after in (lesson, lesson[3:]) or number == lesson[:2]:
+            if after in (lesson, idea_of(lesson)) or number == number_of(lesson):
                 return Place(chapter, lesson)
-        known = " ".join(f"{chapter[:2]}.{lesson}" for lesson in lessons(chapter))
+        known = " ".join(f"{number_of(chapter)}.{lesson}" for lesson in lessons(chapter))
         raise Refused(f"lesson is '{word}'; allowed: {known or f'none, {chapter} has no lessons beside its own'}")
-    named = [Place(each, lesson) for each in chapters() for lesson in lessons(each) if name in (lesson, lesson[3:])]
+    named = [Place(each, lesson) for each in chapters() for lesson in lessons(each) if name in (lesson, idea_of(lesson))]
     if len(named) == 1:
         return named[0]
     if named:
@@ -107,30 +126,27 @@ class Exercise:
         self.stub = stub  # all paths relative to ROOT
         self.kind = stub.stem
         self.folder = stub.parent
-        chapter, lesson, *_ = (*(part for part in self.folder.parts if re.match(r"[0-9]{2}_", part)), "")
-        self.lesson = chapter[:2] + (f".{lesson}" if lesson else "")  # 03, 07.02_chunk_walk
+        self.lesson = lesson_of(self.folder)
         self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
         self.patch = self.folder / f"{self.kind}.patch"
-        self.holes_begin = f"{chapter[:2]}.{lesson[:2] or '00'}."  # 03.00.1, 07.02.2
         self.solution = self.folder / f"kernel{stub.suffix}"
         self.mine = Path("my") / stub
         self.needs_device = stub.suffix == ".cu"
 
     def holes(self):
-        """In the order of the stub: 03.00.1"""
-        return list(dict.fromkeys(re.findall(r"TODO\(([0-9.]*)\)", (ROOT / self.stub).read_text())))
+        """Their numbers, in the order of the stub."""
+        return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", (ROOT / self.stub).read_text())))
 
     def first_todo(self):
-        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(03.00.1): roughly 3 lines; ...") of the learner's copy; None if none is
-        left."""
+        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(1): roughly 3 lines; ...") of the learner's copy; None if none is left."""
         lines = (ROOT / self.mine).read_text(errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
-            found = re.search(r"TODO\(([0-9.]+)\)", line)
+            found = re.search(r"TODO\(([0-9]+)\)", line)
             if not found:
                 continue
             text = line.lstrip(" /\t")
             for further in lines[number:]:  # one that takes several lines has its number on each
-                rest = re.match(rf"[ /\t]*TODO\({re.escape(found[1])}\): (.*)", further)
+                rest = re.match(rf"[ /\t]*TODO\({found[1]}\): (.*)", further)
                 if not rest:
                     break
                 text += " " + rest[1]
@@ -143,25 +159,25 @@ def registered_names(source):
     return re.findall(r'\.name = "([a-z0-9_]*)"', source)
 
 
-def _in_lessons(pattern):
+def in_lessons(pattern):
     """What lies in the folders of chapters and lessons, relative to ROOT, in reading order."""
-    found = [path.relative_to(ROOT) for chapter in chapters() for each in (pattern, f"[0-9][0-9]_*/{pattern}") for path in (ROOT / chapter).glob(each)]
-    return sorted(found, key=lambda path: path.parts[:-1])
+    folders = [ROOT / chapter / lesson for chapter in chapters() for lesson in ("", *lessons(chapter))]
+    return [path.relative_to(ROOT) for folder in folders for path in sorted(folder.glob(pattern))]
 
 
 def exercises(kind="exercise"):
     """In reading order: 03, then 03.01_causal_dot_product."""
-    return [Exercise(stub) for stub in _in_lessons(f"{kind}.c*") if stub.suffix in (".cpp", ".cu")]
+    return [Exercise(stub) for stub in in_lessons(f"{kind}.c*") if stub.suffix in (".cpp", ".cu")]
 
 
 def bosses():
     """The patches that break a lesson's kernel, for `./ladder exercise 03.boss`, by the boss's name."""
-    return {f"{Exercise(patch).lesson}.boss": patch for patch in _in_lessons("boss.patch")}
+    return {f"{lesson_of(patch.parent)}.boss": patch for patch in in_lessons("boss.patch")}
 
 
 def mistakes():
     """The patches that plant a mistake in a lesson's kernel, by name: 03.decay_first."""
-    return {f"{Exercise(patch.parent).lesson}.{patch.stem}": patch for patch in sorted(_in_lessons("mistakes/*.patch"))}
+    return {f"{lesson_of(patch.parents[1])}.{patch.stem}": patch for patch in in_lessons("mistakes/*.patch")}
 
 
 def exercise_of(name):

@@ -1,4 +1,5 @@
 """./ladder run and ./ladder xray: build the program and start it."""
+import hashlib
 import os
 import re
 import shutil
@@ -8,7 +9,8 @@ from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
-from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names
+from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names, write_whole
+from ladder_tools.rows import lessons_for
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
@@ -20,27 +22,30 @@ def options_of(command):
     return {match[1]: bool(match[2]) for match in found if match}
 
 
-def program_for(arguments, back_end, targets):
-    """The smallest program that has what is asked for: ladder_emulated_to_03 has chapters 01 to 03, ladder_emulated_climb what is shown when
-    nothing is asked for, ladder_emulated everything. `targets`: what can be built."""
-    part = "climb" if not arguments.asks else "everything"
-    if arguments.chapters:
-        last = max(arguments.chapters)
-        own = min(arguments.chapters)[:2] == "00" and last[:2] != "00"  # chapter 00 has operators of its own, and is in no other's program
-        part = "everything" if own else f"to_{last[:2]}"
-    program = f"ladder_{back_end}_{part}"
-    return program if program in targets else f"ladder_{back_end}"
+def ask_for_program(arguments, folder):
+    """The prefix of the programs that have what is asked for, in the build folder, which is to be configured after this: "ladder", which has
+    everything, or one of its own for these lessons. The last ones asked for are kept."""
+    lessons = None if "--operators" in arguments.words else lessons_for(arguments.asked, arguments.operator, arguments.names,
+                                                                         arguments.variants, arguments.alone)
+    if lessons is None:
+        return "ladder"
+    prefix = f"ladder_{hashlib.sha256(' '.join(lessons).encode()).hexdigest()[:8]}"
+    kept = folder / "asked_programs.txt"
+    others = [line for line in (kept.read_text().splitlines() if kept.exists() else []) if not line.startswith(f"{prefix} ")]
+    write_whole(kept, "".join(f"{line}\n" for line in [*others[-15:], " ".join([prefix, *lessons])]))
+    return prefix
 
 
 class Arguments:
     """A program's arguments: `words` to hand on, in which chapters and lessons have their folder's name, and the paths of what is written;
-    `places` as they were given."""
+    `places` as they were given, `asked` as they are; and what of the words says which program is needed."""
 
     def __init__(self, command, words, caller):
-        self.words, self.chapters, self.places = [], [], []
+        self.words, self.places, self.asked, self.names = [], [], [], []
+        self.operator, self.variants = None, False
         self.copy = None  # the learner's, in my/: the only thing that is drawn then
         given = set()
-        self.asks = False  # for an operator or an implementation that is not shown otherwise
+        self.alone = False  # for something else than the ladders that are climbed
         self.paths = {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
         known = options_of(command)
         words = list(words)
@@ -54,11 +59,12 @@ class Arguments:
                     continue
                 place = place_of(word)
                 self.places.append(word)
-                self.chapters.append(place.chapter)
+                self.asked.append(place)
                 self.words.append(place.word)
                 continue
             option, equals, value = word.partition("=")
-            self.asks = self.asks or option in ("--operator", "--implementation", "--all", "--help")
+            self.alone = self.alone or option not in ("--json", "--html", "--patience", "--all")
+            self.variants = self.variants or option == "--all"
             if option not in known:
                 raise Refused(f"option is '{option}'; allowed: {' '.join(known)}")
             if not known[option]:
@@ -72,6 +78,10 @@ class Arguments:
                 value = words.pop(0)
                 if value.startswith("-"):
                     raise Refused(f"{option} is followed by '{value}'; allowed: a value")
+            if option == "--operator":
+                self.operator = value
+            elif option == "--implementation":
+                self.names.append(value)
             if option in self.paths:
                 self.paths[option] = Path(caller) / value
                 given.add(option)
@@ -124,12 +134,14 @@ def run(words, preset, caller):
     arguments = Arguments("run", [word for word in words if word != "--mine"], caller)
     mine = _mine(arguments.places) if "--mine" in words else None
     build = Build(preset)
+    build.lock()
+    prefix = ask_for_program(arguments, build.folder)
     build.prepare()
     back_end = "cuda" if build.runs_on_gpu() else "emulated"
     xray = back_end == "emulated" and build.has_xray() and (mine is None or mine.needs_device)
 
     def program(which):
-        return f"mine.{mine.name}_{which if mine.needs_device else 'cpu'}" if mine else program_for(arguments, which, build.targets())
+        return f"mine.{mine.name}_{which if mine.needs_device else 'cpu'}" if mine else f"{prefix}_{which}"
 
     targets = [program(each) for each in [back_end] + (["xray"] if xray else [])]
     if preset == "cuda" and back_end == "emulated":
@@ -154,10 +166,11 @@ def xray(words, preset, caller):
     if arguments.copy:
         build.prepare(f"my{arguments.copy.name}_emulated")
         return 0 if check_and_draw(arguments.copy, build, arguments.paths["--html"]) else 1
+    build.lock()
+    program = f"{ask_for_program(arguments, build.folder)}_xray"
     build.prepare()
     if not build.has_xray():
         raise Failed("the X-ray needs g++, and this build uses another compiler")
-    program = program_for(arguments, "xray", build.targets())
     build.build(program)
     paths = [f"{option}={path}" for option, path in arguments.paths.items()]
     return subprocess.run([build.folder / program, *paths, *arguments.words], cwd=ROOT).returncode

@@ -7,7 +7,7 @@ import sys
 
 from ladder_tools.building import Build, Progress, cores
 from ladder_tools.patches import header
-from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, mistakes, place_of
+from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, lesson_of, mistakes, place_of
 
 # ctest's options that make sense here, and whether a value follows them.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
@@ -33,10 +33,9 @@ def must_fail(word):
     known |= {f"stub.{each.lesson}.kernel" for each in exercises()} | {f"stub.{each.name}" for each in exercises("scratch")}
     known |= {f"boss.{name.removesuffix('.boss')}.kernel" for name in bosses()}
     kind, _, rest = word.partition(".")
-    short = re.fullmatch(r"([0-9]{1,2}\.[0-9]{1,2})(\..+)?", rest)
+    short = re.fullmatch(r"([0-9]{1,2}\.[0-9]{1,2}[a-z]?)(\..+)?", rest)
     if short:  # mistake.07.2
-        place = place_of(short[1])
-        word = f"{kind}.{place.chapter[:2]}" + (f".{place.lesson}" if place.lesson else "") + (short[2] or "")
+        word = f"{kind}.{lesson_of(place_of(short[1]).folder)}" + (short[2] or "")
     if word in known:
         return word, re.escape(word) + "$"
     if any(name.startswith(word + ".") for name in known):

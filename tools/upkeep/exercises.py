@@ -2,29 +2,13 @@
 """Makes every lesson's exercise from its kernel: exercise.patch beside the kernel takes lines out and puts the holes in; scratch.patch makes
 the kernel to be written from scratch."""
 import argparse
-import difflib
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ladder_tools.patches import patched  # noqa: E402
+from ladder_tools.patches import adopt, made  # noqa: E402
 from ladder_tools.place import ROOT, exercises  # noqa: E402
-
-_HEAD = "# {stub} is made of {kernel} by this: tools/upkeep/exercises.py\n"
-
-
-def made(exercise, root=ROOT):
-    """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
-    return patched(exercise.solution, exercise.patch, root)
-
-
-def adopt(exercise, root=ROOT):
-    """Writes the patch from an exercise that was edited by hand."""
-    kernel, stub = (root / exercise.solution).read_text(), (root / exercise.stub).read_text()
-    lines = difflib.unified_diff(kernel.splitlines(True), stub.splitlines(True), f"a/{exercise.solution}", f"b/{exercise.stub}")
-    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=exercise.solution.name) + "".join(lines))
-
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description="Writes every lesson's exercise.cu and scratch.cu from its "

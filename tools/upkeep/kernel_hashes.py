@@ -23,9 +23,9 @@ def record_of(tree, compiler, jobs=None):
     sources = tree.implementation_sources()
     compiled = compiler.kernels_of(tree, {each for source in sources for each in tree.reached(source)}, jobs)
     return {"schema": SCHEMA, "nvcc": compiler.release, "architecture": compiler.architecture,
-            # Of a source's PTX and that of the sources it calls: what a recorded time is compared with.
+            # Each covers a source's PTX and that of the sources it calls: a recorded time is compared with it.
             "files": {source: file_hash(compiled, tree, source) for source in sources},
-            # Of the text that went into it: as long as it is the same, nothing need be compiled to know the PTX.
+            # Each covers the text that went into it: as long as it is the same, nothing need be compiled to know the PTX.
             "sources": {source: source_hash(tree, source) for source in sources}}
 
 

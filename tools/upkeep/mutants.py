@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 KINDS = ("stride", "bound", "barrier", "scale", "dropped term", "sign", "guard", "precision")
-# Of the mutants, so many at most are in the code that checks arguments and launches; the others are in kernels.
+# At most this share of the mutants is in the code that checks arguments and launches; the others are in kernels.
 HOST_SHARE = 0.15
 # A launcher's own numbers are rules of thumb: another one costs time, not truth.
 _OF_KERNELS_ONLY = ("barrier", "precision", "scale")

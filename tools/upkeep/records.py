@@ -215,7 +215,7 @@ class Records:
         if field == "error":
             return scientific(need("error"))
         if field == "plain error":
-            return scientific(need("yardstick_error"))
+            return scientific(need("plain_loop_error"))
         if field == "of bound":
             return f"{three_digits(100 * need('bound_seconds') / need('seconds'))} %"
         if field == "TFLOP/s":

@@ -141,7 +141,7 @@ def main(arguments=None):
             readable = nvcc.demangled(kernel.name for tree in kernels for its in tree.values() for kernel in its)
             rows = compare(*kernels, readable)
             if not options.ptx_only:
-                # Of equal kernels none has to be compiled twice, and those of unlisted ones are not needed.
+                # Equal kernels need not be compiled twice, and those of unlisted ones are not needed.
                 shown = {kernel.hash for row in rows if options.all or options.json or row.status != "same"
                          for kernel in (row.old, row.new) if kernel}
                 for tree, its in ((old_tree, kernels[0]), (new_tree, kernels[1])):

@@ -1,6 +1,8 @@
 """Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
 import hashlib
 import re
+import subprocess
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,10 +19,27 @@ def without_comments(text):
     return _TOKEN.sub(replace, re.sub(r"(?<=\d)'(?=\d)", "", text))
 
 
+def code_lines(text):
+    """The lines that are neither blank nor comments."""
+    return [line.rstrip() for line in without_comments(text).split("\n") if line.strip()]
+
+
+def changed_share(before, after):
+    """How much of two sources' code a step from one to the other changes: lines that git takes out or puts in, over the lines of both."""
+    sides = [code_lines(before), code_lines(after)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("before", "after")]
+        for path, lines in zip(paths, sides):
+            path.write_text("\n".join([*lines, ""]))
+        counted = subprocess.run(["git", "diff", "--no-index", "--numstat", *paths], capture_output=True, text=True).stdout
+    changed = sum(map(int, counted.split()[:2]))
+    return changed / sum(map(len, sides))
+
+
 def is_kernel_source(path):
     """A .cu file of an implementation: no exercise, no test of the emulator, no learner's copy."""
     return (path.endswith(".cu") and not path.endswith(("exercise.cu", "scratch.cu"))
-            and not path.startswith(("common/emulator/", "my/", "build")))
+            and not path.startswith(("common/emulator/", "common/xray/", "my/", "build")))
 
 
 def is_host_source(path):

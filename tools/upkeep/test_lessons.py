@@ -21,7 +21,7 @@ class Lessons(unittest.TestCase):
         self.write("03_x/kernel.cu", "")
         self.write("03_x/01_a/README.md", "# 03.01 A kernel: in two parts\n\n[chapter 03](../README.md)\n\n*Plan 40 minutes, with 02: 10 to read.*\n\n"
                                           "**In short**: a [word](../../docs/glossary.md#word), see [test.cpp](test.cpp).\n")
-        self.write("03_x/01_a/exercise.cu", "// TODO(03.01.2): b\n// TODO(03.01.1): a\n")
+        self.write("03_x/01_a/exercise.cu", "// TODO(2): b\n// TODO(1): a\n")
         self.write("03_x/02_b/README.md", "# 03.02 Another\n")
 
     def write(self, name, text):
@@ -29,7 +29,7 @@ class Lessons(unittest.TestCase):
         (self.root / name).write_text(text)
 
     def test_are_rows_of_their_chapters_table(self):
-        first = "| [01 A kernel](01_a/README.md) | a [word](../docs/glossary.md#word), see [test.cpp](01_a/test.cpp) | 03.01.1, 03.01.2 | 40, with 02 |"
+        first = "| [01 A kernel](01_a/README.md) | a [word](../docs/glossary.md#word), see [test.cpp](01_a/test.cpp) | holes 1, 2 | 40, with 02 |"
         self.assertEqual(lessons.rows("03_x"), [first, "| [02 Another](02_b/README.md) | | | |"])
         self.assertEqual(lessons.rows("03_x", "00", "01"), [first])
         self.assertEqual((lessons.count("03_x"), lessons.minutes("03_x")), (2, 40))

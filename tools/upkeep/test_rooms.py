@@ -3,8 +3,10 @@ import importlib.machinery
 import importlib.util
 import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -17,36 +19,117 @@ LOADER.exec_module(ROOMS)
 
 
 class Rooms(unittest.TestCase):
-    def test_refuses_arrows_against_the_order(self):
+    """In small trees, which the compiler reads as it reads ours."""
+
+    def complaints(self, tree):
+        with tempfile.TemporaryDirectory() as folder:
+            for path, included in tree.items():
+                (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / path).write_text(f"#pragma once  // {path}\n" + "".join(f"#include {name}\n" for name in included))
+            files = set(tree)
+            return list(ROOMS.complaints(ROOMS.inclusions(folder, sorted(files)), files))
+
+    def refused(self, tree, *said):
+        complaints = self.complaints(tree)
+        self.assertEqual(len(complaints), 1, complaints)
+        for words in said:
+            self.assertIn(words, complaints[0])
+
+    def test_refuses_an_arrow_between_rooms_against_the_order(self):
         for path, included in (
             ("common/core/device.hpp", "common/judge/judging.hpp"),
+            ("common/judge/judging.cpp", "common/diagnosis/shares.hpp"),
             ("common/judge/judging.cpp", "common/operators/wkv/problem.hpp"),
-            ("common/testing/xray.cpp", "common/program/climb.hpp"),
+            ("common/operators/wkv/suite.cpp", "common/testing/tests.hpp"),
             ("common/operators/wkv/operator.cpp", "common/program/selection.hpp"),
+            ("common/diagnosis/shares.cpp", "common/operators/wkv/wkv.hpp"),
+            ("common/diagnosis/shares.cpp", "common/testing/tests.hpp"),
+            ("common/testing/suite.cpp", "common/operators/wkv/wkv.hpp"),
+            ("common/testing/xray.cpp", "common/program/climb.hpp"),
+            ("common/program/main.cpp", "common/operators/wkv/wkv.hpp"),
+            ("common/judge/judging_test.cpp", "common/program/climb.hpp"),
             ("common/xray/run.cpp", "common/operators/wkv/operator.hpp"),
+            ("common/cuda/check.hpp", "common/operators/wkv/wkv.hpp"),
             ("common/emulator/src/runtime.cpp", "common/core/device.hpp"),
+            ("common/emulator/src/observed.hpp", "common/xray/recorder.hpp"),
             ("common/core/registry.cpp", "03_cuda_baseline/kernel.hpp"),
+            ("common/testing/suite.cpp", "best/rules.hpp"),
+            ("common/xray/recorder.hpp", "common/emulator/src/observed.hpp"),
+            ("03_cuda_baseline/test.cpp", "common/emulator/src/observed.hpp"),
             ("03_cuda_baseline/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "common/program/selection.hpp"),
-            ("07_chunkwise/15_wkv_and_gla/kernel.cu", "Eigen/Dense"),
-            ("03_cuda_baseline/exercise.cu", "gtest/gtest.h"),
+            ("07_chunkwise/15_wkv_and_gla/test.cpp", "best/wkv.hpp"),
             ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
+            ("07_chunkwise/11b_decay_per_head/kernel.cu", "07_chunkwise/11_linear/tiles.hpp"),
         ):
-            self.assertTrue(ROOMS.wrong(path, included), (path, included))
+            with self.subTest(path, included=included):
+                self.refused({path: [f'"{included}"'], included: []}, f"{path} includes {included}: ")
 
-    def test_allows_those_along_the_order(self):
+    def test_allows_arrows_along_it(self):
         for path, included in (
-            ("common/program/climb.cpp", "common/operators/precision.hpp"),
+            ("common/program/climb.cpp", "common/xray/run.hpp"),
+            ("common/testing/suite.cpp", "common/diagnosis/shares.hpp"),
+            ("common/diagnosis/shares.cpp", "common/judge/judging.hpp"),
+            ("common/diagnosis/shares_test.cpp", "common/operators/wkv/wkv.hpp"),
+            ("common/operators/wkv/operator.hpp", "common/operators/attention/problem.hpp"),
+            ("common/operators/wkv/operator.hpp", "common/operators/precision.hpp"),
+            ("common/xray/test/xray_test.cu", "common/emulator/test/device_vector.hpp"),
+            ("common/emulator/test/rewrite_test.cpp", "common/emulator/rewrite/rewrite.hpp"),
             ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/teaching_chunks.hpp"),
             ("07_chunkwise/limits_test.cpp", "07_chunkwise/06_gla_layer/gla_layer.hpp"),
-            ("common/operators/wkv/suite.cpp", "common/testing/tests.hpp"),
-            ("common/operators/wkv/operator.hpp", "common/operators/attention/problem.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
-            ("07_chunkwise/06_gla_layer/gla_layer_operator.cpp", "Eigen/Dense"),
             ("best/measure.cpp", "common/program/timing.hpp"),
             ("tests/90_open_operators/test.cpp", "common/testing/suite.hpp"),
         ):
-            self.assertIsNone(ROOMS.wrong(path, included), (path, included))
+            with self.subTest(path, included=included):
+                self.assertEqual(self.complaints({path: [f'"{included}"'], included: []}), [])
+
+    def test_refuses_what_core_once_included_unseen(self):
+        """However it is written: headers of the emulator are found in a folder of their own, those of the X-ray were too."""
+        emulator = "common/emulator/include/emulator"
+        for name, file in (("emulator/threads.hpp", f"{emulator}/threads.hpp"), ("emulator/observer.hpp", f"{emulator}/observer.hpp"),
+                           ("observer.hpp", "common/emulator/src/observer.hpp"), ("recorder.hpp", "common/xray/recorder.hpp"),
+                           ("common/xray/recorder.hpp", "common/xray/recorder.hpp"), ("../xray/recorder.hpp", "common/xray/recorder.hpp")):
+            with self.subTest(name):
+                self.refused({"common/core/device.hpp": [f'"{name}"'], file: []}, "common/core/device.hpp includes ", file)
+
+    def test_an_arrow_is_blamed_on_who_draws_it(self):
+        tree = {"03_cuda_baseline/kernel.cu": ['"common/core/lists.hpp"'], "common/core/lists.hpp": ['"common/core/arrays.hpp"'],
+                "common/core/arrays.hpp": ['"common/judge/limits.hpp"'], "common/judge/limits.hpp": []}
+        self.refused(tree, "common/core/arrays.hpp includes common/judge/limits.hpp: common/core may include nothing")
+
+    def test_a_kernel_includes_no_eigen_and_no_googletest_through_a_header_either(self):
+        for kernel in ("07_chunkwise/15_wkv_and_gla/kernel.cu", "01_naive_cpu/exercise.cpp", "08_flash_attention/x_sm90.cu"):
+            self.refused({kernel: ["<Eigen/Dense>"]}, f"{kernel} includes Eigen/Dense: a kernel file")
+        self.refused({"03_cuda_baseline/kernel.cu": ['"teaching.hpp"'], "03_cuda_baseline/teaching.hpp": ["<gtest/gtest.h>"]},
+                     "03_cuda_baseline/teaching.hpp includes gtest/gtest.h: a kernel file", "this is in 03_cuda_baseline/kernel.cu")
+        self.assertEqual(self.complaints({"common/xray/test/xray_test.cu": ["<gtest/gtest.h>"], "03_x/x_operator.cpp": ["<Eigen/Dense>"]}), [])
+
+    def test_what_only_one_compiler_sees_counts(self):
+        tree = {"03_cuda_baseline/kernel.cu": ['"teaching.hpp"'], "03_cuda_baseline/teaching.hpp": [], "04_no_atomic/x.hpp": []}
+        for condition in ("defined(__CUDACC__)", "!defined(__CUDACC__)", "__CUDA_ARCH__ >= 900", "defined(EMULATOR_XRAY)"):
+            with self.subTest(condition):
+                hidden = f'"teaching.hpp"\n#if {condition}\n#include "04_no_atomic/x.hpp"\n#endif'
+                self.refused({**tree, "03_cuda_baseline/kernel.cu": [hidden]}, "a chapter includes no other chapter")
+
+    def test_files_do_not_include_each_other(self):
+        self.refused({"common/xray/a.hpp": ['"b.hpp"'], "common/xray/b.hpp": ['"a.hpp"']}, "common/xray/a, common/xray/b include each other")
+        # A header and its source are one.
+        self.refused({"common/xray/a.hpp": [], "common/xray/a.cpp": ['"a.hpp"', '"b.hpp"'], "common/xray/b.hpp": ['"a.hpp"']},
+                     "common/xray/a, common/xray/b include each other")
+        self.refused({"common/emulator/include/emulator/a.hpp": [], "common/emulator/src/a.cpp": ['"emulator/a.hpp"', '"b.hpp"'],
+                      "common/emulator/src/b.hpp": ['"emulator/a.hpp"']}, "common/emulator/a, common/emulator/b include each other")
+        self.refused({"common/core/a.cpp": ['"b.hpp"'], "common/core/b.cpp": ['"c.hpp"'], "common/core/c.cpp": ['"a.hpp"'],
+                      "common/core/a.hpp": [], "common/core/b.hpp": [], "common/core/c.hpp": []}, "core/a, common/core/b, common/core/c include")
+
+    def test_without_a_compiler_it_says_what_it_needs(self):
+        with mock.patch.object(ROOMS.shutil, "which", lambda name: None), self.assertRaisesRegex(SystemExit, "needs a C\\+\\+ compiler"):
+            self.complaints({"common/core/device.hpp": []})
+
+    def test_what_operators_share_includes_none_of_them(self):
+        tree = {"common/operators/judge.hpp": ['"wkv/problem.hpp"'], "common/operators/wkv/problem.hpp": []}
+        self.refused(tree, "common/operators/judge.hpp includes common/operators/wkv/problem.hpp: what operators share")
+
 
 
 class Tools(unittest.TestCase):

@@ -1,10 +1,14 @@
 """Tests of what the tools read out of the sources."""
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-import nvcc
-from sources import Tree, is_kernel_source, without_comments
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import nvcc  # noqa: E402
+from ladder_tools.place import ROOT  # noqa: E402
+from sources import Tree, changed_share, is_kernel_source, without_comments  # noqa: E402
 
 
 class InAFolder(unittest.TestCase):
@@ -21,7 +25,8 @@ class InAFolder(unittest.TestCase):
 class Sources(InAFolder):
     def test_exercises_and_the_emulators_own_are_no_kernel_sources(self):
         for path, is_one in {"03_x/kernel.cu": True, "03_x/exercise.cu": False, "03_x/dot_exercise.cu": False,
-                             "common/cuda/d.cu": True, "common/emulator/test/a_test.cu": False, "03_x/a.cpp": False}.items():
+                             "common/cuda/d.cu": True, "common/emulator/test/a_test.cu": False,
+                             "common/xray/test/a_test.cu": False, "03_x/a.cpp": False}.items():
             self.assertEqual(is_kernel_source(path), is_one, path)
 
     def test_comments_go_and_strings_and_lines_stay(self):
@@ -74,6 +79,18 @@ class Sources(InAFolder):
             for name, source in tree.registered().items():
                 self.assertTrue(any("__global__" in tree.code(each) for path in tree.reached(source)
                                     for each in tree.closure(path)), f"{name}: {source} launches no kernel that could be found")
+
+
+class Steps(unittest.TestCase):
+    def test_comments_and_blanks_are_no_change(self):
+        self.assertEqual(changed_share("int a;\nint b;\n", "// b and\nint a;  // a\n\nint b;\n"), 0)
+        self.assertEqual(changed_share("int a;\nint b;\n", "int a;\nint c;\n"), 2 / 4)
+        self.assertEqual(changed_share("int a;\n", "int a;\nint b;\nint c;\n"), 2 / 4)
+
+    def test_change_their_idea_only(self):
+        kernels = [(ROOT / chapter / "kernel.cu").read_text() for chapter in ("03_cuda_baseline", "04_no_atomic", "05_float4")]
+        self.assertLessEqual(changed_share(kernels[0], kernels[1]), 0.09)
+        self.assertLessEqual(changed_share(kernels[1], kernels[2]), 0.20)
 
 
 if __name__ == "__main__":

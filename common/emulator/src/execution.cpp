@@ -1,4 +1,5 @@
-// Runs grids: a pool of operating-system threads, each running one block at a time, a fiber per CUDA thread in it.
+// Runs grids: a pool of operating-system threads, each running one block at a time, a fiber per
+// CUDA thread in it.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -21,10 +22,11 @@
 
 #include "cuda_pipeline.h"
 #include "emulator/emulator.hpp"
+#include "emulator/launch.hpp"
 #include "emulator/threads.hpp"
 #include "emulator/warp.hpp"
 #include "fiber.hpp"
-#include "observer.hpp"
+#include "observed.hpp"
 #include "state.hpp"
 
 namespace emulator {
@@ -187,7 +189,8 @@ class Worker {
     if (newest_left_out < groups) finish_copies(groups - newest_left_out);
   }
 
-  // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the switch.
+  // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the
+  // switch.
   [[noreturn]] void fail(std::string&& sentence, Site where,
                          cudaError_t code = cudaErrorLaunchFailure) {
     if (observer() != nullptr) observer()->in_kernel(false);
@@ -423,7 +426,8 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     data[lane] = thread.data;
   }
   in_warp_operation_[warp] -= static_cast<unsigned>(std::popcount(wanted));
-  // A lane without data (__syncwarp) is present too, but no completion of such an operation looks at any.
+  // A lane without data (__syncwarp) is present too, but no completion of such an operation looks
+  // at any.
   threads_[base + first].complete(data.data(), kWarpSize);
   if (observer() != nullptr) observer()->lanes_met(warp, wanted, threads_[base + first].operation);
 
@@ -792,12 +796,6 @@ Observer* installed_observer = nullptr;
 Observer* observer() {
   return installed_observer;
 }
-void install(Observer& observer) {
-  installed_observer = &observer;
-}
-void abandon_block(std::string&& report) {
-  Worker::running()->fail_observed(std::move(report));
-}
 
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros, Site where) {
   running_worker_or_die("__pipeline_memcpy_async")
@@ -907,8 +905,20 @@ void set_workers(unsigned count) {
   detail::settings().workers = count;
 }
 
+void install(Observer& observer) {
+  detail::installed_observer = &observer;
+}
+
+void abandon_block(std::string&& report) {
+  detail::Worker::running()->fail_observed(std::move(report));
+}
+
 void name_memory(const MemoryName& name) {
   if (detail::observer() != nullptr) detail::observer()->named(name);
+}
+
+void forget_recorded() {
+  if (detail::observer() != nullptr) detail::observer()->forget();
 }
 
 LaunchSummary last_launch() {

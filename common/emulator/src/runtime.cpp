@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "emulator/emulator.hpp"
-#include "observer.hpp"
+#include "observed.hpp"
 #include "state.hpp"
 
 struct CUstream_st {};

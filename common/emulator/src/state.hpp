@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "emulator/runtime.hpp"
+#include "emulator/errors.hpp"
 
 namespace emulator::detail {
 
@@ -24,13 +24,15 @@ inline constexpr std::size_t kSharedReservedPerBlock =
 inline constexpr unsigned char kPoison = 0xFF;
 inline constexpr unsigned char kGuard = 0xA5;
 
-// Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns `error`.
+// Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns
+// `error`.
 cudaError_t set_error(cudaError_t error, std::string report = {});
 
-// Of a launch: also what the next synchronising call returns.
+// A launch's error is also what the next synchronising call returns.
 void set_launch_error(cudaError_t error, std::string report);
 
-// Bytes of shared memory that a block may have if its kernel asks: kMaxShared, or what EMULATOR_SHARED_MEMORY_KB says.
+// Bytes of shared memory that a block may have if its kernel asks: kMaxShared, or what
+// EMULATOR_SHARED_MEMORY_KB says.
 std::size_t max_shared();
 
 // Bytes of dynamic shared memory the kernel at `address` may ask for.

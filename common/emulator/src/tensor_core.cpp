@@ -1,4 +1,5 @@
-// Tensor-core instructions: the last lane to arrive gathers the operands of all, computes once and hands the results out.
+// Tensor-core instructions: the last lane to arrive gathers the operands of all, computes once and
+// hands the results out.
 #include "emulator/tensor_core.hpp"
 
 #include <array>
@@ -10,7 +11,7 @@
 #include "emulator/emulator.hpp"
 #include "emulator/float16.hpp"
 #include "emulator/threads.hpp"
-#include "observer.hpp"
+#include "observed.hpp"
 
 namespace emulator {
 namespace {
@@ -40,7 +41,8 @@ Operands& at(void* const* lanes, unsigned lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-// Whether all lanes are there, at one place. If not, each that is learns it: nobody can fail before it runs again.
+// Whether all lanes are there, at one place. If not, each that is learns it: nobody can fail before
+// it runs again.
 template <typename Operands>
 bool together(void* const* lanes) {
   unsigned first = 0;
@@ -84,7 +86,8 @@ struct Product : Lane {
   const std::uint32_t* b;
 };
 
-// Two elements of a row of A, or of a column of B, in a register: the lane's `pair` of a group of eight.
+// Two elements of a row of A, or of a column of B, in a register: the lane's `pair` of a group of
+// eight.
 template <typename Format>
 struct Operand16 {
   static constexpr unsigned kDepth = 16;

@@ -137,7 +137,7 @@ TYPED_TEST(Float16, ArithmeticIsRoundedOnce) {
   std::mt19937 random(2);
   for (int i = 0; i < 300000; ++i) {
     const auto a = TypeParam::from_bits(random() & 0xffff);
-    // Of neighbouring size, so that the last bits matter.
+    // b has nearly a's size, so that the last bits matter.
     const auto b = TypeParam::from_bits((TypeParam::bits(a) + random() % 4096) & 0xffff);
     const double x = TypeParam::to_float(a), y = TypeParam::to_float(b);
     const auto expect = [&](typename TypeParam::Type result, double exact) {

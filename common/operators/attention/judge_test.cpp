@@ -4,15 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <random>
 
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/attention/reference.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/linear_attention/operator.hpp"
-#include "common/operators/misconceptions.hpp"
-#include "common/operators/planted.hpp"
-#include "common/operators/wkv/operator.hpp"
-#include "common/operators/yardstick.hpp"
+#include "common/operators/attention/truth.hpp"
+#include "common/testing/self_test.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -65,24 +61,16 @@ TEST(Float16, RoundsToTheNearestAndTiesToEven) {
   EXPECT_EQ(to_float16(std::numeric_limits<float>::max()).bits, 0x7c00u);
 }
 
-TEST(Fp16, IsForSoftmaxAttentionOnly) {
-  EXPECT_THROW(make_problem(WkvCase{.precision = Precision::kFp16}), std::invalid_argument);
-  EXPECT_THROW(make_problem(LinearAttentionCase{.precision = Precision::kFp16}),
-               std::invalid_argument);
-  EXPECT_THROW(make_problem(AttentionCase{.precision = Precision::kBf16Fp32Decay}),
-               std::invalid_argument);
-  EXPECT_THROW(with_storage<Wkv>("fp16", []<typename>() {}), std::invalid_argument);
-  EXPECT_THROW(with_storage<LinearAttention>("fp16", []<typename>() {}), std::invalid_argument);
+TEST(Fp16, IsOneOfThreeStorages) {
+  EXPECT_THROW(make_problem({.precision = Precision::kBf16Fp32Decay}), std::invalid_argument);
 }
+
+constexpr Arithmetic kFp32 = Arithmetic::kFp32;
 
 template <typename Problem, typename Outputs>
 std::string verdict(const Problem& problem, const Outputs& outputs) {
   const auto result = is_right(problem, outputs);
   return result ? "right" : result.message();
-}
-
-AttentionGradProblem grad_problem(const AttentionCase& c) {
-  return reference::make_attention_grad_problem(make_problem(c));
 }
 
 void expect_in(const std::string& words, const std::string& message) {
@@ -91,52 +79,49 @@ void expect_in(const std::string& words, const std::string& message) {
 }
 
 // The first wrong answer of the list whose words begin like that, in these tiles, as it is stored; and what it must be called.
-template <typename Problem, typename Truth>
-auto wrong_answer(const Problem& problem, const Truth& truth, const std::string& words,
-                  std::int64_t tile) {
-  for (const auto& each : reference::misconceptions(problem, truth, Arithmetic::kFp32)) {
+template <typename Op>
+std::pair<typename Op::Outputs, std::string> wrong_answer(const typename Op::Problem& problem,
+                                                          const std::string& words,
+                                                          std::int64_t tile) {
+  for (const Misconception& each : Op::mistakes(problem, {}, kFp32).known) {
     if (each.words.starts_with(words) && each.tile == tile)
-      return std::pair(stored(problem, each.answer()), each.words.substr(0, each.words.find('*')) +
-                                                           (tile > 0 ? std::to_string(tile) : ""));
+      return {stored<Op>(problem, each.answer()),
+              each.words.substr(0, each.words.find('*')) + (tile > 0 ? std::to_string(tile) : "")};
   }
   throw std::invalid_argument("no misconception has the words " + words);
 }
 
-constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
-
 // In every precision.
-void expect_diagnosis(const std::string& words, AttentionCase c, std::int64_t tile = 0) {
-  for (const Precision precision : kPrecisions) {
+template <typename Op>
+void expect_named(const std::string& words, AttentionCase c, std::int64_t tile) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
     c.precision = precision;
-    const AttentionProblem problem = make_problem(c);
-    const auto truth = reference::attention_closed_sum(problem);
-    const auto [wrong, name] = wrong_answer(problem, truth, "equals " + words, tile);
+    const typename Op::Problem problem(c);
+    const auto [wrong, name] = wrong_answer<Op>(problem, words, tile);
     expect_in(name, verdict(problem, wrong));
   }
 }
-void expect_backward_diagnosis(const std::string& words, AttentionCase c, std::int64_t tile = 0) {
-  for (const Precision precision : kPrecisions) {
-    c.precision = precision;
-    const AttentionGradProblem problem = grad_problem(c);
-    const auto truth = reference::attention_gradients(problem);
-    const auto [wrong, name] = wrong_answer(problem, truth, "equals the gradient " + words, tile);
-    expect_in(name, verdict(problem, wrong));
-  }
+void expect_diagnosis(const std::string& words, const AttentionCase& c, std::int64_t tile = 0) {
+  expect_named<Attention>("equals " + words, c, tile);
+}
+void expect_backward_diagnosis(const std::string& words, const AttentionCase& c,
+                               std::int64_t tile = 0) {
+  expect_named<AttentionBackward>("equals the gradient " + words, c, tile);
 }
 
 TEST(AttentionJudge, AcceptsTheRightAnswer) {
   for (const AttentionCase& c : {kFull, kCausal}) {
     const AttentionProblem problem = make_problem(c);
-    EXPECT_EQ(verdict(problem, reference::attention_plain(problem)), "right");
-    const AttentionGradProblem gradients = grad_problem(c);
-    EXPECT_EQ(verdict(gradients, reference::attention_gradients_plain(gradients)), "right");
+    EXPECT_EQ(verdict(problem, Attention::plain(problem, kFp32)), "right");
+    const AttentionGradProblem gradients(c);
+    EXPECT_EQ(verdict(gradients, AttentionBackward::plain(gradients, kFp32)), "right");
   }
 }
 
 void expect_refused(const std::string& words, const std::function<void(AttentionOutputs&)>& spoil) {
   const AttentionProblem problem =
       make_problem(with(kCausal, [](AttentionCase& c) { c.T_k = 9; }));  // ten see no key
-  AttentionOutputs outputs = reference::attention_plain(problem);
+  AttentionOutputs outputs = Attention::plain(problem, kFp32);
   ASSERT_EQ(verdict(problem, outputs), "right");
   spoil(outputs);
   expect_in(words, verdict(problem, outputs));
@@ -165,9 +150,9 @@ TEST(AttentionJudge, WantsExactlyNothingWithoutKeys) {
 }
 
 TEST(AttentionJudge, WantsExactlyNoGradientsWhereNothingIsSeen) {
-  const AttentionGradProblem problem =
-      grad_problem({.B = 2, .T_q = 3, .T_k = 4, .H_q = 2, .H_kv = 2, .D = 8, .key_lengths = true});
-  const AttentionGradients right = reference::attention_gradients_plain(problem);
+  const AttentionGradProblem problem(
+      {.B = 2, .T_q = 3, .T_k = 4, .H_q = 2, .H_kv = 2, .D = 8, .key_lengths = true});
+  const AttentionGradients right = AttentionBackward::plain(problem, kFp32);
   ASSERT_EQ(verdict(problem, right), "right");
   for (auto array : {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
     AttentionGradients wrong = right;
@@ -181,10 +166,9 @@ TEST(AttentionJudge, AllowsTheRoundingOfOperandsWhereItIsAnnounced) {
     const AttentionProblem problem =
         make_problem({.T_q = 20, .T_k = 300, .H_q = 2, .H_kv = 2, .D = 64, .precision = precision});
     const auto rounded = Arithmetic::kBf16Operands;
-    EXPECT_TRUE(is_right(problem, reference::attention_plain(problem, rounded), rounded));
-    const AttentionGradProblem gradients = reference::make_attention_grad_problem(problem);
-    EXPECT_TRUE(
-        is_right(gradients, reference::attention_gradients_plain(gradients, rounded), rounded));
+    EXPECT_TRUE(is_right(problem, Attention::plain(problem, rounded), rounded));
+    const AttentionGradProblem gradients = make_grad_problem(problem);
+    EXPECT_TRUE(is_right(gradients, AttentionBackward::plain(gradients, rounded), rounded));
   }
 }
 
@@ -214,8 +198,7 @@ TEST(AttentionDiagnosis, Rescaling) {
 TEST(AttentionDiagnosis, MaximumNotCarried) {
   const std::string words = "the result with the maximum not carried from tile to tile";
   const AttentionProblem problem = make_problem(kFull);
-  const auto truth = reference::attention_closed_sum(problem);
-  const auto wrong = wrong_answer(problem, truth, "equals " + words + ", in", 32).first;
+  const auto wrong = wrong_answer<Attention>(problem, "equals " + words + ", in", 32).first;
   EXPECT_EQ(verdict(problem, wrong), "right");  // it only overflows
   expect_diagnosis(words + ", in", with(kFull, [](AttentionCase& c) { c.magnitude = 100.0f; }), 32);
   expect_diagnosis(words + " and without rescaling o and the sum", kFull, 32);
@@ -237,17 +220,17 @@ TEST(AttentionDiagnosis, Gradients) {
   expect_backward_diagnosis("without the scale", kFull);
   expect_backward_diagnosis("with lse taken for a logarithm in base 2", kFull);
   expect_backward_diagnosis("with the last partial tile of", kFull, 16);
-  // Of one gradient alone.
-  const AttentionGradProblem problem = grad_problem(kFull);
-  AttentionGradients wrong = reference::attention_gradients_plain(problem);
+  // One gradient alone is wrong.
+  const AttentionGradProblem problem(kFull);
+  AttentionGradients wrong = AttentionBackward::plain(problem, kFp32);
   for (float& x : wrong.dk)
-    x /= problem.forward.args().scale;
+    x /= problem.args().forward.scale;
   expect_in("WRONG RESULT in dk", verdict(problem, wrong));
   expect_in("the gradient without the scale", verdict(problem, wrong));
 }
 
 TEST(AttentionOnDevice, NoticesWritesOverTheForwardPass) {
-  const AttentionGradProblem problem = grad_problem(kFull);
+  const AttentionGradProblem problem(kFull);
   const Implementation over_o{.name = "over_o",
                               .launchers = launchers<AttentionBackward>(
                                   [](const AttentionGradArgs& a) { a.forward.o[0] += 1.0f; })};
@@ -256,6 +239,38 @@ TEST(AttentionOnDevice, NoticesWritesOverTheForwardPass) {
                                     [](const AttentionGradArgs& a) { a.forward.lse[3] += 1.0f; })};
   EXPECT_THROW(run_backward(over_o, problem), WroteElsewhere);
   EXPECT_THROW(run_backward(over_lse, problem), WroteElsewhere);
+}
+
+constexpr int kSeeds = 200;
+
+AttentionCase random_case(std::uint32_t seed) {
+  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32};
+  constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
+  std::mt19937 engine(seed);
+  const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
+  AttentionCase c{.T_q = one_of(kLengths), .T_k = one_of(kLengths), .H_q = 2};
+  c.H_kv = 1 + static_cast<std::int64_t>(engine() % 2);
+  c.D = one_of(kSizes);
+  c.causal = engine() % 2 == 0;
+  c.precision = one_of(kPrecisions);
+  c.seed = static_cast<std::uint32_t>(engine());
+  return c;
+}
+
+template <typename Op>
+void expect_sharp() {
+  SelfTest<Op> test;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed)
+    test.add(typename Op::Problem(random_case(seed)));
+  test.expect_sharp(kSeeds);
+}
+
+TEST(JudgeIsSharp, ForSoftmaxAttention) {
+  expect_sharp<Attention>();
+}
+
+TEST(JudgeIsSharp, ForItsGradients) {
+  expect_sharp<AttentionBackward>();
 }
 
 }  // namespace

@@ -1,23 +1,60 @@
 #include "common/operators/attention/operator.hpp"
 
-#include "common/core/operator.hpp"
-
 #include <algorithm>
-
-#include "common/operators/attention/reference.hpp"
-#include "common/operators/attention/sample.hpp"
+#include <set>
 
 namespace ladder {
 namespace {
 
+// Queries in a window: more than any kernel's tile, so that a tile's border lies in it.
+constexpr std::int64_t kWindow = 160;
+
+// A problem that is judged in part has about so many queries of a forward pass, or so many heads of a backward pass, judged.
+constexpr double kSampledQueries = 9 * kWindow, kSampledHeads = 16;
+
 // `share` of the work, where it is too much to be judged whole.
 double judged(double fma, double share) {
-  return fma <= reference::kMostJudgedWhole ? fma : fma * std::min(1.0, share);
+  return fma <= kMostJudgedWhole ? fma : fma * std::min(1.0, share);
+}
+
+// Packed sequences and key lengths are for tests, which are small.
+bool is_sampled(const AttentionCase& c, double fma, double most_judged_whole) {
+  return fma > most_judged_whole && c.lengths.empty() && !c.key_lengths;
+}
+
+bool is_of_keys(const std::string& array) {
+  return array == "k" || array == "v" || array == "dk" || array == "dv";
+}
+
+// `count` rows of that width from `first` on, at the end of `to`.
+void append(std::vector<float>& to, const std::vector<float>& from, std::int64_t first,
+            std::int64_t count, std::int64_t width) {
+  to.insert(to.end(), from.begin() + first * width, from.begin() + (first + count) * width);
+}
+
+// Queries `first` .. `first + queries - 1` of batch b, and the keys that they are judged with.
+struct Window {
+  std::int64_t b, first, queries, keys;
+};
+
+std::vector<Window> windows_of(const AttentionCase& c) {
+  std::vector<Window> windows;
+  const std::int64_t queries = std::min(kWindow, c.T_q);
+  for (const std::int64_t b : std::set<std::int64_t>{0, c.B / 2, c.B - 1}) {
+    for (const std::int64_t first :
+         std::set<std::int64_t>{0, (c.T_q - queries) / 2 + (b + 1) % 2, c.T_q - queries}) {
+      // The last query of a window is aligned with the last of its keys.
+      const std::int64_t hidden = c.T_q - (first + queries);
+      const std::int64_t keys = c.causal ? std::max<std::int64_t>(0, c.T_k - hidden) : c.T_k;
+      if (first + queries <= c.T_q) windows.push_back({b, first, queries, keys});
+    }
+  }
+  return windows;
 }
 
 }  // namespace
 
-AttentionCase AttentionOperator::make_case(const Sizes& s) {
+AttentionCase AttentionOperator::make_case(const AttentionSizes& s) {
   require(s.K == s.V, "--shape has K=" + std::to_string(s.K) + " and V=" + std::to_string(s.V) +
                           "; allowed for softmax attention: D = K = V");
   require(s.H_kv == 0 || s.H % s.H_kv == 0, "--shape has H=" + std::to_string(s.H) +
@@ -31,6 +68,13 @@ AttentionCase AttentionOperator::make_case(const Sizes& s) {
           .D = s.K};
 }
 
+std::vector<std::pair<std::string, Shape>> Attention::named_shapes() {
+  return {{"attention", {{"B", 4}, {"T", 4096}, {"H", 16}, {"K", 128}, {"V", 128}}},
+          {"llama3-8b", {{"B", 1}, {"T", 8192}, {"H", 32}, {"K", 128}, {"V", 128}, {"H_kv", 8}}},
+          {"llama3-8b-decode",
+           {{"B", 1}, {"T", 32768}, {"H", 32}, {"K", 128}, {"V", 128}, {"T_q", 1}, {"H_kv", 8}}}};
+}
+
 bool AttentionOperator::set_size(Shape& shape, const std::string& name, std::int64_t value) {
   if (name != "D") return false;
   shape.set("K", value);
@@ -38,7 +82,7 @@ bool AttentionOperator::set_size(Shape& shape, const std::string& name, std::int
   return true;
 }
 
-void AttentionOperator::settle(Case& c, Shape& shape) {
+void AttentionOperator::settle(AttentionCase& c, Shape& shape) {
   if (c.lengths.empty()) return;
   c = packed(c, c.lengths);
   shape.set("B", c.B);
@@ -46,33 +90,106 @@ void AttentionOperator::settle(Case& c, Shape& shape) {
   shape.set("T_q", c.T_q == c.T_k ? 0 : c.T_q);
 }
 
-bool AttentionOperator::wants(const Case& c, const std::string& array) {
+bool AttentionOperator::wants(const AttentionCase& c, const std::string& array) {
   if (array == "key_lengths") return c.key_lengths;
   if (array == "cu_seqlens_q" || array == "cu_seqlens_k") return !c.lengths.empty();
   return true;
 }
 
+const char* AttentionOperator::axis_word(const std::string& array, const std::string& axis) {
+  return axis == "b"         ? "batch"
+         : axis == "h"       ? "head"
+         : axis == "i"       ? "column"
+         : is_of_keys(array) ? "key"
+                             : "query";
+}
+
+void AttentionOperator::settle(const AttentionCase& c, const std::string& array,
+                               const std::string& axis, std::int64_t index, Belonging& belonging) {
+  if (axis == "h" && !is_of_keys(array)) belonging.head = index / (c.H_q / c.H_kv);
+  if (axis != "t" || c.lengths.empty()) return;
+  belonging.sequence = -1;
+  for (std::int64_t end = 0; end <= index;) {
+    const AttentionCase::Lengths& lengths = c.lengths[++belonging.sequence];
+    end += is_of_keys(array) ? lengths.keys : lengths.queries;
+  }
+}
+
 double Attention::judged_fma(const Case& c) {
-  return judged(fma_count(sizes(c)),
-                reference::kSampledQueries / (static_cast<double>(c.B) * c.T_q));
+  return judged(fma_count(sizes(c)), kSampledQueries / (static_cast<double>(c.B) * c.T_q));
 }
 
-Verdict Attention::judge_for_report(const Problem& problem, const Outputs& outputs,
-                                    Arithmetic arithmetic) {
-  return reference::judge_sample(problem, outputs, arithmetic);
-}
-
-AttentionGradProblem AttentionBackward::make_problem(const Case& c) {
-  return reference::make_attention_grad_problem(ladder::make_problem(c));
+std::optional<std::pair<AttentionProblem, AttentionOutputs>> Attention::sample(
+    const Problem& problem, const Outputs& outputs, double most_judged_whole) {
+  const AttentionCase& c = problem.drawn_case();
+  if (!is_sampled(c, fma_count(sizes(c)), most_judged_whole)) return std::nullopt;
+  const std::vector<Window> windows = windows_of(c);
+  std::vector<AttentionCase::Lengths> lengths;
+  for (const Window& w : windows)
+    lengths.push_back({w.queries, w.keys});
+  Problem sample;
+  sample.drawn_case() = packed(c, lengths);
+  const std::int64_t T_q = sample.drawn_case().T_q;
+  std::vector<std::int64_t>&first_query = sample.array<std::int64_t>("cu_seqlens_q"),
+  &first_key = sample.array<std::int64_t>("cu_seqlens_k");
+  first_query = first_key = {0};
+  Outputs part;
+  part.lse.resize(c.H_q * T_q);
+  for (const auto& [b, first, queries, keys] : windows) {
+    append(sample["q"], problem["q"], b * c.T_q + first, queries, c.H_q * c.D);
+    append(sample["k"], problem["k"], b * c.T_k, keys, c.H_kv * c.D);
+    append(sample["v"], problem["v"], b * c.T_k, keys, c.H_kv * c.D);
+    append(part.o, outputs.o, b * c.T_q + first, queries, c.H_q * c.D);
+    for (std::int64_t h = 0; h < c.H_q; ++h) {
+      std::copy_n(outputs.lse.begin() + (b * c.H_q + h) * c.T_q + first, queries,
+                  part.lse.begin() + h * T_q + first_query.back());
+    }
+    first_query.push_back(first_query.back() + queries);
+    first_key.push_back(first_key.back() + keys);
+  }
+  return std::pair{std::move(sample), std::move(part)};
 }
 
 double AttentionBackward::judged_fma(const Case& c) {
-  return judged(fma_count(sizes(c)), reference::kSampledHeads / (static_cast<double>(c.B) * c.H_q));
+  return judged(fma_count(sizes(c)), kSampledHeads / (static_cast<double>(c.B) * c.H_q));
 }
 
-Verdict AttentionBackward::judge_for_report(const Problem& problem, const Outputs& outputs,
-                                            Arithmetic arithmetic) {
-  return reference::judge_sample(problem, outputs, arithmetic);
+std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBackward::sample(
+    const Problem& problem, const Outputs& gradients, double most_judged_whole) {
+  const AttentionCase& c = problem.drawn_case();
+  if (!is_sampled(c, fma_count(sizes(c)), most_judged_whole)) return std::nullopt;
+  const std::int64_t group = c.H_q / c.H_kv, heads = c.B * c.H_kv;
+  const std::int64_t count =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(kSampledHeads) / group, 1, heads);
+  Problem sample;
+  AttentionCase& s = sample.drawn_case() = c;
+  s.B = count;
+  s.H_q = group;
+  s.H_kv = 1;
+  Outputs part;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t head = count == 1 ? 0 : i * (heads - 1) / (count - 1);
+    const std::int64_t b = head / c.H_kv, h = head % c.H_kv;
+    for (std::int64_t t = 0; t < c.T_q; ++t) {
+      const auto append_queries = [&](std::vector<float>& to, const std::vector<float>& from) {
+        append(to, from, (b * c.T_q + t) * c.H_q + h * group, group, c.D);
+      };
+      for (const char* name : {"q", "o", "d_o"})
+        append_queries(sample[name], problem[name]);
+      append_queries(part.dq, gradients.dq);
+    }
+    for (std::int64_t t = 0; t < c.T_k; ++t) {
+      const auto append_key = [&](std::vector<float>& to, const std::vector<float>& from) {
+        append(to, from, (b * c.T_k + t) * c.H_kv + h, 1, c.D);
+      };
+      for (const char* name : {"k", "v"})
+        append_key(sample[name], problem[name]);
+      append_key(part.dk, gradients.dk);
+      append_key(part.dv, gradients.dv);
+    }
+    append(sample["lse"], problem["lse"], b * c.H_q + h * group, group, c.T_q);
+  }
+  return std::pair{std::move(sample), std::move(part)};
 }
 
 AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem) {

@@ -1,14 +1,11 @@
 // A sample is right where the whole is, and shows what is wrong in it.
-#include "common/operators/attention/sample.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "common/operators/attention/reference.hpp"
-#include "common/operators/yardstick.hpp"
+#include "common/operators/attention/operator.hpp"
 
-namespace ladder::reference {
+namespace ladder {
 namespace {
 
 AttentionCase long_case(bool causal) {
@@ -18,9 +15,9 @@ AttentionCase long_case(bool causal) {
 TEST(Sample, AcceptsWhatIsRightAndRefusesWhatIsWrongInIt) {
   for (const bool causal : {false, true}) {
     const AttentionProblem problem = make_problem(long_case(causal));
-    const AttentionOutputs right = attention_plain(problem);
+    const AttentionOutputs right = Attention::plain(problem, Arithmetic::kFp32);
     const auto verdict = [&](const AttentionOutputs& outputs) {
-      return judge_sample(problem, outputs, Arithmetic::kFp32, 0);
+      return Attention::judge_for_report(problem, outputs, Arithmetic::kFp32, 0);
     };
     EXPECT_TRUE(verdict(right).right) << verdict(right).message;
     const std::size_t last = right.o.size() - 1;
@@ -42,10 +39,10 @@ TEST(Sample, AcceptsWhatIsRightAndRefusesWhatIsWrongInIt) {
 TEST(Sample, OfGradientsIsOfWholeHeads) {
   AttentionCase c = long_case(true);
   c.T_q = c.T_k = 60;
-  const AttentionGradProblem problem = make_attention_grad_problem(make_problem(c));
-  const AttentionGradients right = attention_gradients_plain(problem);
+  const AttentionGradProblem problem(c);
+  const AttentionGradients right = AttentionBackward::plain(problem, Arithmetic::kFp32);
   const auto verdict = [&](const AttentionGradients& gradients) {
-    return judge_sample(problem, gradients, Arithmetic::kFp32, 0);
+    return AttentionBackward::judge_for_report(problem, gradients, Arithmetic::kFp32, 0);
   };
   EXPECT_TRUE(verdict(right).right) << verdict(right).message;
   for (const auto member :
@@ -60,4 +57,4 @@ TEST(Sample, OfGradientsIsOfWholeHeads) {
 }
 
 }  // namespace
-}  // namespace ladder::reference
+}  // namespace ladder

@@ -1,7 +1,5 @@
 #include "common/operators/linear_attention/operator.hpp"
 
-#include "common/core/operator.hpp"
-
 namespace ladder {
 
 std::vector<float> run(const Implementation& implementation,

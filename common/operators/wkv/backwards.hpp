@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ladder::reference {
+namespace ladder {
 
 // `advance(state, n)` makes the state after step n from the one before it; `visit(n, state)` is called with the state before step
 // n, from n = steps - 1 down to 0. A state every kApart steps is kept; those between are computed a second time.
@@ -32,4 +32,4 @@ void visit_states_backwards(const State& initial, std::int64_t steps, const Adva
   }
 }
 
-}  // namespace ladder::reference
+}  // namespace ladder

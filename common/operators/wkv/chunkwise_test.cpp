@@ -8,16 +8,12 @@
 #include <limits>
 
 #include "common/core/bfloat16.hpp"
-#include "common/operators/compare.hpp"
-#include "common/operators/suite.hpp"
 #include "common/operators/wkv/operator.hpp"
-#include "common/operators/wkv/reference.hpp"
-#include "common/operators/yardstick.hpp"
+#include "common/testing/tests.hpp"
 
 namespace ladder::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kChunk = 16;
 
 WkvCase case_of(Recurrence recurrence) {
@@ -28,7 +24,7 @@ WkvCase case_of(Recurrence recurrence) {
 }
 
 WkvOutputs right_answer(const WkvProblem& problem) {
-  const auto result = reference::wkv_recurrence(problem);
+  const auto result = wkv_recurrence(problem.args());
   return {{result.o.begin(), result.o.end()},
           {result.final_state.begin(), result.final_state.end()}};
 }
@@ -38,7 +34,7 @@ std::vector<float> rounded(const std::vector<double>& values) {
 }
 
 WkvGradients right_answer(const WkvGradProblem& problem) {
-  const auto g = reference::wkv_gradients(problem);
+  const auto g = wkv_gradients(problem.args());
   return {rounded(g.dq),      rounded(g.dk), rounded(g.dv),
           rounded(g.d_log_w), rounded(g.du), rounded(g.d_initial_state)};
 }
@@ -56,7 +52,7 @@ void expect_words(const std::string& words, const std::string& message) {
 }
 
 TEST(Gla, AcceptsTheRightAnswer) {
-  for (const WkvCase& c : wkv_cases({.lengths = {0, 1, 17, 65}}, Recurrence::kGla)) {
+  for (const WkvCase& c : wkv_cases({.sizes = {{"T", {0, 1, 17, 65}}}}, Recurrence::kGla)) {
     const WkvProblem problem = make_problem(c);
     EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
   }
@@ -64,14 +60,14 @@ TEST(Gla, AcceptsTheRightAnswer) {
 
 TEST(Gla, NamesTheMomentOfTheRead) {
   WkvProblem problem = make_problem(case_of(Recurrence::kGla)), other = problem;
-  other.wkv_case.recurrence = Recurrence::kWkv;
-  other.u = Tensor<float>({other.wkv_case.H, other.wkv_case.K});
+  other.drawn_case().recurrence = Recurrence::kWkv;
+  other["u"].assign(other.drawn_case().H * other.drawn_case().K, 0.0f);
   expect_words("equals the result with the state read before the update",
                verdict(problem, right_answer(other)));
 
   problem = other = make_problem(case_of(Recurrence::kWkv));
-  other.wkv_case.recurrence = Recurrence::kGla;
-  other.u = {};
+  other.drawn_case().recurrence = Recurrence::kGla;
+  other["u"].clear();
   expect_words("equals the result with the state read after the update.",
                verdict(problem, right_answer(other)));
 }
@@ -79,13 +75,13 @@ TEST(Gla, NamesTheMomentOfTheRead) {
 TEST(Gla, KnowsTheMisconceptionsOfWkv) {
   const WkvProblem problem = make_problem(case_of(Recurrence::kGla));
   WkvProblem other = problem;
-  other.wkv_case.scale = 1.0f;
+  other.drawn_case().scale = 1.0f;
   expect_words("the scale forgotten", verdict(problem, right_answer(other)));
   other = problem;
-  other.initial_state = {};
+  other["initial_state"].clear();
   expect_words("the initial state ignored", verdict(problem, right_answer(other)));
   other = problem;
-  std::swap(other.k.data, other.v.data);
+  std::swap(other["k"], other["v"]);
   expect_words("k and v swapped", verdict(problem, right_answer(other)));
 }
 
@@ -115,12 +111,12 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissing) {
 
 TEST(Chunks, TheLastPartialOneMustNotBeMissingFromTheState) {
   const WkvProblem problem = make_problem(case_of(Recurrence::kGla));
-  const WkvCase& c = problem.wkv_case;
+  const WkvCase& c = problem.drawn_case();
   WkvProblem without = problem;
   const std::int64_t step = c.H * c.K;
-  for (Tensor<float>* tensor : {&without.k, &without.log_w}) {
+  for (const char* array : {"k", "log_w"}) {
     for (std::int64_t b = 0; b < c.B; ++b)
-      std::fill_n(tensor->data.begin() + (b * c.T + 32) * step, 5 * step, 0.0f);
+      std::fill_n(without[array].begin() + (b * c.T + 32) * step, 5 * step, 0.0f);
   }
   WkvOutputs outputs = right_answer(problem);
   outputs.final_state = right_answer(without).final_state;
@@ -132,20 +128,21 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissingFromTheState) {
 // WKV in chunks, with `at_edge(state, w)` applied to each element of the state when a chunk ends.
 WkvOutputs with_edges(const WkvProblem& problem,
                       const std::function<double(double state, double w)>& at_edge) {
-  const WkvCase& c = problem.wkv_case;
+  const WkvCase& c = problem.drawn_case();
+  const WkvArgs args = problem.args();
   WkvOutputs outputs = right_answer(problem);
   std::fill(outputs.o.begin(), outputs.o.end(), 0.0f);
   for (std::int64_t bh = 0; bh < c.B * c.H; ++bh) {
     for (std::int64_t e = 0; e < c.K * c.V; ++e) {
       const std::int64_t j = e / c.V, i = e % c.V;
-      double state = problem.initial_state.data[bh * c.K * c.V + e];
+      double state = args.initial_state[bh * c.K * c.V + e];
       for (std::int64_t t = 0; t < c.T; ++t) {
         const std::int64_t row = (bh / c.H * c.T + t) * c.H + bh % c.H;
-        const double kv = double(problem.k.data[row * c.K + j]) * problem.v.data[row * c.V + i];
-        const double w = std::exp(double(problem.log_w.data[row * c.K + j]));
-        const double q = c.scale * problem.q.data[row * c.K + j];
+        const double kv = double(args.k[row * c.K + j]) * args.v[row * c.V + i];
+        const double w = std::exp(double(args.log_w[row * c.K + j]));
+        const double q = c.scale * args.q[row * c.K + j];
         outputs.o[row * c.V + i] +=
-            static_cast<float>(q * (state + problem.u.data[bh % c.H * c.K + j] * kv));
+            static_cast<float>(q * (state + args.u[bh % c.H * c.K + j] * kv));
         state = w * state + kv;
         if ((t + 1) % kChunk == 0) state = at_edge(state, w);
       }
@@ -175,8 +172,8 @@ TEST(PackedSequences, MustNotRunIntoEachOther) {
     const WkvProblem problem = make_problem(packed(case_of(recurrence), {5, 0, 17, 15}));
     EXPECT_EQ(verdict(problem, right_answer(problem)), "right");
     WkvProblem one = problem;
-    one.wkv_case.lengths = {};
-    one.cu_seqlens = {};
+    one.drawn_case().lengths = {};
+    one.array<std::int64_t>("cu_seqlens").clear();
     WkvOutputs outputs = right_answer(problem);
     outputs.o = right_answer(one).o;
     expect_words("the sequences running into each other", verdict(problem, outputs));
@@ -202,14 +199,15 @@ float bf16(double x) {
 
 // What a kernel on tensor cores does, chunk by chunk: decayed q and k, states and scores are rounded to bf16; the state is fp32.
 WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
-  const WkvCase& c = problem.wkv_case;
+  const WkvCase& c = problem.drawn_case();
+  const WkvArgs args = problem.args();
   const bool gla = c.recurrence == Recurrence::kGla;
   WkvOutputs outputs = right_answer(problem);
   std::vector<double> o(outputs.o.size());
   for (std::int64_t bh = 0; bh < c.B * c.H; ++bh) {
     const std::int64_t h = bh % c.H;
-    std::vector<double> state(problem.initial_state.data.begin() + bh * c.K * c.V,
-                              problem.initial_state.data.begin() + (bh + 1) * c.K * c.V);
+    std::vector<double> state(args.initial_state + bh * c.K * c.V,
+                              args.initial_state + (bh + 1) * c.K * c.V);
     const auto row = [&](std::int64_t t) { return (bh / c.H * c.T + t) * c.H + h; };
     for (std::int64_t first = 0; first < c.T; first += kChunk) {
       const std::int64_t end = std::min(first + kChunk, c.T);
@@ -217,12 +215,12 @@ WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
       const auto decay = [&](std::int64_t a, std::int64_t b, std::int64_t j) {
         double sum = 0;
         for (std::int64_t t = a; t < b; ++t)
-          sum += problem.log_w.data[row(t) * c.K + j];
+          sum += args.log_w[row(t) * c.K + j];
         return std::exp(sum);
       };
       for (std::int64_t t = first; t < end; ++t) {
         const std::int64_t reads = gla ? t + 1 : t;  // the state after so many steps
-        const float* q = problem.q.data.data() + row(t) * c.K;
+        const float* q = args.q + row(t) * c.K;
         for (std::int64_t j = 0; j < c.K; ++j) {
           const float decayed = bf16(q[j] * decay(first, reads, j));
           for (std::int64_t i = 0; i < c.V; ++i)
@@ -231,22 +229,22 @@ WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
         for (std::int64_t s = first; s <= t; ++s) {
           double score = 0;
           for (std::int64_t j = 0; j < c.K; ++j) {
-            const float k = problem.k.data[row(s) * c.K + j];
+            const float k = args.k[row(s) * c.K + j];
             const double between = decay(s + 1, reads, j);
             score += !gla && s == t
-                         ? q[j] * problem.u.data[h * c.K + j] * k
+                         ? q[j] * args.u[h * c.K + j] * k
                          : bf16(q[j] * std::sqrt(between)) * bf16(k * std::sqrt(between));
           }
           for (std::int64_t i = 0; i < c.V; ++i)
-            o[row(t) * c.V + i] += c.scale * bf16(score) * problem.v.data[row(s) * c.V + i];
+            o[row(t) * c.V + i] += c.scale * bf16(score) * args.v[row(s) * c.V + i];
         }
       }
       for (std::int64_t e = 0; e < c.K * c.V; ++e) {
         const std::int64_t j = e / c.V;
         state[e] *= decay(first, end, j);
         for (std::int64_t s = first; s < end; ++s) {
-          state[e] += bf16(problem.k.data[row(s) * c.K + j] * decay(s + 1, end, j)) *
-                      problem.v.data[row(s) * c.V + e % c.V];
+          state[e] += bf16(args.k[row(s) * c.K + j] * decay(s + 1, end, j)) *
+                      args.v[row(s) * c.V + e % c.V];
         }
       }
     }
@@ -294,9 +292,9 @@ TEST(Bf16Operands, AreNoExcuseForAWrongResult) {
 
 TEST(Gradients, AcceptsTheRightAnswer) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
-    for (const WkvCase& c : wkv_cases(
-             {.bf16 = true, .lengths = {0, 1, 17, 40}, .K_sizes = {4, 20}, .V_sizes = {8, 33}},
-             recurrence)) {
+    for (const WkvCase& c : wkv_cases({.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+                            .sizes = {{"T", {0, 1, 17, 40}}, {"K", {4, 20}}, {"V", {8, 33}}}},
+                                      recurrence)) {
       const WkvGradProblem problem = make_grad_problem(c);
       EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
     }
@@ -309,7 +307,7 @@ TEST(Gradients, AllowBf16OperandsWhereTheyAreSaid) {
     WkvCase c = case_of(recurrence);
     c.precision = Precision::kBf16;
     const WkvGradProblem problem = make_grad_problem(c);
-    const WkvGradients result = reference::wkv_gradients_plain(problem, Arithmetic::kBf16Operands);
+    const WkvGradients result = wkv_plain(problem, Arithmetic::kBf16Operands);
     EXPECT_EQ(verdict(problem, result, Arithmetic::kBf16Operands), "right");
     WkvGradients rounded = right_answer(problem);
     for (float& x : rounded.d_initial_state)
@@ -358,22 +356,21 @@ TEST(Gradients, NamesWhatIsMissing) {
       expect_words(words, verdict(problem, gradients));
     };
     using G = WkvGradients;
-    expect("d_final_state ignored", &G::dk, [](auto& p) { p.d_final_state = {}; });
-    expect("the initial state ignored", &G::d_log_w, [](auto& p) { p.forward.initial_state = {}; });
-    expect("the scale forgotten", &G::dq, [](auto& p) { p.forward.wkv_case.scale = 1.0f; });
-    expect("time running the other way", &G::dv,
-           [](auto& p) { p.forward.wkv_case.reverse = true; });
+    expect("d_final_state ignored", &G::dk, [](auto& p) { p["d_final_state"].clear(); });
+    expect("the initial state ignored", &G::d_log_w, [](auto& p) { p["initial_state"].clear(); });
+    expect("the scale forgotten", &G::dq, [](auto& p) { p.drawn_case().scale = 1.0f; });
+    expect("time running the other way", &G::dv, [](auto& p) { p.drawn_case().reverse = true; });
     if (recurrence == Recurrence::kGla) continue;
     expect("the bonus forgotten", &G::dv,
-           [](auto& p) { std::fill(p.forward.u.data.begin(), p.forward.u.data.end(), 0.0f); });
+           [](auto& p) { std::fill(p["u"].begin(), p["u"].end(), 0.0f); });
   }
 }
 
 TEST(Gradients, NamesOneReadAtTheWrongTime) {
   const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kGla));
   WkvGradProblem other = problem;
-  other.forward.wkv_case.recurrence = Recurrence::kWkv;
-  other.forward.u = Tensor<float>({3, 16});
+  other.drawn_case().recurrence = Recurrence::kWkv;
+  other["u"].assign(3 * 16, 0.0f);
   WkvGradients gradients = right_answer(problem);
   gradients.d_log_w = right_answer(other).d_log_w;
   expect_words("o read before the update", verdict(problem, gradients));
@@ -383,7 +380,7 @@ TEST(Gradients, NamesOneOfTheFactorInsteadOfItsLogarithm) {
   const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kGla));
   WkvGradients gradients = right_answer(problem);
   for (std::size_t i = 0; i < gradients.d_log_w.size(); ++i)
-    gradients.d_log_w[i] /= std::exp(problem.forward.log_w.data[i]);
+    gradients.d_log_w[i] /= std::exp(problem["log_w"][i]);
   expect_words("of the decay factor, not of its logarithm", verdict(problem, gradients));
 }
 
@@ -417,18 +414,6 @@ TEST(Gradients, NoticesWritesElsewhere) {
   expect_thrown([](const WkvGradArgs& a) { a.d_log_w[-1] = 0; });
   expect_thrown([](const WkvGradArgs& a) { const_cast<float*>(a.d_o)[0] = 7; });
   expect_thrown([](const WkvGradArgs& a) { const_cast<float*>(a.forward.u)[0] = 7; });
-}
-
-TEST(LinearAttentionInBf16, IsRightAsAPlainLoopComputesIt) {
-  const LinearAttentionCase c{
-      .B = 2, .T_q = 20, .T_k = 20, .H = 3, .K = 16, .V = 8, .precision = Precision::kBf16};
-  const LinearAttentionProblem problem = make_problem(c);
-  const auto of_operands = reference::linear_attention_plain(problem, Arithmetic::kBf16Operands);
-  EXPECT_EQ(verdict(problem, of_operands, Arithmetic::kBf16Operands), "right");
-  LinearAttentionProblem changed = problem;
-  changed.attention_case.normalize = false;
-  expect_words("normaliser forgotten", verdict(problem, reference::linear_attention_plain(changed),
-                                               Arithmetic::kBf16Operands));
 }
 
 }  // namespace

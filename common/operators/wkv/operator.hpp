@@ -1,41 +1,46 @@
-// WKV, GLA and their gradients as operators.
+// WKV, GLA and their gradients as operators. The case says which of the recurrences it is, so that either operator judges both.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "common/core/on_device.hpp"
-#include "common/core/shape.hpp"
-#include "common/operators/judge.hpp"
-#include "common/operators/sequences.hpp"
-#include "common/operators/wkv/problem.hpp"
+#include "common/judge/sequences.hpp"
+#include "common/operators/wkv/mistakes.hpp"
 
 namespace ladder {
 
-struct WkvSizes {
-  std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64;
+// Its tests, and what its launchers must refuse besides what the lists tell (edges.cpp).
+template <typename Op>
+std::shared_ptr<const Plan> wkv_plan(const Support& support);
+template <typename Args>
+std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence recurrence);
 
-  template <typename Self, typename Visit>
-  static void fields(Self& s, const Visit& visit) {
-    visit("B", s.B, 1), visit("T", s.T, 1), visit("H", s.H, 1), visit("K", s.K, 1);
-    visit("V", s.V, 1);
-  }
-};
+// Cases and problems for who looks at all operators (trials.cpp).
+std::vector<WkvCase> wkv_table_cases(Recurrence recurrence, bool gradients, bool long_too);
+std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, std::uint32_t seed);
+template <typename Problem>
+Problem wkv_fuzz(Random& random, Recurrence recurrence);
 
-template <Recurrence kRecurrence>
-struct WkvOperator : SequenceOperator {
-  using Sizes = WkvSizes;
-  using Case = WkvCase;
+template <typename Op, Recurrence kOf, typename Inputs, typename... StoredArgs>
+struct WkvOperator
+    : JudgedOperator<Op, WkvSizes, WkvCase, Inputs, typename Inputs::Host, StoredArgs...>,
+      SequenceOperator {
+  using Problem = Drawn<Inputs>;
+  using Host = typename Inputs::Host;
+  static constexpr Recurrence kRecurrence = kOf;
 
-  static Case make_case(const Sizes& s) {
-    return {.recurrence = kRecurrence, .B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V};
+  static WkvCase make_case(const WkvSizes& s) {
+    return {.recurrence = kOf, .B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V};
   }
   // The case, as one of this operator.
-  static Case own(Case c) {
-    c.recurrence = kRecurrence;
+  static WkvCase own(WkvCase c) {
+    c.recurrence = kOf;
     return c;
   }
-  static void settle(Case& c, Shape& shape) {
+  static void settle(WkvCase& c, Shape& shape) {
     if (c.lengths.empty()) return;
     for (const std::int64_t length : c.lengths)
       require_at_least("a length", length, 0);
@@ -43,71 +48,72 @@ struct WkvOperator : SequenceOperator {
     shape.set("B", c.B);
     shape.set("T", c.T);
   }
-  static bool wants(const Case& c, const std::string& array) {
-    if (array == "u" || array == "du") return c.recurrence == Recurrence::kWkv;
-    if (array == "initial_state" || array == "d_initial_state") return c.initial_state;
-    if (array == "final_state" || array == "d_final_state") return c.final_state;
-    return array != "cu_seqlens" || !c.lengths.empty();
+  static Host sizes(const WkvCase& c) { return Inputs::sizes(c); }
+  static bool wants(const WkvCase& c, const std::string& array) { return Inputs::wants(c, array); }
+  static double fma_count(const Host& args) { return wkv_fma_count(args); }
+  static double truth_bytes(const WkvCase& c) { return bytes_of_walk(c.K, c.V, c.B * c.H); }
+
+  static std::vector<Truth> truth(const Problem& problem, Arithmetic arithmetic) {
+    return wkv_truth(problem, arithmetic);
   }
-  static double truth_bytes(const Case& c) { return bytes_of_walk(c.K, c.V, c.B * c.H); }
+  static auto plain(const Problem& problem, Arithmetic arithmetic) {
+    return wkv_plain(problem, arithmetic);
+  }
+  static Mistakes mistakes(const Problem& problem, const std::vector<Truth>& truth,
+                           Arithmetic arithmetic) {
+    return wkv_mistakes(problem, truth, arithmetic);
+  }
+  static std::shared_ptr<const Plan> plan(const Support& support) { return wkv_plan<Op>(support); }
+  template <typename Args>
+  static std::vector<BadInput<Args>> bad_inputs(const Support& support, DeviceKind) {
+    return wkv_bad_inputs<Args>(support, kOf);
+  }
+
+  static std::vector<WkvCase> table_cases(bool long_too) {
+    return wkv_table_cases(kOf, std::is_same_v<Inputs, WkvGradInputs>, long_too);
+  }
+  static std::vector<WkvCase> random_cases(std::uint32_t seed) {
+    return wkv_random_cases(kOf, seed);
+  }
+  static Problem fuzz(Random& random) { return wkv_fuzz<Problem>(random, kOf); }
+  // The sequence that a step of a pack belongs to.
+  static void settle_belonging(const Problem& problem, const std::string&, const std::string& axis,
+                               std::int64_t index, Belonging& belonging) {
+    const auto& ends = problem.template array<std::int64_t>("cu_seqlens");
+    if (axis != "t" || ends.empty()) return;
+    belonging.sequence = std::upper_bound(ends.begin(), ends.end(), index) - ends.begin() - 1;
+  }
 };
 
-template <Recurrence kRecurrence>
-struct WkvForward : WkvOperator<kRecurrence> {
-  using Problem = WkvProblem;
+template <typename Op, Recurrence kOf>
+struct WkvForward : WkvOperator<Op, kOf, WkvInputs, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs> {
   using Outputs = WkvOutputs;
-  using Storages = Types<WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>;
-
-  static Problem make_problem(const WkvCase& c) { return ladder::make_problem(c); }
-  static const WkvCase& case_of(const Problem& problem) { return problem.wkv_case; }
-  static WkvArgs args(const Problem& problem) { return problem.args(); }
-  static WkvArgs sizes(const WkvCase& c) { return sizes_of(c); }
-  static double fma_count(const WkvArgs& args) { return wkv_fma_count(args); }
-  static Verdict judge(const Problem& problem, const Outputs& outputs, Arithmetic arithmetic) {
-    return reference::judge(problem, outputs, arithmetic);
-  }
-  static Verdict judge_for_report(const Problem& problem, const Outputs& outputs,
-                                  Arithmetic arithmetic) {
-    return reference::judge(problem, outputs, arithmetic, reference::PlainLoop::kToo);
-  }
+  static constexpr bool kReportsFirst = true;
 };
-
-template <Recurrence kRecurrence>
-struct WkvGradient : WkvOperator<kRecurrence> {
-  using Problem = WkvGradProblem;
+template <typename Op, Recurrence kOf>
+struct WkvGradient
+    : WkvOperator<Op, kOf, WkvGradInputs, WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs> {
   using Outputs = WkvGradients;
-  using Storages = Types<WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>;
-
-  static Problem make_problem(const WkvCase& c) { return make_grad_problem(c); }
-  static const WkvCase& case_of(const Problem& problem) { return problem.forward.wkv_case; }
-  static WkvGradArgs args(const Problem& problem) { return problem.args(); }
-  static WkvGradArgs sizes(const WkvCase& c) {
-    WkvGradArgs args;
-    args.forward = sizes_of(c);
-    return args;
-  }
-  static double fma_count(const WkvGradArgs& args) { return wkv_fma_count(args); }
-  static Verdict judge(const Problem& problem, const Outputs& outputs, Arithmetic arithmetic) {
-    return reference::judge(problem, outputs, arithmetic);
-  }
-  static Verdict judge_for_report(const Problem& problem, const Outputs& outputs,
-                                  Arithmetic arithmetic) {
-    return reference::judge(problem, outputs, arithmetic, reference::PlainLoop::kToo);
-  }
 };
 
-struct Wkv : WkvForward<Recurrence::kWkv> {
+struct Wkv : WkvForward<Wkv, Recurrence::kWkv> {
   static constexpr const char* kName = "wkv";
+  static constexpr const char* kClimbed[] = {"fp32", "bf16"};
+  static std::vector<std::pair<std::string, Shape>> named_shapes();
 };
-struct Gla : WkvForward<Recurrence::kGla> {
+struct Gla : WkvForward<Gla, Recurrence::kGla> {
   static constexpr const char* kName = "gla";
+  static std::vector<std::pair<std::string, Shape>> named_shapes();
 };
-struct WkvBackward : WkvGradient<Recurrence::kWkv> {
+struct WkvBackward : WkvGradient<WkvBackward, Recurrence::kWkv> {
   static constexpr const char* kName = "wkv_backward";
 };
-struct GlaBackward : WkvGradient<Recurrence::kGla> {
+struct GlaBackward : WkvGradient<GlaBackward, Recurrence::kGla> {
   static constexpr const char* kName = "gla_backward";
 };
+
+// Pairwise, or those of a draw; and those that the support names besides.
+std::vector<WkvCase> wkv_cases(const Support& support, Recurrence recurrence = Recurrence::kWkv);
 
 // Calls work.template operator()<Wkv>() or <Gla>(); the other one with <WkvBackward>() or <GlaBackward>().
 template <typename Work>

@@ -4,32 +4,20 @@
 #include <cmath>
 #include <limits>
 
-#include "common/core/error_metrics.hpp"
-#include "common/operators/linear_attention/reference.hpp"
-#include "common/operators/wkv/reference.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/self_test.hpp"
 
-namespace ladder::reference {
+namespace ladder {
 namespace {
 
-constexpr double kRounding = 1e-12;
-
-void expect_close(const std::vector<double>& a, const std::vector<double>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_TRUE(std::isfinite(a[i]) && std::isfinite(b[i])) << "element " << i;
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
-  EXPECT_LE(std::sqrt(difference), kRounding * std::sqrt(size));
-}
+using testing::expect_close;
 
 class WkvForms : public ::testing::TestWithParam<WkvCase> {};
 
 TEST_P(WkvForms, RecurrenceEqualsClosedSum) {
   const WkvProblem problem = make_problem(GetParam());
-  const auto recurrence = wkv_recurrence(problem);
-  const auto closed = wkv_closed_sum(problem);
+  const auto recurrence = wkv_recurrence(problem.args());
+  const auto closed = wkv_closed_sum(problem.args());
   expect_close(recurrence.o, closed.o);
   expect_close(recurrence.final_state, closed.final_state);
 }
@@ -74,18 +62,18 @@ WkvProblem scalar_problem(std::vector<float> q, std::vector<float> k, std::vecto
                           std::vector<float> w, float u) {
   WkvProblem problem = make_problem(
       WkvCase{.B = 1, .T = static_cast<std::int64_t>(q.size()), .H = 1, .K = 1, .V = 1});
-  problem.q.data = std::move(q);
-  problem.k.data = std::move(k);
-  problem.v.data = std::move(v);
+  problem["q"] = std::move(q);
+  problem["k"] = std::move(k);
+  problem["v"] = std::move(v);
   for (std::size_t t = 0; t < w.size(); ++t)
-    problem.log_w.data[t] = std::log(w[t]);
-  problem.u.data = {u};
+    problem["log_w"][t] = std::log(w[t]);
+  problem["u"] = {u};
   return problem;
 }
 
 TEST(Wkv, FollowsTheFormulaByHand) {
   const auto result =
-      wkv_recurrence(scalar_problem({1, 2, 3}, {1, 2, 4}, {3, 5, 7}, {0.5f, 0.25f, 1}, 10));
+      wkv_recurrence(scalar_problem({1, 2, 3}, {1, 2, 4}, {3, 5, 7}, {0.5f, 0.25f, 1}, 10).args());
   // S: 0, then 3, then 0.25 * 3 + 10 = 10.75, then 10.75 + 28
   ASSERT_EQ(result.o.size(), 3u);
   EXPECT_DOUBLE_EQ(result.o[0], 1 * (0 + 10 * 3));
@@ -96,7 +84,7 @@ TEST(Wkv, FollowsTheFormulaByHand) {
 
 TEST(Wkv, TotalDecayForgetsExactly) {
   const auto result =
-      wkv_recurrence(scalar_problem({1, 1, 1}, {1, 0, 0}, {1e30f, 0, 0}, {1, 0, 1}, 0));
+      wkv_recurrence(scalar_problem({1, 1, 1}, {1, 0, 0}, {1e30f, 0, 0}, {1, 0, 1}, 0).args());
   EXPECT_GT(result.o[1], 9e29);
   EXPECT_EQ(result.o[2], 0.0);
 }
@@ -104,27 +92,27 @@ TEST(Wkv, TotalDecayForgetsExactly) {
 TEST(Wkv, WithoutDecayAndWithUnitBonusIsCausalLinearAttention) {
   const WkvCase c{.B = 2, .T = 11, .H = 3, .K = 4, .V = 6, .decay = Decay::kNone};
   WkvProblem problem = make_problem(c);
-  std::fill(problem.u.data.begin(), problem.u.data.end(), 1.0f);
-  LinearAttentionProblem attention =
-      make_problem(LinearAttentionCase{.B = 2,
-                                       .T_q = 11,
-                                       .T_k = 11,
-                                       .H = 3,
-                                       .K = 4,
-                                       .V = 6,
-                                       .feature_map = FeatureMap::kIdentity,
-                                       .normalize = false});
-  attention.q = problem.q;
-  attention.k = problem.k;
-  attention.v = problem.v;
-  expect_close(wkv_recurrence(problem).o, linear_attention_recurrence(attention));
+  std::fill(problem["u"].begin(), problem["u"].end(), 1.0f);
+  const WkvArgs a = problem.args();
+  std::vector<double> o(c.B * c.T * c.H * c.V, 0.0);
+  for (std::int64_t query = 0; query < c.B * c.T * c.H; ++query) {
+    const std::int64_t first = query / (c.T * c.H) * (c.T * c.H) + query % c.H;
+    for (std::int64_t key = first; key <= query; key += c.H) {
+      double score = 0;
+      for (std::int64_t j = 0; j < c.K; ++j)
+        score += static_cast<double>(a.q[query * c.K + j]) * a.k[key * c.K + j];
+      for (std::int64_t i = 0; i < c.V; ++i)
+        o[query * c.V + i] += score * a.v[key * c.V + i];
+    }
+  }
+  expect_close(wkv_recurrence(a).o, o);
 }
 
 TEST(Gla, FollowsTheFormulaByHand) {
   WkvProblem problem = scalar_problem({1, 2, 3}, {1, 2, 4}, {3, 5, 7}, {0.5f, 0.25f, 1}, 10);
-  problem.wkv_case.recurrence = Recurrence::kGla;
-  problem.u = {};
-  const auto result = wkv_recurrence(problem);
+  problem.drawn_case().recurrence = Recurrence::kGla;
+  problem["u"].clear();
+  const auto result = wkv_recurrence(problem.args());
   // S: 3, then 0.25 * 3 + 10 = 10.75, then 10.75 + 28
   ASSERT_EQ(result.o.size(), 3u);
   EXPECT_NEAR(result.o[0], 1 * 3, 1e-6);
@@ -144,48 +132,44 @@ TEST(PackedSequences, EqualRunsOfTheirOwn) {
     for (std::int64_t n = 0; n < 3; ++n) {
       c.T = lengths[n];
       WkvProblem alone = make_problem(c);
-      const auto copy = [&](Tensor<float>& to, const Tensor<float>& from, std::int64_t at) {
-        std::copy_n(from.data.begin() + at * to.size(), to.size(), to.data.begin());
+      const auto copy = [&](const char* array, std::int64_t at) {
+        std::copy_n(together[array].begin() + at, alone[array].size(), alone[array].begin());
       };
-      const auto copy_steps = [&](Tensor<float>& to, const Tensor<float>& from) {
-        const std::int64_t row = to.shape[2] * to.shape[3];
-        std::copy_n(from.data.begin() + first * row, c.T * row, to.data.begin());
-      };
-      copy_steps(alone.q, together.q);
-      copy_steps(alone.k, together.k);
-      copy_steps(alone.v, together.v);
-      copy_steps(alone.log_w, together.log_w);
-      copy(alone.u, together.u, 0);
-      copy(alone.initial_state, together.initial_state, n);
-      const WkvResult result = wkv_closed_sum(alone);
+      for (const char* array : {"q", "k", "log_w"})
+        copy(array, first * c.H * c.K);
+      copy("v", first * c.H * c.V);
+      copy("u", 0);
+      copy("initial_state", n * c.H * c.K * c.V);
+      const WkvResult result = wkv_closed_sum(alone.args());
       joined.o.insert(joined.o.end(), result.o.begin(), result.o.end());
       joined.final_state.insert(joined.final_state.end(), result.final_state.begin(),
                                 result.final_state.end());
       first += c.T;
     }
-    const WkvResult result = wkv_recurrence(together);
+    const WkvResult result = wkv_recurrence(together.args());
     expect_close(result.o, joined.o);
     expect_close(result.final_state, joined.final_state);
   }
 }
 
 double loss(const WkvGradProblem& problem) {
-  const WkvResult result = wkv_closed_sum(problem.forward);
+  const WkvResult result = wkv_closed_sum(problem.args().forward);
+  const std::vector<float>&d_o = problem["d_o"], &d_final_state = problem["d_final_state"];
   double sum = 0;
   for (std::size_t i = 0; i < result.o.size(); ++i)
-    sum += result.o[i] * problem.d_o.data[i];
-  for (std::size_t i = 0; i < problem.d_final_state.data.size(); ++i)
-    sum += result.final_state[i] * problem.d_final_state.data[i];
+    sum += result.o[i] * d_o[i];
+  for (std::size_t i = 0; i < d_final_state.size(); ++i)
+    sum += result.final_state[i] * d_final_state[i];
   return sum;
 }
 
 // The loss is affine in every single element of q, k, v, u and the initial state: its slope is what a step from 0 to 1 changes,
 // exactly. In every single decay factor it is affine too, from 0 (log_w = -inf) to where it stands: this is the gradient
 // of the logarithm.
-std::vector<double> slopes(WkvGradProblem problem, Tensor<float> WkvProblem::*tensor) {
-  const bool decay = tensor == &WkvProblem::log_w;
+std::vector<double> slopes(WkvGradProblem problem, const std::string& array) {
+  const bool decay = array == "log_w";
   std::vector<double> result;
-  for (float& element : (problem.forward.*tensor).data) {
+  for (float& element : problem[array]) {
     const float before = element;
     element = decay ? before : 1.0f;
     double slope = loss(problem);
@@ -199,13 +183,13 @@ std::vector<double> slopes(WkvGradProblem problem, Tensor<float> WkvProblem::*te
 
 // A decay per head is a decay per token that is the same for all of them; its gradient is the sum of theirs.
 std::vector<double> decay_slopes(WkvGradProblem problem) {
-  WkvCase& c = problem.forward.wkv_case;
-  const std::vector<float> log_w = problem.forward.log_w.data;
+  WkvCase& c = problem.drawn_case();
+  const std::vector<float> log_w = problem["log_w"];
   c.decay_per_head = false;
-  problem.forward.log_w = Tensor<float>({c.B, c.T, c.H, c.K});
-  for (std::size_t i = 0; i < problem.forward.log_w.data.size(); ++i)
-    problem.forward.log_w.data[i] = log_w[i % log_w.size()];
-  const std::vector<double> each = slopes(problem, &WkvProblem::log_w);
+  problem["log_w"].resize(c.B * c.T * c.H * c.K);
+  for (std::size_t i = 0; i < problem["log_w"].size(); ++i)
+    problem["log_w"][i] = log_w[i % log_w.size()];
+  const std::vector<double> each = slopes(problem, "log_w");
   std::vector<double> sums(log_w.size());
   for (std::size_t i = 0; i < each.size(); ++i)
     sums[i % sums.size()] += each[i];
@@ -216,13 +200,13 @@ class Gradients : public ::testing::TestWithParam<WkvCase> {};
 
 TEST_P(Gradients, AreTheSlopesOfTheClosedSum) {
   const WkvGradProblem problem = make_grad_problem(GetParam());
-  const auto gradients = wkv_gradients(problem);
-  expect_close(gradients.dq, slopes(problem, &WkvProblem::q));
-  expect_close(gradients.dk, slopes(problem, &WkvProblem::k));
-  expect_close(gradients.dv, slopes(problem, &WkvProblem::v));
+  const auto gradients = wkv_gradients(problem.args());
+  expect_close(gradients.dq, slopes(problem, "q"));
+  expect_close(gradients.dk, slopes(problem, "k"));
+  expect_close(gradients.dv, slopes(problem, "v"));
   expect_close(gradients.d_log_w, decay_slopes(problem));
-  expect_close(gradients.du, slopes(problem, &WkvProblem::u));
-  expect_close(gradients.d_initial_state, slopes(problem, &WkvProblem::initial_state));
+  expect_close(gradients.du, slopes(problem, "u"));
+  expect_close(gradients.d_initial_state, slopes(problem, "initial_state"));
 }
 
 std::vector<WkvCase> gradient_cases() {
@@ -259,43 +243,5 @@ std::vector<WkvCase> gradient_cases() {
 INSTANTIATE_TEST_SUITE_P(All, Gradients, ::testing::ValuesIn(gradient_cases()),
                          [](const auto& info) { return name_of(info.param); });
 
-TEST(LinearAttention, RecurrenceEqualsClosedSum) {
-  for (bool causal : {false, true}) {
-    for (bool normalize : {false, true}) {
-      for (FeatureMap map : {FeatureMap::kIdentity, FeatureMap::kEluPlusOne}) {
-        if (normalize && map == FeatureMap::kIdentity) continue;
-        for (bool lengths : {false, true}) {
-          for (auto [T_q, T_k] : {std::pair{13, 13}, {13, 8}, {8, 13}, {1, 4}, {3, 0}, {0, 3}}) {
-            const LinearAttentionCase c{.B = 3,
-                                        .T_q = T_q,
-                                        .T_k = T_k,
-                                        .H = 2,
-                                        .K = 5,
-                                        .V = 7,
-                                        .causal = causal,
-                                        .feature_map = map,
-                                        .normalize = normalize,
-                                        .key_lengths = lengths};
-            SCOPED_TRACE(name_of(c));
-            const LinearAttentionProblem problem = make_problem(c);
-            expect_close(linear_attention_recurrence(problem),
-                         linear_attention_closed_sum(problem));
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(LinearAttention, OneKeyGivesItsValue) {
-  const LinearAttentionProblem problem =
-      make_problem(LinearAttentionCase{.B = 1, .T_q = 4, .T_k = 1, .H = 1, .K = 3, .V = 2});
-  const auto o = linear_attention_recurrence(problem);
-  for (int l = 0; l < 4; ++l) {
-    for (int i = 0; i < 2; ++i)
-      EXPECT_NEAR(o[l * 2 + i], problem.v.data[i], 1e-5);
-  }
-}
-
 }  // namespace
-}  // namespace ladder::reference
+}  // namespace ladder

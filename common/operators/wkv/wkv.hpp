@@ -78,7 +78,7 @@ struct BasicWkvArgs {
     visit("reverse", s.reverse), visit("sequences", s.sequences);
   }
 
-  // Of an array with values for each token: where there are no tokens, none of them is looked at.
+  // What is asked of an array with values for each token: where there are no tokens, none of them is looked at.
   template <typename Self>
   static Presence presence(const Self& s) {
     return s.B == 0 || s.T == 0 ? Presence::kOptional : Presence::kRequired;

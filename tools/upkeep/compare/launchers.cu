@@ -272,7 +272,7 @@ const char* ladder_attention(const void* implementation, const char* op, const c
 
 const char* ladder_warmup(const void* implementation, const char* op, const std::int64_t* sizes,
                           void* const* arrays) {
-  using namespace chapter00;
+  using namespace warmup;
   return sentence_of([&] {
     using Run =
         void (*)(const Implementation&, const std::string&, const std::int64_t*, void* const*);

@@ -1,9 +1,9 @@
 /* The chapters' CUDA launchers for programs in other languages: plain C, device pointers in, a sentence out when something is
- * refused or fails. Sizes, shapes and units are those of common/core (wkv.hpp, linear_attention.hpp, attention.hpp); arrays
+ * refused or fails. Sizes, shapes and units are those of common/operators (wkv.hpp, linear_attention.hpp, attention.hpp); arrays
  * that an operator does not have, and optional ones, are null.
  *
  * Launchers put their work into the calling thread's default stream (cudaStreamPerThread), and do not wait for it.
- * compare.py's Structures mirror the structs field by field. */
+ * ours.py's Structures mirror the structs field by field. */
 #pragma once
 
 #include <stdint.h>

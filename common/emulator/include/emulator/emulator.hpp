@@ -9,7 +9,8 @@
 
 namespace emulator {
 
-// In which order blocks start and runnable threads run. A right kernel gives the same results under each.
+// In which order blocks start and runnable threads run. A right kernel gives the same results under
+// each.
 struct Schedule {
   enum Order { forward, reverse, shuffle };
   Order order = forward;
@@ -19,15 +20,16 @@ struct Schedule {
 void set_schedule(Schedule schedule);
 Schedule schedule();
 
-// Operating-system threads that run blocks, 0 for one per core (the default). With 1, blocks run one after the other in
-// the schedule's order.
+// Operating-system threads that run blocks, 0 for one per core (the default). With 1, blocks run
+// one after the other in the schedule's order.
 void set_workers(unsigned count);
 
-// The last error's full text: kernel, block, thread, file and line where they apply. Empty after reset().
+// The last error's full text: kernel, block, thread, file and line where they apply. Empty after
+// reset().
 std::string last_report();
 
-// Forgets errors and reports; sets the schedule to forward and the workers to one per core; forgets function
-// attributes. Memory stays allocated.
+// Forgets errors and reports; sets the schedule to forward and the workers to one per core; forgets
+// function attributes. Memory stays allocated.
 void reset();
 
 // Figures of the last launch that ran, successful or not.
@@ -53,15 +55,16 @@ struct ThreadIdentity {
 // False outside a kernel.
 bool current_thread(ThreadIdentity* identity);
 
-// Bytes [begin, end) of the calling block's shared memory, guard zones included; nulls outside a kernel.
+// Bytes [begin, end) of the calling block's shared memory, guard zones included; nulls outside a
+// kernel.
 struct AddressRange {
   const void* begin = nullptr;
   const void* end = nullptr;
 };
 AddressRange shared_memory();
 
-// What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds, even where they belong
-// to the same allocation.
+// What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds,
+// even where they belong to the same allocation.
 struct MemoryName {
   const void* begin;
   std::size_t bytes;
@@ -70,5 +73,8 @@ struct MemoryName {
   bool written;  // false: an output, whose contents so far mean nothing
 };
 void name_memory(const MemoryName& name);
+
+// An X-ray forgets what it has recorded so far. Nothing happens where there is none.
+void forget_recorded();
 
 }  // namespace emulator

@@ -1,33 +1,17 @@
-// The runtime calls. Each returns what the CUDA documentation says; work is done when a call returns, in whatever stream.
-// An error that a running kernel caused is reported by the next call that reports errors, once: unlike on a GPU, where a
-// fault spoils the context, the next launch runs.
+// The runtime calls. Each returns what the CUDA documentation says; work is done when a call
+// returns, in whatever stream. An error that a running kernel caused is reported by the next call
+// that reports errors, once: unlike on a GPU, where a fault spoils the context, the next launch
+// runs.
 #pragma once
 
 #include <cstddef>
 #include <type_traits>
 
+#include "emulator/errors.hpp"
 #include "emulator/launch.hpp"
 #include "emulator/vector_types.hpp"
 
 // Numbers are the toolkit's own.
-enum cudaError : int {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInvalidMemcpyDirection = 21,
-  cudaErrorInvalidDeviceFunction = 98,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorInvalidResourceHandle = 400,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorNotSupported = 801,
-  cudaErrorUnknown = 999,
-};
-using cudaError_t = cudaError;
-
 enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
@@ -113,13 +97,15 @@ const char* cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 
-// Fresh memory is 0xFF bytes (NaN). Guard zones before and after are checked after each launch and when freed.
+// Fresh memory is 0xFF bytes (NaN). Guard zones before and after are checked after each launch and
+// when freed.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
 // In the order of a stream; here all work is done when a call returns.
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-// One pool per device. Freed memory goes back at once, whatever the threshold: late reads of it are found that way.
+// One pool per device. Freed memory goes back at once, whatever the threshold: late reads of it are
+// found that way.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
@@ -186,7 +172,8 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 
-// An upper bound from threads, blocks and dynamic shared memory alone: registers and static shared memory are unknown.
+// An upper bound from threads, blocks and dynamic shared memory alone: registers and static shared
+// memory are unknown.
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int block_size,
                                                           std::size_t dynamic_shared) {

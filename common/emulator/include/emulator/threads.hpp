@@ -32,12 +32,14 @@ inline constinit thread_local dim3 gridDim;
 
 namespace emulator {
 
-// Called when the last participant of a collective arrives, with what each passed as `data`, by lane or by linear thread
-// index; null where nobody takes part. It may read and write through all of them: they wait until it returns.
+// Called when the last participant of a collective arrives, with what each passed as `data`, by
+// lane or by linear thread index; null where nobody takes part. It may read and write through all
+// of them: they wait until it returns.
 using Complete = void (*)(void* const* data, unsigned count);
 
-// Blocks until every living lane of `mask` calls the same operation with the same mask. `name` is the operation's
-// identity and appears in reports. Everything that needs a warp's lanes together is built on this.
+// Blocks until every living lane of `mask` calls the same operation with the same mask. `name` is
+// the operation's identity and appears in reports. Everything that needs a warp's lanes together is
+// built on this.
 void warp_collective(const char* name, unsigned mask, Complete complete, void* data,
                      emulator::Site where);
 
@@ -47,14 +49,9 @@ void block_collective(const char* name, Complete complete, void* data, emulator:
 // Lanes of the calling warp that have not returned.
 unsigned living_lanes();
 
-// Records an error of the calling thread and abandons its block: destructors in the kernel do not run.
+// Records an error of the calling thread and abandons its block: destructors in the kernel do not
+// run.
 [[noreturn]] void fail_in_kernel(const char* sentence, emulator::Site where);
-
-namespace detail {
-
-void* static_shared(const void* site, std::size_t bytes, std::size_t alignment,
-                    emulator::Site where);
-void* dynamic_shared(std::size_t alignment, emulator::Site where);
 
 // A __shared__ variable as the source calls it, for who looks on (observer.hpp).
 struct SharedName {
@@ -64,6 +61,13 @@ struct SharedName {
   std::array<std::size_t, 3>
       extents;  // of an array; behind the last one 0. The first of a dynamic array's is not known: 1
 };
+
+namespace detail {
+
+void* static_shared(const void* site, std::size_t bytes, std::size_t alignment,
+                    emulator::Site where);
+void* dynamic_shared(std::size_t alignment, emulator::Site where);
+
 void name_shared(const SharedName& name);
 
 template <typename Variable>
@@ -76,7 +80,8 @@ Variable& named_shared(const char* name, Variable& variable) {
   return variable;
 }
 
-// What a kernel with __launch_bounds__ begins with: fails the launch if its blocks have more threads.
+// What a kernel with __launch_bounds__ begins with: fails the launch if its blocks have more
+// threads.
 void check_launch_bounds(unsigned threads, unsigned blocks = 0, unsigned cluster = 0,
                          emulator::Site where = emulator::Site::current());
 

@@ -1,0 +1,77 @@
+// What can be seen in the numbers of a wrong result, whatever its operator.
+#include "common/diagnosis/diagnosis.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ladder::testing {
+namespace {
+
+void expect_said(const std::string& said, const std::string& words) {
+  EXPECT_NE(said.find(words), std::string::npos) << said;
+}
+
+std::string said_of_part(const Part& part) {
+  return explained(judge_part(part), [&](const auto& use) { use({{part}, 0, {}}); });
+}
+
+// One axis of an array, or two.
+std::string said_of_part(const std::vector<std::int64_t>& sizes,
+                         const std::function<float(std::int64_t, double)>& change) {
+  std::vector<double> truth;
+  std::vector<float> result;
+  for (std::int64_t i = 0; i < (sizes.size() > 1 ? sizes[0] * sizes[1] : sizes[0]); ++i) {
+    truth.push_back(static_cast<float>(std::sin(1.0 + static_cast<double>(i))));
+    result.push_back(change(i, truth.back()));
+  }
+  const std::vector<std::string> axes = {"m", "n"};
+  return said_of_part(
+      {{"y", {axes.end() - sizes.size(), axes.end()}, sizes}, &result, &truth, &truth, {}});
+}
+
+TEST(Shares, OfWhatLiesInTheWrongPlaceAreNamed) {
+  const auto value = [](std::int64_t i) {
+    return static_cast<float>(std::sin(1.0 + static_cast<double>(i)));
+  };
+  expect_said(
+      said_of_part({8, 16}, [&](std::int64_t i, double) { return value(i % 16 == 2 ? i - 1 : i); }),
+      "\nN=2 holds what n=1 should.\n");
+  expect_said(
+      said_of_part({8, 16}, [&](std::int64_t i, double) { return value((i + 16) % 128); }),
+      "\nM=0 holds what m=1 should, m=1 holds what m=2 should, m=2 holds what m=3 should, ...\n");
+}
+
+// A slice of zeros is not one that another slice of zeros should hold.
+TEST(Shares, OfZerosAreInNoPlace) {
+  std::vector<double> truth;
+  for (int i = 0; i < 64; ++i)
+    truth.push_back(i < 16 ? 0.0 : static_cast<float>(std::sin(1.0 + i)));
+  std::vector<float> result(truth.begin(), truth.end());
+  std::fill_n(result.begin() + 32, 16, 0.0f);
+  const std::string said = said_of_part({{"y", {"m", "n"}, {4, 16}}, &result, &truth, &truth, {}});
+  EXPECT_NE(said.find("WRONG RESULT"), std::string::npos);
+  EXPECT_EQ(said.find("holds what"), std::string::npos) << said;
+}
+
+TEST(Shares, OfAVariableWithoutAValueAreNamed) {
+  expect_said(
+      said_of_part(
+          {64}, [](std::int64_t i, double x) { return i > 5 ? -1.7e37f : static_cast<float>(x); }),
+      "\nSome elements are huge, such as -1.7e+37. Is a variable read before it is given a value?");
+}
+
+TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
+  expect_said(said_of_part({640},
+                           [](std::int64_t i, double x) {
+                             return static_cast<float>(i % 64 >= 32 ? 2 * x * x : x);
+                           }),
+              "\nwrong: n % 64 = 32 to 63\n");
+}
+
+}  // namespace
+}  // namespace ladder::testing

@@ -1,0 +1,73 @@
+// What an X-ray is told while kernels run. One block runs at a time where an observer is installed,
+// on the thread that launched the kernel. Everything but these calls stays as it is: an observer
+// sees, it decides nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "emulator/emulator.hpp"
+#include "emulator/site.hpp"
+#include "emulator/threads.hpp"
+
+namespace emulator {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // Device memory. Freed memory is kept from reuse, so that a late access can be told from a new
+  // allocation's.
+  virtual void allocated(const void* begin, std::size_t bytes) = 0;
+  virtual void freed(const void* begin) = 0;
+  virtual void written_by_host(const void* begin, std::size_t bytes) = 0;
+  virtual void named(const MemoryName& name) = 0;
+
+  virtual void launch_starts(const char* kernel, dim3 grid, dim3 block,
+                             std::size_t dynamic_shared) = 0;
+  virtual void launch_ends(std::size_t static_shared) = 0;
+  virtual void block_starts(std::uint64_t linear_block) = 0;
+  virtual void block_ends() = 0;
+
+  // The bytes of one __shared__ declaration, or of the block's dynamic shared memory.
+  virtual void shared_declared(const void* begin, std::size_t bytes) = 0;
+  // A variable in them. Said by every thread that comes to it.
+  virtual void shared_named(const SharedName& name) = 0;
+
+  // From now on thread `linear` runs, on a stack of its own.
+  virtual void thread_runs(unsigned linear, AddressRange stack) = 0;
+  // What runs now is the kernel's code (true) or the emulator's: the two share inline functions of
+  // the standard library.
+  virtual void in_kernel(bool yes) = 0;
+
+  // The running thread's asynchronous copy, issued at `pc`, has read `read` bytes; `bytes` are on
+  // their way to `to`.
+  virtual void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
+                           std::size_t read) = 0;
+  // The running thread has waited for a copy, or returns.
+  virtual void copy_arrives(const void* to, std::size_t bytes) = 0;
+
+  // The running thread's part of a warp's matrix load at `pc`: its address, the row of some lanes.
+  virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
+
+  // A warp's tensor-core instruction has made this many multiplications and additions.
+  virtual void matrices_multiplied(unsigned multiply_adds) = 0;
+
+  // All threads of the block have met.
+  virtual void block_met() = 0;
+  // These lanes of a warp have met in operation `name`.
+  virtual void lanes_met(unsigned warp, unsigned lanes, const char* name) = 0;
+
+  // What was seen so far is asked for no more.
+  virtual void forget() = 0;
+};
+
+// It is told of everything from now on.
+void install(Observer& observer);
+
+// Ends the calling CUDA thread's block and launch with cudaErrorIllegalAddress. For what is found
+// inside a compiler's hook: nothing is thrown through instrumented code.
+[[noreturn]] void abandon_block(std::string&& report);
+
+}  // namespace emulator

@@ -1,0 +1,147 @@
+// What the judge is made of, without any operator.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "common/core/bfloat16.hpp"
+#include "common/core/error_metrics.hpp"
+#include "common/core/float16.hpp"
+#include "common/core/registry.hpp"
+#include "common/judge/limits.hpp"
+#include "common/judge/pairwise.hpp"
+
+namespace ladder {
+namespace {
+
+TEST(Bfloat16, RoundsToTheNearestAndTiesToEven) {
+  const auto round_trip = [](float x) { return to_float(to_bfloat16(x)); };
+  EXPECT_EQ(round_trip(1.0f), 1.0f);
+  EXPECT_EQ(round_trip(1.0f + 1.0f / 256), 1.0f);              // a tie, to the even 1
+  EXPECT_EQ(round_trip(1.0f + 3.0f / 256), 1.0f + 1.0f / 64);  // a tie, to the even neighbour above
+  EXPECT_EQ(round_trip(1.0f + 1.1f / 256), 1.0f + 1.0f / 128);
+  EXPECT_TRUE(std::isnan(round_trip(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(round_trip(-std::numeric_limits<float>::infinity()),
+            -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(round_trip(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
+}
+
+// A gradient of one query and many keys may be so small that fp16 holds it in steps of 2^-24, whatever its size.
+TEST(Judge, KnowsTheSmallestNumbersOfFp16) {
+  const std::vector<double> truth(64, 19.5 * 0x1p-24), terms = truth;
+  const auto share_of = [&](double result) {
+    return judge_errors(std::vector<float>(64, static_cast<float>(result)), truth, terms, 64,
+                        stored_as<float16>())
+        .whole_share;
+  };
+  EXPECT_LE(share_of(19 * 0x1p-24), 1);
+  EXPECT_LE(share_of(20 * 0x1p-24), 1);
+  EXPECT_GT(share_of(21 * 0x1p-24), 1);
+}
+
+TEST(Pairwise, CoversEveryPair) {
+  const std::vector<std::size_t> levels = {10, 6, 6, 5, 2, 2, 1, 3};
+  const auto rows = pairwise_rows(levels);
+  EXPECT_LT(rows.size(), 90u);
+  EXPECT_GE(rows.size(), 60u);
+  for (std::size_t f = 0; f < levels.size(); ++f) {
+    for (std::size_t g = f + 1; g < levels.size(); ++g) {
+      std::set<std::pair<std::size_t, std::size_t>> pairs;
+      for (const auto& row : rows)
+        pairs.insert({row[f], row[g]});
+      EXPECT_EQ(pairs.size(), levels[f] * levels[g]) << f << " with " << g;
+    }
+  }
+}
+
+TEST(Pairwise, LeavesOutWhatIsExcluded) {
+  const std::vector<std::size_t> levels = {5, 2, 3};
+  const std::vector<LevelPair> excluded = {{0, 4, 1, 1}, {1, 1, 2, 2}};
+  for (const auto& rows :
+       {pairwise_rows(levels, excluded), drawn_rows(levels, {100, 1}, excluded)}) {
+    std::set<std::pair<std::size_t, std::size_t>> first, second;
+    for (const LevelRow& row : rows) {
+      first.insert({row[0], row[1]});
+      second.insert({row[1], row[2]});
+    }
+    EXPECT_EQ(first.size(), 5u * 2u - 1);
+    EXPECT_EQ(first.count({4, 1}), 0u);
+    EXPECT_EQ(second.size(), 2u * 3u - 1);
+    EXPECT_EQ(second.count({1, 2}), 0u);
+  }
+  EXPECT_THROW(pairwise_rows({1, 1, 2}, {{0, 0, 2, 0}, {1, 0, 2, 1}}), std::invalid_argument);
+}
+
+TEST(Pairwise, EveryLevelMeetsEverySchedule) {
+  const std::vector<LevelRow> rows = pairwise_rows({10, 6, 6, 5, 2, 2, 1, 3});
+  std::vector<std::vector<std::string>> levels;
+  for (const LevelRow& row : rows) {
+    levels.emplace_back();
+    for (std::size_t f = 0; f < row.size(); ++f)
+      levels.back().push_back(std::to_string(f) + "=" + std::to_string(row[f]));
+  }
+  std::vector<std::size_t> schedules = schedules_of(levels);
+  EXPECT_EQ(missing_schedules(levels, schedules), std::vector<std::string>{});
+  std::fill(schedules.begin(), schedules.end(), 1);
+  EXPECT_EQ(missing_schedules(levels, schedules).size(), 2u * (10 + 6 + 6 + 5 + 2 + 2 + 1 + 3));
+  levels = {{"rare"}, {"rare", "usual"}, {"usual"}, {"usual"}};
+  EXPECT_EQ(missing_schedules(levels, {0, 0, 0, 1}),
+            std::vector<std::string>{"usual under schedule 2"});
+}
+
+TEST(Draw, IsTheSameOnEveryPlatform) {
+  const std::vector<LevelRow> expected = {{5, 0, 0, 0}, {1, 0, 1, 1}, {1, 2, 0, 0}, {3, 0, 0, 2}};
+  EXPECT_EQ(drawn_rows({10, 6, 2, 3}, {4, 7}), expected);
+}
+
+TEST(Draw, BeginsWithAShorterOneAndRepeatsNothing) {
+  const std::vector<std::size_t> levels = {4, 5, 6};
+  const auto all = drawn_rows(levels, {1000, 3});
+  EXPECT_EQ(all.size(), 120u);  // there are no more
+  EXPECT_EQ(std::set<LevelRow>(all.begin(), all.end()).size(), 120u);
+  const auto some = drawn_rows(levels, {20, 3});
+  EXPECT_EQ(some, std::vector<LevelRow>(all.begin(), all.begin() + 20));
+  EXPECT_NE(drawn_rows(levels, {20, 4}), some);
+}
+
+TEST(Draw, IsReadFromText) {
+  const Draw draw = parse_draw("200:18446744073709551615");
+  EXPECT_EQ(draw.count, 200u);
+  EXPECT_EQ(draw.seed, 18446744073709551615u);
+  for (const char* bad : {"", "200", "200:", ":1", "x:1", "200:x", "0:1", "-1:1", "1:-1", "1:2:3",
+                          " 1:2", "1:2 ", "1000001:1", "1:18446744073709551616"}) {
+    try {
+      parse_draw(bad);
+      ADD_FAILURE() << bad << " was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("allowed: N:SEED"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST(Error, MatchesNoNan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(relative_error({1.0f, 2.0f}, {1.0, nan}, 2).whole,
+            std::numeric_limits<double>::infinity());
+}
+
+TEST(Error, AppliesAFloorToRows) {
+  // The second row's truth is nearly zero: an error of 1e-6 there is small against the tensor, not against the row.
+  const RelativeError error = relative_error({1, 1, 1e-6f, 0}, {1, 1, 0, 0}, 2);
+  EXPECT_NEAR(error.worst_row, 1e-6 / (kRowFloor * 1.0), 1e-8);
+  EXPECT_EQ(error.worst_row_index, 1);
+}
+
+TEST(Input, UnknownNamesAreListed) {
+  try {
+    find_implementation("nonsense");
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("nonsense"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ladder

@@ -1,0 +1,114 @@
+// What an operator says of wrong results: answers that somebody gives who makes a mistake. They are computed only when a result is wrong;
+// common/diagnosis looks among them for the one that a result equals, and the judge's self-test plants them. Each is made from what the
+// truth gets or gives: the truth itself has no switch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/judge/judging.hpp"
+#include "common/judge/variants.hpp"
+
+namespace ladder {
+
+// The outputs that a case has, in the order of the operator's list. Elements that are not finite were not written, or overflowed.
+using Answer = std::vector<std::vector<double>>;
+
+struct Misconception {
+  std::string words;  // "equals the result with the bonus forgotten"
+  std::function<Answer()> answer;
+  std::int64_t tile = 0;  // one of several that may fit, named where the words have a *
+  // What is rounded too coarsely ("tf32"): an answer that is nearly the truth. Empty for all others.
+  std::string slight = "";
+};
+
+// The usual lengths of chunks and tiles.
+inline constexpr std::int64_t kUsualTiles[] = {16, 32, 64, 128};
+
+// One output's shares: (heads, queries, keys), where heads are those of all batches.
+using Shares = std::vector<double>;
+
+// The first output of a query is a sum of the rows of v, each with a factor: the share that the query takes from that key.
+struct SumOfValues {
+  Operand v;  // (B, T_k, H_kv, V); query head h takes the values of head h / (H_q / H_kv)
+  std::int64_t T_q, H_q;
+  std::string query, key;  // what the axes are called: "step", "step" or "query", "key"
+  // Shares that a part of the result's may equal, besides those of the variants: "with the decay forgotten".
+  std::vector<std::pair<std::string, std::function<Shares()>>> known = {};
+};
+
+// A part of the first output ("the bonus"), as a sum over the key rows: `terms[j]` is what row j adds.
+struct PartOfRows {
+  std::string name;
+  std::vector<std::vector<double>> terms;
+};
+
+// Two of them are looked for together, too.
+struct VariantsOfLoop {
+  std::string equals = {};  // "equals the result "
+  std::vector<std::string> words = {}, lines = {};
+  // The output of that number with these changes made.
+  std::function<std::vector<double>(const std::vector<std::size_t>& changes, std::size_t output,
+                                    Look look)>
+      output = nullptr;
+  bool quick = false;  // whether a quick look at (B, T, H, width) is enough for a first comparison
+};
+
+struct Mistakes {
+  std::vector<Misconception> known = {};  // in the order in which they are looked for
+  VariantsOfLoop variants = {};
+  std::optional<SumOfValues> values = {};
+  std::function<std::vector<PartOfRows>()> rows = nullptr;
+  double scale = 1;  // what the rows' sums are multiplied by
+  // A mistake of this operator alone, in the first output; what the rows say is more exact where `rows_know` it.
+  std::function<std::string(const Part&)> own = nullptr;
+  bool rows_know = false;
+  // Whether the operator has several outputs: a mistake that gives all of them comes before one that gives the wrong one.
+  bool together = false;
+  // Multiply-adds of the problem. There are about a hundred mistakes, each of which computes it again: none is looked for above the most.
+  double work = 0, most_work = 3e7;
+};
+
+// The variants as known mistakes, and for pairs of them. `loop(switches, look)` is the Answer; it may refer to the problem.
+template <typename Switches, typename Loop>
+void add_variants(Mistakes& mistakes, const std::string& equals, const Variants<Switches>& list,
+                  const Switches& right, bool quick, const Loop& loop) {
+  mistakes.variants = {equals, {}, {}, nullptr, quick};
+  for (const Variant<Switches>& variant : list) {
+    mistakes.variants.words.push_back(variant.words);
+    mistakes.variants.lines.push_back(variant.line);
+    mistakes.known.push_back({equals + variant.words, [right, loop, change = variant.change] {
+                                Switches switches = right;
+                                change(switches);
+                                return loop(switches, Look::kThorough);
+                              }});
+  }
+  mistakes.variants.output = [list, right, loop](const std::vector<std::size_t>& changes,
+                                                 std::size_t output, Look look) {
+    Switches switches = right;
+    for (const std::size_t n : changes)
+      list[n].change(switches);
+    return loop(switches, look).at(output);
+  };
+}
+
+// A result beside its truth, and what is known of wrong ones.
+struct Examined {
+  std::vector<Part> parts = {};  // all outputs of the case
+  std::size_t wrong = 0;         // the first that is wrong; their number where all are right
+  Mistakes mistakes = {};
+};
+
+// Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written.
+bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
+                   std::int64_t row, double rounding);
+
+// As tensor cores take operands of fp32: to 11 significant bits.
+void to_tf32(std::vector<float>& values);
+double bf16(double x);
+
+}  // namespace ladder

@@ -1,0 +1,185 @@
+#include "common/judge/plan.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "common/judge/pairwise.hpp"
+
+namespace ladder {
+
+bool Support::has(const std::string& feature) const {
+  return std::count(refuses.begin(), refuses.end(), feature) == 0;
+}
+
+void Support::check_words(const std::vector<std::string>& features,
+                          const std::vector<std::string>& limits) const {
+  const auto check = [](const std::string& word, const std::vector<std::string>& known) {
+    std::string allowed;
+    for (const std::string& each : known)
+      allowed += (allowed.empty() ? "" : ", ") + each;
+    require(std::count(known.begin(), known.end(), word) > 0,
+            "a suite's support names '" + word + "'; allowed: " + allowed);
+  };
+  for (const std::string& word : refuses)
+    check(word, features);
+  for (const auto& [size, value] : most)
+    check(size, limits);
+}
+
+bool Support::stores(const std::string& storage) const {
+  return std::count(storages.begin(), storages.end(), storage) > 0;
+}
+
+std::int64_t Support::most_of(const std::string& size) const {
+  for (const auto& [name, value] : most) {
+    if (name == size) return value;
+  }
+  return 0;
+}
+
+std::vector<std::int64_t> Support::levels(const std::string& size,
+                                          const std::vector<std::int64_t>& usual) const {
+  for (const auto& [name, own] : sizes) {
+    if (name == size) return own;
+  }
+  return usual;
+}
+
+std::string wrong_reach(const char* array, const std::vector<float>& clean,
+                        const std::vector<float>& spoilt, bool repeatable,
+                        const std::function<Reach(std::int64_t)>& reach) {
+  const std::string name = array;
+  if (clean.size() != spoilt.size()) return name + " has another size";
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    const Reach expected = reach(static_cast<std::int64_t>(i));
+    const bool untouched = repeatable ? clean[i] == spoilt[i] : std::isfinite(spoilt[i]);
+    const bool right = expected == Reach::kMay ||
+                       (expected == Reach::kMust ? !std::isfinite(spoilt[i]) : untouched);
+    if (right) continue;
+    return name + ": element " + std::to_string(i) + " of " + std::to_string(clean.size()) +
+           " is " + std::to_string(spoilt[i]) + ", " + std::to_string(clean[i]) + " without it; " +
+           (expected == Reach::kMust ? "it must not be finite" : "it must not be reached");
+  }
+  return "";
+}
+
+namespace {
+
+const std::vector<std::int64_t> kUsualSizes = {37, 1, 4, 16, 17, 64, 65, 100};
+
+struct ListedCase {
+  Shape shape;
+  Options options;
+  std::string storage;
+
+  std::string name() const {
+    std::string text;
+    for (const Size& size : shape.sizes())
+      text += size.name + std::to_string(size.value) + "_";
+    for (const auto& [option, value] : options)
+      text += option + "_" + value + "_";
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
+    return text + storage;
+  }
+  // What it is made of.
+  std::vector<std::string> levels() const {
+    std::vector<std::string> result = {"stored in " + storage};
+    for (const Size& size : shape.sizes())
+      result.push_back(size.name + "=" + std::to_string(size.value));
+    for (const auto& [option, value] : options)
+      result.push_back(option + "=" + value);
+    return result;
+  }
+  Plan::Case of(const AnyOperator& op) const {
+    return {name(), op.make_case(shape, options, storage), levels()};
+  }
+};
+
+// Those of the support, or the usual ones behind `first`, as far as the operator allows them.
+std::vector<std::int64_t> levels_of(const AnyOperator& op, const Support& support,
+                                    const std::string& name, std::int64_t first) {
+  std::vector<std::int64_t> usual = kUsualSizes;
+  usual.front() = first;
+  const Shape shape = op.shape();
+  for (std::size_t n = 0; n < shape.sizes().size(); ++n) {
+    if (shape.sizes()[n].name != name) continue;
+    const std::int64_t most = op.most()[n];
+    std::erase_if(usual, [&](std::int64_t size) { return size > most; });
+    if (std::find(usual.begin(), usual.end(), most) == usual.end() && most < kUsualSizes.back())
+      usual.insert(usual.begin(), most);
+  }
+  return support.levels(name, usual);
+}
+
+// Unlike each other first: 37, 38, ... are no powers of two.
+Shape first_shape(const AnyOperator& op, const Support& support) {
+  Shape shape;
+  std::int64_t next = kUsualSizes.front();
+  const Shape usual = op.shape();
+  for (const Size& size : usual.sizes()) {
+    shape.set(size.name, next++);
+    shape.set(size.name, levels_of(op, support, size.name, shape[size.name]).front());
+  }
+  return shape;
+}
+
+std::vector<ListedCase> cases_of(const AnyOperator& op, const Support& support) {
+  using Change = std::function<void(ListedCase&, std::size_t)>;
+  std::vector<std::size_t> counts;
+  std::vector<Change> factors;
+  const ListedCase first{first_shape(op, support), {}, support.storages.front()};
+  for (const Size& size : first.shape.sizes()) {
+    const std::vector<std::int64_t> levels = levels_of(op, support, size.name, kUsualSizes.front());
+    counts.push_back(levels.size());
+    factors.push_back(
+        [=](ListedCase& c, std::size_t level) { c.shape.set(size.name, levels[level]); });
+  }
+  for (const auto& [name, levels] : support.options) {
+    counts.push_back(levels.size());
+    factors.push_back([name = name, levels = levels](ListedCase& c, std::size_t level) {
+      c.options.emplace_back(name, levels[level]);
+    });
+  }
+  counts.push_back(support.storages.size());
+  factors.push_back([&](ListedCase& c, std::size_t level) { c.storage = support.storages[level]; });
+  std::vector<ListedCase> cases = {first};
+  std::set<std::string> names = {first.name()};
+  const auto draw = wanted_draw();
+  for (const LevelRow& row : draw ? drawn_rows(counts, *draw) : pairwise_rows(counts)) {
+    ListedCase c = first;
+    for (std::size_t f = 0; f < factors.size(); ++f)
+      factors[f](c, row[f]);
+    if (names.insert(c.name()).second) cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+}  // namespace
+
+Plan plan_by_lists(const AnyOperator& op, const Support& support) {
+  Plan plan;
+  const std::vector<ListedCase> cases = cases_of(op, support);
+  for (const ListedCase& c : cases)
+    plan.cases.push_back(c.of(op));
+  const ListedCase& first = cases.front();
+  const std::vector<std::int64_t> least = op.least();
+  for (std::size_t n = 0; n < least.size(); ++n) {
+    if (least[n] > 0) continue;
+    ListedCase c = first;
+    c.shape.set(first.shape.sizes()[n].name, 0);
+    plan.empty.push_back(c.of(op));
+  }
+  for (const std::string& storage : support.storages) {
+    ListedCase c = first;
+    c.storage = storage;
+    plan.bad_input.emplace_back("/" + storage, c.of(op));
+    plan.alignments.push_back({"/" + storage, {c.of(op)}});
+  }
+  plan.repeated = first.of(op);
+  return plan;
+}
+
+}  // namespace ladder

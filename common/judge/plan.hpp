@@ -1,0 +1,149 @@
+// What is tested of an implementation, as data: common/testing makes tests of it. An operator has a plan, and knows what else must hold at
+// its edges.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/operator.hpp"
+
+namespace ladder {
+
+// A case that a draw has found, so that it is tested whether it is drawn again or not.
+struct FoundCase {
+  Shape shape;
+  Options options = {};
+  std::string storage = "fp32";
+};
+
+// What an implementation can do, and what its cases are made of.
+struct Support {
+  bool repeatable = true;                        // the same input twice gives the same bits
+  std::vector<std::string> not_repeatable = {};  // or only these outputs do not
+  std::vector<std::string> storages = {"fp32"};
+  // Levels by name. Those that are not named have the usual ones, ragged and around powers of two.
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> sizes = {};
+  std::vector<std::pair<std::string, std::vector<std::string>>> options = {};
+  // What it refuses of what its operator has, in the operator's words: {"states", "reverse"}.
+  std::vector<std::string> refuses = {};
+  // Sizes above these are refused. Those that are not named have no limit that a test can reach.
+  std::vector<std::pair<std::string, std::int64_t>> most = {};
+  std::int64_t multiple = 1;  // of which its channels must be
+  // Steps or keys of the plain case, where the operator's are too few: more than two of the parts that the implementation takes them in.
+  std::int64_t plain_steps = 0;
+  // A number that is none (NaN, infinity) reaches the outputs of its own sequence and head, from its step on. Where steps are taken in
+  // tiles, masked terms of the tile are multiplied by 0 and carry it back to the tile's first step: so many steps.
+  std::int64_t nan_tile = 1;
+  std::vector<FoundCase> also = {};
+
+  bool has(const std::string& feature) const;
+  // std::invalid_argument for a word in `refuses`, or a size in `most`, that the operator does not know.
+  void check_words(const std::vector<std::string>& features,
+                   const std::vector<std::string>& limits) const;
+  bool stores(const std::string& storage) const;
+  std::int64_t most_of(const std::string& size) const;  // 0: no limit
+  // The levels of that size, or `usual`.
+  std::vector<std::int64_t> levels(const std::string& size,
+                                   const std::vector<std::int64_t>& usual) const;
+};
+
+// What a test says.
+class Report {
+ public:
+  virtual ~Report() = default;
+  virtual void fails(const std::string& why) = 0;
+  void expect(const std::string& what_is_wrong) {
+    if (!what_is_wrong.empty()) fails(what_is_wrong);
+  }
+  virtual void skips(const std::string& why) = 0;
+  // A result of the case of that name. If it is wrong, `examine` helps to find out why.
+  virtual void judged(const Verdict& verdict, const Examine& examine, const std::string& name) = 0;
+  virtual bool has_failed() const = 0;
+  // `call` must throw a sentence that names the argument and says what is allowed.
+  virtual void must_refuse(const std::string& argument, const std::function<void()>& call) = 0;
+  // With each of the arrays in turn one element off: what `work` does is right, or refused with a sentence that names the array.
+  virtual void right_or_refused_when_shifted(const std::vector<std::string>& arrays,
+                                             const std::function<void()>& work) = 0;
+};
+
+// Something that must hold besides.
+struct Edge {
+  std::string test;
+  std::function<void(const Implementation&, Report&)> run;
+  // The number of its schedule, for what need not run under each of the device's. Tests with successive numbers share them.
+  std::optional<std::size_t> turn = std::nullopt;
+};
+
+struct Plan {
+  struct Case {
+    std::string name;
+    std::shared_ptr<const AnyCase> c;
+    std::vector<std::string> levels = {};  // "T=130": what it is made of
+  };
+  std::string prefix =
+      {};  // of its tests' names: what tells the operator from others with the same implementation
+  std::vector<Case> cases = {};
+  std::vector<std::string> missing_pairs =
+      {};                          // levels that must come together somewhere, and do not
+  bool has_pairs = false;          // whether it promises that all do
+  std::optional<Case> plain = {};  // on which no two mistakes give the same
+  std::optional<Case> every_mistake =
+      {};                        // that has what each of them is about; else the plain one
+  std::vector<Case> empty = {};  // that have nothing to do
+  std::string empty_test = "TakesNothing";
+  std::vector<std::pair<std::string, Case>> bad_input =
+      {};  // of which tests are made: the names end like this
+  struct Alignment {
+    std::string test_ends;
+    std::vector<Case> cases;
+  };
+  std::vector<Alignment> alignments = {};
+  std::optional<Case> repeated = {};
+  std::vector<Edge> edges = {};
+};
+
+// By the operator's lists: pairwise cases of sizes, options and storages.
+Plan plan_by_lists(const AnyOperator& op, const Support& support);
+
+// One bad change to good arguments, and the name its refusal must hold.
+template <typename Args>
+struct BadInput {
+  std::string argument;
+  std::function<void(Args&)> spoil;
+};
+
+template <typename Pointer>
+void misalign(Pointer& pointer) {
+  pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
+}
+
+// Which elements of an array something that is no number may have reached, and which it must have reached.
+enum class Reach { kMustNot, kMay, kMust };
+
+// Elements that must not be reached are as in `clean`, or finite where the implementation is not repeatable; those that must be
+// are not finite. Says what is wrong; "" if nothing.
+std::string wrong_reach(const char* array, const std::vector<float>& clean,
+                        const std::vector<float>& spoilt, bool repeatable,
+                        const std::function<Reach(std::int64_t)>& reach);
+
+// The verdict on a result, reported; and on what the implementation makes of the problem.
+template <typename Op>
+void expect_right(Report& report, const typename Op::Problem& problem,
+                  const typename Op::Outputs& outputs, Arithmetic arithmetic) {
+  report.judged(
+      Op::judge(problem, outputs, arithmetic),
+      [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); },
+      name_of(Op::case_of(problem)));
+}
+template <typename Op>
+void expect_right(Report& report, const Implementation& i, const typename Op::Problem& problem) {
+  expect_right<Op>(report, problem, run_as<Op>(i, problem),
+                   arithmetic_of(i, storage_of(Op::case_of(problem))));
+}
+
+}  // namespace ladder

@@ -1,0 +1,84 @@
+// What the operators on sequences share: how their shapes are cut for a first look, and for the X-ray.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/shape.hpp"
+
+namespace ladder {
+
+struct SequenceOperator {
+  static constexpr const char* kSteps = "T";
+
+  // B=1, T=16, H=2; with the K and V of `like`.
+  static Shape small_shape();
+  static Shape small_shape(const Shape& like);
+  // Some heads and few steps, with the shape's K and V; the shape itself if that is small.
+  static Shape part(const Shape& whole, const std::function<double(const Shape&)>& fma,
+                    double most);
+  static Shape larger(const Shape& part, const Shape& whole);
+
+  static std::string axis_word(const std::string& array, const std::string& axis);
+
+  // What the float64 reference of a recurrence takes: it walks with three states of (K, V) per thread, and a thread per head.
+  static double bytes_of_walk(std::int64_t K, std::int64_t V, std::int64_t heads) {
+    return 3.0 * sizeof(double) * static_cast<double>(K * V) *
+           std::min(64.0, static_cast<double>(heads));
+  }
+};
+
+// What the plans of such operators share.
+
+// Long sequences get fewer heads, so that no case takes the emulator more than about a second.
+inline std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
+  if (T < 100) return {2, 3};
+  return {1, T < 1000 ? 2 : 1};
+}
+
+// Rows of so few elements that they may all cancel.
+inline constexpr std::int64_t kNarrow[] = {1, 2, 3, 4};
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// That size, or the last where it is none of them.
+inline std::int64_t preferred(const std::vector<std::int64_t>& sizes, std::int64_t size) {
+  return std::count(sizes.begin(), sizes.end(), size) > 0 ? size : sizes.back();
+}
+
+// The smallest that is at least `least`, or the largest where none is.
+inline std::int64_t from(std::int64_t least, std::vector<std::int64_t> sizes) {
+  std::sort(sizes.begin(), sizes.end());
+  const auto found = std::lower_bound(sizes.begin(), sizes.end(), least);
+  return found == sizes.end() ? sizes.back() : *found;
+}
+
+// K and V of a plain case: from 32 on, V at least `steps`, and alike where both can be.
+inline std::pair<std::int64_t, std::int64_t> plain_sizes(const std::vector<std::int64_t>& K_sizes,
+                                                         const std::vector<std::int64_t>& V_sizes,
+                                                         std::int64_t steps) {
+  const std::int64_t least = std::max<std::int64_t>(32, steps);
+  std::vector<std::int64_t> both;
+  for (const std::int64_t size : K_sizes) {
+    if (size >= least && std::count(V_sizes.begin(), V_sizes.end(), size) > 0) both.push_back(size);
+  }
+  if (!both.empty()) return {from(least, both), from(least, both)};
+  return {from(32, K_sizes), from(least, V_sizes)};
+}
+
+// Cases of the judge's table, so small that the emulator has them soon.
+inline void make_small(std::int64_t T, std::int64_t& K, std::int64_t& V) {
+  const std::int64_t most = T >= 1000 ? 32 : T >= 100 ? 64 : 256;
+  K = std::min(K, most);
+  V = std::min(V, most);
+}
+inline constexpr std::int64_t kSmallLengths[] = {1, 2, 3, 5, 9, 17, 20, 33},
+                              kSmallSizes[] = {4, 8, 16, 20, 32},
+                              kSmallWidths[] = {1, 2, 4, 16, 20, 32};
+
+}  // namespace ladder

@@ -1,0 +1,380 @@
+// The tests of softmax attention and of its gradients: their plans, and what must hold besides.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/attention/truth.hpp"
+
+namespace ladder {
+namespace {
+
+using Case = AttentionCase;
+
+constexpr float kNotANumber[] = {kNan, std::numeric_limits<float>::infinity()};
+
+// For what runs several times.
+Case few_heads(const Support& support, std::int64_t T_q, std::int64_t T_k) {
+  Case c = ragged_attention_case(support);
+  c.B = 1;
+  c.T_q = limited_queries(support, T_q);
+  c.T_k = T_k;
+  c.H_q = 2;
+  c.H_kv = support.has("groups") ? 1 : 2;
+  return c;
+}
+
+// Two key heads, and where that is supported two query heads for each.
+Case grouped_heads(const Support& support, std::int64_t T_q, std::int64_t T_k) {
+  Case c = few_heads(support, T_q, T_k);
+  c.H_q = support.has("groups") ? 4 : 2;
+  c.H_kv = 2;
+  return c;
+}
+
+Case with_mask(Case c, bool causal) {
+  c.causal = causal;
+  return c;
+}
+
+// The forward pass, or the gradients of it.
+template <typename Op>
+void expect(const Implementation& i, Report& report, const AttentionProblem& forward) {
+  if constexpr (std::is_same_v<Op, Attention>) {
+    expect_right<Op>(report, i, forward);
+  } else {
+    expect_right<Op>(report, i, make_grad_problem(forward));
+  }
+}
+
+// No key, one, some and all of them; what lies behind is not a number.
+AttentionProblem with_key_lengths(Case c) {
+  c.B = 4;
+  c.key_lengths = true;
+  AttentionProblem problem = make_problem(c);
+  const std::vector<std::int64_t> lengths = {0, 1, c.T_k - 6, c.T_k};
+  problem.array<std::int64_t>("key_lengths") = lengths;
+  const std::int64_t row = c.H_kv * c.D;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    for (const char* name : {"k", "v"}) {
+      std::fill_n(problem[name].begin() + (b * c.T_k + lengths[b]) * row,
+                  (c.T_k - lengths[b]) * row, kNan);
+    }
+  }
+  return problem;
+}
+
+// Something that is no number stands in the second sequence or batch: in key head 1, its last row but two, and in the last query but one
+// of the first query head of its group.
+struct Spoilt {
+  static constexpr std::int64_t kSequence = 1, kHead = 1;
+
+  AttentionArgs a;
+  AttentionSequence s = sequence_of(a, kSequence);
+  std::int64_t key = s.keys - 3, query = s.queries - 2, group = a.H_q / a.H_kv;
+  std::int64_t query_row = (s.first_query + query) * a.H_q + kHead * group,
+               key_row = (s.first_key + key) * a.H_kv + kHead;
+
+  template <typename Problem>
+  void spoil(Problem& problem, float value) const {
+    std::fill_n(problem["q"].begin() + query_row * a.D, a.D, value);
+    for (const char* name : {"k", "v"})
+      std::fill_n(problem[name].begin() + key_row * a.D, a.D, value);
+  }
+
+  // What the key reaches of query `row` (of B * T_q) and query head h, where keys are taken in such tiles.
+  Reach of_query(std::int64_t row, std::int64_t h, std::int64_t tile) const {
+    const std::int64_t l = row - s.first_query;
+    if (h / group != kHead || l < 0 || l >= s.queries) return Reach::kMustNot;
+    const std::int64_t seen = keys_seen(a, s, l);
+    if (seen > key) return Reach::kMust;
+    if (l == query && h == kHead * group) return Reach::kMay;
+    return seen > key / tile * tile ? Reach::kMay : Reach::kMustNot;
+  }
+};
+
+// One key and one query: in the causal form the queries before see neither.
+void expect_isolation(const Implementation& i, Report& report, const Support& support,
+                      const Case& c) {
+  const AttentionProblem clean = make_problem(c);
+  const AttentionOutputs before = run(i, clean);
+  const Spoilt place{clean.args()};
+  for (const float value : kNotANumber) {
+    AttentionProblem spoilt = clean;
+    place.spoil(spoilt, value);
+    const AttentionOutputs after = run(i, spoilt);
+    const auto reach = [&](std::int64_t row, std::int64_t h) {
+      return place.of_query(row, h, support.nan_tile);
+    };
+    report.expect(wrong_reach(
+        "o", before.o, after.o, support.repeatable,
+        [&](std::int64_t element) { return reach(element / c.D / c.H_q, element / c.D % c.H_q); }));
+    report.expect(wrong_reach("lse", before.lse, after.lse, true, [&](std::int64_t element) {
+      const std::int64_t row = element / c.T_q / c.H_q * c.T_q + element % c.T_q;
+      return reach(row, element / c.T_q % c.H_q) == Reach::kMustNot ? Reach::kMustNot : Reach::kMay;
+    }));
+  }
+}
+
+bool repeats(const Support& support, const std::string& output) {
+  return support.repeatable &&
+         std::count(support.not_repeatable.begin(), support.not_repeatable.end(), output) == 0;
+}
+
+// Gradients of the sequence and the key head may be reached, no others.
+void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
+                               const Case& c) {
+  const AttentionGradProblem clean(c);
+  const AttentionGradients before = run_backward(i, clean);
+  const Spoilt place{clean.args().forward};
+  const AttentionSequence& s = place.s;
+  for (const float value : kNotANumber) {
+    AttentionGradProblem spoilt = clean;
+    place.spoil(spoilt, value);
+    std::fill_n(spoilt["d_o"].begin() + place.query_row * c.D, c.D, value);
+    const AttentionGradients after = run_backward(i, spoilt);
+    const auto expect_reach = [&](const char* name, std::vector<float> AttentionGradients::*array,
+                                  std::int64_t first, std::int64_t count, std::int64_t H) {
+      report.expect(wrong_reach(
+          name, before.*array, after.*array, repeats(support, name), [&](std::int64_t element) {
+            const std::int64_t row = element / c.D / H, h = element / c.D % H;
+            const bool mine =
+                row >= first && row < first + count && h / (H / c.H_kv) == Spoilt::kHead;
+            return mine ? Reach::kMay : Reach::kMustNot;
+          }));
+    };
+    expect_reach("dq", &AttentionGradients::dq, s.first_query, s.queries, c.H_q);
+    expect_reach("dk", &AttentionGradients::dk, s.first_key, s.keys, c.H_kv);
+    expect_reach("dv", &AttentionGradients::dv, s.first_key, s.keys, c.H_kv);
+    if (std::all_of(after.dv.begin(), after.dv.end(), [](float x) { return std::isfinite(x); }))
+      report.fails("dv is finite, with a d_o that is not");
+  }
+}
+
+void expect_same_gradients_again(const Implementation& i, Report& report, const Support& support) {
+  const AttentionGradProblem problem(grouped_heads(support, 65, 130));
+  const AttentionGradients once = run_backward(i, problem), again = run_backward(i, problem);
+  AttentionGradients::arrays(once, [&](const std::string& name, const std::vector<float>& values) {
+    AttentionGradients::arrays(again, [&](const char* other, const std::vector<float>& others) {
+      if (name == other && repeats(support, name) && values != others)
+        report.fails(name + " is another one the second time");
+    });
+  });
+}
+
+template <typename Op>
+void expect_long_sequences(const Implementation& i, Report& report, const Support& support) {
+  if (device(i.device).back_end() != "cuda")
+    return report.skips("sequences of 1000 take the emulator minutes; on a GPU they are tested");
+  std::size_t turn = 0;
+  for (const bool causal : attention_masks(support)) {
+    for (const std::int64_t D : attention_channels(support)) {
+      for (const std::int64_t T_q : {1, 999}) {
+        Case c = with_mask(grouped_heads(support, T_q, 1000), causal);
+        c.D = D;
+        c.precision = precision_of(support.storages[turn++ % support.storages.size()]);
+        expect<Op>(i, report, make_problem(c));
+      }
+    }
+  }
+}
+
+template <typename Op>
+void expect_right_or_refused(const Implementation& i, Report& report, const Support& support,
+                             const Case& c) {
+  const auto expect_shifted = [&](const std::vector<std::string>& arrays,
+                                  const AttentionProblem& problem) {
+    report.right_or_refused_when_shifted(arrays, [&] { expect<Op>(i, report, problem); });
+  };
+  expect_shifted(planned<Op>(c).c->arrays(), make_problem(c));
+  if (storage_of(c) != support.storages.front()) return;
+  if (support.has("key_lengths")) expect_shifted({"key_lengths"}, with_key_lengths(c));
+  if (support.has("packed")) {
+    expect_shifted({"cu_seqlens_q", "cu_seqlens_k"},
+                   make_problem(packed(c, {{3, 5}, {limited_queries(support, 20), 20}})));
+  }
+}
+
+// What the forward pass and the gradients have in common.
+template <typename Op>
+std::shared_ptr<Plan> common_plan(const Support& support, const std::string& prefix) {
+  support.check_words({"causal", "groups", "packed", "key_lengths"}, {"B", "H_q", "T_q"});
+  auto plan = std::make_shared<Plan>();
+  plan->prefix = prefix;
+  plan->plain = planned<Op>(plain_attention_case(support));
+  plan_cases<Op>(*plan, attention_design(support), attention_cases(support));
+  plan->empty_test = "TakesAnEmptyBatch";
+  for (const bool causal : attention_masks(support)) {
+    Case empty = with_mask(ragged_attention_case(support), causal);
+    empty.B = 0;
+    plan->empty.push_back(planned<Op>(empty));
+  }
+  plan->bad_input = {{"", planned<Op>(ragged_attention_case(support))}};
+  const auto add = [&](const std::string& test, const auto& run,
+                       std::optional<std::size_t> turn = std::nullopt) {
+    plan->edges.push_back({test, run, turn});
+  };
+  // The case with each mask that the implementation has.
+  const auto add_for_masks = [&](const std::string& test, const Case& c,
+                                 AttentionProblem (*problem_of)(Case)) {
+    add(test, [=](const Implementation& i, Report& report) {
+      for (const bool causal : attention_masks(support))
+        expect<Op>(i, report, problem_of(with_mask(c, causal)));
+    });
+  };
+  const auto as_drawn = [](Case c) { return make_problem(c); };
+  add_for_masks("TakesOneKey", few_heads(support, 20, 1), as_drawn);
+  add_for_masks("GivesZerosWithoutKeys", few_heads(support, 40, 0), as_drawn);
+  if (support.has("causal") && limited_queries(support, 100) == 100) {
+    add("MasksWholeQueriesExactly", [=](const Implementation& i, Report& report) {
+      for (const std::int64_t T_k : {1, 20, 66})
+        expect<Op>(i, report, make_problem(with_mask(few_heads(support, 100, T_k), true)));
+    });
+  }
+  for (const Precision precision : precisions_of(support.storages)) {
+    Case c = few_heads(support, 40, 130);
+    c.precision = precision;
+    c.magnitude = 100.0f;
+    add_for_masks("SurvivesHugeScores/" + name_of(c), c, as_drawn);
+  }
+  if (support.has("packed")) {
+    std::vector<Case::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
+                                          {0, 0}, {130, 20}, {20, 135}};
+    for (Case::Lengths& each : lengths)
+      each.queries = limited_queries(support, each.queries);
+    add_for_masks("TakesPackedSequences", packed(grouped_heads(support, 1, 1), lengths), as_drawn);
+  }
+  if (support.has("key_lengths"))
+    add_for_masks("TakesKeyLengths", grouped_heads(support, 20, 135), with_key_lengths);
+  for (std::size_t n = 0; n < support.storages.size(); ++n) {
+    Case c = grouped_heads(support, 17, 20);
+    c.precision = precision_of(support.storages[n]);
+    add(
+        std::string("TakesOrRefusesAnyAlignment") + test_word(c.precision),
+        [=](const Implementation& i, Report& report) {
+          expect_right_or_refused<Op>(i, report, support, c);
+        },
+        n);
+  }
+  const auto add_isolated = [&](const std::string& test, const Case& c, std::size_t turn) {
+    constexpr auto expect =
+        std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
+    add(
+        test, [=](const Implementation& i, Report& report) { expect(i, report, support, c); },
+        turn);
+  };
+  Case isolated = grouped_heads(support, 20, 150);
+  isolated.B = 2;
+  for (const bool causal : attention_masks(support))
+    add_isolated(causal ? "KeepsNanToItselfCausal" : "KeepsNanToItself",
+                 with_mask(isolated, causal), causal);
+  if (support.has("packed")) {
+    add_isolated("KeepsNanToItselfInPackedSequences",
+                 packed(isolated, {{3, 20}, {limited_queries(support, 20), 40}, {9, 5}}), 2);
+  }
+  add("MatchesReferenceOnLongSequences", [=](const Implementation& i, Report& report) {
+    expect_long_sequences<Op>(i, report, support);
+  });
+  return plan;
+}
+
+bool has_usual_D_only(const Support& support) {
+  const std::vector<std::int64_t> usual = attention_channels({}), D = attention_channels(support);
+  return std::all_of(D.begin(), D.end(), [&](std::int64_t each) {
+    return std::count(usual.begin(), usual.end(), each) > 0;
+  });
+}
+
+}  // namespace
+
+std::vector<AttentionCase> attention_cases(const Support& support) {
+  const auto finish = [](AttentionCase& c) {
+    // No case may take the emulator more than about a second.
+    c.B = c.T_q < 64 && c.T_k < 64 && c.H_q <= 2 && c.D <= 64 ? 2 : 1;
+  };
+  return attention_design(support).cases(ragged_attention_case(support), finish, wanted_draw(),
+                                         found_cases<Attention>(support.also));
+}
+
+// What the lists do not tell.
+template <typename Args>
+std::vector<BadInput<Args>> Attention::bad_inputs(const Support& support, DeviceKind) {
+  static const std::int64_t cu_seqlens[] = {0, 3}, lengths[] = {3, 3};
+  std::vector<BadInput<Args>> bad = {
+      {"H_q", [](Args& a) { a.H_q = 3, a.H_kv = 2; }},
+      {"scale", [](Args& a) { a.scale = 0.0f; }},
+      {"scale", [](Args& a) { a.scale = std::numeric_limits<float>::infinity(); }},
+  };
+  const auto pack = [](Args& a) {
+    a.B = 1;
+    a.cu_seqlens_q = a.cu_seqlens_k = cu_seqlens;
+    a.sequences = 1;
+  };
+  if (has_usual_D_only(support)) bad.push_back({"D", [](Args& a) { a.D = 65; }});
+  const auto beyond = [&](const char* argument, const auto& set) {
+    const std::int64_t most = support.most_of(argument);
+    if (most != 0) bad.push_back({argument, [=](Args& a) { set(a, most + 1); }});
+  };
+  beyond("B", [](Args& a, std::int64_t size) { a.B = size; });
+  beyond("H_q", [](Args& a, std::int64_t size) { a.H_q = a.H_kv = size; });
+  beyond("T_q", [](Args& a, std::int64_t size) { a.T_q = size; });
+  if (!support.has("causal")) bad.push_back({"causal", [](Args& a) { a.causal = true; }});
+  if (!support.has("groups")) bad.push_back({"H_kv", [](Args& a) { a.H_kv = 1; }});
+  if (support.has("packed")) {
+    const auto when_packed = [&](const char* argument, const auto& spoil) {
+      bad.push_back({argument, [=](Args& a) {
+                       pack(a);
+                       spoil(a);
+                     }});
+    };
+    when_packed("cu_seqlens_k", [](Args& a) { a.cu_seqlens_k = nullptr; });
+    when_packed("cu_seqlens_q", [](Args& a) { misalign(a.cu_seqlens_q); });
+    when_packed("sequences", [](Args& a) { a.sequences = -1; });
+    when_packed("B", [](Args& a) { a.B = 2; });
+    if (support.has("key_lengths"))
+      when_packed("key_lengths", [](Args& a) { a.key_lengths = lengths; });
+  } else {
+    bad.push_back({"cu_seqlens", pack});
+  }
+  bad.push_back({"key_lengths", [refused = !support.has("key_lengths")](Args& a) {
+                   a.key_lengths = lengths;
+                   if (!refused) misalign(a.key_lengths);
+                 }});
+  return bad;
+}
+
+template <typename Args>
+std::vector<BadInput<Args>> AttentionBackward::bad_inputs(const Support& support,
+                                                          DeviceKind where) {
+  std::vector<BadInput<Args>> bad;
+  for (const auto& [argument, spoil] :
+       Attention::bad_inputs<decltype(Args::forward)>(support, where))
+    bad.push_back({argument, [spoil = spoil](Args& a) { spoil(a.forward); }});
+  return bad;
+}
+
+template <typename Args>
+using Bad = std::vector<BadInput<Args>>;
+template Bad<AttentionArgs> Attention::bad_inputs(const Support&, DeviceKind);
+template Bad<AttentionBf16Args> Attention::bad_inputs(const Support&, DeviceKind);
+template Bad<AttentionFp16Args> Attention::bad_inputs(const Support&, DeviceKind);
+template Bad<AttentionGradArgs> AttentionBackward::bad_inputs(const Support&, DeviceKind);
+template Bad<AttentionGradBf16Args> AttentionBackward::bad_inputs(const Support&, DeviceKind);
+template Bad<AttentionGradFp16Args> AttentionBackward::bad_inputs(const Support&, DeviceKind);
+
+std::shared_ptr<const Plan> Attention::plan(const Support& support) {
+  const auto plan = common_plan<Attention>(support, "");
+  plan->repeated = planned<Attention>(grouped_heads(support, 65, 130));
+  return plan;
+}
+
+std::shared_ptr<const Plan> AttentionBackward::plan(const Support& support) {
+  const auto plan = common_plan<AttentionBackward>(support, "Backward");
+  plan->edges.push_back({"IsRepeatable", [=](const Implementation& i, Report& report) {
+                           expect_same_gradients_again(i, report, support);
+                         }});
+  return plan;
+}
+
+}  // namespace ladder

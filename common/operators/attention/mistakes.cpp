@@ -1,0 +1,642 @@
+#include "common/operators/attention/mistakes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "common/core/threads.hpp"
+#include "common/operators/attention/operator.hpp"
+
+namespace ladder {
+namespace {
+
+using S = AttentionSwitches;
+using G = AttentionGradSwitches;
+
+constexpr std::int64_t kAllQueries = std::int64_t{1} << 40;
+
+// There are more mistakes than of the other operators.
+constexpr double kMostExplainedHere = 1e7;
+
+std::int64_t tiled(std::int64_t count, std::int64_t tile) {
+  return (count + tile - 1) / tile * tile;
+}
+
+struct WrongMask {
+  std::string words, line;
+  Mask mask;
+};
+
+// Those that a case can show.
+std::vector<WrongMask> wrong_masks(const AttentionCase& c) {
+  std::vector<WrongMask> list = {
+      {c.causal ? "without the causal mask" : "with a causal mask", "the mask left out",
+       Mask::kTurned},
+      {c.causal ? "with the first query aligned with the first key, not the last with the last"
+                : "with a causal mask, the first query aligned with the first key",
+       "s <= l for s <= l + T_k - T_q", Mask::kFirstWithFirst},
+      {"without the last key", "s < T_k - 1", Mask::kWithoutLast},
+      {"without the first key", "for (s = 1; ...)", Mask::kWithoutFirst}};
+  if (!c.causal) return list;
+  list.push_back({"without each query's own key", "s < l + T_k - T_q", Mask::kStrict});
+  list.push_back(
+      {"with one key more than each query may see", "s <= l + T_k - T_q + 1", Mask::kOneMore});
+  list.push_back({"with the mask turned round: each query sees its own key and the later ones",
+                  "s >= l + T_k - T_q", Mask::kFromBehind});
+  if (c.T_q > 16) {
+    list.push_back({"with the mask of query l % 16 for query l: the warp's first row is forgotten",
+                    "mask(scores, first, ...) for first + first_row", Mask::kOfWarp});
+  }
+  return list;
+}
+
+// The keys that query l of a sequence sees: from .first to .second - 1.
+std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionArgs& a, const AttentionSequence& s,
+                                                std::int64_t l, Mask mask) {
+  const auto within = [&](std::int64_t n) { return std::clamp<std::int64_t>(n, 0, s.keys); };
+  const std::int64_t own = keys_seen(a, s, l), aligned = within(l + 1 + s.keys - s.queries);
+  switch (mask) {
+    case Mask::kOwn: return {0, own};
+    case Mask::kTurned: return {0, a.causal ? s.keys : aligned};
+    case Mask::kFirstWithFirst: return {0, within(l + 1)};
+    case Mask::kWithoutLast: return {0, std::min(own, within(s.keys - 1))};
+    case Mask::kStrict: return {0, within(own - 1)};
+    case Mask::kOneMore: return {0, within(own + 1)};
+    case Mask::kFromBehind: return {within(aligned - 1), s.keys};
+    case Mask::kWithoutFirst: return {1, own};
+    case Mask::kOfWarp: return {0, keys_seen(a, s, l / 64 * 64 + l % 16)};
+  }
+  return {0, own};
+}
+
+std::int64_t key_head(const AttentionArgs& a, KeyHead which, std::int64_t h) {
+  return which == KeyHead::kFirst         ? 0
+         : which == KeyHead::kInterleaved ? h % a.H_kv
+                                          : h / (a.H_q / a.H_kv);
+}
+
+template <typename Number>
+Number rounded_to(Precision precision, Number x) {
+  return precision == Precision::kFp32
+             ? x
+             : static_cast<Number>(rounded(static_cast<float>(x), precision));
+}
+
+template <typename Number>
+void add(Number* to, Number factor, const Number* from, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j)
+    to[j] += factor * from[j];
+}
+
+// One head's keys or values; also one channel after the other, so that the products of all of them with a row are summed side by side,
+// each in its order.
+template <typename Number>
+struct Keys {
+  std::vector<std::vector<Number>> rows;
+  std::vector<Number> columns;
+
+  template <typename RowOf>
+  Keys(std::int64_t count, std::int64_t D, const RowOf& row_of) : columns(count * D) {
+    for (std::int64_t c = 0; c < count; ++c) {
+      const auto row = row_of(c);
+      rows.emplace_back(row.begin(), row.end());
+      for (std::int64_t j = 0; j < D; ++j)
+        columns[j * count + c] = rows.back()[j];
+    }
+  }
+
+  // The first n rows times x.
+  std::vector<Number> products(const std::vector<Number>& x, std::int64_t n) const {
+    std::vector<Number> sums(n);
+    for (std::size_t j = 0; j < x.size(); ++j)
+      add(sums.data(), x[j], columns.data() + j * rows.size(), n);
+    return sums;
+  }
+};
+
+// What one query makes of its scores.
+template <typename Number>
+struct Row {
+  std::vector<Number> o;
+  Number largest = -std::numeric_limits<Number>::infinity(), sum = 0;
+};
+
+// The keys from `begin` on that have a score count in the sum, those from `first` to `end` - 1 in o.
+template <typename Number>
+Row<Number> softmax(const S& s, const std::vector<Number>& scores, const Keys<Number>& v,
+                    std::int64_t begin, std::int64_t first, std::int64_t end) {
+  const std::int64_t keys = std::ssize(v.rows), visited = std::ssize(scores);
+  Row<Number> row;
+  row.o.resize(v.columns.size() / keys);
+  const std::int64_t tile = s.tile > 0 ? s.tile : visited - begin;
+  const std::int64_t tiles = tiled(visited - begin, tile) / tile;
+  const auto largest_of = [&](std::int64_t from, std::int64_t to) {
+    return *std::max_element(scores.begin() + from, scores.begin() + to);
+  };
+  for (std::int64_t n = 0; n < tiles; ++n) {
+    const std::int64_t from = begin + (s.last_first ? tiles - 1 - n : n) * tile,
+                       to = std::min(from + tile, visited);
+    const Number before = row.largest, of_tile = largest_of(from, to);
+    row.largest = s.maximum_carried ? std::max(before, of_tile) : of_tile;
+    // Without a carried maximum it may overflow, as a float does.
+    Number rescale = std::exp(before - row.largest);
+    if (rescale > std::numeric_limits<float>::max())
+      rescale = std::numeric_limits<Number>::infinity();
+    for (Number& x : row.o)
+      x *= s.o_rescaled ? rescale : 1;
+    row.sum *= s.sum_rescaled ? rescale : 1;
+    for (std::int64_t c = from; c < to; ++c) {
+      Number p = s.weight == nullptr ? std::exp(scores[c] - row.largest)
+                                     : static_cast<Number>(s.weight(scores[c], row.largest));
+      if (s.parts_by_exp > 0) {
+        const std::int64_t part = c / s.parts_by_exp * s.parts_by_exp;
+        const Number of_its_own = largest_of(part, std::min(part + s.parts_by_exp, end));
+        p *= std::exp((of_its_own - row.largest) * static_cast<Number>(1 / std::log(2.0) - 1));
+      }
+      row.sum += p;
+      const std::int64_t key = s.behind == S::Behind::kLastKey ? std::min(c, keys - 1) : c;
+      if (key >= first && key < end)
+        add(row.o.data(), rounded_to(s.operands, p), v.rows[key].data(), std::ssize(row.o));
+    }
+  }
+  return row;
+}
+
+// One query head of sequence n.
+template <typename Number>
+void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h, bool all,
+            BasicAttentionResult<Number>& result) {
+  const bool packed = a.cu_seqlens_q != nullptr;
+  const AttentionSequence sequence = sequence_of(a, n);
+  const auto take = [&](const float* data, std::int64_t T, std::int64_t H, const Taken& taken,
+                        std::int64_t at, std::int64_t count, std::int64_t before,
+                        std::int64_t head) {
+    const std::int64_t other = moved(at, count, taken.step);
+    return Operand{data, a.B, T, H, a.D}.row(
+        packed ? 0 : n, other < 0 ? -1 : (packed ? before : 0) + other, head, taken);
+  };
+  const auto keys_of = [&](S::Array which, const Taken& taken) {
+    return Keys<Number>(sequence.keys, a.D, [&](std::int64_t c) {
+      return take(which == S::Array::kK ? a.k : a.v, a.T_k, a.H_kv, taken, c, sequence.keys,
+                  sequence.first_key, key_head(a, s.key_head, h));
+    });
+  };
+  const Keys<Number> k = keys_of(s.k_from, s.k), v = keys_of(s.v_from, s.v);
+  const auto scale = static_cast<Number>(s.scale == nullptr ? a.scale : s.scale(a.scale));
+  for (std::int64_t l = 0; l < (all ? sequence.queries : std::min(sequence.queries, kQuickSteps));
+       ++l) {
+    auto [first, end] = keys_seen(a, sequence, l, s.mask);
+    if (s.whole_tiles_only) end = std::min(end, sequence.keys / s.tile * s.tile);
+    std::int64_t begin = first, visited = end;
+    if (s.query_tile > 0) {
+      begin = 0;
+      visited = keys_seen(a, sequence, std::min(tiled(l + 1, s.query_tile), sequence.queries) - 1);
+    }
+    if (s.behind != S::Behind::kNothing) visited = tiled(visited, s.tile);
+    if (begin >= visited) continue;
+    const std::vector<double> taken =
+        take(a.q, a.T_q, a.H_q, s.q, l, sequence.queries, sequence.first_query, h);
+    std::vector<Number> q(taken.begin(), taken.end());
+    for (std::int64_t j = 0; j < a.D && s.arrives; ++j)
+      q[j] = s.arrives(j) ? q[j] : 0;
+    std::vector<Number> scores = k.products(q, std::min(visited, sequence.keys));
+    for (Number& score : scores)
+      score *= scale;
+    scores.resize(visited, s.behind == S::Behind::kLastKey ? scores.back() : 0);
+    const Row<Number> row = softmax(s, scores, v, begin, first, end);
+    const Number divisor = s.divisor == S::Divisor::kSum     ? row.sum
+                           : s.divisor == S::Divisor::kTwice ? row.sum * row.sum
+                           : s.divisor == S::Divisor::kCount ? static_cast<Number>(end - first)
+                                                             : 1;
+    const std::int64_t token = sequence.first_query + l, at = lse_index(a, token, h);
+    for (std::int64_t i = 0; i < a.D; ++i)
+      result.o[(token * a.H_q + h) * a.D + i] = static_cast<Number>(s.factor) * row.o[i] / divisor;
+    const Number log_sum = std::log(row.sum);
+    result.largest[at] = row.largest;
+    result.lse[at] =
+        s.lse == nullptr ? row.largest + log_sum : static_cast<Number>(s.lse(row.largest, log_sum));
+  }
+}
+
+}  // namespace
+
+template <typename Number>
+BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const S& s, Look look) {
+  BasicAttentionResult<Number> result;
+  result.o.resize(a.B * a.T_q * a.H_q * a.D);
+  result.lse.resize(a.B * a.H_q * a.T_q, -std::numeric_limits<Number>::infinity());
+  result.largest = result.lse;
+  const bool all = look == Look::kThorough || needs_all(s.stored);
+  const std::int64_t sequences = sequence_count(a);
+#pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
+  for (std::int64_t n = all ? 0 : sequences - 1; n < sequences; ++n) {
+    for (std::int64_t h = all ? 0 : a.H_q - 1; h < a.H_q; ++h)
+      attend(a, s, n, h, all, result);
+  }
+  if constexpr (std::is_same_v<Number, double>) {
+    if (a.cu_seqlens_q == nullptr) apply(s.stored, result.o, a.B, a.T_q, a.H_q, a.D, false);
+  }
+  return result;
+}
+
+template BasicAttentionResult<double> attention_loop(const AttentionArgs&, const S&, Look);
+template BasicAttentionResult<float> attention_loop(const AttentionArgs&, const S&, Look);
+
+template <typename Number>
+BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs& args,
+                                                        const BasicAttentionResult<Number>& forward,
+                                                        const G& s) {
+  const AttentionArgs& a = args.forward;
+  const std::int64_t D = a.D, group = a.H_q / a.H_kv;
+  BasicAttentionGradients<Number> result;
+  result.dq.resize(a.B * a.T_q * a.H_q * D);
+  result.dk.resize(a.B * a.T_k * a.H_kv * D);
+  result.dv.resize(result.dk.size());
+  const auto scale = static_cast<Number>(a.scale);
+  const auto scale_if = [&](bool scaled) { return scaled ? scale : Number{1}; };
+#pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
+  for (std::int64_t n = 0; n < sequence_count(a); ++n) {
+    for (std::int64_t h_kv = 0; h_kv < a.H_kv; ++h_kv) {
+      const AttentionSequence sequence = sequence_of(a, n);
+      const auto row_of = [&](const float* data, std::int64_t row) {
+        return std::vector<Number>(data + row * D, data + (row + 1) * D);
+      };
+      const auto key_row = [&](std::int64_t c) { return (sequence.first_key + c) * a.H_kv + h_kv; };
+      const auto keys_of = [&](const float* data) {
+        return Keys<Number>(sequence.keys, D,
+                            [&](std::int64_t c) { return row_of(data, key_row(c)); });
+      };
+      const Keys<Number> k = keys_of(a.k), v = keys_of(a.v);
+      for (std::int64_t h = 0; h < a.H_q; ++h) {
+        if (key_head(a, s.key_head, h) != h_kv) continue;
+        const bool summed =
+            s.heads == G::Group::kAll || h % group == (s.heads == G::Group::kFirst ? 0 : group - 1);
+        for (std::int64_t l = 0; l < sequence.queries / s.query_tile * s.query_tile; ++l) {
+          const auto [first, end] = keys_seen(a, sequence, l, s.mask);
+          const std::int64_t token = sequence.first_query + l, row = token * a.H_q + h;
+          const std::vector<Number> q = row_of(a.q, row), d_o = row_of(args.d_o, row);
+          Number delta = 0;
+          for (std::int64_t i = 0; i < D; ++i)
+            delta += d_o[i] * forward.o[row * D + i];
+          delta *= static_cast<Number>(s.delta);
+          const Number lse = forward.lse[lse_index(a, token, h)];
+          const std::vector<Number> scores = k.products(q, end), dp = v.products(d_o, end);
+          for (std::int64_t c = first; c < end; ++c) {
+            const Number score = scores[c] * scale_if(s.scale_in_scores);
+            const Number p = s.weight == nullptr ? std::exp(score - lse)
+                                                 : static_cast<Number>(s.weight(score, lse));
+            const Number ds =
+                rounded_to(s.operands, (s.weights_in_ds ? p : Number{1}) * (dp[c] - delta));
+            add(&result.dq[row * D], ds * scale_if(s.scale_in_dq), k.rows[c].data(), D);
+            if (!summed) continue;
+            add(&result.dk[key_row(c) * D], ds * scale_if(s.scale_in_dk), q.data(), D);
+            add(&result.dv[key_row(c) * D], s.weights_in_dv ? rounded_to(s.operands, p) : ds,
+                s.d_o_in_dv ? d_o.data() : v.rows[c].data(), D);
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+template BasicAttentionGradients<double> attention_gradient_loop(
+    const AttentionGradArgs&, const BasicAttentionResult<double>&, const G&);
+
+namespace {
+
+// What a plain loop rounds the operands of its products to.
+Precision operands_of(Arithmetic arithmetic, Precision stored) {
+  return arithmetic == Arithmetic::kFp32 ? Precision::kFp32 : stored;
+}
+
+void store(std::vector<float>& values, Precision stored) {
+  for (float& x : values)
+    x = rounded(x, stored);
+}
+
+}  // namespace
+
+Attention::Outputs Attention::plain(const Problem& problem, Arithmetic arithmetic) {
+  const Precision stored = problem.drawn_case().precision;
+  S plain;
+  plain.operands = operands_of(arithmetic, stored);
+  auto result = attention_loop<float>(problem.args(), plain);
+  store(result.o, stored);
+  return {std::move(result.o), std::move(result.lse)};
+}
+
+// With the problem's own o and lse.
+AttentionBackward::Outputs AttentionBackward::plain(const Problem& problem, Arithmetic arithmetic) {
+  const Precision stored = problem.drawn_case().precision;
+  G plain;
+  plain.operands = operands_of(arithmetic, stored);
+  Outputs result =
+      attention_gradient_loop<float>(problem.args(), {problem["o"], problem["lse"], {}}, plain);
+  for (std::vector<float>* gradient : {&result.dq, &result.dk, &result.dv})
+    store(*gradient, stored);
+  return result;
+}
+
+Variants<S> attention_variants(const AttentionCase& c) {
+  Variants<S> list;
+  const auto add = [&](const std::string& words, const std::string& line, const auto& change) {
+    list.push_back({words, line, change});
+  };
+  const auto add_lse = [&](const char* words, const char* line, double (*lse)(double, double)) {
+    add(words, line, [=](S& s) { s.lse = lse; });
+  };
+  add_lse("with lse in base 2: it must be the natural logarithm", "m * log2e + log2f(l)",
+          [](double m, double l) { return (m + l) / std::log(2.0); });
+  add_lse("with one part of lse in base 2: the maximum; both must be natural logarithms",
+          "m + logf(l), m of scores in base 2",
+          [](double m, double l) { return m / std::log(2.0) + l; });
+  add_lse(
+      "with one part of lse in base 2: the logarithm of the sum; both must be natural logarithms",
+      "m + log2f(l)", [](double m, double l) { return m + l / std::log(2.0); });
+  add_lse("with lse without the maximum", "logf(l)", [](double, double l) { return l; });
+  add_lse("with lse without the logarithm of the sum", "lse = m",
+          [](double m, double) { return m; });
+  add_lse("with lse's sum without its logarithm", "m + l",
+          [](double m, double l) { return m + std::exp(l); });
+  add_lse("with the logarithm of the sum subtracted in lse", "m - logf(l)",
+          [](double m, double l) { return m - l; });
+  for (const WrongMask& wrong : wrong_masks(c))
+    add(wrong.words, wrong.line, [mask = wrong.mask](S& s) { s.mask = mask; });
+  const auto add_scale = [&](const char* words, const char* line, double (*scale)(double)) {
+    add(words, line, [=](S& s) { s.scale = scale; });
+  };
+  add_scale("with the scale forgotten", "score = q . k", [](double) { return 1.0; });
+  add_scale("with the scale applied twice", "scale * scale * score, or 1 / D for 1 / sqrt(D)",
+            [](double x) { return x * x; });
+  add_scale("with the scores divided by the scale", "score / scale",
+            [](double x) { return 1 / x; });
+  add_scale("with the sign of the scores turned", "expf(m - score)", [](double x) { return -x; });
+  const auto add_weight = [&](const char* words, const char* line,
+                              double (*weight)(double, double)) {
+    add(words, line, [=](S& s) { s.weight = weight; });
+  };
+  add_weight("with 2 to the power of the scores: exp2 for exp", "exp2f(score - m)",
+             [](double x, double m) { return std::exp2(x - m); });
+  add_weight("with exp of scores in base 2: exp for exp2", "expf(score * log2e - m)",
+             [](double x, double m) { return std::exp((x - m) / std::log(2.0)); });
+  add_weight("with the scores themselves as weights: exp forgotten", "weight = score",
+             [](double x, double) { return x; });
+  add_weight("with equal weights: the scores are not read", "weight = 1",
+             [](double, double) { return 1.0; });
+  const auto add_divisor = [&](const char* words, const char* line, S::Divisor divisor) {
+    add(words, line, [=](S& s) { s.divisor = divisor; });
+  };
+  add_divisor("without the division by the sum", "o for o / l", S::Divisor::kNone);
+  add_divisor("divided by the sum twice", "o / l / l", S::Divisor::kTwice);
+  add_divisor("divided by the number of keys, not by the sum", "o / T_k", S::Divisor::kCount);
+  if (c.causal) {
+    add("divided by the sum over all keys, also those that the query does not see",
+        "l += weight before the mask", [](S& s) { s.query_tile = kAllQueries; });
+  }
+  if (c.H_kv > 1 && c.H_q > c.H_kv) {
+    add("with query head h at key head h % H_kv, not h / (H_q / H_kv)", "h % args.H_kv",
+        [](S& s) { s.key_head = KeyHead::kInterleaved; });
+  }
+  if (c.H_kv > 1) {
+    add("with every query head at key head 0", "k and v without h",
+        [](S& s) { s.key_head = KeyHead::kFirst; });
+  }
+  using Array = S::Array;
+  const auto add_arrays = [&](const char* words, const char* line, Array k, Array v) {
+    add(words, line, [=](S& s) { s.k_from = k, s.v_from = v; });
+  };
+  add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kV, Array::kK);
+  add_arrays("with v in the place of k", "k = args.v", Array::kV, Array::kV);
+  add_arrays("with k in the place of v", "v = args.k", Array::kK, Array::kK);
+  add("with the sign turned", "o -= for o +=", [](S& s) { s.factor = -1; });
+  for (const Rows& rows : partial_rows(c.D)) {
+    std::string words = rows.words;
+    for (auto at = words.find("key row"); at != std::string::npos; at = words.find("key row"))
+      words.replace(at, 7, "channel");
+    add(words + ", in the scores", rows.line,
+        [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+  }
+  for (const auto& [name, taken] : {std::pair{"q", &S::q}, {"k", &S::k}, {"v", &S::v}}) {
+    for (const TakenChange& one : taken_changes(name, "i"))
+      add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
+  }
+  const auto of_all = [](S& s, const auto& change) {
+    for (Taken* taken : {&s.q, &s.k, &s.v})
+      change(*taken);
+  };
+  add("of batch 0 in every batch", "q, k and v without b",
+      [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
+  add("of head 0 in every head", "q, k and v without h",
+      [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
+  add_stored(list);
+  return list;
+}
+
+Variants<G> attention_gradient_variants(const AttentionCase& c) {
+  Variants<G> list;
+  const auto add = [&](const std::string& words, const std::string& line, void (*change)(G&)) {
+    list.push_back({words, line, change});
+  };
+  add("with delta forgotten", "ds = p * dp", [](G& s) { s.delta = 0; });
+  add("with delta added, not subtracted", "ds = p * (dp + delta)", [](G& s) { s.delta = -1; });
+  add("without the scale", "dq = ds k, dk = ds^T q",
+      [](G& s) { s.scale_in_dq = s.scale_in_dk = false; });
+  add("without the scale in dq", "dq = ds k", [](G& s) { s.scale_in_dq = false; });
+  add("without the scale in dk", "dk = ds^T q", [](G& s) { s.scale_in_dk = false; });
+  add("without the scale in the scores that are computed again", "p = expf(q . k - lse)",
+      [](G& s) { s.scale_in_scores = false; });
+  add("without any scale", "args.scale left out",
+      [](G& s) { s.scale_in_scores = s.scale_in_dq = s.scale_in_dk = false; });
+  add("with lse taken for a logarithm in base 2", "lse * ln2", [](G& s) {
+    s.weight = [](double x, double lse) { return std::exp(x - lse * std::log(2.0)); };
+  });
+  add("with 2 to the power of the scores: exp2 for exp", "exp2f(score - lse)",
+      [](G& s) { s.weight = [](double x, double lse) { return std::exp2(x - lse); }; });
+  add("with exp of scores in base 2: exp for exp2", "expf(score * log2e - lse)", [](G& s) {
+    s.weight = [](double x, double lse) { return std::exp((x - lse) / std::log(2.0)); };
+  });
+  add("with lse forgotten: the weights have another sum than 1", "p = expf(score)",
+      [](G& s) { s.weight = [](double x, double) { return std::exp(x); }; });
+  add("with the weights forgotten in dq and dk", "ds = dp - delta",
+      [](G& s) { s.weights_in_ds = false; });
+  add("with dv of ds, not of the weights", "dv += ds d_o", [](G& s) { s.weights_in_dv = false; });
+  add("with dv of v, not of d_o", "dv += p v", [](G& s) { s.d_o_in_dv = false; });
+  for (const WrongMask& wrong : wrong_masks(c))
+    list.push_back({wrong.words, wrong.line, [mask = wrong.mask](G& s) { s.mask = mask; }});
+  if (c.H_q > c.H_kv) {
+    add("of the last query head of each group alone",
+        "dk = for dk +=", [](G& s) { s.heads = G::Group::kLast; });
+    add("of the first query head of each group alone", "if (h % group == 0)",
+        [](G& s) { s.heads = G::Group::kFirst; });
+  }
+  if (c.H_kv > 1 && c.H_q > c.H_kv) {
+    add("with query head h at key head h % H_kv, not h / (H_q / H_kv)", "h % args.H_kv",
+        [](G& s) { s.key_head = KeyHead::kInterleaved; });
+  }
+  if (c.H_kv > 1) {
+    add("with every query head at key head 0", "k and v without h",
+        [](G& s) { s.key_head = KeyHead::kFirst; });
+  }
+  return list;
+}
+
+namespace {
+
+// Keys are taken a tile at a time: the last tile is lost, or masked keys count. `add(words, switches, tile)`.
+template <typename Add>
+void add_tiles(bool causal, const Add& add) {
+  for (const std::int64_t tile : kUsualTiles)
+    add("with the last partial tile of * keys missing", S{.tile = tile, .whole_tiles_only = true},
+        tile);
+  for (const auto& [behind, words] : {std::pair{S::Behind::kZeros, "keys of zeros"},
+                                      {S::Behind::kLastKey, "the last key again"}}) {
+    for (const std::int64_t tile : kUsualTiles) {
+      if (!causal && behind == S::Behind::kZeros) continue;  // as with masked keys, below
+      add(std::string("of a mask without effect, or of none: whole tiles of * keys count, with ") +
+              words + " behind the last one",
+          S{.mask = causal ? Mask::kTurned : Mask::kOwn, .tile = tile, .behind = behind}, tile);
+    }
+  }
+  for (const std::int64_t tile : kUsualTiles) {
+    if (!causal) break;
+    add("with masked keys counted in the sum, in tiles of * keys, with the last key again behind "
+        "the last one",
+        S{.tile = tile, .query_tile = kAllQueries, .behind = S::Behind::kLastKey}, tile);
+  }
+  for (const std::int64_t tile : {8, 16, 32, 64, 128})
+    add("with exp for exp2 where parts of * keys are put together", S{.parts_by_exp = tile}, tile);
+  for (const std::int64_t tile : kUsualTiles) {
+    for (const std::int64_t query_tile : kUsualTiles)
+      add(causal ? "with masked keys counted in the sum, in tiles of *"
+                 : "with keys of zeros behind the last one, in tiles of *",
+          S{.tile = tile, .query_tile = query_tile, .behind = S::Behind::kZeros}, tile);
+  }
+  for (const bool carried : {true, false}) {
+    for (const auto& [o, sum] :
+         {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+      if (carried && o && sum) continue;
+      const std::string what = o && sum ? "" : o ? "the sum" : sum ? "o" : "o and the sum";
+      const std::string words =
+          carried ? "without rescaling " + what + " when the maximum grows"
+          : what.empty()
+              ? "with the maximum not carried from tile to tile"
+              : "with the maximum not carried from tile to tile and without rescaling " + what;
+      for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
+        for (const bool last_first : {false, true})
+          add(words + ", in tiles of *",
+              S{.tile = tile,
+                .last_first = last_first,
+                .maximum_carried = carried,
+                .o_rescaled = o,
+                .sum_rescaled = sum},
+              tile);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, Arithmetic) {
+  const AttentionCase& c = problem.drawn_case();
+  const AttentionArgs a = problem.args();
+  const auto answer = [](const AttentionArgs& args, const S& s, Look look = Look::kThorough) {
+    AttentionResult result = attention_loop(args, s, look);
+    return Answer{std::move(result.o), std::move(result.lse)};
+  };
+  Mistakes mistakes;
+  mistakes.work = fma_count(a);
+  mistakes.most_work = kMostExplainedHere;
+  add_variants(mistakes, "equals the result ", attention_variants(c), S{}, true,
+               [=](const S& s, Look look) { return answer(a, s, look); });
+  const auto add = [&](const std::string& what, const std::function<Answer()>& wrong,
+                       std::int64_t tile = 0, const std::string& slight = "") {
+    mistakes.known.push_back({"equals the result " + what, wrong, tile, slight});
+  };
+  add("without the maximum subtracted: exp overflows", [=] {
+    S s;
+    s.weight = [](double score, double) {
+      const double weight = std::exp(score);
+      return weight > std::numeric_limits<float>::max() ? kUnwritten : weight;
+    };
+    return answer(a, s);
+  });
+  if (c.key_lengths) {
+    add("with the key lengths ignored", [=] {
+      AttentionArgs changed = a;
+      changed.key_lengths = nullptr;
+      return answer(changed, {});
+    });
+  }
+  if (!c.lengths.empty()) {
+    add("with the sequences running into each other", [=] {
+      AttentionArgs changed = a;
+      changed.cu_seqlens_q = changed.cu_seqlens_k = nullptr;
+      return answer(changed, {});
+    });
+  }
+  add_tiles(c.causal, [&](const std::string& what, const S& s, std::int64_t tile) {
+    add(
+        what, [=] { return answer(a, s); }, tile);
+  });
+  if (c.precision == Precision::kFp32) {
+    add(
+        "of operands rounded to TF32",
+        [=, &problem] {
+          Problem changed = problem;
+          for (const char* name : {"q", "k", "v"})
+            to_tf32(changed[name]);
+          return answer(changed.args(), {});
+        },
+        0, "tf32");
+  }
+  if (c.lengths.empty())
+    mistakes.values = {{a.v, a.B, a.T_k, a.H_kv, a.D}, a.T_q, a.H_q, "query", "key"};
+  return mistakes;
+}
+
+Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<Truth>&,
+                                     Arithmetic) {
+  const AttentionCase& c = problem.drawn_case();
+  const AttentionGradArgs a = problem.args();
+  const auto answer = [](const AttentionGradArgs& args, const AttentionArgs& forward, const G& s) {
+    auto gradients = attention_gradient_loop(args, attention_loop(forward, {}), s);
+    return Answer{std::move(gradients.dq), std::move(gradients.dk), std::move(gradients.dv)};
+  };
+  Mistakes mistakes;
+  mistakes.together = true;
+  mistakes.work = attention_fma_count(a.forward);
+  mistakes.most_work = kMostExplainedHere;
+  const std::string equals = "equals the gradient ";
+  add_variants(mistakes, equals, attention_gradient_variants(c), G{}, false,
+               [=](const G& s, Look) { return answer(a, a.forward, s); });
+  if (c.key_lengths) {
+    mistakes.known.push_back({equals + "with the key lengths ignored", [=] {
+                                AttentionGradArgs changed = a;
+                                changed.forward.key_lengths = nullptr;
+                                return answer(changed, a.forward, {});
+                              }});
+  }
+  for (const std::int64_t tile : kUsualTiles) {
+    mistakes.known.push_back({equals + "with the last partial tile of * queries missing",
+                              [=] { return answer(a, a.forward, {.query_tile = tile}); }, tile});
+  }
+  if (c.precision == Precision::kFp32) {
+    mistakes.known.push_back({equals + "of operands rounded to TF32",
+                              [=, &problem] {
+                                Problem changed = problem;
+                                for (const char* name : {"q", "k", "v", "d_o"})
+                                  to_tf32(changed[name]);
+                                const AttentionGradArgs args = changed.args();
+                                return answer(args, args.forward, {});
+                              },
+                              0, "tf32"});
+  }
+  return mistakes;
+}
+
+}  // namespace ladder

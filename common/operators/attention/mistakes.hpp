@@ -1,0 +1,91 @@
+// Softmax attention and its gradients as they are computed wrongly: one loop of each with switches, and their changes
+// (common/judge/variants.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "common/judge/variants.hpp"
+#include "common/operators/attention/truth.hpp"
+
+namespace ladder {
+
+// Which keys a query sees.
+enum class Mask {
+  kOwn,
+  kTurned,
+  kFirstWithFirst,
+  kWithoutLast,
+  kStrict,
+  kOneMore,
+  kFromBehind,
+  kWithoutFirst,
+  kOfWarp  // of the row among a warp's 16, in blocks of 64 queries
+};
+
+enum class KeyHead { kOwn, kFirst, kInterleaved };
+
+// As they stand here: right. Functions are in the place of the formula's own.
+struct AttentionSwitches {
+  Mask mask = Mask::kOwn;
+  KeyHead key_head = KeyHead::kOwn;
+  enum class Array { kK, kV } k_from = Array::kK, v_from = Array::kV;
+  Taken q = {}, k = {}, v = {};
+  double (*scale)(double scale) = nullptr;
+  double (*weight)(double score, double largest) = nullptr;
+  enum class Divisor { kSum, kNone, kTwice, kCount } divisor = Divisor::kSum;
+  double (*lse)(double largest, double log_sum) = nullptr;
+  double factor = 1;
+  std::function<bool(std::int64_t)> arrives = {};  // of the channels, in a score; empty: all
+  Stored stored = Stored::kOwn;
+  Precision operands =
+      Precision::kFp32;  // the weights are rounded to it before they are multiplied
+  // Keys are taken so many at a time, with a running maximum, sum and o (the "online softmax"); 0: all at once.
+  std::int64_t tile = 0;
+  bool last_first = false;                      // the last tile first
+  bool maximum_carried = true;                  // or each tile has its own
+  bool o_rescaled = true, sum_rescaled = true;  // when the maximum grows
+  bool whole_tiles_only = false;                // keys of a last partial tile are lost
+  // Keys that a query does not see count in its sum, where its tile of so many queries visits them. 0: none of them counts.
+  std::int64_t query_tile = 0;
+  // What counts behind the last key, up to a whole tile.
+  enum class Behind { kNothing, kZeros, kLastKey } behind = Behind::kNothing;
+  std::int64_t parts_by_exp =
+      0;  // parts of so many keys, with maxima in base 2, are put together by exp
+};
+
+// With float and no change it is what somebody gets who writes down the formula.
+template <typename Number = double>
+BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const AttentionSwitches& s,
+                                            Look look = Look::kThorough);
+
+// As they stand here: right.
+struct AttentionGradSwitches {
+  Mask mask = Mask::kOwn;
+  KeyHead key_head = KeyHead::kOwn;
+  double delta = 1;  // times the sum of d_o o
+  bool scale_in_scores = true, scale_in_dq = true, scale_in_dk = true;
+  double (*weight)(double score, double lse) = nullptr;
+  bool weights_in_ds = true, weights_in_dv = true;
+  bool d_o_in_dv = true;  // or v
+  enum class Group {
+    kAll,
+    kFirst,
+    kLast
+  } heads = Group::kAll;        // whose gradients dk and dv are summed over
+  std::int64_t query_tile = 1;  // queries of a last partial tile of so many are lost
+  Precision operands = Precision::kFp32;
+};
+
+// With somebody's o and lse.
+template <typename Number>
+BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs& a,
+                                                        const BasicAttentionResult<Number>& forward,
+                                                        const AttentionGradSwitches& s);
+
+// Those that a case can show.
+Variants<AttentionSwitches> attention_variants(const AttentionCase& c);
+Variants<AttentionGradSwitches> attention_gradient_variants(const AttentionCase& c);
+
+}  // namespace ladder

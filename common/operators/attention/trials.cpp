@@ -1,0 +1,151 @@
+// Cases of softmax attention for the judge's table, random problems, and the inputs of the gradients, which need the forward pass's truth.
+#include <algorithm>
+#include <utility>
+
+#include "common/core/generator.hpp"
+#include "common/judge/random.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/operators/attention/truth.hpp"
+
+namespace ladder {
+
+constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
+
+AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
+  const AttentionCase& c = forward.drawn_case();
+  AttentionGradProblem problem;
+  problem.drawn_case() = c;
+  for (const char* name : {"q", "k", "v"})
+    problem[name] = forward[name];
+  for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
+    problem.array<std::int64_t>(name) = forward.array<std::int64_t>(name);
+  const AttentionResult exact = attention_closed_sum(forward.args());
+  problem["o"] = {exact.o.begin(), exact.o.end()};
+  problem["lse"] = {exact.lse.begin(), exact.lse.end()};
+  problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.D, -1.0f, 1.0f);
+  problem.round_to_storage();
+  return problem;
+}
+
+void AttentionGradInputs::draw(AttentionGradProblem& problem) {
+  problem = make_grad_problem(make_problem(problem.drawn_case()));
+}
+
+std::vector<AttentionCase> AttentionOperator::table_cases(bool long_too) {
+  std::vector<AttentionCase> cases = attention_cases({.storages = {"fp32", "bf16", "fp16"}});
+  for (AttentionCase& c : cases) {
+    if (!long_too && c.D > 128) c.D = 32;
+  }
+  for (const Precision precision : kPrecisions) {
+    for (const bool causal : {true, false}) {
+      const AttentionCase base{.B = 1,
+                               .T_q = 40,
+                               .T_k = 130,
+                               .H_q = 2,
+                               .H_kv = 1,
+                               .causal = causal,
+                               .precision = precision};
+      for (const float magnitude : {1.0f, 10.0f, 100.0f}) {
+        cases.push_back(base);
+        cases.back().magnitude = magnitude;
+      }
+      for (const auto& [T_q, T_k] : {std::pair{40, 1}, {40, 2}, {1, 66}, {3, 3}}) {
+        for (const std::int64_t D : {32, 64}) {
+          cases.push_back(base);
+          cases.back().T_q = T_q;
+          cases.back().T_k = T_k;
+          cases.back().D = D;
+        }
+      }
+      // One query's weights of 1000 keys: in fp16 a key's gradient is a subnormal number.
+      for (const std::int64_t T_q : {1, 999}) {
+        if (!long_too) break;
+        cases.push_back(base);
+        cases.back().T_q = T_q;
+        cases.back().T_k = 1000;
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<AttentionCase> AttentionOperator::random_cases(std::uint32_t seed) {
+  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kChannels[] = {32, 64};
+  Random random(seed, 0);
+  std::vector<AttentionCase> cases;
+  for (const Precision precision : kPrecisions) {
+    AttentionCase c{
+        .B = 1, .T_q = random.one_of(kLengths), .T_k = random.one_of(kLengths), .H_q = 2};
+    c.H_kv = random.one_in(2) ? 1 : 2;
+    c.D = random.one_of(kChannels);
+    c.causal = random.one_in(2);
+    c.precision = precision;
+    c.seed = static_cast<std::uint32_t>(random.below(1u << 31));
+    cases.push_back(c);
+  }
+  return cases;
+}
+
+namespace {
+
+AttentionProblem fuzzed(Random& random, bool backward) {
+  constexpr std::int64_t kWidths[] = {32, 64, 64, 96, 128, 128, 256};
+  constexpr float kScales[] = {0.0f, 0.0f, 0.5f, 0.03f};
+  AttentionCase c;
+  c.precision = random.one_of(kPrecisions);
+  c.D = random.one_in(20) ? random.one_of(kRandomSizes) : random.one_of(kWidths);
+  c.H_kv = 1 + static_cast<std::int64_t>(random.below(3));
+  c.H_q = c.H_kv * (1 + static_cast<std::int64_t>(random.below(3)));
+  c.B = random.one_in(12) ? 0 : 1 + static_cast<std::int64_t>(random.below(2));
+  c.T_q = random_length(random);
+  c.T_k = random.one_in(3) ? c.T_q : random_length(random);
+  c.causal = random.one_in(2);
+  c.scale = random.one_of(kScales);
+  c.seed = static_cast<std::uint32_t>(1 + random.below(1u << 31));
+  const std::int64_t work = backward ? kRandomWork / 3 : kRandomWork;
+  if (random.one_in(4)) {
+    std::vector<AttentionCase::Lengths> lengths(1 + random.below(4));
+    for (AttentionCase::Lengths& each : lengths)
+      each = {random_part(random), random_part(random)};
+    c = packed(c, lengths);
+    if (c.T_q * 130 * c.H_q * c.D > work) c.H_q = c.H_kv = 1;
+  } else {
+    c.key_lengths = random.one_in(3);
+    while (c.B * c.T_q * std::max<std::int64_t>(c.T_k, 64) * c.H_q * c.D > work) {
+      if (c.B > 1) {
+        --c.B;
+      } else if (c.H_q > 2 * c.H_kv) {
+        c.H_q -= c.H_kv;
+      } else if (c.H_kv > 2) {
+        --c.H_kv, c.H_q = c.H_kv;
+      } else if (c.T_q > 37) {
+        c.T_q = c.T_q * 2 / 3;
+      } else {
+        break;
+      }
+    }
+  }
+  AttentionProblem p(c);
+  // The scores stay as they are, about 1: a softmax of large ones is a matter of their last bits.
+  if (c.precision != Precision::kFp16) {
+    const int q = random_power(random, c.precision), v = random_power(random, c.precision);
+    scale_by_power(p["q"], q);
+    scale_by_power(p["k"], -q);
+    if (!backward || powers_fit({q, v})) scale_by_power(p["v"], v);
+  }
+  if (random.one_in(10)) make_some_tiny(random, p[random.one_in(2) ? "q" : "v"], c.precision);
+  p.round_to_storage();
+  return p;
+}
+
+}  // namespace
+
+AttentionProblem Attention::fuzz(Random& random) {
+  return fuzzed(random, false);
+}
+
+AttentionGradProblem AttentionBackward::fuzz(Random& random) {
+  return make_grad_problem(fuzzed(random, true));
+}
+
+}  // namespace ladder

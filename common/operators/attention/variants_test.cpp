@@ -1,0 +1,60 @@
+// On the plain case each variant gives something of its own, and neither a right result nor zeros are called by a name.
+#include <gtest/gtest.h>
+
+#include "common/operators/attention/mistakes.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/self_test.hpp"
+
+namespace ladder::testing {
+namespace {
+
+TEST(Variants, OfAttentionAreDistinctOnThePlainCase) {
+  for (const std::int64_t keys : {17, 50, 70}) {
+    SCOPED_TRACE(keys);
+    expect_distinct_variants<Attention>(plain_attention_case({.plain_steps = keys}));
+  }
+}
+
+TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
+  expect_distinct_variants<AttentionBackward>(plain_attention_case({}));
+}
+
+// With no switch changed the loops are right, whatever the case.
+TEST(Variants, LoopsOfAttentionAreRight) {
+  for (const AttentionCase& c : attention_cases({})) {
+    if (c.T_q > 63 || c.T_k > 63) continue;
+    const AttentionProblem problem = make_problem(c);
+    const AttentionResult result = attention_loop(problem.args(), {});
+    EXPECT_TRUE(is_right(problem, stored<Attention>(problem, {result.o, result.lse})))
+        << name_of(c);
+    const AttentionGradProblem of_gradients(c);
+    const auto gradients = attention_gradient_loop(of_gradients.args(), result, {});
+    EXPECT_TRUE(is_right(
+        of_gradients,
+        stored<AttentionBackward>(of_gradients, {gradients.dq, gradients.dk, gradients.dv})))
+        << name_of(c);
+  }
+}
+
+TEST(Variants, ZerosAndRightResultsOfAttentionHaveNoName) {
+  const AttentionCase c = plain_attention_case({});
+  expect_no_name<Attention>(make_problem(c));
+  expect_no_name<AttentionBackward>(AttentionGradProblem(c));
+}
+
+// Those that can be said: a shape has steps.
+TEST(FoundCases, OfAttentionAreTheCasesOfItsDesign) {
+  const AttentionCase usual = Attention::make_case({});
+  for (const AttentionCase& c : attention_cases({.storages = {"fp32", "bf16", "fp16"}})) {
+    if (c.T_q == 0 || c.T_k == 0) continue;
+    const Shape shape = {{"B", c.B}, {"T", c.T_k},   {"H", c.H_q},    {"K", c.D},
+                         {"V", c.D}, {"T_q", c.T_q}, {"H_kv", c.H_kv}};
+    const AttentionCase found =
+        found_cases<Attention>({{shape, options_of(c, usual), storage_of(c)}}).front();
+    EXPECT_EQ(name_of(found), name_of(c));
+    EXPECT_EQ(make_problem(found)["q"], make_problem(c)["q"]);
+  }
+}
+
+}  // namespace
+}  // namespace ladder::testing

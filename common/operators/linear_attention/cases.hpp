@@ -1,0 +1,84 @@
+// Cases of linear attention: a shape with options, and the inputs drawn for it. The same case gives the same inputs on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/precision.hpp"
+#include "common/judge/design.hpp"
+#include "common/judge/simple_operator.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+
+namespace ladder {
+
+inline constexpr const char* kFeatureMapWords[] = {"identity", "elu_plus_one"};
+
+// As --shape says them.
+struct LinearAttentionSizes {
+  std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64;
+  std::int64_t T_q = 0;  // 0: T, which counts the keys
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.B, 1), visit("T", s.T, 1), visit("H", s.H, 1), visit("K", s.K, 1);
+    visit("V", s.V, 1), visit("T_q", s.T_q, 0);
+  }
+};
+
+struct LinearAttentionCase {
+  std::int64_t B = 1, T_q = 1, T_k = 1, H = 1, K = 64, V = 64;
+  bool causal = true;
+  FeatureMap feature_map = FeatureMap::kEluPlusOne;
+  bool normalize = true;
+  float eps = 1e-6f;
+  bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
+  float magnitude = 1.0f;
+  Precision precision = Precision::kFp32;  // or kBf16
+  std::uint32_t seed = 1;
+
+  template <typename Self, typename Visit>
+  static void options(Self& s, const Visit& visit) {
+    visit("causal", s.causal), visit("feature_map", s.feature_map, kFeatureMapWords);
+    visit("normalize", s.normalize), visit("eps", s.eps), visit("key_lengths", s.key_lengths);
+    visit("magnitude", s.magnitude), visit("seed", s.seed);
+  }
+};
+
+// "B2_Tq37_Tk37_H3_K64_V100_causal_elu_normalized"
+std::string name_of(const LinearAttentionCase& c);
+
+// Everything but the pointers.
+LinearAttentionArgs sizes_of(const LinearAttentionCase& c);
+
+struct LinearAttentionInputs {
+  using Operator = LinearAttention;
+  using Case = LinearAttentionCase;
+  using Host = LinearAttentionArgs;
+  using Storages = Types<LinearAttentionArgs, LinearAttentionBf16Args>;
+  static constexpr const char* kName = "linear_attention";
+
+  static LinearAttentionArgs sizes(const Case& c) { return sizes_of(c); }
+  static bool wants(const Case& c, const std::string& array) {
+    return array != "key_lengths" || c.key_lengths;
+  }
+  static void draw(const Case& c, const std::string& name, std::vector<std::int64_t>& lengths,
+                   Generator& generator);
+};
+
+using LinearAttentionProblem = Drawn<LinearAttentionInputs>;
+
+inline LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
+  return LinearAttentionProblem(c);
+}
+
+// What its tests are made of. A Support of linear attention may refuse "all but the causal product": it takes the causal form with the
+// identity as feature map, no normaliser, T_q = T_k and no key lengths. Its sizes are T (of queries and of keys), K and V; it may limit B,
+// H, K and V.
+inline constexpr const char* kAllButTheCausalProduct = "all but the causal product";
+
+Design<LinearAttentionCase> linear_attention_design(const Support& support);
+LinearAttentionCase ragged_linear_attention_case(const Support& support);
+// The case on which no two mistakes give the same.
+LinearAttentionCase plain_linear_attention_case(const Support& support);
+
+}  // namespace ladder

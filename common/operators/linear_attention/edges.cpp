@@ -1,0 +1,212 @@
+// The tests of linear attention: its plan, and what must hold besides.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "common/operators/linear_attention/operator.hpp"
+
+namespace ladder {
+namespace {
+
+using Case = LinearAttentionCase;
+
+bool is_causal_product(const Support& support) {
+  return !support.has(kAllButTheCausalProduct);
+}
+
+// Few heads, rows of whole 16-byte words.
+Case isolation_case(const Support& support) {
+  Case c = ragged_linear_attention_case(support);
+  const std::vector<std::int64_t> usual = {64};
+  c.H = 2;
+  c.T_q = c.T_k = 122;
+  c.K = preferred(support.levels("K", usual), 64);
+  c.V = preferred(support.levels("V", usual), 64);
+  return c;
+}
+
+// One batch per length; what lies behind is not a number.
+LinearAttentionProblem with_key_lengths(Case c, const std::vector<std::int64_t>& lengths) {
+  c.B = static_cast<std::int64_t>(lengths.size());
+  c.key_lengths = true;
+  LinearAttentionProblem problem = make_problem(c);
+  problem.array<std::int64_t>("key_lengths") = lengths;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    const std::int64_t first = b * c.T_k + lengths[b], behind = c.T_k - lengths[b];
+    std::fill_n(problem["k"].begin() + first * c.H * c.K, behind * c.H * c.K, kNan);
+    std::fill_n(problem["v"].begin() + first * c.H * c.V, behind * c.H * c.V, kNan);
+  }
+  return problem;
+}
+
+// Key 119 of one batch and head reaches its query and the later ones, and those before it in its tile; in the full form all.
+void expect_isolation(const Implementation& i, Report& report, const Support& support,
+                      const Case& c) {
+  constexpr std::int64_t b = 1, t = 119, h = 1;
+  const LinearAttentionProblem clean = make_problem(c);
+  const std::vector<float> before = run(i, clean);
+  for (const float value : {kNan, std::numeric_limits<float>::infinity()}) {
+    LinearAttentionProblem spoilt = clean;
+    const std::int64_t row = (b * c.T_k + t) * c.H + h;
+    std::fill_n(spoilt["k"].begin() + row * c.K, c.K, value);
+    std::fill_n(spoilt["v"].begin() + row * c.V, c.V, value);
+    report.expect(
+        wrong_reach("o", before, run(i, spoilt), support.repeatable, [&](std::int64_t element) {
+          const std::int64_t token = element / c.V / c.H, query = token % c.T_q;
+          if (token / c.T_q != b || element / c.V % c.H != h) return Reach::kMustNot;
+          if (!c.causal || query >= t) return Reach::kMust;
+          return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
+        }));
+  }
+}
+
+// A sum of so few elements may cancel.
+void expect_narrow_rows(const Implementation& i, Report& report, const Support& support) {
+  for (const Precision precision : precisions_of(support.storages)) {
+    for (const std::int64_t V : kNarrow) {
+      if (V % support.multiple != 0) continue;
+      Case c = ragged_linear_attention_case(support);
+      c.H = 2;
+      c.T_q = c.T_k = 18;
+      c.V = V;
+      c.precision = precision;
+      expect_right<LinearAttention>(report, i, make_problem(c));
+      if (is_causal_product(support)) continue;
+      c.T_k = 1;
+      expect_right<LinearAttention>(report, i, make_problem(c));
+    }
+  }
+}
+
+void expect_no_steps(const Implementation& i, Report&, const Support& support) {
+  Case c = ragged_linear_attention_case(support);
+  c.T_q = c.T_k = 0;
+  with_storage<LinearAttention>(storage_of(c), [&]<typename Args>() {
+    Args args;
+    copy_fields(sizes_of(c), args);
+    launch<LinearAttention>(i, args);
+    device(i.device).synchronize();
+  });
+}
+
+void expect_key_lengths(const Implementation& i, Report& report, const Support& support) {
+  for (const bool causal : {true, false}) {
+    Case c = ragged_linear_attention_case(support);
+    c.H = 2;
+    c.T_q = c.T_k = 70;
+    c.causal = causal;
+    expect_right<LinearAttention>(report, i, with_key_lengths(c, {0, 1, 64, 70}));
+  }
+}
+
+// A launcher cannot read lengths that lie on a GPU; the kernel must not follow a bad one into the next batch.
+void expect_clamped_key_lengths(const Implementation& i, Report& report, const Support& support) {
+  for (const bool causal : {true, false}) {
+    Case c = ragged_linear_attention_case(support);
+    c.H = 2;
+    c.T_q = c.T_k = 40;
+    c.causal = causal;
+    const LinearAttentionProblem good = with_key_lengths(c, {0, 40, 0, 40});
+    LinearAttentionProblem bad = good;
+    bad.array<std::int64_t>("key_lengths") = {-3, 41, std::numeric_limits<std::int64_t>::min(),
+                                              std::numeric_limits<std::int64_t>::max()};
+    if (i.device == DeviceKind::kCpu) {
+      report.must_refuse("key_lengths", [&] { run(i, bad); });
+    } else {
+      expect_right<LinearAttention>(report, good, run(i, bad), arithmetic_of(i, storage_of(c)));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<LinearAttentionCase> linear_attention_cases(const Support& support) {
+  const auto finish = [&](LinearAttentionCase& c) {
+    if (is_causal_product(support)) c.T_k = c.T_q;
+    std::tie(c.B, c.H) = batch_and_heads(std::max(c.T_q, c.T_k));
+  };
+  return linear_attention_design(support).cases(ragged_linear_attention_case(support), finish,
+                                                wanted_draw(),
+                                                found_cases<LinearAttention>(support.also));
+}
+
+template <typename Args>
+std::vector<BadInput<Args>> LinearAttention::bad_inputs(const Support& support, DeviceKind where) {
+  std::vector<BadInput<Args>> bad = {{"eps", [](Args& a) { a.eps = -1.0f; }}};
+  const auto beyond = [&](const char* argument, std::int64_t Args::*size, std::int64_t step) {
+    const std::int64_t most = support.most_of(argument);
+    if (most != 0) bad.push_back({argument, [=](Args& a) { a.*size = most + step; }});
+  };
+  const std::int64_t step = support.multiple;
+  beyond("K", &Args::K, step);
+  beyond("V", &Args::V, step);
+  if (step > 1) {
+    bad.push_back({"K", [=](Args& a) { a.K = step + 1; }});
+    bad.push_back({"V", [=](Args& a) { a.V = step + 1; }});
+  }
+  beyond("B", &Args::B, 1);
+  beyond("H", &Args::H, 1);
+  static const std::int64_t too_long[] = {1000, 1000};
+  if (is_causal_product(support)) {
+    bad.push_back({"causal", [](Args& a) { a.causal = false; }});
+    bad.push_back({"normalize", [](Args& a) { a.normalize = true; }});
+    bad.push_back({"feature_map", [](Args& a) { a.feature_map = FeatureMap::kEluPlusOne; }});
+    bad.push_back({"T_k", [](Args& a) { a.T_k = 2; }});
+    bad.push_back({"key_lengths", [](Args& a) { a.key_lengths = too_long; }});
+  } else if (where == DeviceKind::kCpu) {  // a launcher does not read what is on a GPU
+    bad.push_back({"key_lengths", [](Args& a) { a.key_lengths = too_long; }});
+  }
+  return bad;
+}
+
+template std::vector<BadInput<LinearAttentionArgs>> LinearAttention::bad_inputs(const Support&,
+                                                                                DeviceKind);
+template std::vector<BadInput<LinearAttentionBf16Args>> LinearAttention::bad_inputs(const Support&,
+                                                                                    DeviceKind);
+
+std::shared_ptr<const Plan> LinearAttention::plan(const Support& support) {
+  support.check_words({kAllButTheCausalProduct}, {"B", "H", "K", "V"});
+  const bool product = is_causal_product(support);
+  auto plan = std::make_shared<Plan>();
+  plan->plain = planned<LinearAttention>(plain_linear_attention_case(support));
+  plan_cases<LinearAttention>(*plan, linear_attention_design(support),
+                              linear_attention_cases(support));
+  Case c = ragged_linear_attention_case(support);
+  c.key_lengths = !product;
+  plan->bad_input = {{"", planned<LinearAttention>(c)}};
+  for (const Precision precision : precisions_of(support.storages)) {
+    Case aligned = isolation_case(support);
+    aligned.T_q = aligned.T_k = 17;
+    aligned.precision = precision;
+    aligned.key_lengths = !product;
+    plan->alignments.push_back({test_word(precision), {planned<LinearAttention>(aligned)}});
+  }
+  Case repeated = ragged_linear_attention_case(support);
+  repeated.T_q = repeated.T_k = 65;
+  plan->repeated = planned<LinearAttention>(repeated);
+  const auto add = [&](const std::string& test, const auto& expect,
+                       std::optional<std::size_t> turn = std::nullopt) {
+    plan->edges.push_back(
+        {test, [=](const Implementation& i, Report& report) { expect(i, report, support); }, turn});
+  };
+  add("MatchesReferenceInNarrowRows", expect_narrow_rows, 0);
+  add("TakesNoStepsAndNullTensors", expect_no_steps, 0);
+  for (const bool causal : {true, false}) {
+    if (!causal && product) continue;
+    Case isolated = isolation_case(support);
+    isolated.causal = causal;
+    add(
+        std::string("KeepsNanToItself") + (causal ? "" : "InTheFullForm"),
+        [isolated](const Implementation& i, Report& report, const Support& s) {
+          expect_isolation(i, report, s, isolated);
+        },
+        causal);
+  }
+  if (product) return plan;
+  add("TakesKeyLengths", expect_key_lengths);
+  add("TakesBadKeyLengthsForTheNearestGoodOnes", expect_clamped_key_lengths, 1);
+  return plan;
+}
+
+}  // namespace ladder

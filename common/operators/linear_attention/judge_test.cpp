@@ -1,0 +1,132 @@
+// The judge of linear attention is judged: it refuses no right result, however short its rows are, and diagnoses none; and it refuses
+// faults. On the plain case each variant gives something of its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "common/operators/linear_attention/mistakes.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/testing/self_test.hpp"
+
+namespace ladder::testing {
+namespace {
+
+// (phi(q) phi(k)^T . M) v, in fp32: the score of each key, then the sum over keys.
+std::vector<float> quadratic(const LinearAttentionProblem& problem, Precision operands) {
+  const LinearAttentionCase& c = problem.drawn_case();
+  const auto phi = [&](float x) {
+    return c.feature_map == FeatureMap::kIdentity ? x : x > 0 ? x + 1 : std::exp(x);
+  };
+  std::vector<float> o(c.B * c.T_q * c.H * c.V);
+  for (std::int64_t row = 0; row < c.B * c.T_q * c.H; ++row) {
+    const std::int64_t b = row / c.H / c.T_q, l = row / c.H % c.T_q, h = row % c.H;
+    float normaliser = 0;
+    for (std::int64_t s = 0; s < (c.causal ? std::min(l + 1, c.T_k) : c.T_k); ++s) {
+      const std::int64_t key = (b * c.T_k + s) * c.H + h;
+      float score = 0;
+      for (std::int64_t j = 0; j < c.K; ++j) {
+        score += rounded(phi(problem["q"][row * c.K + j]), operands) *
+                 rounded(phi(problem["k"][key * c.K + j]), operands);
+      }
+      normaliser += score;
+      for (std::int64_t i = 0; i < c.V; ++i)
+        o[row * c.V + i] += rounded(score, operands) * problem["v"][key * c.V + i];
+    }
+    for (std::int64_t i = 0; i < c.V; ++i) {
+      if (c.normalize) o[row * c.V + i] /= normaliser + c.eps;
+      o[row * c.V + i] = rounded(o[row * c.V + i], c.precision);
+    }
+  }
+  return o;
+}
+
+// A sum of V = 1 .. 4 elements often cancels, and so does one over few keys.
+TEST(Judge, RefusesNoRightResultOfShortRows) {
+  for (const std::int64_t V : {1, 2, 3, 4, 64}) {
+    for (const auto& [T_q, T_k] :
+         {std::pair<std::int64_t, std::int64_t>{33, 33}, {70, 1}, {1, 5}}) {
+      for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+        LinearAttentionCase c{.B = 1, .T_q = T_q, .T_k = T_k, .H = 2, .K = 4, .V = V};
+        c.K = seed % 2 == 0 ? 4 : 65;
+        c.normalize = seed % 3 == 0;
+        c.feature_map = seed % 3 < 2 ? FeatureMap::kEluPlusOne : FeatureMap::kIdentity;
+        c.seed = seed;
+        const LinearAttentionProblem problem = make_problem(c);
+        EXPECT_TRUE(is_right(problem, quadratic(problem, Precision::kFp32))) << name_of(c);
+        c.precision = Precision::kBf16;
+        const LinearAttentionProblem of_bf16 = make_problem(c);
+        EXPECT_TRUE(
+            is_right(of_bf16, quadratic(of_bf16, Precision::kBf16), Arithmetic::kBf16Operands))
+            << name_of(c);
+      }
+    }
+  }
+}
+
+// With one key, or where a tenth of one of 65 key rows is all that is missing, a misconception gives almost the truth.
+TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
+  LinearAttentionCase c{.B = 1, .T_q = 48, .T_k = 48, .H = 8, .K = 65, .V = 3};
+  c.precision = Precision::kBf16;
+  const LinearAttentionProblem problem = make_problem(c);
+  std::vector<float> almost =
+      stored<LinearAttention>(problem, true_answer<LinearAttention>(problem));
+  const std::size_t largest = std::max_element(almost.begin(), almost.end()) - almost.begin();
+  almost[largest] *= 1.06f;  // beyond what one element may be off by, and little of the whole
+  const std::string message = is_right(problem, almost, Arithmetic::kBf16Operands).message();
+  EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
+  EXPECT_EQ(message.find("equals"), std::string::npos) << message;
+}
+
+TEST(JudgeIsSharp, ForLinearAttention) {
+  constexpr int kSeeds = 200;
+  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32},
+                         kWidths[] = {1, 2, 3, 4, 16, 20, 32};
+  SelfTest<LinearAttention> test;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937 engine(seed);
+    const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
+    LinearAttentionCase c{.T_q = one_of(kLengths), .T_k = one_of(kLengths), .H = 2};
+    c.K = one_of(kSizes);
+    c.V = one_of(kWidths);
+    c.causal = engine() % 2 == 0;
+    c.feature_map = engine() % 2 == 0 ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne;
+    c.normalize = c.feature_map == FeatureMap::kEluPlusOne && engine() % 2 == 0;
+    c.precision = engine() % 2 == 0 ? Precision::kFp32 : Precision::kBf16;
+    c.seed = static_cast<std::uint32_t>(engine());
+    test.add(make_problem(c));
+  }
+  test.expect_sharp(kSeeds);
+}
+
+TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
+  for (const std::int64_t steps : {17, 34})
+    expect_distinct_variants<LinearAttention>(plain_linear_attention_case({.plain_steps = steps}));
+  expect_distinct_variants<LinearAttention>(
+      plain_linear_attention_case({.refuses = {kAllButTheCausalProduct}}));
+}
+
+TEST(Variants, LoopsOfLinearAttentionAreRight) {
+  for (const LinearAttentionCase& c : linear_attention_cases({})) {
+    if (c.T_q > 20 || c.T_k > 20) continue;
+    const LinearAttentionProblem problem = make_problem(c);
+    EXPECT_TRUE(
+        is_right(problem, stored<LinearAttention>(problem, {linear_attention_loop(problem, {})})))
+        << name_of(c);
+  }
+}
+
+TEST(Variants, ZerosAndRightResultsOfLinearAttentionHaveNoName) {
+  expect_no_name<LinearAttention>(make_problem(plain_linear_attention_case({})));
+}
+
+TEST(Fp16, IsNoStorageOfLinearAttention) {
+  EXPECT_THROW(make_problem(LinearAttentionCase{.precision = Precision::kFp16}),
+               std::invalid_argument);
+  EXPECT_THROW(with_storage<LinearAttention>("fp16", []<typename>() {}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace ladder::testing

@@ -1,0 +1,179 @@
+// Cases of WKV and GLA and of their gradients: a shape with options, and the inputs that are drawn for it. The same case gives the same
+// inputs on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/core/precision.hpp"
+#include "common/judge/design.hpp"
+#include "common/judge/simple_operator.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace ladder {
+
+struct WkvSizes {
+  std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.B, 1), visit("T", s.T, 1), visit("H", s.H, 1), visit("K", s.K, 1);
+    visit("V", s.V, 1);
+  }
+};
+
+// How fast the state forgets.
+enum class Decay {
+  kNone,         // log_w = 0
+  kMild,         // exp(-exp(raw)), raw about -4..-1: RWKV's own range
+  kStrong,       // log_w about -16..-1
+  kTotal,        // log_w = -inf: every step forgets everything
+  kStrongToken,  // mild, with one token of log_w = -inf in the middle
+  kFixed,        // WkvCase::fixed_log_w everywhere
+};
+
+inline constexpr const char* kDecayWords[] = {"none",  "mild",         "strong",
+                                              "total", "strong_token", "fixed"};
+
+struct WkvCase {
+  Recurrence recurrence = Recurrence::kWkv;
+  std::int64_t B = 1, T = 1, H = 1, K = 64, V = 64;
+  std::vector<std::int64_t> lengths = {};  // of packed sequences; then B = 1, T is their sum
+  Decay decay = Decay::kMild;
+  float fixed_log_w = 0.0f;     // for Decay::kFixed
+  bool decay_per_head = false;  // RWKV-5: log_w is (H, K)
+  bool initial_state = false;
+  bool final_state = false;
+  bool reverse = false;
+  float scale = 1.0f;
+  float magnitude = 1.0f;  // of q, k, v, u and the initial state
+  Precision precision = Precision::kFp32;
+  std::uint32_t seed = 1;
+
+  template <typename Self, typename Visit>
+  static void options(Self& s, const Visit& visit) {
+    visit("lengths", s.lengths), visit("decay", s.decay, kDecayWords);
+    visit("fixed_log_w", s.fixed_log_w), visit("decay_per_head", s.decay_per_head);
+    visit("initial_state", s.initial_state), visit("final_state", s.final_state);
+    visit("reverse", s.reverse), visit("scale", s.scale), visit("magnitude", s.magnitude);
+    visit("seed", s.seed);
+  }
+
+  // Each has a state of its own.
+  std::int64_t sequences() const {
+    return lengths.empty() ? B : static_cast<std::int64_t>(lengths.size());
+  }
+};
+
+// "B2_T37_H3_K64_V100_mild_reverse", "gla_B1_T22_H3_K64_V64_packed_5_0_17_mild"
+std::string name_of(const WkvCase& c);
+
+// The case with these packed sequences in the place of its batches.
+WkvCase packed(WkvCase c, std::vector<std::int64_t> lengths);
+
+template <typename Number>
+struct BasicWkvOutputs {
+  std::vector<Number> o;  // (B, T, H, V)
+  std::vector<Number>
+      final_state;  // (sequences, H, K, V); empty where the case does not ask for it
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("o", s.o), visit("final_state", s.final_state);
+  }
+};
+
+using WkvOutputs = BasicWkvOutputs<float>;
+
+// The gradients of sum(o * d_o) + sum(final_state * d_final_state).
+template <typename Number>
+struct BasicWkvGradients {
+  std::vector<Number> dq, dk, dv;       // (B, T, H, K), (B, T, H, K), (B, T, H, V)
+  std::vector<Number> d_log_w;          // (B, T, H, K) or (H, K)
+  std::vector<Number> du;               // (H, K); empty for GLA
+  std::vector<Number> d_initial_state;  // (sequences, H, K, V); empty where it is not wanted
+
+  bool operator==(const BasicWkvGradients&) const = default;
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("dq", s.dq), visit("dk", s.dk), visit("dv", s.dv), visit("d_log_w", s.d_log_w);
+    visit("du", s.du), visit("d_initial_state", s.d_initial_state);
+  }
+};
+
+using WkvGradients = BasicWkvGradients<float>;
+
+struct WkvInputs {
+  using Operator = Wkv;  // or Gla: the case says which
+  using Case = WkvCase;
+  using Host = WkvArgs;
+  using Storages = Types<WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>;
+  static constexpr const char* kName = "wkv";
+
+  static WkvArgs sizes(const WkvCase& c);
+  static bool wants(const WkvCase& c, const std::string& array);
+  static void draw(Drawn<WkvInputs>& problem);
+};
+
+// Those of the forward pass, and the gradients of what it writes. d_initial_state is wanted where there is an initial state.
+struct WkvGradInputs {
+  using Operator = WkvBackward;  // or GlaBackward
+  using Case = WkvCase;
+  using Host = WkvGradArgs;
+  using Storages = Types<WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>;
+  static constexpr const char* kName = "wkv_backward";
+
+  static WkvGradArgs sizes(const WkvCase& c) { return {.forward = WkvInputs::sizes(c)}; }
+  static bool wants(const WkvCase& c, const std::string& array) {
+    return WkvInputs::wants(c, array);
+  }
+  static void draw(Drawn<WkvGradInputs>& problem);
+};
+
+using WkvProblem = Drawn<WkvInputs>;
+using WkvGradProblem = Drawn<WkvGradInputs>;
+
+WkvProblem make_problem(const WkvCase& c);
+WkvGradProblem make_grad_problem(const WkvCase& c);
+
+// What the tests are made of. A Support names sizes T, K and V; it may refuse "states", "reverse", "packed sequences" and "K != V", and
+// limit K, V, T and "B * H".
+WkvCase ragged_wkv_case(const Support& support, Recurrence recurrence);
+Design<WkvCase> wkv_design(const Support& support);
+// The case on which no two mistakes give the same: plain, the smallest sizes from 32 on.
+WkvCase plain_wkv_case(const Support& support, Recurrence recurrence = Recurrence::kWkv);
+
+// GLA has no bonus.
+inline bool is_gla(const WkvArgs& args) {
+  return args.u == nullptr;
+}
+
+// A sequence is this part of the B * T steps.
+struct WkvSequence {
+  std::int64_t first, length;
+};
+
+inline std::int64_t sequence_count(const WkvArgs& args) {
+  return args.cu_seqlens == nullptr ? args.B : args.sequences;
+}
+inline WkvSequence sequence(const WkvArgs& args, std::int64_t n) {
+  if (args.cu_seqlens == nullptr) return {n * args.T, args.T};
+  return {args.cu_seqlens[n], args.cu_seqlens[n + 1] - args.cu_seqlens[n]};
+}
+
+// As many as a loop adds to.
+template <typename Number>
+BasicWkvGradients<Number> zero_gradients(const WkvArgs& a) {
+  const auto zeros = [](std::int64_t count) { return std::vector<Number>(count); };
+  const std::int64_t steps = a.B * a.T * a.H, states = sequence_count(a) * a.H * a.K * a.V;
+  return {zeros(steps * a.K),
+          zeros(steps * a.K),
+          zeros(steps * a.V),
+          zeros((a.log_w_stride_T == 0 ? a.H : steps) * a.K),
+          zeros(is_gla(a) ? 0 : a.H * a.K),
+          zeros(a.initial_state == nullptr ? 0 : states)};
+}
+
+}  // namespace ladder

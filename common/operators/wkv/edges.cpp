@@ -1,0 +1,499 @@
+// The tests of WKV, GLA and their gradients: their plan, and what must hold besides.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "common/operators/wkv/operator.hpp"
+
+namespace ladder {
+namespace {
+
+// Tests' names start with what tells their operator from WKV.
+template <typename Op>
+constexpr const char* kPrefix = "";
+template <>
+constexpr const char* kPrefix<Gla> = "Gla";
+template <>
+constexpr const char* kPrefix<WkvBackward> = "Backward";
+template <>
+constexpr const char* kPrefix<GlaBackward> = "GlaBackward";
+
+template <typename Op>
+constexpr bool kIsGradient = std::is_same_v<typename Op::Problem, WkvGradProblem>;
+
+// A backward pass takes the emulator long: fewer heads for what runs several times.
+template <typename Op>
+WkvCase few_heads(WkvCase c) {
+  if (kIsGradient<Op>) {
+    c.B = 1;
+    c.H = 2;
+  }
+  return c;
+}
+
+template <typename Op>
+void expect_right_in_narrow_rows(const Implementation& i, Report& report, const Support& support) {
+  for (const Precision precision : precisions_of(support.storages)) {
+    for (const std::int64_t V : kNarrow) {
+      for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kTotal}) {
+        WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
+        c.B = 1;
+        c.H = 2;
+        c.T = 18;
+        c.V = V;
+        c.decay = decay;
+        c.precision = precision;
+        c.initial_state = c.final_state = support.has("states") && V % 2 == 0;
+        expect_right<Op>(report, i, Op::make_problem(c));
+      }
+    }
+  }
+}
+
+template <typename Op>
+void expect_right_with_every_decay(const Implementation& i, Report& report,
+                                   const Support& support) {
+  WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
+  c.B = c.H = 1;  // nine runs: they must be short
+  c.T = 66;
+  c.initial_state = c.final_state = support.has("states");
+  c.decay = Decay::kFixed;
+  for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
+    c.fixed_log_w = log_w;
+    expect_right<Op>(report, i, Op::make_problem(c));
+  }
+}
+
+template <typename Op>
+void expect_right_in_packed_sequences(const Implementation& i, Report& report,
+                                      const Support& support, bool reverse) {
+  WkvCase c = packed(ragged_wkv_case(support, Op::kRecurrence), {0, 5, 0, 17, 1, 150, 0});
+  c.H = 2;
+  c.initial_state = c.final_state = support.has("states");
+  c.reverse = reverse;
+  expect_right<Op>(report, i, Op::make_problem(c));
+}
+
+// Nothing to read but the state, which is handed on.
+template <typename Op>
+void expect_no_steps(const Implementation& i, Report& report, const Support& support) {
+  WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
+  c.T = 0;
+  c.initial_state = c.final_state = support.has("states");
+  with_storage<Op>(storage_of(c), [&]<typename Args>() {
+    const auto problem = Op::make_problem(c);
+    const OnDevice<Op, Args> on_device(device(i.device), problem);
+    Args args = on_device.args();
+    const auto forget_tokens = [](auto& forward) {
+      forward.q = forward.k = forward.v = nullptr;
+      forward.log_w = nullptr;
+    };
+    if constexpr (kIsGradient<Op>) {
+      forget_tokens(args.forward);
+      args.d_o = nullptr;
+      args.dq = args.dk = args.dv = nullptr;
+      args.d_log_w = nullptr;
+    } else {
+      forget_tokens(args);
+      args.u = nullptr;
+      args.o = nullptr;
+    }
+    launch<Op>(i, args);
+    device(i.device).synchronize();
+    const auto outputs = on_device.download();
+    if constexpr (kIsGradient<Op>) {
+      if (outputs.d_initial_state != problem["d_final_state"])
+        report.fails("d_initial_state is not d_final_state");
+      if (outputs.du != std::vector<float>(problem["u"].size(), 0.0f)) report.fails("du is not 0");
+    } else if (outputs.final_state != problem["initial_state"]) {
+      report.fails("final_state is not initial_state");
+    }
+  });
+}
+
+// A (B, T, ...) array without the steps outside of begin .. end - 1.
+std::vector<float> cut_in_time(const std::vector<float>& values, const WkvCase& c,
+                               std::int64_t begin, std::int64_t end) {
+  const std::int64_t step = std::ssize(values) / (c.B * c.T);
+  std::vector<float> result;
+  for (std::int64_t b = 0; b < c.B; ++b) {
+    const auto first = values.begin() + b * c.T * step;
+    result.insert(result.end(), first + begin * step, first + end * step);
+  }
+  return result;
+}
+
+// A part of a problem in time. The initial state is the whole's.
+template <typename Problem>
+Problem slice_in_time(const Problem& whole, std::int64_t begin, std::int64_t end) {
+  Problem part = whole;
+  part.drawn_case().T = end - begin;
+  for (const char* array : {"q", "k", "v", "log_w", "d_o"})
+    part[array] = cut_in_time(whole[array], whole.drawn_case(), begin, end);
+  return part;
+}
+
+// Two parts one behind the other, for each of B batches.
+std::vector<float> joined_in_time(const std::vector<float>& early, const std::vector<float>& late,
+                                  std::int64_t B) {
+  std::vector<float> joined;
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (const std::vector<float>* part : {&early, &late}) {
+      const std::int64_t size = std::ssize(*part) / B;
+      joined.insert(joined.end(), part->begin() + b * size, part->begin() + (b + 1) * size);
+    }
+  }
+  return joined;
+}
+
+// `first` and `second` are halves in the order in which time runs.
+WkvOutputs run_halves(const Implementation& i, const WkvProblem& first, WkvProblem second) {
+  const WkvOutputs first_out = run(i, first);
+  second["initial_state"] = first_out.final_state;
+  const WkvOutputs second_out = run(i, second);
+  const WkvCase& c = first.drawn_case();
+  return {c.reverse ? joined_in_time(second_out.o, first_out.o, c.B)
+                    : joined_in_time(first_out.o, second_out.o, c.B),
+          second_out.final_state};
+}
+
+// The state's gradient goes from the second half to the first.
+WkvGradients run_halves(const Implementation& i, WkvGradProblem first, WkvGradProblem second) {
+  const auto between = wkv_recurrence(first.args().forward).final_state;
+  second["initial_state"].assign(between.begin(), between.end());
+  const WkvGradients second_out = run_backward(i, second);
+  first["d_final_state"] = second_out.d_initial_state;
+  const WkvGradients first_out = run_backward(i, first);
+  const WkvCase& c = first.drawn_case();
+  const WkvGradients& early = c.reverse ? second_out : first_out;
+  const WkvGradients& late = c.reverse ? first_out : second_out;
+  WkvGradients joined{joined_in_time(early.dq, late.dq, c.B),
+                      joined_in_time(early.dk, late.dk, c.B),
+                      joined_in_time(early.dv, late.dv, c.B),
+                      joined_in_time(early.d_log_w, late.d_log_w, c.B),
+                      first_out.du,
+                      first_out.d_initial_state};
+  std::transform(joined.du.begin(), joined.du.end(), second_out.du.begin(), joined.du.begin(),
+                 std::plus<>());
+  return joined;
+}
+
+// The state goes from one half in time to the other.
+template <typename Op>
+void expect_right_in_halves(const Implementation& i, Report& report, const Support& support,
+                            bool reverse) {
+  constexpr std::int64_t kCut = 17;
+  WkvCase c = few_heads<Op>(ragged_wkv_case(support, Op::kRecurrence));
+  c.initial_state = c.final_state = true;
+  c.reverse = reverse;
+  const auto whole = Op::make_problem(c);
+  auto first = slice_in_time(whole, 0, kCut), second = slice_in_time(whole, kCut, c.T);
+  if (reverse) std::swap(first, second);
+  expect_right<Op>(report, whole, run_halves(i, first, second), arithmetic_of(i, c.precision));
+}
+
+// Where a case's number that is none stands: the row of q, k and v of one step, in one head of the second sequence.
+struct Place {
+  std::int64_t sequence, step, h;
+
+  std::int64_t row(const WkvArgs& args) const {
+    return (ladder::sequence(args, sequence).first + step) * args.H + h;
+  }
+};
+
+constexpr Place kSpoilt{1, 119, 1};  // in tiles of 4, 16, 32 and 64 the first steps differ
+
+// A case whose second sequence is long enough for several tiles.
+WkvCase isolation_case(const Support& support, Recurrence recurrence, bool packed_sequences) {
+  WkvCase c = ragged_wkv_case(support, recurrence);
+  const auto narrow = [&](const char* size) {
+    const std::vector<std::int64_t> levels = support.levels(size, {32});
+    return std::count(levels.begin(), levels.end(), 32) > 0 ? 32 : levels.front();
+  };
+  c.H = 2;
+  c.T = 122;
+  c.K = narrow("K");
+  c.V = support.has("K != V") ? narrow("V") : c.K;
+  c.initial_state = c.final_state = support.has("states");
+  return packed_sequences ? packed(c, {20, 122, 15}) : c;
+}
+
+// Rows of whole 16-byte words, where a kernel may read words.
+WkvCase aligned_case(const Support& support, Recurrence recurrence, std::int64_t T,
+                     Precision precision) {
+  WkvCase c = ragged_wkv_case(support, recurrence);
+  c.B = 1;
+  c.T = T;
+  c.H = 2;
+  if (support.has("K != V")) c.V = preferred(support.levels("V", {64}), 64);
+  c.precision = precision;
+  c.initial_state = c.final_state = support.has("states");
+  return c;
+}
+
+// What the place reaches of a (B, T, H, width) array: its own sequence and head, from the first step of its tile on.
+Reach reach_of_token(const WkvArgs& args, std::int64_t tile, std::int64_t must_from,
+                     std::int64_t element, std::int64_t width) {
+  const std::int64_t row = element / width, h = row % args.H, token = row / args.H;
+  const WkvSequence s = sequence(args, kSpoilt.sequence);
+  if (h != kSpoilt.h || token < s.first || token >= s.first + s.length) return Reach::kMustNot;
+  const std::int64_t step = token - s.first;
+  if (step >= must_from) return Reach::kMust;
+  return step >= kSpoilt.step / tile * tile ? Reach::kMay : Reach::kMustNot;
+}
+
+// The same for an array in which `width` elements belong to each head of each sequence, or to each head.
+Reach reach_of_head(std::int64_t head, std::int64_t element, std::int64_t width) {
+  return element / width == head ? Reach::kMust : Reach::kMustNot;
+}
+
+template <typename Problem>
+void spoil(Problem& problem, const WkvArgs& args, float value) {
+  const std::int64_t row = kSpoilt.row(args);
+  std::fill_n(problem["q"].begin() + row * args.K, args.K, value);
+  std::fill_n(problem["k"].begin() + row * args.K, args.K, value);
+  std::fill_n(problem["v"].begin() + row * args.V, args.V, value);
+}
+
+void expect_isolation(const Implementation& i, Report& report, const Support& support,
+                      const WkvCase& c) {
+  const WkvProblem clean = make_problem(c);
+  const WkvArgs args = clean.args();
+  const WkvOutputs before = run(i, clean);
+  const std::int64_t head = kSpoilt.sequence * c.H + kSpoilt.h;
+  const auto expect_outputs = [&](const WkvProblem& problem, std::int64_t must_from) {
+    const WkvOutputs after = run(i, problem);
+    report.expect(
+        wrong_reach("o", before.o, after.o, support.repeatable, [&](std::int64_t element) {
+          return reach_of_token(args, support.nan_tile, must_from, element, c.V);
+        }));
+    report.expect(
+        wrong_reach("final_state", before.final_state, after.final_state, support.repeatable,
+                    [&](std::int64_t element) { return reach_of_head(head, element, c.K * c.V); }));
+  };
+  for (const float value : {kNan, INFINITY}) {
+    WkvProblem spoilt = clean;
+    spoil(spoilt, args, value);
+    expect_outputs(spoilt, kSpoilt.step);
+  }
+  WkvProblem spoilt = clean;
+  std::fill_n(spoilt["log_w"].begin() + kSpoilt.row(args) * c.K, c.K, kNan);
+  // WKV reads the state before it decays.
+  expect_outputs(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1));
+}
+
+// A gradient may be reached from every step of its sequence and head.
+void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
+                               const WkvCase& c) {
+  const WkvGradProblem clean = make_grad_problem(c);
+  const WkvArgs args = clean.args().forward;
+  const WkvGradients before = run_backward(i, clean);
+  for (const float value : {kNan, INFINITY}) {
+    WkvGradProblem spoilt = clean;
+    spoil(spoilt, args, value);
+    std::fill_n(spoilt["d_o"].begin() + kSpoilt.row(args) * c.V, c.V, value);
+    const WkvGradients after = run_backward(i, spoilt);
+    const auto expect = [&](const char* name, std::vector<float> WkvGradients::*array,
+                            const std::function<Reach(std::int64_t)>& reach) {
+      report.expect(wrong_reach(name, before.*array, after.*array, support.repeatable, reach));
+    };
+    const auto expect_token = [&](const char* name, std::vector<float> WkvGradients::*array,
+                                  std::int64_t width) {
+      expect(name, array, [&args, &c, width](std::int64_t element) {
+        return reach_of_token(args, c.T, c.T, element, width);
+      });
+    };
+    expect_token("dq", &WkvGradients::dq, c.K);
+    expect_token("dk", &WkvGradients::dk, c.K);
+    expect_token("dv", &WkvGradients::dv, c.V);
+    expect_token("d_log_w", &WkvGradients::d_log_w, c.K);
+    expect("du", &WkvGradients::du,
+           [&](std::int64_t element) { return reach_of_head(kSpoilt.h, element, c.K); });
+    expect("d_initial_state", &WkvGradients::d_initial_state, [&](std::int64_t element) {
+      return reach_of_head(kSpoilt.sequence * c.H + kSpoilt.h, element, c.K * c.V);
+    });
+  }
+}
+
+template <typename Args>
+std::vector<BadInput<Args>> bad_forward_inputs(const Support& support, Recurrence recurrence) {
+  static const std::int64_t cu_seqlens[] = {0, 3};
+  static const Pointee<decltype(Args::u)> some_u{};
+  static float some_state = 0;
+  std::vector<BadInput<Args>> bad = {{"log_w", [](Args& a) { a.log_w_stride_T = 1; }}};
+  if (recurrence == Recurrence::kGla) {
+    bad.push_back({"u", [](Args& a) { a.u = &some_u; }});
+  } else {
+    bad.push_back({"u", [](Args& a) { a.u = nullptr; }});
+  }
+  if (!support.has("K != V")) {
+    bad.push_back({"K", [](Args& a) {
+                     a.K = a.V = 65;
+                     a.log_w_stride_B = a.log_w_stride_T = 0;
+                   }});
+    bad.push_back({"V", [](Args& a) { a.V = 32; }});
+  }
+  // One more than the most; a decay per head, whose strides do not depend on sizes.
+  const auto beyond = [&](const char* size, const char* argument, std::int64_t Args::*member) {
+    const std::int64_t most = support.most_of(size);
+    if (most == 0) return;
+    bad.push_back({argument, [=](Args& a) {
+                     if (argument != std::string(size)) a.B = 1;
+                     a.*member = most + 1;
+                     a.log_w_stride_B = a.log_w_stride_T = 0;
+                   }});
+  };
+  beyond("K", "K", &Args::K);
+  beyond("V", "V", &Args::V);
+  beyond("T", "T", &Args::T);
+  beyond("B * H", "H", &Args::H);
+  if (support.has("states")) {
+    bad.push_back({"initial_state", [](Args& a) {
+                     a.initial_state = reinterpret_cast<const float*>(a.q);
+                     misalign(a.initial_state);
+                   }});
+  } else {
+    bad.push_back({"initial_state", [](Args& a) { a.initial_state = &some_state; }});
+    bad.push_back({"final_state", [](Args& a) { a.final_state = &some_state; }});
+  }
+  if (!support.has("reverse")) bad.push_back({"reverse", [](Args& a) { a.reverse = true; }});
+  if (support.has("packed sequences")) {
+    const auto pack = [](Args& a) {
+      a.cu_seqlens = cu_seqlens;
+      a.sequences = 1;
+    };
+    bad.push_back({"B", [=](Args& a) {
+                     pack(a);
+                     a.B = 2;
+                   }});
+    bad.push_back({"sequences", [=](Args& a) {
+                     pack(a);
+                     a.sequences = -1;
+                   }});
+    bad.push_back({"cu_seqlens", [=](Args& a) {
+                     pack(a);
+                     misalign(a.cu_seqlens);
+                   }});
+  } else {
+    bad.push_back({"cu_seqlens", [](Args& a) { a.cu_seqlens = cu_seqlens; }});
+  }
+  return bad;
+}
+
+}  // namespace
+
+std::vector<WkvCase> wkv_cases(const Support& support, Recurrence recurrence) {
+  const auto finish = [&](WkvCase& c) {
+    std::tie(c.B, c.H) = batch_and_heads(c.T);
+    if (!support.has("K != V")) c.V = c.K;
+  };
+  std::vector<WkvCase> found = found_cases<Wkv>(support.also);
+  for (WkvCase& c : found)
+    c.recurrence = recurrence;
+  return wkv_design(support).cases(ragged_wkv_case(support, recurrence), finish, wanted_draw(),
+                                   found);
+}
+
+template <typename Args>
+std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence recurrence) {
+  if constexpr (requires(Args & a) { a.forward; }) {
+    std::vector<BadInput<Args>> bad;
+    if (recurrence == Recurrence::kWkv) bad.push_back({"du", [](Args& a) { a.du = nullptr; }});
+    for (const auto& [argument, spoil] :
+         bad_forward_inputs<decltype(Args::forward)>(support, recurrence))
+      bad.push_back({argument, [spoil = spoil](Args& a) { spoil(a.forward); }});
+    return bad;
+  } else {
+    return bad_forward_inputs<Args>(support, recurrence);
+  }
+}
+
+template std::vector<BadInput<WkvArgs>> wkv_bad_inputs(const Support&, Recurrence);
+template std::vector<BadInput<WkvBf16Args>> wkv_bad_inputs(const Support&, Recurrence);
+template std::vector<BadInput<WkvBf16Fp32DecayArgs>> wkv_bad_inputs(const Support&, Recurrence);
+template std::vector<BadInput<WkvGradArgs>> wkv_bad_inputs(const Support&, Recurrence);
+template std::vector<BadInput<WkvGradBf16Args>> wkv_bad_inputs(const Support&, Recurrence);
+template std::vector<BadInput<WkvGradBf16Fp32DecayArgs>> wkv_bad_inputs(const Support&, Recurrence);
+
+template <typename Op>
+std::shared_ptr<const Plan> wkv_plan(const Support& support) {
+  support.check_words({"states", "reverse", "packed sequences", "K != V"},
+                      {"K", "V", "T", "B * H"});
+  const bool states = support.has("states");
+  const WkvCase ragged = ragged_wkv_case(support, Op::kRecurrence);
+  auto plan = std::make_shared<Plan>();
+  plan->prefix = kPrefix<Op>;
+  plan->plain = planned<Op>(plain_wkv_case(support, Op::kRecurrence));
+  WkvCase every = plain_wkv_case(support, Op::kRecurrence);
+  every.initial_state = every.final_state = states;
+  plan->every_mistake = planned<Op>(every);
+  plan_cases<Op>(*plan, wkv_design(support), wkv_cases(support, Op::kRecurrence));
+  WkvCase c = ragged;
+  c.B = 0;
+  plan->empty = {planned<Op>(c)};
+  plan->empty_test = "TakesAnEmptyBatch";
+  c = ragged;
+  c.final_state = kIsGradient<Op> && states;
+  plan->bad_input = {{"", planned<Op>(c)}};
+  for (const Precision precision : precisions_of(support.storages)) {
+    Plan::Alignment& alignment = plan->alignments.emplace_back();
+    alignment.test_ends = test_word(precision);
+    for (const std::int64_t T : {1, 17})
+      alignment.cases.push_back(planned<Op>(aligned_case(support, Op::kRecurrence, T, precision)));
+  }
+  c = few_heads<Op>(ragged);
+  c.T = 65;
+  c.initial_state = kIsGradient<Op> && states;
+  plan->repeated = planned<Op>(c);
+
+  const auto add = [&](const std::string& test, const auto& expect,
+                       std::optional<std::size_t> turn = std::nullopt) {
+    plan->edges.push_back(
+        {test, [=](const Implementation& i, Report& report) { expect(i, report, support); }, turn});
+  };
+  // Forwards, and in reverse where that is supported.
+  const auto add_both_ways = [&](const std::string& test, const auto& expect) {
+    for (const bool reverse : {false, true}) {
+      if (reverse && !support.has("reverse")) continue;
+      add(test + (reverse ? "InReverse" : ""),
+          [=](const Implementation& i, Report& report, const Support& s) {
+            expect(i, report, s, reverse);
+          });
+    }
+  };
+  if (support.has("K != V"))
+    add("MatchesReferenceInNarrowRows", expect_right_in_narrow_rows<Op>, 0);
+  add("SurvivesEveryDecay", expect_right_with_every_decay<Op>, 1);
+  if (support.has("packed sequences"))
+    add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
+  add("TakesNoStepsAndNullTensors", expect_no_steps<Op>, 0);
+  if (states) add_both_ways("SplitAndResume", expect_right_in_halves<Op>);
+  if constexpr (kIsGradient<Op>) {
+    add(
+        "KeepsNanToItself",
+        [](const Implementation& i, Report& report, const Support& s) {
+          expect_isolated_gradients(i, report, s, isolation_case(s, Op::kRecurrence, false));
+        },
+        1);
+  } else {
+    for (const bool packed_sequences : {false, true}) {
+      if (packed_sequences && !support.has("packed sequences")) continue;
+      add(
+          std::string("KeepsNanToItself") + (packed_sequences ? "InPackedSequences" : ""),
+          [=](const Implementation& i, Report& report, const Support& s) {
+            expect_isolation(i, report, s, isolation_case(s, Op::kRecurrence, packed_sequences));
+          },
+          packed_sequences);
+    }
+  }
+  return plan;
+}
+
+template std::shared_ptr<const Plan> wkv_plan<Wkv>(const Support&);
+template std::shared_ptr<const Plan> wkv_plan<Gla>(const Support&);
+template std::shared_ptr<const Plan> wkv_plan<WkvBackward>(const Support&);
+template std::shared_ptr<const Plan> wkv_plan<GlaBackward>(const Support&);
+
+}  // namespace ladder

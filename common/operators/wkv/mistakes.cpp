@@ -1,0 +1,456 @@
+#include "common/operators/wkv/mistakes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/operators/wkv/backwards.hpp"
+
+namespace ladder {
+namespace {
+
+struct Step {
+  std::int64_t row;        // one of B * T
+  std::int64_t n, length;  // it is the n-th of its sequence, in the order of time
+};
+
+template <typename Visit>
+void for_each_step(const WkvArgs& args, const Visit& visit) {
+  for (std::int64_t s = 0; s < sequence_count(args); ++s) {
+    const auto [first, length] = sequence(args, s);
+    for (std::int64_t n = 0; n < length; ++n)
+      visit(Step{first + (args.reverse ? length - 1 - n : n), n, length});
+  }
+}
+
+// Somebody computes whole chunks of so many steps only.
+bool is_dropped(const Step& s, std::int64_t chunk) {
+  return s.n >= s.length - s.length % chunk;
+}
+
+// `values` have `width` elements for each step.
+void drop_last_chunk(const WkvArgs& args, std::int64_t chunk, std::int64_t width,
+                     std::vector<double>& values) {
+  for_each_step(args, [&](const Step& s) {
+    if (is_dropped(s, chunk)) std::fill_n(values.begin() + s.row * width, width, kUnwritten);
+  });
+}
+
+// The dropped steps add nothing to the state that is handed on, and forget nothing.
+Answer without_last_chunk(const WkvProblem& problem, const std::vector<Truth>& truth,
+                          std::int64_t chunk) {
+  const WkvArgs a = problem.args();
+  std::vector<double> o = truth[0].values;
+  drop_last_chunk(a, chunk, a.H * a.V, o);
+  if (truth.size() == 1) return {o};
+  if (a.log_w_stride_T == 0) return {o, truth[1].values};
+  WkvProblem changed = problem;
+  for_each_step(a, [&](const Step& s) {
+    for (const char* array : {"k", "log_w"}) {
+      if (is_dropped(s, chunk))
+        std::fill_n(changed[array].begin() + s.row * a.H * a.K, a.H * a.K, 0.0f);
+    }
+  });
+  return {o, wkv_recurrence(changed.args()).final_state};
+}
+
+Answer without_last_chunk(const WkvGradProblem& problem, const std::vector<Truth>& truth,
+                          std::int64_t chunk) {
+  const WkvArgs a = problem.args().forward;
+  Answer dropped;
+  for_each_output<WkvGradInputs>(problem.drawn_case(), [&](const std::string&, const Axes& axes) {
+    dropped.push_back(truth[dropped.size()].values);
+    const Axis* axis = axes.begin();
+    if (axis[1].name == std::string("t"))
+      drop_last_chunk(a, chunk, a.H * axis[3].size, dropped.back());
+  });
+  return dropped;
+}
+
+// `change(n, i)` is log_w's element i, of a sequence's n-th step.
+template <typename Change>
+WkvProblem with_decays(const WkvProblem& problem, const Change& change) {
+  WkvProblem changed = problem;
+  const WkvArgs a = problem.args();
+  for_each_step(a, [&](const Step& s) {
+    for (std::int64_t i = s.row * a.H * a.K; i < (s.row + 1) * a.H * a.K; ++i)
+      changed["log_w"][i] = change(s.n, i);
+  });
+  return changed;
+}
+
+// The problem of somebody who goes on from one packed sequence to the next.
+void join_sequences(WkvProblem& problem) {
+  std::vector<float>& initial = problem["initial_state"];
+  initial.resize(initial.size() / problem.drawn_case().lengths.size());
+  problem.drawn_case().lengths = {};
+  problem.array<std::int64_t>("cu_seqlens").clear();
+}
+
+// d_log_w, where no state decays, from a state and a gradient that were bf16 when their chunk of 64 began.
+std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
+  constexpr std::int64_t kChunk = 64;
+  using State = std::vector<double>;
+  const WkvArgs& a = args.forward;
+  const std::int64_t size = a.K * a.V;
+  std::vector<double> result(a.H * a.K, 0.0);
+  for (std::int64_t head = 0; head < sequence_count(a) * a.H; ++head) {
+    const auto [first, length] = sequence(a, head / a.H);
+    const std::int64_t h = head % a.H;
+    const auto row = [&, first = first, length = length](std::int64_t n) {
+      return (first + (a.reverse ? length - 1 - n : n)) * a.H + h;
+    };
+    const auto start = [&](const float* states) {
+      return states == nullptr ? State(size, 0.0)
+                               : State(states + head * size, states + (head + 1) * size);
+    };
+    const auto add_outer = [&](State& state, const float* rows, const float* columns,
+                               std::int64_t n, double factor) {
+      for (std::int64_t e = 0; e < size; ++e)
+        state[e] += factor * rows[row(n) * a.K + e / a.V] * columns[row(n) * a.V + e % a.V];
+    };
+    const auto rounding = [](State state) {
+      for (double& x : state)
+        x = bf16(x) - x;
+      return state;
+    };
+    std::vector<State> off;  // of each chunk
+    const auto advance = [&](State& state, std::int64_t n) {
+      if (n == std::ssize(off) * kChunk) off.push_back(rounding(state));
+      add_outer(state, a.k, a.v, n, 1);
+    };
+    State G = start(args.d_final_state), G_off;
+    const auto visit = [&, length = length](std::int64_t n, const State& state) {
+      if (n == length - 1 || (n + 1) % kChunk == 0) G_off = rounding(G);
+      if (is_gla(a)) add_outer(G, a.q, args.d_o, n, a.scale);
+      for (std::int64_t e = 0; e < size; ++e)
+        result[h * a.K + e / a.V] += (G[e] + G_off[e]) * (state[e] + off[n / kChunk][e]);
+      if (!is_gla(a)) add_outer(G, a.q, args.d_o, n, a.scale);
+    };
+    visit_states_backwards(start(a.initial_state), length, advance, visit);
+  }
+  return result;
+}
+
+// Whether the bonus alone is wrong: each step's row of o is off by a multiple of its v.
+bool is_another_bonus(const WkvArgs& args, const Part& o) {
+  const std::int64_t V = args.V;
+  std::vector<double> explained(o.truth->size());
+  for (std::int64_t row = 0; row < args.B * args.T * args.H; ++row) {
+    const float* v = args.v + row * V;
+    double product = 0, square = 0;
+    for (std::int64_t i = 0; i < V; ++i) {
+      product += ((*o.result)[row * V + i] - (*o.truth)[row * V + i]) * v[i];
+      square += static_cast<double>(v[i]) * v[i];
+    }
+    for (std::int64_t i = 0; i < V; ++i)
+      explained[row * V + i] = (*o.truth)[row * V + i] + product / square * v[i];
+  }
+  const auto finite = [](double x) { return std::isfinite(x); };
+  return std::all_of(explained.begin(), explained.end(), finite) &&
+         roughly_equal(*o.result, explained, V, o.coarseness());
+}
+
+// What each key row adds, for the state and for the bonus.
+std::vector<PartOfRows> parts_of_rows(const WkvArgs& args) {
+  constexpr double kMostTaken = 3e8;  // multiply-adds of all
+  if (wkv_fma_count(args) * static_cast<double>(2 * args.K) > kMostTaken) return {};
+  std::vector<PartOfRows> parts;
+  for (const bool state : {true, false}) {
+    if (is_gla(args) && !state) continue;
+    PartOfRows& part = parts.emplace_back();
+    part.name = state ? "the state's part" : "the bonus";
+    for (std::int64_t row = 0; row < args.K; ++row) {
+      WkvSwitches one = right_switches(args);
+      one.arrives = [row](std::int64_t j) { return j == row; };
+      if (state) one.bonus = WkvSwitches::Bonus::kNone;
+      one.state_read = state;
+      part.terms.push_back(wkv_loop(args, one).o);
+    }
+  }
+  return parts;
+}
+
+// The sum of log_w over the steps from .first to .second - 1, times the sign.
+struct Span {
+  std::int64_t first, end;
+  double sign = 1;
+};
+
+// Which steps' decays are taken between step s and the later step t, whose own decay is `end - 1`.
+using Spans = std::function<std::vector<Span>(std::int64_t s, std::int64_t t, std::int64_t end)>;
+
+Shares shares_of(const WkvArgs& a, const Spans& spans) {
+  Shares result(a.B * a.H * a.T * a.T, std::nan(""));
+  std::vector<double> sums(a.T + 1);
+  for (std::int64_t head = 0; head < a.B * a.H; ++head) {
+    const std::int64_t b = head / a.H, h = head % a.H;
+    const auto row = [&](std::int64_t t) { return ((b * a.T + t) * a.H + h) * a.K; };
+    Shares of(a.T * a.T, 0.0);
+    for (std::int64_t j = 0; j < a.K; ++j) {
+      for (std::int64_t t = 0; t < a.T; ++t) {
+        sums[t + 1] = sums[t] + a.log_w[b * a.log_w_stride_B + t * a.log_w_stride_T + h * a.K + j];
+      }
+      const auto sum_before = [&](std::int64_t t) {
+        return sums[std::clamp<std::int64_t>(t, 0, a.T)];
+      };
+      for (std::int64_t t = 1; t < a.T; ++t) {
+        for (std::int64_t s = 0; s < t; ++s) {
+          double exponent = 0;
+          for (const Span& span : spans(s, t, is_gla(a) ? t + 1 : t)) {
+            if (span.end > span.first)
+              exponent += span.sign * (sum_before(span.end) - sum_before(span.first));
+          }
+          of[t * a.T + s] +=
+              a.scale * std::exp(exponent) * a.q[row(t) + j] * static_cast<double>(a.k[row(s) + j]);
+        }
+      }
+    }
+    for (std::int64_t t = 1; t < a.T; ++t)
+      std::copy_n(&of[t * a.T], t, &result[(head * a.T + t) * a.T]);
+  }
+  return result;
+}
+
+// Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to other decays.
+template <typename Add>
+void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& truth, const Add& add) {
+  const WkvCase& c = problem.drawn_case();
+  const auto log_w = [&problem](std::int64_t i) { return problem["log_w"][i]; };
+  const std::int64_t step = c.H * c.K, back = c.reverse ? step : -step;
+  const auto answer = [&c](const WkvProblem& changed) {
+    return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
+  };
+  for (const std::int64_t chunk : kUsualTiles) {
+    if (c.decay_per_head) break;
+    add(
+        "result with each decay one step late, in chunks of *",
+        [=, &problem] {
+          return answer(with_decays(problem, [&](std::int64_t n, std::int64_t i) {
+            return n % chunk == 0 ? 0.0f : log_w(i + back);
+          }));
+        },
+        chunk);
+  }
+  for (const std::int64_t chunk : kUsualTiles) {
+    if (c.decay_per_head) break;
+    add(
+        "result with the decay applied once too often where chunks of * begin",
+        [=, &problem] {
+          return answer(with_decays(problem, [&](std::int64_t n, std::int64_t i) {
+            return (n > 0 && n % chunk == 0 ? 2 : 1) * log_w(i);
+          }));
+        },
+        chunk);
+  }
+  for (const std::int64_t chunk : kUsualTiles) {
+    add(
+        "result with the last partial chunk of * missing",
+        [&problem, &truth, chunk] { return without_last_chunk(problem, truth, chunk); }, chunk);
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::function<Shares()>>> decay_shares(const WkvArgs& args) {
+  std::vector<std::pair<std::string, std::function<Shares()>>> list;
+  const auto add = [&](const std::string& words, const Spans& spans) {
+    list.emplace_back(words, [args, spans] { return shares_of(args, spans); });
+  };
+  using List = std::vector<Span>;
+  add("with the decay forgotten", [](auto, auto, auto) { return List{}; });
+  add("with the sign of the decay turned", [](auto s, auto, auto end) {
+    return List{{s + 1, end, -1}};
+  });
+  add("with the decay applied twice", [](auto s, auto, auto end) { return List{{s + 1, end, 2}}; });
+  add("with the key's own decay applied to it too", [](auto s, auto, auto end) {
+    return List{{s, end}};
+  });
+  add("without the first decay behind the key", [](auto s, auto, auto end) {
+    return List{{s + 2, end}};
+  });
+  add("without the last decay before the query", [](auto s, auto, auto end) {
+    return List{{s + 1, end - 1}};
+  });
+  add("with one decay too many before the query", [](auto s, auto, auto end) {
+    return List{{s + 1, end + 1}};
+  });
+  for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
+    if (block >= args.T) continue;
+    const std::string border = "the border of blocks of " + std::to_string(block);
+    const auto begin = [block](std::int64_t t) { return t / block * block; };
+    add("without the decay from the key to " + border, [=](auto, auto t, auto end) {
+      return List{{begin(t), end}};
+    });
+    add("without the decay from " + border + " to the query", [=](auto s, auto t, auto) {
+      return List{{s + 1, begin(t)}};
+    });
+    add("without the decay of the blocks of " + std::to_string(block) +
+            " that lie between the key's and the query's",
+        [=](auto s, auto t, auto end) {
+          return List{{s + 1, begin(s) + block}, {begin(t), end}};
+        });
+    add("with the sign of the decay from the key to " + border + " turned",
+        [=](auto s, auto t, auto end) {
+          return List{{s + 1, begin(t), -1}, {begin(t), end}};
+        });
+    add("with the sign of the decay from " + border + " to the query turned",
+        [=](auto s, auto t, auto end) {
+          return List{{s + 1, begin(t)}, {begin(t), end, -1}};
+        });
+    add("with the decay from the key to " + border + " applied twice",
+        [=](auto s, auto t, auto end) {
+          return List{{s + 1, begin(t), 2}, {begin(t), end}};
+        });
+    add("with the decay from " + border + " to the query applied twice",
+        [=](auto s, auto t, auto end) {
+          return List{{s + 1, begin(t)}, {begin(t), end, 2}};
+        });
+    add("without the first decay behind " + border, [=](auto s, auto t, auto end) {
+      return List{{s + 1, begin(t)}, {begin(t) + 1, end}};
+    });
+    add("with the first decay behind " + border + " applied twice", [=](auto s, auto t, auto end) {
+      return List{{s + 1, end}, {begin(t), begin(t) + 1}};
+    });
+    add("without the last decay before " + border, [=](auto s, auto t, auto end) {
+      return List{{s + 1, begin(t) - 1}, {begin(t), end}};
+    });
+    add("with the decay from the beginning of the key's block of " + std::to_string(block) +
+            " on, not from the key on",
+        [=](auto s, auto, auto end) {
+          return List{{begin(s), end}};
+        });
+  }
+  return list;
+}
+
+Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth,
+                      Arithmetic arithmetic) {
+  const WkvCase& c = problem.drawn_case();
+  const WkvArgs args = problem.args();
+  Mistakes mistakes;
+  const auto loop = [args, &c](const WkvSwitches& s, Look look) {
+    return answer_of<WkvInputs>(c, wkv_loop(args, s, look));
+  };
+  add_variants(mistakes, "equals the result ", wkv_variants(c), right_switches(args), true, loop);
+  const auto add = [&](const std::string& what, const std::function<Answer()>& answer,
+                       std::int64_t tile = 0) {
+    mistakes.known.push_back({"equals the " + what, answer, tile});
+  };
+  // The right answer to another problem.
+  const auto add_change = [&](const std::string& what,
+                              const std::function<void(WkvProblem&)>& change) {
+    add(what, [&problem, &c, change] {
+      WkvProblem changed = problem;
+      change(changed);
+      return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
+    });
+  };
+  if (!c.lengths.empty())
+    add_change("result with the sequences running into each other", join_sequences);
+  add_chunk_borders(problem, truth, add);
+  if (c.precision == Precision::kFp32) {
+    add_change("result of operands rounded to TF32", [](WkvProblem& p) {
+      for (const char* array : {"q", "k", "v"})
+        to_tf32(p[array]);
+    });
+    mistakes.known.back().slight = "tf32";
+  }
+  if (arithmetic == Arithmetic::kFp32) {
+    add("result of a state rounded to bf16 in every step", [args, loop] {
+      WkvSwitches switches = right_switches(args);
+      switches.bf16_state = true;
+      return loop(switches, Look::kThorough);
+    });
+    mistakes.known.back().slight = "bf16 state";
+  }
+  if (!c.reverse && c.lengths.empty()) {
+    mistakes.values =
+        SumOfValues{{args.v, c.B, c.T, c.H, c.V}, c.T, c.H, "step", "step", decay_shares(args)};
+  }
+  mistakes.rows = [args] { return parts_of_rows(args); };
+  mistakes.scale = c.scale;
+  if (!is_gla(args)) {
+    mistakes.own = [args](const Part& o) -> std::string {
+      if (!is_another_bonus(args, o)) return "";
+      return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is "
+             "read, and is the bonus multiplied as the state is?\n";
+    };
+    mistakes.rows_know = true;
+  }
+  mistakes.work = wkv_fma_count(args);
+  return mistakes;
+}
+
+Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth, Arithmetic) {
+  const WkvCase& c = problem.drawn_case();
+  const WkvGradArgs args = problem.args();
+  Mistakes mistakes;
+  add_variants(mistakes, "equals the gradient ", wkv_gradient_variants(c), WkvGradSwitches{}, false,
+               [args, &c](const WkvGradSwitches& s, Look) {
+                 return answer_of<WkvGradInputs>(c, wkv_gradient_loop(args, s));
+               });
+  for (const std::int64_t chunk : kUsualTiles) {
+    mistakes.known.push_back(
+        {"equals the gradient with the last partial chunk of * missing",
+         [&problem, &truth, chunk] { return without_last_chunk(problem, truth, chunk); }, chunk});
+  }
+  if (c.precision == Precision::kFp32) {
+    mistakes.known.push_back({"equals the gradient of operands rounded to TF32",
+                              [&problem, &c] {
+                                WkvGradProblem changed = problem;
+                                for (const char* array : {"q", "k", "v", "d_o"})
+                                  to_tf32(changed[array]);
+                                return answer_of<WkvGradInputs>(c, wkv_gradients(changed.args()));
+                              },
+                              0, "tf32"});
+  }
+  // A sum over 200 steps or more without decay, stored in fp32 beside bf16.
+  if (c.precision == Precision::kBf16Fp32Decay && c.decay_per_head && c.decay == Decay::kNone &&
+      c.T >= 200) {
+    constexpr std::size_t kDLogW = 3;  // of the outputs
+    mistakes.known.push_back(
+        {"equals the gradient of states that are rounded to bf16 once for each chunk of 64",
+         [args, &truth] {
+           Answer answer;
+           for (const Truth& right : truth)
+             answer.push_back(right.values);
+           answer[kDLogW] = d_log_w_of_rounded_chunks(args);
+           return answer;
+         },
+         0, "d_log_w"});
+  }
+  mistakes.together = true;
+  mistakes.work = wkv_fma_count(args.forward);
+  return mistakes;
+}
+
+namespace {
+
+void store_in_bf16(std::vector<float>& values) {
+  for (float& x : values)
+    x = static_cast<float>(bf16(x));
+}
+
+}  // namespace
+
+WkvOutputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
+  const WkvArgs args = problem.args();
+  WkvSwitches switches = right_switches(args);
+  switches.bf16_operands = arithmetic == Arithmetic::kBf16Operands;
+  WkvOutputs outputs = wkv_loop<float>(args, switches);
+  if (problem.drawn_case().precision != Precision::kFp32) store_in_bf16(outputs.o);
+  return outputs;
+}
+
+WkvGradients wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
+  const Precision precision = problem.drawn_case().precision;
+  WkvGradients gradients = wkv_gradient_loop<float>(
+      problem.args(), {.bf16_operands = arithmetic == Arithmetic::kBf16Operands});
+  if (precision == Precision::kFp32) return gradients;
+  for (std::vector<float>* values : {&gradients.dq, &gradients.dk, &gradients.dv})
+    store_in_bf16(*values);
+  if (precision == Precision::kBf16) store_in_bf16(gradients.d_log_w);
+  return gradients;
+}
+
+}  // namespace ladder

@@ -1,0 +1,175 @@
+// On the plain case each variant gives something of its own; neither a right result nor zeros are called by a name, two mistakes together
+// are; and the judge is sharp.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <iostream>
+#include <random>
+
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/self_test.hpp"
+
+namespace ladder::testing {
+namespace {
+
+// The plain cases of all implementations have these steps.
+constexpr std::int64_t kFewSteps = 18, kSomeChunks = 34;
+
+TEST(Variants, OfWkvAndGlaAreDistinctOnThePlainCase) {
+  for (const auto& [recurrence, steps] : {std::pair{Recurrence::kWkv, kFewSteps},
+                                          {Recurrence::kGla, kFewSteps},
+                                          {Recurrence::kGla, kSomeChunks}}) {
+    const WkvCase c = plain_wkv_case({.plain_steps = steps}, recurrence);
+    EXPECT_GE(wkv_variants(c).size(), 50u);
+    expect_distinct_variants<Wkv>(c);
+  }
+}
+
+TEST(Variants, OfWkvsGradientsAreDistinctOnThePlainCase) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla})
+    expect_distinct_variants<WkvBackward>(plain_wkv_case({}, recurrence));
+}
+
+// With no switch changed the loops are right, whatever the case.
+TEST(Variants, WkvsLoopsAreRight) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const WkvCase& c : wkv_cases({}, recurrence)) {
+      if (c.T > 20) continue;
+      const WkvGradProblem gradients = make_grad_problem(c);
+      const Answer backward = answer_of<WkvBackward>(c, wkv_gradient_loop(gradients.args(), {}));
+      EXPECT_TRUE(is_right(gradients, stored<WkvBackward>(gradients, backward))) << name_of(c);
+      const WkvProblem problem = make_problem(c);
+      const WkvArgs args = problem.args();
+      const Answer forward = answer_of<Wkv>(c, wkv_loop(args, right_switches(args)));
+      EXPECT_TRUE(is_right(problem, stored<Wkv>(problem, forward))) << name_of(c);
+    }
+  }
+}
+
+// What the loop gives with these words' changes, and the seconds that it takes to name it.
+std::string said_of_changes(const WkvProblem& problem, const std::vector<std::string>& words) {
+  const WkvArgs args = problem.args();
+  WkvSwitches switches = right_switches(args);
+  for (const std::string& each : words) {
+    bool found = false;
+    for (const auto& variant : wkv_variants(problem.drawn_case())) {
+      if (variant.words != each) continue;
+      variant.change(switches);
+      found = true;
+    }
+    EXPECT_TRUE(found) << each;
+  }
+  return said_of<Wkv>(problem, wkv_loop<float>(args, switches));
+}
+
+template <typename Work>
+double seconds_of(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(Variants, TwoOfThemAreNamedTogether) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  std::string said;
+  const double seconds = seconds_of([&] {
+    said = said_of_changes(
+        problem, {"with the scale forgotten", "with the state of one head running into the next"});
+  });
+  EXPECT_NE(said.find("It equals the result with the scale forgotten, and with the state of one "
+                      "head running into the next.\n"),
+            std::string::npos)
+      << said;
+  std::cout << "two of WKV's variants: " << seconds << " s\n";
+}
+
+// What no two variants give is searched for among all of them, and takes no longer than a learner waits.
+TEST(Variants, WhatNoTwoOfThemGiveHasNoName) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  WkvOutputs wrong = stored<Wkv>(problem, true_answer<Wkv>(problem));
+  for (float& x : wrong.o)
+    x = x * x;
+  std::string said;
+  const double seconds = seconds_of([&] { said = said_of<Wkv>(problem, wrong); });
+  EXPECT_EQ(said.find("equals"), std::string::npos) << said;
+  std::cout << "no two of WKV's variants: " << seconds << " s\n";
+}
+
+TEST(Variants, OnesOwnBonusIsCalledThat) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  WkvProblem other = problem;
+  for (float& u : other["u"])
+    u = 3.0f - u * u;
+  const std::string said = said_of<Wkv>(problem, stored<Wkv>(problem, true_answer<Wkv>(other)));
+  EXPECT_NE(said.find("The bonus alone is wrong"), std::string::npos) << said;
+}
+
+TEST(Variants, AFactorIsSaid) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  WkvOutputs wrong = stored<Wkv>(problem, true_answer<Wkv>(problem));
+  for (float& x : wrong.o)
+    x /= 32;
+  const std::string said = said_of<Wkv>(problem, wrong);
+  EXPECT_NE(said.find("Each element is 0.0312 times what it should be.\n"), std::string::npos)
+      << said;
+}
+
+TEST(Variants, WkvsZerosAndRightResultsHaveNoName) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    const WkvCase c = plain_wkv_case({}, recurrence);
+    expect_no_name<Wkv>(make_problem(c));
+    expect_no_name<WkvBackward>(make_grad_problem(c));
+  }
+}
+
+// Those that can be said: a shape has steps.
+TEST(FoundCases, OfWkvAndGlaAreTheCasesOfTheirDesign) {
+  const Support support{.storages = {"fp32", "bf16", "bf16_fp32_decay"}};
+  for (const WkvCase& c : wkv_cases(support)) {
+    if (c.T == 0) continue;
+    const Shape shape = {{"B", c.B}, {"T", c.T}, {"H", c.H}, {"K", c.K}, {"V", c.V}};
+    const FoundCase said{shape, options_of(c, Wkv::make_case({})), storage_of(c)};
+    const WkvCase found = found_cases<Wkv>({said}).front();
+    EXPECT_EQ(name_of(found), name_of(c));
+    EXPECT_EQ(make_problem(found)["q"], make_problem(c)["q"]);
+    EXPECT_EQ(name_of(found_cases<Gla>({said}).front()), "gla_" + name_of(c));
+  }
+}
+
+template <typename Op>
+void expect_sharp_judge() {
+  constexpr int kSeeds = 200;
+  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32},
+                         kWidths[] = {1, 2, 3, 4, 16, 20, 32};
+  constexpr Decay kDecays[] = {Decay::kNone, Decay::kMild, Decay::kStrong, Decay::kTotal,
+                               Decay::kStrongToken};
+  constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16,
+                                       Precision::kBf16Fp32Decay};
+  SelfTest<Op> test;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937 engine(seed);
+    const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
+    WkvCase c{.recurrence = engine() % 2 == 0 ? Recurrence::kWkv : Recurrence::kGla, .H = 2};
+    c.T = one_of(kLengths);
+    c.K = one_of(kSizes);
+    c.V = one_of(kWidths);
+    c.decay = one_of(kDecays);
+    c.decay_per_head = engine() % 2 == 0 && c.decay != Decay::kStrongToken;
+    c.initial_state = c.final_state = engine() % 2 == 0;
+    c.precision = one_of(kPrecisions);
+    c.seed = static_cast<std::uint32_t>(engine());
+    test.add(Op::make_problem(c));
+  }
+  test.expect_sharp(kSeeds);
+}
+
+TEST(JudgeIsSharp, ForWkvAndGla) {
+  expect_sharp_judge<Wkv>();
+}
+
+TEST(JudgeIsSharp, ForTheirGradients) {
+  expect_sharp_judge<WkvBackward>();
+}
+
+}  // namespace
+}  // namespace ladder::testing

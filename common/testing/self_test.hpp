@@ -1,0 +1,217 @@
+// The judge is judged, for any operator of common/judge/simple_operator.hpp that knows mistakes and has a plain loop: right results are
+// not refused, mistakes are, and they are called by their names.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/testing/planted.hpp"
+#include "common/testing/tests.hpp"
+
+namespace ladder::testing {
+
+// By the norm of their difference, relative to that of b. An infinity is close to itself alone.
+inline void expect_close(const std::vector<double>& a, const std::vector<double>& b,
+                         double tolerance = 1e-12) {
+  ASSERT_EQ(a.size(), b.size());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isinf(a[i]) && a[i] == b[i]) continue;
+    ASSERT_TRUE(std::isfinite(a[i]) && std::isfinite(b[i])) << "element " << i;
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  EXPECT_LE(std::sqrt(difference), tolerance * std::sqrt(size));
+}
+
+// What an answer is when it is stored.
+template <typename Op>
+typename Op::Outputs stored(const typename Op::Problem& problem, const Answer& answer) {
+  typename Op::Outputs outputs;
+  const auto& c = Op::case_of(problem);
+  with_storage<Op>(storage_of(c), [&]<typename Args>() {
+    std::size_t n = 0;
+    Args sizes;
+    Args::arrays(sizes, [&](const char* name, auto& pointer, const Axes&, auto...) {
+      using Stored = Pointee<decltype(pointer)>;
+      if constexpr (!kIsInput<decltype(pointer)>) {
+        if (!wants<Op>(c, name)) return;
+        std::vector<float> values;
+        for (const double x : answer.at(n++))
+          values.push_back(converted<float>(converted<Stored>(static_cast<float>(x))));
+        detail::put(outputs, name, values);
+      }
+    });
+  });
+  return outputs;
+}
+
+template <typename Op>
+Answer true_answer(const typename Op::Problem& problem) {
+  Answer answer;
+  for (const Truth& truth : Op::truth_of(problem, Arithmetic::kFp32))
+    answer.push_back(truth.values);
+  return answer;
+}
+
+// The sentences for a result, which may say that two mistakes were made together; "" if it is right.
+template <typename Op>
+std::string said_of(const typename Op::Problem& problem, const typename Op::Outputs& outputs,
+                    Search search = Search::kTwo) {
+  return explained(
+      Op::judge(problem, outputs, Arithmetic::kFp32),
+      [&](const auto& use) { Op::examine(problem, outputs, Arithmetic::kFp32, use); }, search);
+}
+
+// Neither a right result nor zeros are called by a name.
+template <typename Op>
+void expect_no_name(const typename Op::Problem& problem) {
+  Answer answer = true_answer<Op>(problem);
+  EXPECT_EQ(said_of<Op>(problem, stored<Op>(problem, answer)), "");
+  for (std::vector<double>& values : answer)
+    std::fill(values.begin(), values.end(), 0.0);
+  const std::string said = said_of<Op>(problem, stored<Op>(problem, answer));
+  EXPECT_NE(said.find("every element is zero"), std::string::npos) << said;
+  EXPECT_EQ(said.find("equals"), std::string::npos) << said;
+}
+
+// No two variants give the same on the case, and none gives the truth.
+template <typename Op>
+void expect_distinct_variants(const typename Op::Case& c) {
+  const auto problem = Op::make_problem(c);
+  const std::vector<Truth> truth = Op::truth_of(problem, Arithmetic::kFp32);
+  const Mistakes mistakes = Op::mistakes(problem, truth, Arithmetic::kFp32);
+  std::vector<std::pair<std::string, Answer>> answers = {{"the truth", true_answer<Op>(problem)}};
+  for (std::size_t n = 0; n < mistakes.variants.words.size(); ++n)
+    answers.emplace_back(mistakes.known[n].words, mistakes.known[n].answer());
+  const auto equal = [](const Answer& a, const Answer& b) {
+    for (std::size_t n = 0; n < a.size(); ++n) {
+      if (!equals_answer({a[n].begin(), a[n].end()}, b[n], 1, 0)) return false;
+    }
+    return true;
+  };
+  for (std::size_t a = 0; a < answers.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      EXPECT_FALSE(equal(answers[a].second, answers[b].second))
+          << answers[b].first << "  ==  " << answers[a].first;
+    }
+  }
+}
+
+// With random small problems: what the plain loop gives is refused less than once in a thousand arrays, and a planted fault more than 99
+// times in a hundred. (tools/upkeep/judge_table does the same with every kernel.)
+template <typename Op>
+class SelfTest {
+ public:
+  using Problem = typename Op::Problem;
+
+  void add(const Problem& problem) {
+    add(problem, Arithmetic::kFp32);
+    if (storage_of(Op::case_of(problem)) != "fp32") add(problem, Arithmetic::kBf16Operands);
+  }
+
+  void expect_sharp(int problems) const {
+    std::cout << misconceptions_.judged << " misconceptions, " << named_ << " named\n";
+    EXPECT_GT(misconceptions_.judged, problems / 4);
+    EXPECT_EQ(misconceptions_.refused, misconceptions_.judged);
+    EXPECT_GT(100 * named_, 99 * misconceptions_.judged);
+    EXPECT_LT(1000 * right_.refused, right_.judged) << right_.refused << " of " << right_.judged;
+    for (const auto& [fault, counts] : planted_) {
+      EXPECT_GT(100 * counts.refused, 99 * counts.judged)
+          << fault << ": " << counts.refused << " of " << counts.judged;
+    }
+  }
+
+ private:
+  using Values = std::vector<float>;
+
+  struct Counts {
+    int judged = 0, refused = 0;
+  };
+
+  void add(const Problem& problem, Arithmetic arithmetic) {
+    const std::vector<Truth> truth = Op::truth_of(problem, arithmetic);
+    const std::vector<Misconception> known = Op::mistakes(problem, truth, arithmetic).known;
+    plant_one(problem, arithmetic, truth, known[next_++ % known.size()]);
+    const auto plain = Op::plain(problem, arithmetic);
+    for (const Part& whole : Op::parts(problem, plain, truth, arithmetic)) {
+      if (whole.truth->empty()) continue;
+      const FinitePart finite(whole);
+      const Part& part = finite.part();
+      count(right_, part);
+      for (const auto& [fault, values] : planted_in(part, part.coarseness() == 0)) {
+        Part wrong = part;
+        wrong.result = &values;
+        count(planted_[fault], wrong);
+      }
+    }
+    Answer answer;
+    for (const Truth& each : truth)
+      answer.push_back(each.values);
+    const auto right = stored<Op>(problem, answer);
+    const std::vector<Part> right_parts = Op::parts(problem, right, truth, arithmetic);
+    for (const Misconception& each : known) {
+      if (each.slight.empty()) continue;
+      const auto wrong = stored<Op>(problem, each.answer());
+      const std::vector<Part> wrong_parts = Op::parts(problem, wrong, truth, arithmetic);
+      for (std::size_t n = 0; n < wrong_parts.size(); ++n) {
+        const Part& part = wrong_parts[n];
+        // Storage in 16 bits hides it.
+        if (*part.result != *right_parts[n].result && part.roundings.stored == 0 && has_terms(part))
+          count(planted_[each.slight], part);
+      }
+    }
+  }
+
+  // One of the misconceptions, another one in every problem. It is refused where it shows, and called by its name or by that of another
+  // one that gives the same.
+  void plant_one(const Problem& problem, Arithmetic arithmetic, const std::vector<Truth>& truth,
+                 const Misconception& one) {
+    const auto wrong = stored<Op>(problem, one.answer());
+    bool shows = false;
+    for (const Part& part : Op::parts(problem, wrong, truth, arithmetic)) {
+      const Values& result = *part.result;
+      if (result.empty()) continue;
+      // Where nothing at all is written there is no name for it.
+      if (std::none_of(result.begin(), result.end(), [](float x) { return std::isfinite(x); }))
+        return;
+      // What is little more than storing leaves is no fault.
+      const double rounding = storage_of(Op::case_of(problem)) == "fp32" ? 0 : kBf16Rounding;
+      shows |=
+          !roughly_equal(result, *part.truth, part.layout.row(), 2 * rounding) && has_terms(part);
+    }
+    if (!shows) return;
+    const std::string message = is_right(problem, wrong, arithmetic).message();
+    ++misconceptions_.judged;
+    misconceptions_.refused += message.find("WRONG RESULT") != std::string::npos;
+    named_ += message.find("equals") != std::string::npos ||
+              message.find("every element is zero") != std::string::npos;
+  }
+
+  // Where nothing is left of the terms there is nothing to be wrong.
+  static bool has_terms(const Part& part) {
+    const auto square = [](const std::vector<double>& values) {
+      return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
+    };
+    return square(*part.truth) >= 1e-12 * square(*part.terms);
+  }
+  static void count(Counts& counts, const Part& part) {
+    ++counts.judged;
+    counts.refused += !part.judged().within_limit();
+  }
+
+  std::size_t next_ = 0;
+  Counts right_, misconceptions_;
+  int named_ = 0;
+  std::map<std::string, Counts> planted_;
+};
+
+}  // namespace ladder::testing

@@ -1,0 +1,239 @@
+// The X-ray of asynchronous copies: counts known by hand, and every access to bytes that are on their way.
+#include <cuda_bf16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/emulator/test/device_vector.hpp"
+#include "common/emulator/test/portable_kernels.hpp"
+#include "common/xray/xray.hpp"
+#include "emulator/emulator.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using emulator::Schedule;
+
+const Schedule kSchedules[] = {
+    {Schedule::forward, 0}, {Schedule::reverse, 0}, {Schedule::shuffle, 1}, {Schedule::shuffle, 2}};
+
+class XrayPipeline : public testing::Test {
+ protected:
+  void SetUp() override {
+    emulator::reset();
+    take();
+  }
+  void TearDown() override { emulator::reset(); }
+
+  static Kernel only() {
+    cudaGetLastError();
+    std::vector<Kernel> kernels = take();
+    EXPECT_EQ(kernels.size(), 1u);
+    return kernels.empty() ? Kernel{} : kernels.front();
+  }
+};
+
+TEST_F(XrayPipeline, CountsAreAsKnownByHand) {
+  constexpr int kTiles = 5;
+  const DeviceVector<float> in(std::vector<float>(kTiles * portable_kernels::kTile, 1.0f));
+  for (const Schedule& schedule : kSchedules) {
+    emulator::set_schedule(schedule);
+    const DeviceVector<float> out(portable_kernels::kTile);
+    emulator::name_memory({in.data(), kTiles * portable_kernels::kTile * 4, "in", 4, true});
+    portable_kernels::sum_tiles(out.data(), in.data(), kTiles);
+    const Kernel kernel = only();
+    for (const Error& error : kernel.errors)
+      ADD_FAILURE() << error.message;
+    // One warp: 32 copies of 16 bytes are one request for 16 sectors.
+    EXPECT_EQ(kernel[kAsyncCopies], 32u * kTiles);
+    EXPECT_EQ(kernel[kGlobalLoadRequests], 1u * kTiles);
+    EXPECT_EQ(kernel[kGlobalLoadSectors], 16u * kTiles);
+    EXPECT_EQ(kernel[kGlobalLoadBytesAsked], 512u * kTiles);
+    EXPECT_EQ(kernel[kGlobalLoadBytesMoved], 512u * kTiles);
+    EXPECT_EQ(kernel[kSharedStoreRequests], 0u);
+    EXPECT_EQ(kernel[kSharedStoreWavefronts], 0u);
+    EXPECT_EQ(kernel[kSharedLoadRequests], 4u * kTiles);
+    EXPECT_EQ(kernel[kSharedLoadWavefronts], 4u * kTiles);
+    EXPECT_EQ(kernel[kBarriers], 2u * kTiles);
+    EXPECT_EQ(kernel.buffer("in").loads().requests, 1u * kTiles);
+    EXPECT_EQ(kernel.buffer("in").loads().accesses_per_element.most, 1u);
+  }
+}
+
+// Words of 4 bytes, the last 8 of them zeros: nobody reads `in` there.
+__global__ void ends_in_zeros(float* out, const float* in) {
+  __shared__ float words[32];
+  const int i = static_cast<int>(threadIdx.x);
+  __pipeline_memcpy_async(&words[i], in + (i < 24 ? i : 0), 4, i < 24 ? 0 : 4);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  out[i] = words[i];
+}
+
+__global__ void half_of_it_zeros(float* out, const float* in) {
+  __shared__ __align__(8) float words[2];
+  __pipeline_memcpy_async(words, in, 8, 4);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  out[0] = words[0] + words[1];
+}
+
+TEST_F(XrayPipeline, ZerosAreNotRead) {
+  const DeviceVector<float> in(std::vector<float>(24, 1.0f)), out(32);
+  ends_in_zeros<<<1, 32>>>(out.data(), in.data());
+  Kernel kernel = only();
+  EXPECT_TRUE(kernel.errors.empty());
+  EXPECT_EQ(kernel[kAsyncCopies], 32u);
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 1u);
+  EXPECT_EQ(kernel[kGlobalLoadSectors], 3u);
+  EXPECT_EQ(kernel[kGlobalLoadBytesAsked], 96u);
+  emulator::name_memory({in.data(), 4, "one", 4, true});
+  half_of_it_zeros<<<1, 1>>>(out.data(), in.data());
+  kernel = only();
+  EXPECT_TRUE(kernel.errors.empty());
+  EXPECT_EQ(kernel[kGlobalLoadBytesAsked], 4u);
+}
+
+enum How {
+  kRight,
+  kNoBarrierAfterWait,
+  kBarrierButNoWait,
+  kOwnReadBeforeWait,
+  kOwnStoreBeforeWait,
+  kReadBeforeIssue,
+  kTwoCopiesToOnePlace,
+  kWaitsForOlderOnly,
+};
+
+int copy_line = 0;
+__global__ void exchanges(float* out, const float* in, How how) {
+  __shared__ float words[64];
+  const int i = static_cast<int>(threadIdx.x);
+  float early = 0.0f;
+  words[i] = 0.0f;
+  __syncthreads();
+  if (how == kReadBeforeIssue) early = words[63 - i];
+  copy_line = __LINE__ + 1;
+  __pipeline_memcpy_async(&words[i], in + i, 4);
+  if (how == kTwoCopiesToOnePlace) __pipeline_memcpy_async(&words[i], in + i, 4);
+  __pipeline_commit();
+  if (how == kOwnReadBeforeWait) early = words[i];
+  if (how == kOwnStoreBeforeWait) words[i] = 0.0f;
+  if (how == kWaitsForOlderOnly) __pipeline_wait_prior(1);
+  if (how != kBarrierButNoWait && how != kWaitsForOlderOnly) __pipeline_wait_prior(0);
+  if (how != kNoBarrierAfterWait) __syncthreads();
+  out[i] = words[63 - i] + early;
+}
+
+TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
+  const std::string copy = "asynchronous copy at common/xray/test/xray_pipeline_test.cu:";
+  const DeviceVector<float> in(std::vector<float>(64, 1.0f)), out(64);
+  for (const Schedule& schedule : kSchedules) {
+    emulator::set_schedule(schedule);
+    for (const How how :
+         {kRight, kNoBarrierAfterWait, kBarrierButNoWait, kOwnReadBeforeWait, kOwnStoreBeforeWait,
+          kReadBeforeIssue, kTwoCopiesToOnePlace, kWaitsForOlderOnly}) {
+      exchanges<<<1, 64>>>(out.data(), in.data(), how);
+      const Kernel kernel = only();
+      EXPECT_EQ(kernel.errors.empty(), how == kRight) << how;
+      bool names_the_copy = false;
+      for (const Error& error : kernel.errors) {
+        EXPECT_EQ(error.kind, "race") << error.message;
+        EXPECT_EQ(error.space, Space::kShared);
+        names_the_copy |= error.message.find(copy + std::to_string(copy_line)) != std::string::npos;
+      }
+      EXPECT_EQ(names_the_copy, how != kRight) << how;
+    }
+  }
+}
+
+// Thread 0 copies and a neighbour reads. What they pass before the wait orders nothing.
+__global__ void waits_behind_a_barrier(float* out, const float* in, bool whole_block, bool again) {
+  __shared__ float word;
+  if (threadIdx.x == 0) __pipeline_memcpy_async(&word, in, 4);
+  __pipeline_commit();
+  whole_block ? __syncthreads() : __syncwarp();
+  __pipeline_wait_prior(0);
+  if (again) __syncwarp();
+  if (threadIdx.x == 1) out[0] = word;
+}
+
+TEST_F(XrayPipeline, OnlyWhatFollowsTheWaitOrders) {
+  const DeviceVector<float> in(std::vector<float>{1.0f}), out(1);
+  for (const Schedule& schedule : kSchedules) {
+    emulator::set_schedule(schedule);
+    for (const bool whole_block : {true, false}) {
+      for (const bool again : {true, false}) {
+        waits_behind_a_barrier<<<1, 32>>>(out.data(), in.data(), whole_block, again);
+        const Kernel kernel = only();
+        ASSERT_EQ(kernel.errors.size(), again ? 0u : 1u) << whole_block;
+        if (!again) {
+          EXPECT_EQ(kernel.errors[0].kind, "race");
+        }
+      }
+    }
+  }
+}
+
+__global__ void copies_one(float* out, const float* in, int to, int from) {
+  __shared__ float words[32];
+  __pipeline_memcpy_async(words + to, in + from, 4);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  out[0] = words[0];
+}
+
+TEST_F(XrayPipeline, FindsWhatIsWrongAtEitherEnd) {
+  const DeviceVector<float> in(std::vector<float>(10, 1.0f)), out(1), unwritten(10);
+  emulator::name_memory({in.data(), 40, "in", 4, true});
+  copies_one<<<1, 1>>>(out.data(), in.data(), 0, 9);
+  EXPECT_TRUE(only().errors.empty());
+
+  copies_one<<<1, 1>>>(out.data(), in.data(), 0, 10);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorIllegalAddress);
+  Kernel kernel = only();
+  ASSERT_EQ(kernel.errors.size(), 1u);
+  EXPECT_EQ(kernel.errors[0].kind, "out of bounds");
+  EXPECT_EQ(kernel.errors[0].buffer, "in");
+  EXPECT_EQ(kernel.errors[0].offset, 40);
+
+  copies_one<<<1, 1>>>(out.data(), in.data(), 32, 0);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorIllegalAddress);
+  kernel = only();
+  ASSERT_EQ(kernel.errors.size(), 1u);
+  EXPECT_EQ(kernel.errors[0].kind, "out of bounds");
+  EXPECT_EQ(kernel.errors[0].space, Space::kShared);
+  EXPECT_EQ(kernel.errors[0].offset, 128);
+  EXPECT_NE(kernel.errors[0].message.find("asynchronous copy"), std::string::npos);
+
+  copies_one<<<1, 1>>>(out.data(), unwritten.data(), 0, 3);
+  kernel = only();
+  ASSERT_EQ(kernel.errors.size(), 1u);
+  EXPECT_EQ(kernel.errors[0].kind, "uninitialised read");
+  EXPECT_EQ(kernel.errors[0].offset, 12);
+
+  copies_one<<<1, 1>>>(out.data(), in.data(), 1, 0);
+  kernel = only();
+  ASSERT_EQ(kernel.errors.size(), 1u);
+  EXPECT_EQ(kernel.errors[0].kind, "uninitialised read");
+  EXPECT_EQ(kernel.errors[0].space, Space::kShared);
+}
+
+__global__ void copies_pairs(__nv_bfloat162* out, const __nv_bfloat162* in) {
+  out[threadIdx.x] = in[threadIdx.x];
+}
+
+TEST_F(XrayPipeline, APairOfBfloat16IsOneAccess) {
+  const DeviceVector<float> memory(std::vector<float>(64, 1.0f));
+  copies_pairs<<<1, 32>>>(reinterpret_cast<__nv_bfloat162*>(memory.data()),
+                          reinterpret_cast<const __nv_bfloat162*>(memory.data() + 32));
+  const Kernel kernel = only();
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 1u);
+  EXPECT_EQ(kernel[kGlobalLoadBytesAsked], 128u);
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 1u);
+}
+
+}  // namespace

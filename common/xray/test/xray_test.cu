@@ -1,0 +1,665 @@
+// The X-ray counts what is known by hand, and finds what is wrong.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/emulator/test/device_vector.hpp"
+#include "common/xray/report.hpp"
+#include "common/xray/xray.hpp"
+#include "emulator/emulator.hpp"
+#include "xray_kernels.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using emulator::Schedule;
+using xray_kernels::kIn;
+using xray_kernels::kThreads;
+using xray_kernels::kWarps;
+
+class Xray : public testing::Test {
+ protected:
+  void SetUp() override {
+    emulator::reset();
+    take();
+  }
+  void TearDown() override {
+    set_access_limit(kDefaultAccessLimit);
+    emulator::reset();
+  }
+
+  Kernel record(const std::string& name) {
+    const DeviceVector<float> in(std::vector<float>(kIn, 1.0f));
+    const DeviceVector<float> out(std::vector<float>(xray_kernels::kBlocks * kThreads));
+    emulator::name_memory({in.data(), kIn * sizeof(float), "in", sizeof(float), true});
+    xray_kernels::run(name, out.data(), in.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
+    return only();
+  }
+
+  Kernel only() {
+    std::vector<Kernel> kernels = take();
+    EXPECT_EQ(kernels.size(), 1u);
+    return kernels.empty() ? Kernel{} : kernels.front();
+  }
+
+  // The error of a launch that has just run.
+  Error only_error() {
+    cudaGetLastError();
+    const Kernel kernel = only();
+    EXPECT_EQ(kernel.errors.size(), 1u);
+    return kernel.errors.empty() ? Error{} : kernel.errors.front();
+  }
+};
+
+struct Expected {
+  std::string kernel;
+  std::map<Counter, std::uint64_t> per_warp;
+};
+
+const std::vector<Expected>& expectations() {
+  static const std::vector<Expected> list = {
+      {"strided<1>",
+       {{kGlobalLoadRequests, 1},
+        {kGlobalLoadSectors, 4},
+        {kGlobalLoadBytesAsked, 128},
+        {kGlobalLoadBytesMoved, 128},
+        {kGlobalStoreRequests, 1},
+        {kGlobalStoreSectors, 4},
+        {kAtomics, 0},
+        {kSharedLoadRequests, 0}}},
+      {"strided<2>", {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 8}}},
+      {"strided<8>", {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 32}}},
+      {"strided<32>",
+       {{kGlobalLoadRequests, 1},
+        {kGlobalLoadSectors, 32},
+        {kGlobalLoadBytesAsked, 128},
+        {kGlobalLoadBytesMoved, 1024}}},
+      {"broadcast",
+       {{kGlobalLoadRequests, 1},
+        {kGlobalLoadSectors, 1},
+        {kGlobalLoadBytesAsked, 128},
+        {kGlobalLoadBytesMoved, 32}}},
+      {"shifted_by_one", {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 5}}},
+      {"four_at_once",
+       {{kGlobalLoadRequests, 1}, {kGlobalLoadSectors, 16}, {kGlobalLoadBytesAsked, 512}}},
+      {"shared_strided<1>",
+       {{kSharedLoadRequests, 1},
+        {kSharedLoadWavefronts, 1},
+        {kSharedLoadBankConflicts, 0},
+        {kSharedStoreRequests, 1},
+        {kSharedStoreWavefronts, 1},
+        {kSharedStoreBankConflicts, 0}}},
+      {"shared_strided<2>", {{kSharedLoadWavefronts, 2}, {kSharedLoadBankConflicts, 1}}},
+      {"shared_strided<32>",
+       {{kSharedLoadWavefronts, 32},
+        {kSharedLoadBankConflicts, 31},
+        {kSharedStoreWavefronts, 32},
+        {kSharedStoreBankConflicts, 31}}},
+      {"shared_strided<33>", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_broadcast", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_two_at_once", {{kSharedLoadRequests, 1}, {kSharedLoadWavefronts, 2}}},
+      {"shared_four_at_once",
+       {{kSharedLoadRequests, 1}, {kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_broadcast", {{kSharedLoadWavefronts, 2}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_by_eights", {{kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_two_broadcast", {{kSharedLoadWavefronts, 1}, {kSharedLoadBankConflicts, 0}}},
+      {"shared_four_strided", {{kSharedLoadWavefronts, 32}, {kSharedLoadBankConflicts, 28}}},
+      {"atomics_on_one_address",
+       {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 32}, {kAtomicCollisions, 31}}},
+      {"atomics_in_pairs", {{kAtomicRequests, 1}, {kAtomicSectors, 4}, {kAtomicCollisions, 16}}},
+      {"atomics_side_by_side",
+       {{kAtomics, 32}, {kAtomicRequests, 1}, {kAtomicSectors, 4}, {kAtomicCollisions, 0}}},
+      {"divergent_rounds", {{kGlobalLoadRequests, 4}, {kGlobalLoadSectors, 16}}},
+      {"early_leavers",
+       {{kGlobalLoadRequests, 32},
+        {kGlobalLoadBytesAsked, 4 * 32 * 33 / 2},
+        {kGlobalStoreRequests, 1}}},
+      {"three_call_sites",
+       {{kGlobalLoadRequests, 3}, {kGlobalLoadBytesAsked, 256}, {kGlobalLoadSectors, 8}}},
+      {"matrix_load<1, 32>",
+       {{kSharedMatrixLoadRequests, 1},
+        {kSharedLoadRequests, 0},
+        {kSharedLoadWavefronts, 4},
+        {kSharedLoadBankConflicts, 0},
+        {kTensorOperations, 0}}},
+      {"matrix_load<2, 32>", {{kSharedLoadWavefronts, 8}, {kSharedLoadBankConflicts, 4}}},
+      {"matrix_load<8, 32>", {{kSharedLoadWavefronts, 32}, {kSharedLoadBankConflicts, 28}}},
+      {"matrix_load<9, 32>", {{kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
+      {"matrix_load<8, 4>", {{kSharedLoadWavefronts, 16}, {kSharedLoadBankConflicts, 12}}},
+      {"matrix_load<1, 1>", {{kSharedLoadWavefronts, 4}, {kSharedLoadBankConflicts, 0}}},
+      {"matrix_load_transposed",
+       {{kSharedMatrixLoadRequests, 1},
+        {kSharedLoadWavefronts, 4},
+        {kSharedLoadBankConflicts, 0},
+        {kSharedStoreRequests, 1}}},
+      {"tensor_products",
+       {{kTensorOperations, 3},
+        {kTensorMultiplyAdds, 16 * 8 * (16 + 16 + 8)},
+        {kGlobalLoadRequests, 1},
+        {kGlobalStoreRequests, 1},
+        {kSharedMatrixLoadRequests, 0}}},
+  };
+  return list;
+}
+
+TEST_F(Xray, CountsAreAsKnownByHand) {
+  ASSERT_EQ(expectations().size(), xray_kernels::names().size());
+  for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
+    emulator::set_schedule({order, 3});
+    for (const Expected& expected : expectations()) {
+      SCOPED_TRACE(expected.kernel);
+      const Kernel kernel = record(expected.kernel);
+      for (const auto& [counter, count] : expected.per_warp)
+        EXPECT_EQ(kernel[counter], count * kWarps) << info(counter).name;
+      for (const Error& error : kernel.errors)
+        ADD_FAILURE() << error.message;
+    }
+  }
+}
+
+TEST_F(Xray, TellsHowOftenEachElementIsFetched) {
+  const Kernel kernel = record("broadcast");
+  const Traffic& loads = kernel.buffer("in").loads();
+  EXPECT_EQ(loads.requests, kWarps);
+  EXPECT_EQ(loads.accesses_per_element.most, kThreads);
+  EXPECT_EQ(loads.requests_per_element.most, kThreads / 32);
+  EXPECT_EQ(loads.accesses_per_element.least, 0u);
+  EXPECT_DOUBLE_EQ(loads.accesses_per_element.mean, 2.0 * kThreads / kIn);
+  EXPECT_EQ(kernel.buffer("an allocation of 512 bytes").stores().accesses_per_element.least, 1u);
+  EXPECT_THROW(kernel.buffer("q"), std::out_of_range);
+}
+
+TEST_F(Xray, NamesTheSourceLine) {
+  const Kernel kernel = record("broadcast");
+  ASSERT_EQ(kernel.accesses.size(), 2u);
+  for (const Access& access : kernel.accesses) {
+    EXPECT_EQ(access.where.file, "common/xray/test/xray_kernels.cu");
+    EXPECT_GT(access.where.line, 20);
+    EXPECT_EQ(access.requests, kWarps);
+  }
+}
+
+TEST_F(Xray, SamplesTheFirstWarp) {
+  const Kernel kernel = record("strided<2>");
+  ASSERT_EQ(kernel.steps.size(), 2u);
+  EXPECT_EQ(kernel.steps[0].buffer, "in");
+  EXPECT_EQ(kernel.steps[0].offset[5], 40);
+  EXPECT_EQ(kernel.steps[0].sectors, 8u);
+}
+
+__global__ void reads_its_neighbour(float* out, bool with_barrier) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = 1.0f;
+  if (with_barrier) __syncthreads();
+  out[threadIdx.x] = tile[kThreads - 1 - threadIdx.x];
+}
+
+TEST_F(Xray, FindsAMissingBarrierUnderEverySchedule) {
+  for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
+    for (std::uint64_t seed = 1; seed < 4; ++seed) {
+      emulator::set_schedule({order, seed});
+      const DeviceVector<float> out(kThreads);
+      reads_its_neighbour<<<1, kThreads>>>(out.data(), true);
+      EXPECT_TRUE(only().errors.empty());
+      reads_its_neighbour<<<1, kThreads>>>(out.data(), false);
+      bool found = false;
+      for (const Error& error : only().errors) {
+        if (error.kind != "race") continue;
+        found = true;
+        EXPECT_EQ(error.space, Space::kShared);
+        EXPECT_TRUE(error.has_other);
+        EXPECT_EQ(error.party.thread.x + error.other.thread.x, kThreads - 1u);
+        EXPECT_NE(error.message.find("xray_test.cu:"), std::string::npos) << error.message;
+        const std::string element = "4 bytes of tile[" + std::to_string(error.offset / 4) + "]";
+        EXPECT_NE(error.message.find(element), std::string::npos) << error.message;
+        EXPECT_NE(error.message.find("thread (" + std::to_string(error.party.thread.x)),
+                  std::string::npos);
+      }
+      EXPECT_TRUE(found);
+    }
+  }
+}
+
+// Threads 0 and 40 are in different warps: only if 40 happened to run first would the result be wrong.
+__global__ void later_warp_overwrites(float* out) {
+  __shared__ float word;
+  if (threadIdx.x == 0) word = 1.0f, out[0] = word;
+  if (threadIdx.x == 40) word = 2.0f;
+}
+
+TEST_F(Xray, FindsARaceThatHardlyAScheduleShows) {
+  for (const auto order : {Schedule::forward, Schedule::reverse}) {
+    emulator::set_schedule({order, 0});
+    const DeviceVector<float> out(1);
+    later_warp_overwrites<<<1, kThreads>>>(out.data());
+    const Kernel kernel = only();
+    ASSERT_FALSE(kernel.errors.empty());
+    EXPECT_EQ(kernel.errors.front().kind, "race");
+  }
+}
+
+__global__ void neighbours_in_a_warp(float* out, int how) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = 1.0f;
+  if (how == 1) __syncwarp();
+  if (how == 2) __shfl_sync(0xffffffffu, 1.0f, 0);
+  out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+
+TEST_F(Xray, OnlySyncwarpOrdersAWarp) {
+  const DeviceVector<float> out(32);
+  for (const int how : {0, 1, 2}) {
+    neighbours_in_a_warp<<<1, 32>>>(out.data(), how);
+    const Kernel kernel = only();
+    EXPECT_EQ(kernel.errors.empty(), how == 1) << how;
+    EXPECT_EQ(kernel[kShuffles], how == 2 ? 1u : 0u);
+  }
+}
+
+__global__ void halves_of_a_word(unsigned short* out) {
+  out[threadIdx.x] = static_cast<unsigned short>(threadIdx.x);
+}
+
+// Each run of this loop is no access: what it counts is in a register.
+__global__ void loops_in_registers(float* out, unsigned rounds) {
+  unsigned state = threadIdx.x;
+  for (unsigned i = 0; i < rounds; ++i)
+    state = state % 3 == 0 ? state / 3 + i : state * 7 + 1;
+  out[threadIdx.x] = static_cast<float>(state);
+}
+
+TEST_F(Xray, StopsALoopThatTouchesNoMemory) {
+  set_access_limit(100'000);
+  const DeviceVector<float> out(32);
+  loops_in_registers<<<1, 32>>>(out.data(), 10);
+  Kernel kernel = only();
+  EXPECT_FALSE(kernel.too_large);
+  EXPECT_GT(kernel.largest_launch, 32u * 10);
+  EXPECT_LT(kernel.largest_launch, 32u * 100);
+  loops_in_registers<<<1, 32>>>(out.data(), 1'000'000'000);
+  EXPECT_NE(cudaGetLastError(), cudaSuccess);
+  EXPECT_TRUE(only().too_large);
+}
+
+__global__ void next_blocks_word(float* out, float* scratch) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = 1.0f;
+  if (threadIdx.x == 0) scratch[0] = 1.0f;
+  if (threadIdx.x == 1) out[blockIdx.x] = scratch[0];
+}
+
+// The load races within its block and with the other one's store: two different repairs.
+TEST_F(Xray, ReportsARaceBetweenBlocksBesideOneWithinAWarp) {
+  const DeviceVector<float> out(2);
+  const DeviceVector<float> scratch(1);
+  next_blocks_word<<<2, kThreads>>>(out.data(), scratch.data());
+  std::string messages;
+  for (const Error& error : only().errors)
+    messages += error.message + "\n";
+  EXPECT_NE(messages.find("no __syncwarp() or __syncthreads() orders them"), std::string::npos)
+      << messages;
+  EXPECT_NE(messages.find("nothing orders blocks of one launch"), std::string::npos) << messages;
+}
+
+// No barrier helps where several threads have one element.
+__global__ void adds_to_one_word(float* out) {
+  out[0] += 1.0f;
+}
+
+TEST_F(Xray, AsksOfOneLineThatRacesWhoseElementItIs) {
+  const DeviceVector<float> out(1);
+  adds_to_one_word<<<1, 2>>>(out.data());
+  const Kernel kernel = only();
+  ASSERT_FALSE(kernel.errors.empty());
+  EXPECT_NE(
+      kernel.errors.front().message.find(
+          "orders them; is an atomic missing, or should each thread have an element of its own?"),
+      std::string::npos)
+      << kernel.errors.front().message;
+}
+
+// Which of the two comes first depends on the thread: still one finding.
+__global__ void swaps_without_barrier(float* out) {
+  __shared__ float tile[kThreads];
+  for (int round = 0; round < 2; ++round) {
+    tile[threadIdx.x] = 1.0f;
+    out[threadIdx.x] = tile[(threadIdx.x + 32) % kThreads];
+  }
+}
+
+TEST_F(Xray, ReportsOneMissingBarrierOnceAndRacesFirst) {
+  const DeviceVector<float> out(kThreads);
+  swaps_without_barrier<<<1, kThreads>>>(out.data());
+  const Kernel kernel = only();
+  unsigned races = 0;
+  for (const Error& error : kernel.errors)
+    races += error.kind == "race" ? 1 : 0;
+  EXPECT_EQ(races, 1u);
+  EXPECT_EQ(kernel.errors.front().message.find("element of its own"), std::string::npos);
+  ASSERT_FALSE(kernel.errors.empty());
+  EXPECT_EQ(kernel.errors.front().kind, "race");
+  EXPECT_NE(kernel.errors.front().message.find(": no __syncthreads() orders them"),
+            std::string::npos)
+      << kernel.errors.front().message;
+}
+
+__global__ void adds_to(float* out) {
+  if (threadIdx.x == 0) atomicAdd(out, 1.0f);
+}
+
+TEST_F(Xray, SaysWhatAnAtomicDoesToUnwrittenMemory) {
+  const DeviceVector<float> out(1);
+  adds_to<<<1, 32>>>(out.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "uninitialised read");
+  EXPECT_NE(error.message.find("an atomic adds to what is there; nothing has written it"),
+            std::string::npos)
+      << error.message;
+}
+
+TEST_F(Xray, KeepsTheNamesOfEarlierLaunches) {
+  const DeviceVector<float> in(std::vector<float>(kIn, 1.0f));
+  const DeviceVector<float> out(std::vector<float>(xray_kernels::kBlocks * kThreads));
+  for (const char* name : {"first", "second"}) {
+    emulator::name_memory({in.data(), kIn * sizeof(float), name, sizeof(float), true});
+    xray_kernels::run("strided<1>", out.data(), in.data());
+  }
+  const Kernel kernel = only();
+  EXPECT_EQ(kernel.buffer("first").loads().requests, kernel.buffer("second").loads().requests);
+}
+
+TEST_F(Xray, ForgetsWhenATestAsksTheEmulator) {
+  const DeviceVector<float> in(std::vector<float>(kIn, 1.0f));
+  const DeviceVector<float> out(std::vector<float>(xray_kernels::kBlocks * kThreads));
+  xray_kernels::run("strided<1>", out.data(), in.data());
+  emulator::forget_recorded();
+  EXPECT_TRUE(take().empty());
+}
+
+TEST_F(Xray, NeighboursInAWordAreNoRace) {
+  const DeviceVector<unsigned short> out(64);
+  halves_of_a_word<<<1, 64>>>(out.data());
+  EXPECT_TRUE(only().errors.empty());
+}
+
+__global__ void all_blocks_store(float* out) {
+  if (threadIdx.x == 0) out[0] = 1.0f;
+}
+
+TEST_F(Xray, FindsARaceBetweenBlocks) {
+  const DeviceVector<float> out(1);
+  all_blocks_store<<<2, 32>>>(out.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "race");
+  EXPECT_EQ(error.space, Space::kGlobal);
+  EXPECT_NE(error.party.block.x, error.other.block.x);
+}
+
+TEST_F(Xray, LaunchesAreOrdered) {
+  const DeviceVector<float> out(1);
+  all_blocks_store<<<1, 32>>>(out.data());
+  all_blocks_store<<<1, 32>>>(out.data());
+  const Kernel kernel = only();
+  EXPECT_TRUE(kernel.errors.empty());
+  EXPECT_EQ(kernel.launches, 2u);
+}
+
+__global__ void atomic_and_plain(float* out, bool plain) {
+  if (plain && threadIdx.x == 40) {
+    out[0] = 1.0f;
+  } else {
+    atomicAdd(out, 1.0f);
+  }
+}
+
+TEST_F(Xray, AtomicsRaceWithPlainStoresOnly) {
+  const DeviceVector<float> out(std::vector<float>{0.0f});
+  atomic_and_plain<<<1, 64>>>(out.data(), false);
+  EXPECT_TRUE(only().errors.empty());
+  atomic_and_plain<<<1, 64>>>(out.data(), true);
+  const Kernel kernel = only();
+  ASSERT_FALSE(kernel.errors.empty());
+  EXPECT_EQ(kernel.errors.front().kind, "race");
+}
+
+__global__ void reads_at(float* out, const float* in, long long index) {
+  if (threadIdx.x == 7) out[threadIdx.x] = in[index];
+}
+
+TEST_F(Xray, FindsReadsOutOfBounds) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(32);
+  emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
+  const std::map<long long, std::string> wrong = {
+      {100, "4 bytes past its end"}, {-1, "4 bytes before its start"}, {200, "404 bytes past"}};
+  for (const auto& [index, words] : wrong) {
+    reads_at<<<2, 32>>>(out.data(), in.data(), index);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+    const Error error = only_error();
+    EXPECT_EQ(error.kind, "out of bounds");
+    EXPECT_EQ(error.buffer, "in");
+    EXPECT_EQ(error.offset, index * 4);
+    EXPECT_EQ(error.size, 400u);
+    EXPECT_EQ(error.party.thread.x, 7u);
+    EXPECT_NE(error.message.find(words), std::string::npos) << error.message;
+  }
+  reads_at<<<1, 32>>>(out.data(), in.data(), 1ll << 40);
+  EXPECT_EQ(only_error().kind, "out of bounds");
+}
+
+TEST_F(Xray, FindsHostPointers) {
+  const std::vector<float> host(100);
+  const DeviceVector<float> out(32);
+  reads_at<<<1, 32>>>(out.data(), host.data(), 3);
+  EXPECT_EQ(only_error().kind, "out of bounds");
+}
+
+__global__ void leaves_shared_memory(float* out, int index) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = 1.0f;
+  __syncwarp();
+  out[threadIdx.x] = tile[index];
+}
+
+TEST_F(Xray, FindsSharedMemoryOutOfBounds) {
+  const DeviceVector<float> out(32);
+  leaves_shared_memory<<<1, 32>>>(out.data(), 32);
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "out of bounds");
+  EXPECT_EQ(error.space, Space::kShared);
+  EXPECT_EQ(error.offset, 128);
+  EXPECT_EQ(error.size, 128u);
+}
+
+TEST_F(Xray, FindsUseAfterFree) {
+  const DeviceVector<float> out(32);
+  float* gone = nullptr;
+  ASSERT_EQ(cudaMalloc(&gone, 400), cudaSuccess);
+  ASSERT_EQ(cudaFree(gone), cudaSuccess);
+  reads_at<<<1, 32>>>(out.data(), gone, 3);
+  EXPECT_EQ(only_error().kind, "use after free");
+}
+
+TEST_F(Xray, FindsReadsOfWhatNothingWrote) {
+  const DeviceVector<float> in(8);
+  const DeviceVector<float> out(32);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 3);
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "uninitialised read");
+  EXPECT_EQ(error.offset, 12);
+  EXPECT_EQ(cudaMemset(in.data(), 0, 8 * sizeof(float)), cudaSuccess);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 3);
+  EXPECT_TRUE(only().errors.empty());
+}
+
+__global__ void reads_unwritten_shared(float* out) {
+  __shared__ float tile[32];
+  if (threadIdx.x < 31) tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+TEST_F(Xray, FindsUnwrittenSharedMemoryInEveryBlock) {
+  const DeviceVector<float> out(32);
+  reads_unwritten_shared<<<3, 32>>>(out.data());
+  const Kernel kernel = only();
+  ASSERT_FALSE(kernel.errors.empty());  // the blocks' stores race too
+  EXPECT_EQ(kernel.errors.back().kind, "uninitialised read");
+  EXPECT_EQ(kernel.errors.back().count, 3u);
+  EXPECT_EQ(kernel.errors.back().party.thread.x, 31u);
+}
+
+__global__ void reads_four_at(float* out, const float* in) {
+  const float4 four = *reinterpret_cast<const float4*>(in + 1);
+  out[threadIdx.x] = four.x;
+}
+
+TEST_F(Xray, FindsMisalignedVectors) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(32);
+  reads_four_at<<<1, 32>>>(out.data(), in.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "misaligned access");
+  EXPECT_EQ(error.offset, 4);
+  EXPECT_EQ(error.bytes, 16u);
+}
+
+TEST_F(Xray, StopsWhatIsTooLarge) {
+  set_access_limit(50);
+  const DeviceVector<float> in(std::vector<float>(kIn, 1.0f));
+  const DeviceVector<float> out(std::vector<float>(128));
+  xray_kernels::run("strided<1>", out.data(), in.data());
+  EXPECT_NE(cudaGetLastError(), cudaSuccess);
+  EXPECT_TRUE(only().too_large);
+}
+
+// Warp 1 alone meets a bank conflict; the last line of warp 0 comes after more requests than are drawn.
+__global__ void reads_a_column(float* out, int rows) {
+  __shared__ float tile[32 * 32];
+  const int lane = threadIdx.x % 32;
+  for (int i = 0; i < 32 && threadIdx.x < 32; ++i)
+    tile[32 * i + lane] = 1.0f;
+  __syncthreads();
+  float sum = 0.0f;
+  for (int i = 0; i < rows; ++i)
+    sum += tile[threadIdx.x < 32 ? i % 32 * 32 + lane : lane * 32 + i % 32];
+  out[threadIdx.x] = sum;
+}
+
+// A variable of two axes, one without any, a dynamic one, and what lies behind its end.
+__global__ void reads_unwritten_elements(float* out) {
+  __shared__ float table[4][8], single;
+  extern __shared__ double pool[];
+  out[0] = table[2][3];
+  out[1] = single;
+  out[2] = static_cast<float>(pool[1]);
+  out[3] = static_cast<float>(pool[5]);
+}
+
+TEST_F(Xray, CallsSharedVariablesAsTheSourceDoes) {
+  const DeviceVector<float> out(4);
+  reads_unwritten_elements<<<1, 1, 4 * sizeof(double)>>>(out.data());
+  cudaGetLastError();
+  std::string said;
+  for (const Error& error : only().errors)
+    said += error.message + "\n";
+  for (const char* words : {"4 bytes of table[2][3], which", "4 bytes of single, which",
+                            "8 bytes of pool[1], which", "8 bytes of pool[5], 16 bytes past"})
+    EXPECT_NE(said.find(words), std::string::npos) << words << " is not in:\n" << said;
+}
+
+TEST_F(Xray, KeepsTheRequestInWhichAnErrorIsSeenFirst) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(kThreads);
+  emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
+  reads_its_neighbour<<<1, kThreads>>>(out.data(), false);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 103);
+  cudaGetLastError();
+  const std::vector<Kernel> kernels = take();
+  ASSERT_EQ(kernels.size(), 2u);
+  for (const Kernel& kernel : kernels) {
+    ASSERT_FALSE(kernel.errors.empty());
+    for (const Error& error : kernel.errors) {
+      ASSERT_GE(error.step, 0) << error.message;
+      const Step& step = kernel.steps[static_cast<std::size_t>(error.step)];
+      const unsigned thread = error.party.thread.x;
+      EXPECT_EQ(step.warp, thread / kWarpSize) << error.message;
+      EXPECT_EQ(step.offset[thread % kWarpSize], error.offset) << error.message;
+      EXPECT_EQ(kernel.accesses[step.access].where.line, error.party.where.line) << error.message;
+    }
+  }
+  // The access that ended the launch is drawn, not counted.
+  EXPECT_EQ(kernels[1].steps.back().buffer, "in");
+  EXPECT_EQ(kernels[1].accesses[kernels[1].steps.back().access].requests, 0u);
+  EXPECT_EQ(kernels[1][kGlobalLoadRequests], 0u);
+}
+
+TEST_F(Xray, KeepsEachLinesFirstRequestAndItsFirstBankConflict) {
+  const DeviceVector<float> out(64);
+  reads_a_column<<<1, 64>>>(out.data(), 200);
+  const Kernel kernel = only();
+  std::vector<Step> conflicts;
+  for (const Step& step : kernel.steps) {
+    if (step.bank_conflicts > 0) conflicts.push_back(step);
+  }
+  ASSERT_EQ(conflicts.size(), 1u);
+  EXPECT_EQ(conflicts[0].warp, 1u);
+  EXPECT_EQ(conflicts[0].block.x, 0u);
+  EXPECT_EQ(conflicts[0].bank_conflicts, 31u);
+  EXPECT_EQ(kernel.steps.size(), 128u + 2);  // with the store to out
+  for (std::size_t i = 0; i < kernel.accesses.size(); ++i) {
+    EXPECT_TRUE(std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+      return step.access == i;
+    })) << kernel.accesses[i].code;
+  }
+}
+
+// .ci/check_xray opens the page in a browser.
+TEST_F(Xray, DrawsWhatIsWrong) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(kThreads);
+  emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
+  reads_its_neighbour<<<1, kThreads>>>(out.data(), false);
+  reads_at<<<1, 32>>>(out.data(), in.data(), 103);
+  reads_unwritten_shared<<<1, 32>>>(out.data());
+  reads_a_column<<<1, 64>>>(out.data(), 200);
+  cudaGetLastError();
+  std::vector<Subject> subjects;
+  for (Kernel& kernel : take())
+    subjects.push_back({"faulty", kernel.name, std::move(kernel)});
+  ASSERT_EQ(subjects.size(), 4u);
+  const std::string table = to_table(subjects);
+  for (const char* words : {"race: ", "out of bounds: ", "uninitialised read: "})
+    EXPECT_NE(table.find(words), std::string::npos) << words << table;
+  nlohmann::json report = to_json(subjects);
+  EXPECT_EQ(report.at("schema"), "kernel-ladder/xray/1");
+  EXPECT_EQ(report.at("kernels").at(1).at("errors").at(0).at("kind"), "out of bounds");
+  report["operator"] = "kernels with mistakes </script><script>throw 1</script>";
+  const std::string page = to_page(report);
+  EXPECT_EQ(page.find("</script><script>throw"), std::string::npos);
+  if (const char* path = std::getenv("XRAY_TEST_PAGE")) std::ofstream(path) << page;
+}
+
+template <typename T>
+__global__ void sums_with_reductions(T* out) {
+  out[threadIdx.x] = static_cast<T>(__reduce_add_sync(0xffffffffu, threadIdx.x));
+}
+
+TEST_F(Xray, WarpOperationsTouchNoMemory) {
+  const DeviceVector<float> out(32);
+  sums_with_reductions<float><<<1, 32>>>(out.data());
+  const Kernel kernel = only();
+  EXPECT_TRUE(kernel.errors.empty());
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 1u);
+  EXPECT_EQ(out.host()[3], 496.0f);
+}
+
+}  // namespace

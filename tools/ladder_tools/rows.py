@@ -1,0 +1,100 @@
+"""What the ladder's programs show, read from the sources: so that a program is built of the lessons that were asked for."""
+import re
+from dataclasses import dataclass
+
+from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Place, chapters, in_lessons, lessons, number_of, registered_names
+
+_NO_KERNEL = re.compile(r"(^|_)(test|operator|reference|main|exercise|scratch|measure)\.")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A lesson that registers implementations: their names, the names in quotes, others' too, which are looked up when one of them runs,
+    the types of operators that they have launchers for, and whether it is climbed."""
+    place: Place
+    names: frozenset
+    quoted: frozenset
+    types: frozenset
+    rung: bool
+
+    @property
+    def id(self):
+        """As CMake calls it: 03, 07.02_chunk_walk, best."""
+        if self.place.chapter == ABOVE_THE_CHAPTERS:
+            return ABOVE_THE_CHAPTERS
+        return number_of(self.place.chapter) + (f".{self.place.lesson}" if self.place.lesson else "")
+
+
+def rows():
+    """In reading order."""
+    places = [Place(chapter, lesson) for chapter in chapters() for lesson in ("", *lessons(chapter))] + [Place(ABOVE_THE_CHAPTERS, "")]
+    found = []
+    for place in places:
+        sources = [path for path in sorted((ROOT / place.folder).glob("*.c*")) if path.suffix in (".cpp", ".cu") and not _NO_KERNEL.search(path.name)]
+        text = "".join(path.read_text() for path in sources)
+        names = registered_names(text)
+        if names:
+            found.append(Row(place, frozenset(names), frozenset(re.findall(r'"([a-z]\w*)"', text)), frozenset(re.findall(r"launchers<(?:\w+::)*(\w+)>", text)), ".rung = true" in text))
+    return found
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: its type, whose launchers compute it, the folder that it lies in, and whether it is climbed when nothing is asked for."""
+    type: str
+    folder: str
+    climbed: bool
+
+
+def operators():
+    """By name, from what their structs say: kName, perhaps the Key of another's launchers, kClimbed."""
+    found = {}
+    sources = [*ROOT.glob("common/operators/*/*.hpp"), *(ROOT / path for path in in_lessons("*_operator.[ch]pp"))]
+    for source in sources:
+        for struct in re.split(r"^struct (?=\w+\s*[:{])", source.read_text(), flags=re.MULTILINE)[1:]:
+            name = re.search(r'\bkName = "(\w+)"', struct)
+            if name:
+                key = re.search(r"using Key = (\w+);", struct)
+                found[name[1]] = Operator(key[1] if key else re.match(r"\w+", struct)[0], str(source.parent.relative_to(ROOT)), "kClimbed" in struct)
+    return found
+
+
+def _with_named(found, types):
+    """And the rows that they name: of a row that computes more than the types, those that compute one of them. The ids."""
+    known, result = rows(), []
+    while found:
+        row, found = found[0], found[1:]
+        if row not in result:
+            result.append(row)
+            found = found + [each for each in known if each.names & row.quoted and (each.types & types or row.types <= types)]
+    return [row.id for row in known if row in result]
+
+
+def lessons_for(places, operator=None, names=(), variants=False, alone=False):
+    """The ids of the lessons of a program that is asked for these places (all, if there are none), an operator, implementations, variants too.
+    A single chapter is compared with the rungs below it, unless it is to be alone. None where it cannot be told: then all are needed."""
+    known = operators()
+    climbed = {each.type for each in known.values() if each.climbed}
+
+    def is_of(row, place):
+        return row.place.chapter == place.chapter and place.lesson in (None, row.place.lesson)
+
+    def is_shown(row):
+        return variants or row.rung or any(place.lesson is not None and is_of(row, place) for place in places)
+
+    found = [row for row in rows() if not places or any(is_of(row, place) for place in places)]
+    if names:
+        found = [row for row in found if row.names & set(names)]
+        return _with_named(found, {each for row in found for each in row.types}) if set(names) <= {name for row in found for name in row.names} else None
+    found = [row for row in found if is_shown(row)]
+    if operator in known:
+        found = [row for row in found if known[operator].type in row.types or known[operator].folder == row.place.folder]
+    elif operator is not None:
+        return None
+    types = {known[operator].type} if operator else {each for row in found for each in row.types}
+    if operator is None and types & climbed:
+        types &= climbed
+        found = [row for row in found if row.types & climbed]
+        if not alone and len(places) == 1 and places[0].lesson is None and places[0].chapter in chapters():
+            found = [row for row in rows() if row.rung and row.types & types and row.place.chapter < places[0].chapter] + found
+    return _with_named(found, types) or None

@@ -1,0 +1,29 @@
+"""Exercises are made from kernels by patches."""
+import tempfile
+import unittest
+from pathlib import Path
+
+from ladder_tools.patches import adopt, made
+from ladder_tools.place import Exercise
+
+
+class Patches(unittest.TestCase):
+    def test_an_exercise_is_what_kernel_and_patch_give(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        root, one = Path(folder.name), Exercise(Path("03_x/exercise.cu"))
+        kernel, stub = root / one.solution, root / one.stub
+        kernel.parent.mkdir()
+        kernel.write_text("int a;\nint b = 1;\nint c;\n")
+        stub.write_text("int a;\n// TODO(1): write it\nint c;\n")
+        adopt(one, root)
+        self.assertEqual(made(one, root), stub.read_text())
+        kernel.write_text("int first;\nint a;\nint b = 1;\nint c;\n")  # what changes elsewhere comes to the exercise
+        self.assertEqual(made(one, root), "int first;\nint a;\n// TODO(1): write it\nint c;\n")
+        kernel.write_text("int a;\nint b = 2;\nint c;\n")
+        with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu"):
+            made(one, root)
+
+
+if __name__ == "__main__":
+    unittest.main()
