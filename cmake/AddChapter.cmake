@@ -13,6 +13,7 @@
 #                                mistake.07.02_chunk_walk.X; one that is looked at like a learner's copy: mistaken05
 #
 #   X_operator.cpp               an operator of its own, registered; X_reference.cpp is built with it. Eigen is for these two
+#   X_suite.cpp                  tests that lessons share, compiled once for all that include X_suite.hpp
 #   X_main.cpp                   a program that shows what idea X.cpp, or kernel.cpp, computes: chapter07_X, built on demand
 #   kernel_sm90.cu, sm90_test.cpp   an idea that needs a Hopper GPU: only nvcc builds it, for sm_90a; elsewhere it is skipped by name
 #
@@ -51,8 +52,6 @@ function(add_kernel_objects target back_end)
   target_compile_definitions(${target} PRIVATE main=lesson_main)
   if(back_end STREQUAL "emulated")
     target_link_libraries(${target} PUBLIC emulator PRIVATE emulator_bounds_flags)
-    # What the emulator spends on a thread's switches no optimiser saves, and -O3 takes up to seven times as long to compile.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
     share_kernel_headers(${target} emulated)
   elseif(back_end STREQUAL "xray")
     target_link_libraries(${target} PUBLIC emulator_xray PRIVATE emulator_xray_flags)
@@ -88,7 +87,6 @@ endfunction()
 function(add_kernel_tests target objects back_end)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ${lesson_suites} ${lesson_operators})
-  target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
   if(back_end MATCHES "^(emulated|cuda)$")
     reuse_headers(${target} ladder_testing)  # not on the CPU: OpenMP's flag is another
     target_link_libraries(${target} PRIVATE ladder_device_${back_end})
@@ -103,7 +101,6 @@ function(add_xray_tests target objects)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ladder_device_emulated ladder_xray_testing ${lesson_references}
                                           ${lesson_operators})
-  target_compile_options(${target} PRIVATE ${LADDER_TEST_FLAGS})
   reuse_headers(${target} ladder_xray_testing)
 endfunction()
 
@@ -214,7 +211,7 @@ function(sort_sources prefix)
   list(TRANSFORM ARGN APPEND "/*.cpp" OUTPUT_VARIABLE of_the_host)
   list(TRANSFORM ARGN APPEND "/*.cu" OUTPUT_VARIABLE of_the_device)
   file(GLOB sources CONFIGURE_DEPENDS ${of_the_host} ${of_the_device})
-  foreach(kind operator reference xray_test test main exercise scratch)
+  foreach(kind operator reference suite xray_test test main exercise scratch)
     set(${kind} ${sources})
     list(FILTER ${kind} INCLUDE REGEX "(^|[/_])${kind}\\.(cpp|cu)$")
     list(REMOVE_ITEM sources ${${kind}})
@@ -336,8 +333,11 @@ function(link_operators)
       list(APPEND references reference_${CMAKE_MATCH_1})
       list(APPEND operators operator_${CMAKE_MATCH_1})
     elseif(source MATCHES "_operator\\.cpp$" AND EXISTS ${source})
-      own_operator(operator ${source})
+      own_library(operator ${source})
       list(APPEND operators ${operator})
+    elseif(file MATCHES "_suite\\.hpp$")
+      shared_suite(suite ${file})
+      list(APPEND suites ${suite})
     endif()
   endforeach()
   foreach(kind references suites operators)
@@ -346,17 +346,31 @@ function(link_operators)
   endforeach()
 endfunction()
 
-# Sets out_var to the library of `source`, an X_operator.cpp: chapter00.09_sum.sum_operator.
-function(own_operator out_var source)
+# Sets out_var to the library of `source`, an X_operator.cpp or X_suite.hpp: chapter00.09_sum.sum_operator.
+function(own_library out_var source)
   file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${source})
-  string(REGEX REPLACE "^[^0-9]*([0-9][0-9])_[^/]*/(.*)\\.cpp$" "chapter\\1.\\2" name ${name})
+  string(REGEX REPLACE "^[^0-9]*([0-9][0-9])_[^/]*/(.*)\\.[ch]pp$" "chapter\\1.\\2" name ${name})
   string(REPLACE "/" "." name ${name})
   set(${out_var} ${name} PARENT_SCOPE)
 endfunction()
 
+# Sets out_var to the library of tests that lessons share, by its X_suite.hpp: it is compiled once for all of them.
+function(shared_suite out_var header)
+  own_library(target ${header})
+  set(${out_var} ${target} PARENT_SCOPE)
+  if(TARGET ${target})
+    return()
+  endif()
+  string(REGEX REPLACE "\\.hpp$" ".cpp" source ${header})
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${source})
+  link_operators(${source})
+  target_link_libraries(${target} PUBLIC ${lesson_operators} ladder_testing)
+  reuse_headers(${target} ladder_testing)
+endfunction()
+
 # The library of an operator that a chapter brings, with its X_reference.cpp.
 function(add_own_operator source)
-  own_operator(target ${source})
+  own_library(target ${source})
   string(REGEX REPLACE "_operator\\.cpp$" "_reference.cpp" reference ${source})
   if(NOT EXISTS ${reference})
     set(reference "")
@@ -369,8 +383,6 @@ endfunction()
 # The headers that operators share are parsed once, for a target of its own, as those of kernels are.
 function(add_operator_objects target)
   add_library(${target} OBJECT ${ARGN})
-  # What they include takes longer to compile than what they say, and -O3 twice as long as -O1, for truths of small problems.
-  target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PUBLIC ladder_judge PRIVATE Eigen3::Eigen OpenMP::OpenMP_CXX)
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
   if(target STREQUAL "operator_headers")
@@ -751,7 +763,6 @@ function(add_kernels_program name)
     kernels_of(kernels ${back_end} ${rows})
     add_executable(${name}_${back_end} EXCLUDE_FROM_ALL ${arg_SOURCES})
     target_link_libraries(${name}_${back_end} PRIVATE ${arg_LIBRARIES} ladder_device_${back_end} ${cpu} ${kernels})
-    target_compile_options(${name}_${back_end} PRIVATE ${LADDER_TEST_FLAGS})
   endforeach()
 endfunction()
 

@@ -27,7 +27,7 @@ class OnDevice {
   const PrefixSumArgs& args() const { return on_device_.args(); }
   Integers sums() const { return downloaded().sums; }
   Integers carry() const { return downloaded().carry; }
-  bool is_untouched() const { return on_device_.is_untouched(); }
+  bool is_untouched() const { return on_device_.arrays().is_untouched(); }
 
  private:
   static ladder::Drawn<PrefixSum> problem(const Integers& x, std::int64_t chunk) {

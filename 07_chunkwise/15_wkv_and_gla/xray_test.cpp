@@ -24,7 +24,11 @@ TEST(WkvChunkwise, MovesLittleMoreThanEveryTensorOnce) {
         gla ? xray_of<Gla>("wkv_chunkwise_fused", c) : xray_of<Wkv>("wkv_chunkwise_fused", c);
     const double moved = static_cast<double>(kernel[kGlobalLoadBytesMoved]) +
                          static_cast<double>(kernel[kGlobalStoreBytesMoved]);
-    EXPECT_LE(moved, 1.1 * (gla ? cost_of<Gla>(Gla::own(c)) : cost_of<Wkv>(c)).bytes) << gla;
+    EXPECT_LE(moved, 1.1 * (gla ? ladder::OperatorOf<Gla>::any(Gla::own(c))
+                                : ladder::OperatorOf<Wkv>::any(c))
+                               ->cost()
+                               .bytes)
+        << gla;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "08_flash_attention/edge_tests.hpp"
+#include "08_flash_attention/edge_suite.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "08_flash_attention/edge_tests.hpp"
+#include "08_flash_attention/edge_suite.hpp"
 #include "08_flash_attention/swizzle.hpp"
 #include "common/testing/suite.hpp"
 

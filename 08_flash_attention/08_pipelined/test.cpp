@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "08_flash_attention/edge_tests.hpp"
+#include "08_flash_attention/edge_suite.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"

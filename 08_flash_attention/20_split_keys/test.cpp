@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
-#include "08_flash_attention/edge_tests.hpp"
+#include "08_flash_attention/edge_suite.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"

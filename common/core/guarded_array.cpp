@@ -32,8 +32,8 @@ ShiftedArray::~ShiftedArray() {
   shifted_array = nullptr;
 }
 
-GuardedArray::GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes,
-                           std::size_t element_bytes)
+GuardedArray::GuardedArray(Device& device, std::string name, const void* elements,
+                           std::size_t bytes, std::size_t element_bytes, Role role)
     : device_(device), name_(std::move(name)) {
   if (bytes == 0) return;
   if (shifted_array != nullptr && shifted_array->array_ == name_) {
@@ -41,10 +41,11 @@ GuardedArray::GuardedArray(Device& device, std::string name, const void* host, s
     shifted_array->used_ = true;
   }
   uploaded_.assign(front_ + bytes + kGuardBytes, kGuardByte);
-  std::memcpy(uploaded_.data() + front_, host, bytes);
+  std::memcpy(uploaded_.data() + front_, elements, bytes);
   base_ = static_cast<unsigned char*>(device_.allocate(uploaded_.size()));
   device_.upload(base_, uploaded_.data(), uploaded_.size());
   forbid_guards(true);
+  device_.name_memory(pointer(), bytes, name_, element_bytes, role == Role::kInput);
 }
 
 // With LADDER_POISON_GUARDS in the environment AddressSanitizer stops at the line that reads or writes a guard zone.

@@ -40,14 +40,12 @@ class GuardedArray {
   enum class Role { kInput, kOutput };
 
   // Holds a copy of the elements; a null pointer where there are none.
+  GuardedArray(Device& device, std::string name, const void* elements, std::size_t bytes,
+               std::size_t element_bytes, Role role);
   template <typename Element>
   GuardedArray(Device& device, std::string name, const std::vector<Element>& elements, Role role)
       : GuardedArray(device, std::move(name), elements.data(), elements.size() * sizeof(Element),
-                     sizeof(Element)) {
-    if (base_ == nullptr) return;
-    device_.name_memory(pointer(), elements.size() * sizeof(Element), name_, sizeof(Element),
-                        role == Role::kInput);
-  }
+                     sizeof(Element), role) {}
   ~GuardedArray();
   GuardedArray(const GuardedArray&) = delete;
   GuardedArray& operator=(const GuardedArray&) = delete;
@@ -59,8 +57,6 @@ class GuardedArray {
   void check_unchanged() const;  // guards, and that the contents are what was uploaded
 
  private:
-  GuardedArray(Device& device, std::string name, const void* host, std::size_t bytes,
-               std::size_t element_bytes);
   std::vector<unsigned char> download_all() const;
   void forbid_guards(bool forbidden) const;
 

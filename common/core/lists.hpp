@@ -1,8 +1,7 @@
-// What follows from the two lists of an argument struct (common/core/arrays.hpp): validation, bad input, elements, bytes.
+// What kernels need of the two lists of an argument struct (common/core/arrays.hpp): validation.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <type_traits>
 
@@ -26,19 +25,6 @@ using Pointee = std::remove_cv_t<std::remove_pointer_t<std::remove_cvref_t<Point
 template <typename Pointer>
 inline constexpr bool kIsInput =
     std::is_const_v<std::remove_pointer_t<std::remove_cvref_t<Pointer>>>;
-
-// Copies every field that both have by the same name and type.
-template <typename From, typename To>
-void copy_fields(const From& from, To& to) {
-  To::fields(to, [&](const std::string& name, auto& value, auto...) {
-    From::fields(from, [&](const char* other_name, const auto& other, auto...) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>,
-                                   std::remove_cvref_t<decltype(other)>>) {
-        if (name == other_name) value = other;
-      }
-    });
-  });
-}
 
 namespace detail {
 
@@ -74,41 +60,6 @@ template <typename Args>
 void validate_lists(const Args& args) {
   Args::fields(args, detail::ValidateField());
   Args::arrays(args, detail::ValidateArray());
-}
-
-// Calls try_it(name, bad) with every bad change to good arguments that the lists alone tell: each size too small or too large, each
-// required array null, each array there is misaligned.
-template <typename Args>
-void for_each_bad_input(const Args& good,
-                        const std::function<void(const std::string&, const Args&)>& try_it) {
-  Args bad = good;
-  Args::fields(
-      bad, [&]([[maybe_unused]] const char* name, [[maybe_unused]] auto& value, auto... limits) {
-        std::int64_t beyond = -1;  // below the least, above the most
-        [[maybe_unused]] const auto spoil = [&](std::int64_t limit) {
-          const auto kept = value;
-          value = static_cast<std::remove_cvref_t<decltype(value)>>(limit + beyond);
-          try_it(name, bad);
-          value = kept;
-          beyond = 1;
-        };
-        (spoil(limits), ...);
-      });
-  Args::arrays(bad, [&](const char* name, auto& pointer, const Axes& axes,
-                        Presence presence = Presence::kRequired) {
-    if (pointer == nullptr) return;
-    using Pointer = std::remove_reference_t<decltype(pointer)>;
-    const Pointer kept = pointer;
-    if (presence == Presence::kRequired && count(axes) > 0) {
-      pointer = nullptr;
-      try_it(name, bad);
-    }
-    if constexpr (alignof(Pointee<Pointer>) > 1) {
-      pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(kept) + 1);
-      try_it(name, bad);
-    }
-    pointer = kept;
-  });
 }
 
 }  // namespace ladder

@@ -8,13 +8,11 @@
 //     args(problem)           an argument struct whose inputs point at host arrays; its outputs need not point anywhere
 //     case_of(problem)        the case that the problem was drawn for
 //     wants(case, name)       whether the case has that array; without it all are there
-//     store(problem, args, name, elements)   fills a stored array that the host's list does not have
+//     store(problem, args, name, elements)   fills a stored array that the host's list does not have; its elements are poisoned
 //     kName
 #pragma once
 
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -24,55 +22,16 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/bfloat16.hpp"
 #include "common/core/device.hpp"
-#include "common/core/float16.hpp"
 #include "common/core/guarded_array.hpp"
-#include "common/core/lists.hpp"
-#include "common/core/poison.hpp"
+#include "common/core/listed.hpp"
 #include "common/core/registry.hpp"
+#include "common/core/text.hpp"
 
 namespace ladder {
 
 template <typename... Each>
 struct Types {};
-
-template <typename Element>
-concept Number = std::is_arithmetic_v<Element> || requires(Element x) {
-  to_float(x);
-};
-
-// x as a `To`. Numbers are rounded to the nearest that is stored.
-template <typename To, typename From>
-requires(std::is_same_v<To, From> || (Number<To> && Number<From>)) To converted(const From& x) {
-  if constexpr (std::is_same_v<To, From>) {
-    return x;
-  } else if constexpr (std::is_same_v<To, bfloat16>) {
-    return to_bfloat16(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, float16>) {
-    return to_float16(static_cast<float>(x));
-  } else if constexpr (std::is_arithmetic_v<From>) {
-    return static_cast<To>(x);
-  } else {
-    return static_cast<To>(to_float(x));
-  }
-}
-
-// What an output holds before anything is written to it: a NaN of its own, or a number that no result is by accident.
-template <typename Element>
-Element poison() {
-  if constexpr (std::is_same_v<Element, float>) {
-    return std::bit_cast<float>(kPoisonBits);
-  } else if constexpr (std::is_same_v<Element, bfloat16>) {
-    return {static_cast<std::uint16_t>(kPoisonBits >> 16)};
-  } else if constexpr (std::is_same_v<Element, float16>) {
-    return {kPoisonFloat16Bits};
-  } else {
-    Element element;
-    std::memset(&element, std::is_integral_v<Element> ? 0x99 : 0xFF, sizeof element);
-    return element;
-  }
-}
 
 template <typename Op, typename Case>
 bool wants(const Case& c, const std::string& array) {
@@ -96,29 +55,57 @@ struct KeyOf<Op> {
   using type = typename Op::Key;
 };
 
-namespace detail {
+// The arrays of an argument struct on a device.
+class DeviceArrays {
+ public:
+  // Fills the elements of an input that the host has none of; false where nothing can.
+  using Store = std::function<bool(const ListedArray& stored, void* elements)>;
 
-// Sets the array of that name. Outputs are a struct with a list of its vectors (`arrays`), one vector, or one for each output.
-template <typename Outputs, typename Element>
-void put(Outputs& outputs, const std::string& name, const std::vector<Element>& elements) {
-  const auto fill = [&](auto& values) {
-    using Value = typename std::remove_reference_t<decltype(values)>::value_type;
-    values.reserve(elements.size());
-    for (const Element& x : elements)
-      values.push_back(converted<Value>(x));
+  // Sets the pointers of `stored`. An input that is null on the host stays null.
+  DeviceArrays(Device& device, const std::string& op, const std::vector<ListedArray>& stored,
+               const std::vector<ListedArray>& host, const Store& store);
+
+  struct Output {
+    Output(Device& device, const ListedArray& stored, const void* elements);
+    // Its elements as others.
+    void download(const ElementType& as, void* values) const;
+
+    std::string name;
+    const ElementType* type;
+    std::size_t count;
+    GuardedArray array;
   };
+  // In the list's order; their guard zones, and all inputs, have been checked. Throws WroteElsewhere.
+  const std::deque<Output>& checked_outputs() const;
+  std::vector<unsigned char> output_bytes() const;  // one array behind the other
+  bool is_untouched() const;                        // whether nothing was written, to any array
+
+ private:
+  std::deque<GuardedArray> inputs_;
+  std::deque<Output> outputs_;
+};
+
+// Calls use(values) with the vector of that name. Outputs are a struct with a list of its vectors (`arrays`), one vector, or one for each
+// output.
+template <typename Outputs, typename Use>
+void use_output(Outputs& outputs, const std::string& name, const Use& use) {
   if constexpr (requires { Outputs::arrays(outputs, [](const char*, auto&) {}); }) {
     Outputs::arrays(outputs, [&](const char* other, auto& values) {
-      if (name == other) fill(values);
+      if (name == other) use(values);
     });
   } else if constexpr (std::is_arithmetic_v<typename Outputs::value_type>) {
-    fill(outputs);
+    use(outputs);
   } else {
-    fill(outputs.emplace_back());
+    use(outputs.emplace_back());
   }
 }
 
-}  // namespace detail
+// The arrays of the list that the case has.
+template <typename Op>
+std::vector<ListedArray> those_wanted(const typename Op::Case& c, std::vector<ListedArray> arrays) {
+  std::erase_if(arrays, [&](const ListedArray& array) { return !wants<Op>(c, array.name); });
+  return arrays;
+}
 
 template <typename Op, typename StoredArgs>
 class OnDevice {
@@ -127,123 +114,85 @@ class OnDevice {
   using Problem = typename Op::Problem;
   using Outputs = typename Op::Outputs;
 
-  OnDevice(Device& device, const Problem& problem) {
-    const auto host = Op::args(problem);
-    copy_fields(host, args_);
-    Args::arrays(args_, [&](const char* name, auto& pointer, const Axes& axes, auto...) {
-      using Pointer = std::remove_reference_t<decltype(pointer)>;
-      using Element = Pointee<Pointer>;
-      if (!wants<Op>(Op::case_of(problem), name)) return;
-      std::vector<Element> elements(static_cast<std::size_t>(count(axes)), poison<Element>());
-      if constexpr (kIsInput<Pointer>) {
-        if (!fill(problem, host, name, elements)) return;
-        const GuardedArray& array =
-            inputs_.emplace_back(device, name, elements, GuardedArray::Role::kInput);
-        pointer = static_cast<Pointer>(array.pointer());
-      } else {
-        GuardedArray& array =
-            outputs_.emplace_back(device, name, elements, GuardedArray::Role::kOutput);
-        pointer = static_cast<Pointer>(array.pointer());
-        read_.push_back([&array, name, n = elements.size()](Outputs* outputs, Bytes* bytes) {
-          array.check_guards();
-          std::vector<Element> written(n);
-          array.download(written.data());
-          if (outputs != nullptr) detail::put(*outputs, name, written);
-          const auto* first = reinterpret_cast<const unsigned char*>(written.data());
-          if (bytes != nullptr) bytes->insert(bytes->end(), first, first + n * sizeof(Element));
-        });
-      }
-    });
-  }
+  OnDevice(Device& device, const Problem& problem)
+      : OnDevice(device, problem, Op::args(problem), Args()) {}
 
   const Args& args() const { return args_; }
 
   // After the device has been synchronized. Throws WroteElsewhere.
   Outputs download() const {
     Outputs outputs;
-    read_all(&outputs, nullptr);
+    for (const DeviceArrays::Output& output : arrays_.checked_outputs()) {
+      use_output(outputs, output.name, [&]<typename Value>(std::vector<Value>& values) {
+        values.resize(output.count);
+        output.download(kElementType<Value>, values.data());
+      });
+    }
     return outputs;
   }
-
-  // The same as bytes, one array behind the other.
-  std::vector<unsigned char> output_bytes() const {
-    Bytes bytes;
-    read_all(nullptr, &bytes);
-    return bytes;
-  }
-
-  // Whether nothing was written, to any array.
-  bool is_untouched() const {
-    for (const auto* arrays : {&inputs_, &outputs_}) {
-      for (const GuardedArray& array : *arrays) {
-        if (!array.is_unchanged()) return false;
-      }
-    }
-    return true;
-  }
+  const DeviceArrays& arrays() const { return arrays_; }
 
  private:
-  using Bytes = std::vector<unsigned char>;
+  template <typename Host>
+  OnDevice(Device& device, const Problem& problem, const Host& host, const Args& args)
+      : args_(sized(host, args)),
+        arrays_(device, Op::kName, those_wanted<Op>(Op::case_of(problem), arrays_of(args_)),
+                arrays_of(host), [&](const ListedArray& stored, void* elements) {
+                  return store(problem, stored, elements);
+                }) {}
 
-  void read_all(Outputs* outputs, Bytes* bytes) const {
-    for (const GuardedArray& input : inputs_)
-      input.check_unchanged();
-    for (const auto& read : read_)
-      read(outputs, bytes);
+  template <typename Host>
+  static Args sized(const Host& host, Args args) {
+    copy_fields(host, args);
+    return args;
   }
 
-  // False where the host has no such array.
-  template <typename Host, typename Element>
-  bool fill(const Problem& problem, const Host& host, const std::string& name,
-            std::vector<Element>& elements) const {
-    bool listed = false, there = false;
-    Host::arrays(host, [&](const char* other, const auto& pointer, const Axes&, auto...) {
-      using From = Pointee<decltype(pointer)>;
-      if constexpr (requires(From x) { converted<Element>(x); }) {
-        if (name != other) return;
-        listed = true;
-        there = pointer != nullptr;
-        for (std::size_t i = 0; there && i < elements.size(); ++i)
-          elements[i] = converted<Element>(pointer[i]);
+  // What the operator's function of that name makes of the problem.
+  bool store(const Problem& problem, const ListedArray& stored, void* elements) const {
+    bool is_stored = false;
+    Args::arrays(args_, [&](const char* name, const auto& pointer, const Axes&, auto...) {
+      using Element = Pointee<decltype(pointer)>;
+      if constexpr (requires(std::vector<Element> x) { Op::store(problem, args_, name, x); }) {
+        if (stored.name != name) return;
+        std::vector<Element> values(static_cast<std::size_t>(stored.elements()));
+        if (!values.empty()) std::memcpy(values.data(), elements, values.size() * sizeof(Element));
+        Op::store(problem, args_, name, values);
+        if (!values.empty()) std::memcpy(elements, values.data(), values.size() * sizeof(Element));
+        is_stored = true;
       }
     });
-    if (listed) return there;
-    if constexpr (requires { Op::store(problem, args_, name, elements); }) {
-      Op::store(problem, args_, name, elements);
-      return true;
-    }
-    throw std::logic_error(std::string(Op::kName) + " has no array " + name +
-                           " on the host, and no function `store` to make it");
+    return is_stored;
   }
 
   Args args_;
-  std::deque<GuardedArray> inputs_, outputs_;
-  std::vector<std::function<void(Outputs*, Bytes*)>> read_;
+  DeviceArrays arrays_;
 };
 
-// "fp32, bf16": what the operator's tensors may be stored as.
+// "fp32", "bf16": what the operator's tensors may be stored as.
 template <typename... Args>
-std::string storages_text(Types<Args...>) {
-  std::string text;
-  ((text += (text.empty() ? "" : ", ") + std::string(Args::kStorage)), ...);
-  return text;
+std::vector<std::string> storages_of(Types<Args...>) {
+  return {Args::kStorage...};
 }
+
+namespace detail {
+
+template <typename Op, typename First, typename... Rest, typename Work>
+auto with_storage(Types<First, Rest...>, const std::string& storage, const Work& work) {
+  if (storage == First::kStorage) return work.template operator()<First>();
+  if constexpr (sizeof...(Rest) > 0) {
+    return with_storage<Op>(Types<Rest...>(), storage, work);
+  } else {
+    throw std::invalid_argument("--precision is " + storage + "; allowed for " + Op::kName + ": " +
+                                joined(storages_of(typename Op::Storages())));
+  }
+}
+
+}  // namespace detail
 
 // Calls work.template operator()<Args>() with the argument struct of that storage. std::invalid_argument lists what is allowed.
 template <typename Op, typename Work>
 auto with_storage(const std::string& storage, const Work& work) {
-  return [&]<typename First, typename... Rest>(Types<First, Rest...>) {
-    using Result = decltype(work.template operator()<First>());
-    std::function<Result()> chosen;
-    const auto try_one = [&]<typename Args>() {
-      if (storage == Args::kStorage) chosen = [&] { return work.template operator()<Args>(); };
-    };
-    try_one.template operator()<First>();
-    (try_one.template operator()<Rest>(), ...);
-    require(chosen != nullptr, "--precision is " + storage + "; allowed for " + Op::kName + ": " +
-                                   storages_text(typename Op::Storages{}));
-    return chosen();
-  }(typename Op::Storages{});
+  return detail::with_storage<Op>(typename Op::Storages(), storage, work);
 }
 
 // What a case's tensors are stored as: "fp32", "bf16", ...
@@ -265,7 +214,7 @@ typename Op::Outputs run_as(const Implementation& implementation,
     const auto launch = launcher<typename KeyOf<Op>::type, Args>(implementation);
     require(launch != nullptr,
             implementation.name + " does not compute " + Op::kName +
-                " in this precision; allowed: " + storages_text(typename Op::Storages{}) +
+                " in this precision; allowed: " + joined(storages_of(typename Op::Storages())) +
                 ", as far as it has a launcher");
     Device& where = device(implementation.device);
     const OnDevice<Op, Args> on_device(where, problem);

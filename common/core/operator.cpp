@@ -18,17 +18,87 @@ Listed& listed() {
   return list;
 }
 
+// "reverse", "not causal", "scale=0.125"
+std::string words_of(const std::string& option, const std::string& value) {
+  return value == "true" ? option : value == "false" ? "not " + option : option + "=" + value;
+}
+
 }  // namespace
+
+Cost AnyCase::cost() const {
+  Cost cost{fma_count(), 0};
+  for (const ListedArray& array : stored_arrays())
+    cost.bytes += array.bytes();
+  return cost;
+}
+
+double AnyCase::elements() const {
+  double sum = 0;
+  for (const ListedArray& array : host_arrays())
+    sum += array.elements();
+  return sum;
+}
+
+double AnyCase::largest_array() const {
+  double most = 0;
+  for (const ListedArray& array : stored_arrays())
+    most = std::max(most, array.elements());
+  return most;
+}
+
+std::vector<std::string> AnyCase::array_names() const {
+  std::vector<std::string> names;
+  for (const ListedArray& array : stored_arrays()) {
+    if (array.elements() > 0) names.push_back(array.name);
+  }
+  return names;
+}
+
+std::pair<std::string, double> AnyCase::first_output() const {
+  for (const ListedArray& array : stored_arrays()) {
+    if (!array.is_input) return {array.name, array.elements()};
+  }
+  return {};
+}
+
+std::string AnyCase::text() const {
+  std::vector<std::string> sizes_text, options_text;
+  const Shape mine = sizes();
+  for (const Size& size : mine.sizes())
+    sizes_text.push_back(size.name + "=" + std::to_string(size.value));
+  for (const auto& [option, value] : unusual_options()) {
+    if (option != "seed") options_text.push_back(words_of(option, value));
+  }
+  return joined(sizes_text) + "; " + joined(options_text) + "; " + storage();
+}
+
+std::vector<AnyCase::Difference> AnyCase::differences(const AnyCase& other) const {
+  std::vector<Difference> result;
+  const Shape mine = sizes(), others = other.sizes();
+  const auto sized = with(other.options_unlike(*this), other.storage());
+  for (const Size& size : mine.sizes()) {
+    if (size.value != others[size.name])
+      result.push_back({size.name + "=" + std::to_string(size.value), true, sized});
+  }
+  for (const auto& [option, value] : options_unlike(other)) {
+    if (option != "seed")
+      result.push_back(
+          {words_of(option, value), false, other.with({{option, value}}, other.storage())});
+  }
+  if (storage() != other.storage())
+    result.push_back({"stored in " + storage(), false, other.with({}, storage())});
+  return result;
+}
 
 const std::vector<std::unique_ptr<AnyOperator>>& operators() {
   return listed().operators;
 }
 
 std::string operator_names() {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& each : operators())
-    names += (names.empty() ? "" : ", ") + each->name();
-  return names;
+    names.push_back(each->name());
+  return joined(names);
 }
 
 const AnyOperator& find_operator(const std::string& name) {

@@ -17,8 +17,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -95,18 +95,24 @@ class AnyCase {
  public:
   virtual ~AnyCase() = default;
   virtual Shape shape() const = 0;
-  virtual Options options() const = 0;                  // those that are not as usual
-  virtual Cost cost() const = 0;                        // from the sizes alone, as all that follows
-  virtual double elements() const = 0;                  // of all arrays
-  virtual double largest_array() const = 0;             // elements
-  virtual std::vector<std::string> arrays() const = 0;  // those that a launcher gets
-  virtual std::pair<std::string, double> first_output() const = 0;  // its name and elements
+  virtual Options options() const = 0;  // those that are not as usual
+  virtual std::string storage() const = 0;
+  // The arrays that it has, in the list's order: what a launcher gets, and what the host has. They point nowhere.
+  virtual std::vector<ListedArray> stored_arrays() const = 0;
+  virtual std::vector<ListedArray> host_arrays() const = 0;
+  virtual double fma_count() const = 0;
   virtual double judged_fma() const = 0;   // multiply-adds of the float64 truth
   virtual double truth_bytes() const = 0;  // what the truth takes besides its arrays
   virtual std::unique_ptr<AnyProblem> make() const = 0;
-  virtual std::string storage() const = 0;
+
+  // From the sizes alone.
+  Cost cost() const;
+  double elements() const;                              // of all arrays of the host
+  double largest_array() const;                         // elements
+  std::vector<std::string> array_names() const;         // those that a launcher gets
+  std::pair<std::string, double> first_output() const;  // its name and elements
   // "B=2, T=37, K=64; decay=strong, reverse; bf16": its sizes, the options that are not as usual, and the storage.
-  virtual std::string text() const = 0;
+  std::string text() const;
 
   // In what it differs from another case of its operator: all sizes that are others, "K=4"; each option and the storage, "reverse",
   // "stored in bf16". With each there is the other case changed so far, the sizes all at once.
@@ -115,7 +121,16 @@ class AnyCase {
     bool is_size;
     std::shared_ptr<const AnyCase> changed;
   };
-  virtual std::vector<Difference> differences(const AnyCase& other) const = 0;
+  std::vector<Difference> differences(const AnyCase& other) const;
+
+ protected:
+  virtual Shape sizes() const = 0;  // of the arguments
+  // Those in which it differs from another one; from what its operator's default has.
+  virtual Options options_unlike(const AnyCase& other) const = 0;
+  virtual Options unusual_options() const = 0;
+  // It with these options and this storage.
+  virtual std::shared_ptr<const AnyCase> with(const Options& options,
+                                              const std::string& storage) const = 0;
 };
 
 class AnyOperator {
@@ -168,33 +183,18 @@ std::string operator_names();  // "wkv, gla, ..."
 const AnyOperator& find_operator(const std::string& name);
 void add_operator(std::unique_ptr<AnyOperator> op, int place);
 
-namespace detail {
-
-// visit(name, elements, bytes of one, whether it is an output) for each array that is there in that case.
-template <typename Op, typename Args, typename Visit>
-void for_each_array(const typename Op::Case& c, const Args& args, const Visit& visit) {
-  Args::arrays(args, [&](const char* name, const auto& pointer, const Axes& axes, auto...) {
-    if (wants<Op>(c, name)) visit(name, count(axes), sizeof *pointer, !kIsInput<decltype(pointer)>);
-  });
-}
-
-template <typename Op, typename Visit>
-void for_each_stored_array(const typename Op::Case& c, const Visit& visit) {
-  with_storage<Op>(storage_of(c), [&]<typename Args>() {
+// The list of a case's storage, and that of the host, with arrays that the case has not. They point nowhere.
+template <typename Op>
+std::vector<ListedArray> stored_list(const typename Op::Case& c) {
+  return with_storage<Op>(storage_of(c), [&]<typename Args>() {
     Args args;
     copy_fields(Op::sizes(c), args);
-    for_each_array<Op>(c, args, visit);
+    return unbound(arrays_of(args));
   });
 }
-
-}  // namespace detail
-
 template <typename Op>
-Cost cost_of(const typename Op::Case& c) {
-  Cost cost{Op::fma_count(Op::sizes(c)), 0};
-  detail::for_each_stored_array<Op>(c, [&](const char*, double elements, double element_bytes,
-                                           bool) { cost.bytes += elements * element_bytes; });
-  return cost;
+std::vector<ListedArray> host_list(const typename Op::Case& c) {
+  return unbound(arrays_of(Op::sizes(c)));
 }
 
 template <typename Op>
@@ -207,8 +207,8 @@ class OperatorOf : public AnyOperator {
 
   std::string name() const override { return Op::kName; }
   std::string launchers_name() const override { return Key::kName; }
-  std::vector<std::string> storages() const override { return names(Storages{}); }
-  std::string options() const override { return option_names<Case>(); }
+  std::vector<std::string> storages() const override { return storages_of(Storages()); }
+  std::string options() const override { return option_names(options_in(Case())); }
   Shape shape() const override { return shape_of(Sizes{}); }
 
   bool computes(const Implementation& implementation, const std::string& storage) const override {
@@ -218,15 +218,13 @@ class OperatorOf : public AnyOperator {
 
   std::unique_ptr<AnyCase> make_case(const Shape& shape, const Options& options,
                                      const std::string& storage) const override {
-    Sizes sizes;
-    set_shape(sizes, shape, Op::kName);
-    Case c = Op::make_case(sizes);
-    set_options(c, options, Op::kName);
-    with_storage<Op>(storage, []<typename Args>() {});
-    set_precision(c, storage);
+    const auto [c, sizes] = made(shape, options, storage);
     Shape settled = shape_of(sizes);
     if constexpr (requires { Op::settle(c, settled); }) Op::settle(c, settled);
     return std::make_unique<CaseOf>(c, settled, options_of(c, Op::make_case(sizes)));
+  }
+  static Case case_of(const Shape& shape, const Options& options, const std::string& storage) {
+    return made(shape, options, storage).first;
   }
 
   Shape small_shape(const Shape& like) const override {
@@ -247,8 +245,8 @@ class OperatorOf : public AnyOperator {
     }
   }
 
-  std::vector<std::int64_t> least() const override { return limits(0); }
-  std::vector<std::int64_t> most() const override { return limits(1); }
+  std::vector<std::int64_t> least() const override { return limits(&ListedField::least); }
+  std::vector<std::int64_t> most() const override { return limits(&ListedField::most); }
 
   bool set_size(Shape& shape, const std::string& name, std::int64_t value) const override {
     if constexpr (requires { Op::set_size(shape, name, value); }) {
@@ -317,6 +315,9 @@ class OperatorOf : public AnyOperator {
     return nullptr;
   }
 
+  static std::unique_ptr<AnyProblem> any_problem(const Problem& problem) {
+    return std::make_unique<ProblemOf>(problem);
+  }
   static Cases any(const std::vector<Case>& cases) {
     Cases result;
     for (const Case& c : cases)
@@ -344,19 +345,24 @@ class OperatorOf : public AnyOperator {
  private:
   using Key = typename KeyOf<Op>::type;
 
-  template <typename... Args>
-  static std::vector<std::string> names(Types<Args...>) {
-    return {Args::kStorage...};
-  }
-  // The n-th number behind each size in the list; the largest that there is where it has none.
-  static std::vector<std::int64_t> limits(std::size_t n) {
-    std::vector<std::int64_t> result;
+  static std::pair<Case, Sizes> made(const Shape& shape, const Options& options,
+                                     const std::string& storage) {
     Sizes sizes;
-    Sizes::fields(sizes, [&](const char*, const auto&, auto... limits) {
-      const std::vector<std::int64_t> all = {static_cast<std::int64_t>(limits)...};
-      if (!all.empty())
-        result.push_back(n < all.size() ? all[n] : std::numeric_limits<std::int64_t>::max());
-    });
+    set_shape(sizes, shape, Op::kName);
+    Case c = Op::make_case(sizes);
+    set_options(c, options, Op::kName);
+    with_storage<Op>(storage, []<typename Args>() {});
+    set_precision(c, storage);
+    return {c, sizes};
+  }
+  // Of each size in the list.
+  template <typename Limit>
+  static std::vector<std::int64_t> limits(const Limit& limit) {
+    const Sizes sizes;
+    std::vector<std::int64_t> result;
+    for (const ListedField& field : fields_of(sizes)) {
+      if (field.is_size()) result.push_back((field.*limit)());
+    }
     return result;
   }
   static Size largest(const Shape& shape) {
@@ -388,18 +394,18 @@ class OperatorOf : public AnyOperator {
                  const std::function<void(const Examined&)>& use) const override {
       Op::examine(problem_, data_.download(), arithmetic, use);
     }
-    std::vector<unsigned char> outputs() const override { return data_.output_bytes(); }
-    bool is_untouched() const override { return data_.is_untouched(); }
+    std::vector<unsigned char> outputs() const override { return data_.arrays().output_bytes(); }
+    bool is_untouched() const override { return data_.arrays().is_untouched(); }
     void for_each_bad_input(const Support& support, const TryIt& try_it) const override {
-      ladder::for_each_bad_input<Args>(data_.args(),
-                                       [&](const std::string& argument, const Args& bad) {
-                                         try_it(argument, [&] { launch_(bad); });
-                                       });
+      Args bad = data_.args();
+      const auto call = [&] { launch_(bad); };
+      ladder::for_each_bad_input(fields_of(bad), arrays_of(bad),
+                                 [&](const std::string& argument) { try_it(argument, call); });
       if constexpr (requires { Op::template bad_inputs<Args>(support, where_); }) {
         for (const auto& [argument, spoil] : Op::template bad_inputs<Args>(support, where_)) {
-          Args bad = data_.args();
+          bad = data_.args();
           spoil(bad);
-          try_it(argument, [&] { launch_(bad); });
+          try_it(argument, call);
         }
       }
     }
@@ -451,42 +457,19 @@ class OperatorOf : public AnyOperator {
         : case_(c), shape_(shape), options_(options) {}
     Shape shape() const override { return shape_; }
     Options options() const override { return options_; }
-    Cost cost() const override { return cost_of<Op>(case_); }
-    double elements() const override {
-      double sum = 0;
-      detail::for_each_array<Op>(
-          case_, Op::sizes(case_),
-          [&](const char*, double elements, double, bool) { sum += elements; });
-      return sum;
+    std::string storage() const override { return storage_of(case_); }
+    std::vector<ListedArray> stored_arrays() const override {
+      return those_wanted<Op>(case_, stored_list<Op>(case_));
     }
-    double largest_array() const override {
-      double most = 0;
-      detail::for_each_stored_array<Op>(case_, [&](const char*, double elements, double, bool) {
-        most = std::fmax(most, elements);
-      });
-      return most;
+    std::vector<ListedArray> host_arrays() const override {
+      return those_wanted<Op>(case_, host_list<Op>(case_));
     }
-    std::vector<std::string> arrays() const override {
-      std::vector<std::string> names;
-      detail::for_each_stored_array<Op>(case_,
-                                        [&](const char* name, double elements, double, bool) {
-                                          if (elements > 0) names.push_back(name);
-                                        });
-      return names;
-    }
-    std::pair<std::string, double> first_output() const override {
-      std::pair<std::string, double> first;
-      detail::for_each_stored_array<Op>(
-          case_, [&](const char* name, double elements, double, bool output) {
-            if (output && first.first.empty()) first = {name, elements};
-          });
-      return first;
-    }
+    double fma_count() const override { return Op::fma_count(Op::sizes(case_)); }
     double judged_fma() const override {
       if constexpr (requires { Op::judged_fma(case_); }) {
         return Op::judged_fma(case_);
       } else {
-        return cost().fma_count;
+        return fma_count();
       }
     }
     double truth_bytes() const override {
@@ -499,49 +482,22 @@ class OperatorOf : public AnyOperator {
     std::unique_ptr<AnyProblem> make() const override {
       return std::make_unique<ProblemOf>(Op::make_problem(case_));
     }
-    std::string storage() const override { return storage_of(case_); }
-    std::string text() const override {
-      std::string sizes, options;
-      const Shape shape = shape_of(Op::sizes(case_));
-      for (const Size& size : shape.sizes())
-        sizes += (sizes.empty() ? "" : ", ") + size.name + "=" + std::to_string(size.value);
-      for (const auto& [option, value] : options_of(case_, Op::make_case(Sizes{}))) {
-        if (option != "seed") options += (options.empty() ? "" : ", ") + words_of(option, value);
-      }
-      return sizes + "; " + options + "; " + storage();
-    }
 
-    std::vector<AnyCase::Difference> differences(const AnyCase& other) const override {
-      const Case& plain = dynamic_cast<const CaseOf&>(other).case_;
-      std::vector<AnyCase::Difference> result;
-      Case sized = case_;
-      set_options(sized, options_of(plain, case_), Op::kName);
-      sized.precision = plain.precision;
-      const Shape mine = shape_of(Op::sizes(case_)), others = shape_of(Op::sizes(plain));
-      for (const Size& size : mine.sizes()) {
-        if (size.value != others[size.name])
-          result.push_back({size.name + "=" + std::to_string(size.value), true, any(sized)});
-      }
-      for (const auto& [option, value] : options_of(case_, plain)) {
-        if (option == "seed") continue;
-        Case changed = plain;
-        set_options(changed, {{option, value}}, Op::kName);
-        result.push_back({words_of(option, value), false, any(changed)});
-      }
-      if (storage() != storage_of(plain)) {
-        Case changed = plain;
-        changed.precision = case_.precision;
-        result.push_back({"stored in " + storage(), false, any(changed)});
-      }
-      return result;
+   protected:
+    Shape sizes() const override { return shape_of(Op::sizes(case_)); }
+    Options options_unlike(const AnyCase& other) const override {
+      return options_of(case_, dynamic_cast<const CaseOf&>(other).case_);
+    }
+    Options unusual_options() const override { return options_of(case_, Op::make_case(Sizes())); }
+    std::shared_ptr<const AnyCase> with(const Options& options,
+                                        const std::string& storage) const override {
+      Case changed = case_;
+      set_options(changed, options, Op::kName);
+      set_precision(changed, storage);
+      return any(changed);
     }
 
    private:
-    // "reverse", "not causal", "scale=0.125"
-    static std::string words_of(const std::string& option, const std::string& value) {
-      return value == "true" ? option : value == "false" ? "not " + option : option + "=" + value;
-    }
-
     Case case_;
     Shape shape_;
     Options options_;

@@ -7,48 +7,28 @@
 #pragma once
 
 #include <charconv>
-#include <cstdint>
+#include <cstddef>
+#include <iterator>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "common/core/errors.hpp"
 
 namespace ladder {
 
 // "decay" with "strong". A flag may be given alone: "reverse".
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-inline std::string options_text(const Options& options) {
-  std::string text;
-  for (const auto& [name, value] : options)
-    text += (text.empty() ? "" : ",") + name + (value.empty() ? "" : "=" + value);
-  return text;
-}
+std::string options_text(const Options& options);
 
 // From "decay=strong,reverse,lengths=5+0+17".
-inline Options parse_options(const std::string& text) {
-  Options options;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, ',');) {
-    const auto equals = item.find('=');
-    require(!item.empty() && equals != 0,
-            "--options is '" + text + "'; allowed: names with values, such as reverse,scale=0.5");
-    options.emplace_back(item.substr(0, equals),
-                         equals == std::string::npos ? "" : item.substr(equals + 1));
-  }
-  return options;
-}
+Options parse_options(const std::string& text);
 
 // Each reads a value of its type and returns what is allowed instead, or nothing. Types of an operator's own have an overload
 // beside them, and a to_text.
-inline std::string read_option(const std::string& text, bool& value) {
-  value = text.empty() || text == "true" || text == "1";
-  return value || text == "false" || text == "0" ? "" : "true or false";
-}
+std::string read_option(const std::string& text, bool& value);
+std::string read_option(const std::string& text, std::string& value);
 
 template <typename Number>
 requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) std::string
@@ -56,11 +36,6 @@ requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) std::str
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size()) return "";
   return std::is_integral_v<Number> ? "a whole number" : "a number";
-}
-
-inline std::string read_option(const std::string& text, std::string& value) {
-  value = text;
-  return "";
 }
 
 template <typename Element>
@@ -74,12 +49,8 @@ std::string read_option(const std::string& text, std::vector<Element>& value) {
   return "";
 }
 
-inline std::string to_text(bool value) {
-  return value ? "true" : "false";
-}
-inline std::string to_text(const std::string& value) {
-  return value;
-}
+std::string to_text(bool value);
+std::string to_text(const std::string& value);
 template <typename Number>
 requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) std::string
     to_text(Number value) {
@@ -95,83 +66,78 @@ std::string to_text(const std::vector<Element>& value) {
   return text;
 }
 
-// `words` are those of an enum's values, in order.
-template <typename Value, std::size_t kCount>
-std::string read_word(const std::string& text, Value& value, const char* const (&words)[kCount]) {
-  std::string allowed;
-  for (std::size_t i = 0; i < kCount; ++i) {
-    if (text == words[i]) {
-      value = static_cast<Value>(i);
-      return "";
-    }
-    allowed += std::string(i > 0 ? ", " : "") + words[i];
+// `words` are those of an enum's values, in order: what is allowed where the text is none of them; else its number.
+std::string read_word(const std::string& text, std::size_t& number,
+                      const std::vector<const char*>& words);
+
+// An option that a case lists, without its type.
+struct ListedOption {
+  std::string name;
+  void* value;
+  std::vector<const char*> words;  // of an enum
+  std::string (*read)(const std::string& text, const ListedOption& option);
+  std::string (*text)(const ListedOption& option);
+};
+
+namespace detail {
+
+template <typename Value>
+std::string read_listed(const std::string& text, const ListedOption& option) {
+  Value& value = *static_cast<Value*>(option.value);
+  if constexpr (std::is_enum_v<Value>) {
+    std::size_t number = static_cast<std::size_t>(value);
+    const std::string allowed = read_word(text, number, option.words);
+    value = static_cast<Value>(number);
+    return allowed;
+  } else {
+    return read_option(text, value);
   }
-  return allowed;
 }
 
-// Calls visit(name, value, words...) for each option that the case lists; none where it has no list.
-template <typename Case, typename Visit>
-void for_each_option(Case& c, const Visit& visit) {
-  using Plain = std::remove_const_t<Case>;
-  if constexpr (requires { Plain::options(c, visit); }) Plain::options(c, visit);
+template <typename Value>
+std::string listed_text(const ListedOption& option) {
+  const Value& value = *static_cast<const Value*>(option.value);
+  if constexpr (std::is_enum_v<Value>) {
+    return option.words.at(static_cast<std::size_t>(value));
+  } else {
+    return to_text(value);
+  }
 }
 
+}  // namespace detail
+
+// Those of a case, which they change, if it is none that must not be changed; none where it has no list.
 template <typename Case>
-std::string option_names() {
-  std::string names;
-  Case c;
-  for_each_option(c, [&](const char* name, auto&&...) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  });
-  return names;
+std::vector<ListedOption> options_in(const Case& c) {
+  std::vector<ListedOption> listed;
+  const auto visit = [&](const char* name, const auto& value, const auto&... words) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    ListedOption& option = listed.emplace_back();
+    option = {name,
+              const_cast<void*>(static_cast<const void*>(&value)),
+              {},
+              detail::read_listed<Value>,
+              detail::listed_text<Value>};
+    (option.words.assign(std::begin(words), std::end(words)), ...);
+  };
+  if constexpr (requires { Case::options(c, visit); }) Case::options(c, visit);
+  return listed;
 }
 
+std::string option_names(const std::vector<ListedOption>& listed);  // "reverse, scale"
 // std::invalid_argument says which names, or which values, are allowed.
+void set_options(const std::vector<ListedOption>& listed, const Options& options,
+                 const std::string& op);
+// Those in which one case differs from another, as they are in the first.
+Options options_of(const std::vector<ListedOption>& listed, const std::vector<ListedOption>& usual);
+
 template <typename Case>
 void set_options(Case& c, const Options& options, const std::string& op) {
-  for (const auto& each : options) {
-    const std::string& wanted = each.first;
-    const std::string& text = each.second;
-    bool known = false;
-    for_each_option(c, [&](const char* name, auto& value, const auto&... words) {
-      if (wanted != name) return;
-      known = true;
-      std::string allowed;
-      if constexpr (sizeof...(words) > 0) {
-        allowed = read_word(text, value, words...);
-      } else {
-        allowed = read_option(text, value);
-      }
-      require(allowed.empty(),
-              "option " + wanted + " is '" + text + "'; allowed for " + op + ": " + allowed);
-    });
-    const std::string names = option_names<Case>();
-    require(known, "option '" + wanted + "' is given; allowed for " + op + ": " +
-                       (names.empty() ? "none" : names));
-  }
+  set_options(options_in(c), options, op);
 }
-
-// Those in which it differs from `usual`.
 template <typename Case>
 Options options_of(const Case& c, const Case& usual) {
-  const auto texts = [](const Case& from) {
-    Options all;
-    for_each_option(from, [&](const char* name, const auto& value, const auto&... words) {
-      if constexpr (sizeof...(words) > 0) {
-        const auto at = static_cast<std::size_t>(value);
-        ((all.emplace_back(name, words[at])), ...);
-      } else {
-        all.emplace_back(name, to_text(value));
-      }
-    });
-    return all;
-  };
-  const Options mine = texts(c), others = texts(usual);
-  Options different;
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (mine[i].second != others[i].second) different.push_back(mine[i]);
-  }
-  return different;
+  return options_of(options_in(c), options_in(usual));
 }
 
 }  // namespace ladder

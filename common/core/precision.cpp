@@ -25,7 +25,10 @@ std::string to_string(Precision precision) {
 }
 
 std::string read_option(const std::string& text, Precision& precision) {
-  return read_word(text, precision, kWords);
+  auto number = static_cast<std::size_t>(precision);
+  const std::string allowed = read_word(text, number, {std::begin(kWords), std::end(kWords)});
+  precision = static_cast<Precision>(number);
+  return allowed;
 }
 
 std::string magnitude_word(float magnitude) {

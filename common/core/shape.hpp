@@ -5,10 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include "common/core/errors.hpp"
 
 namespace ladder {
 
@@ -60,34 +57,5 @@ class Shape {
 
   std::vector<Size> sizes_;
 };
-
-// The sizes in the list of a struct, and back. Sizes that a list has not are refused, with those that it has.
-template <typename Sized>
-Shape shape_of(const Sized& sized) {
-  Shape shape;
-  Sized::fields(sized, [&]([[maybe_unused]] const char* name, [[maybe_unused]] const auto& value,
-                           auto... least) {
-    if constexpr (sizeof...(least) > 0) shape.set(name, value);
-  });
-  return shape;
-}
-
-template <typename Sized>
-void set_shape(Sized& sized, const Shape& shape, const std::string& op) {
-  const Shape known = shape_of(sized);
-  for (const Size& size : shape.sizes()) {
-    std::string names;
-    for (const Size& each : known.sizes())
-      names += (names.empty() ? "" : ", ") + each.name;
-    require(known.has(size.name),
-            "--shape has " + size.name + "; allowed for " + op + ": " + names);
-  }
-  Sized::fields(
-      sized, [&]([[maybe_unused]] const char* name, [[maybe_unused]] auto& value, auto... least) {
-        if constexpr (sizeof...(least) > 0) {
-          if (shape.has(name)) value = shape[name];
-        }
-      });
-}
 
 }  // namespace ladder

@@ -1,10 +1,11 @@
 #include "common/judge/plan.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 
+#include "common/core/text.hpp"
+#include "common/judge/drawn.hpp"
 #include "common/judge/pairwise.hpp"
 
 namespace ladder {
@@ -16,11 +17,8 @@ bool Support::has(const std::string& feature) const {
 void Support::check_words(const std::vector<std::string>& features,
                           const std::vector<std::string>& limits) const {
   const auto check = [](const std::string& word, const std::vector<std::string>& known) {
-    std::string allowed;
-    for (const std::string& each : known)
-      allowed += (allowed.empty() ? "" : ", ") + each;
     require(std::count(known.begin(), known.end(), word) > 0,
-            "a suite's support names '" + word + "'; allowed: " + allowed);
+            "a suite's support names '" + word + "'; allowed: " + joined(known));
   };
   for (const std::string& word : refuses)
     check(word, features);
@@ -65,6 +63,17 @@ std::string wrong_reach(const char* array, const std::vector<float>& clean,
   return "";
 }
 
+void expect_right(Report& report, const Implementation& i, const AnyProblem& problem) {
+  const auto placed = problem.place(device(i.device), i);
+  require(placed != nullptr, i.name + " has no launcher for " + problem.name());
+  placed->call();
+  device(i.device).synchronize();
+  const Arithmetic arithmetic = arithmetic_of(i, problem.storage());
+  report.judged(
+      placed->judge(arithmetic, false), [&](const auto& use) { placed->examine(arithmetic, use); },
+      problem.name());
+}
+
 namespace {
 
 const std::vector<std::int64_t> kUsualSizes = {37, 1, 4, 16, 17, 64, 65, 100};
@@ -74,16 +83,7 @@ struct ListedCase {
   Options options;
   std::string storage;
 
-  std::string name() const {
-    std::string text;
-    for (const Size& size : shape.sizes())
-      text += size.name + std::to_string(size.value) + "_";
-    for (const auto& [option, value] : options)
-      text += option + "_" + value + "_";
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
-    return text + storage;
-  }
+  std::string name() const { return case_name(shape, options, storage); }
   // What it is made of.
   std::vector<std::string> levels() const {
     std::vector<std::string> result = {"stored in " + storage};

@@ -140,10 +140,10 @@ void expect_right(Report& report, const typename Op::Problem& problem,
       [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); },
       name_of(Op::case_of(problem)));
 }
+void expect_right(Report& report, const Implementation& i, const AnyProblem& problem);
 template <typename Op>
 void expect_right(Report& report, const Implementation& i, const typename Op::Problem& problem) {
-  expect_right<Op>(report, problem, run_as<Op>(i, problem),
-                   arithmetic_of(i, storage_of(Op::case_of(problem))));
+  expect_right(report, i, *OperatorOf<Op>::any_problem(problem));
 }
 
 }  // namespace ladder

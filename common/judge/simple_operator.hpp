@@ -34,12 +34,11 @@
 #pragma once
 
 #include <algorithm>
-#include <any>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,6 +48,7 @@
 #include "common/core/on_device.hpp"
 #include "common/core/operator.hpp"
 #include "common/judge/design.hpp"
+#include "common/judge/drawn.hpp"
 #include "common/judge/judging.hpp"
 #include "common/judge/mistakes.hpp"
 #include "common/judge/plan.hpp"
@@ -82,24 +82,16 @@ struct SizedCase : Sizes {
   }
 };
 
-// "M37_N45_eps_1e_05_fp32"
 template <typename Sizes>
 std::string name_of(const SizedCase<Sizes>& c) {
-  std::string text;
-  const Shape shape = shape_of(static_cast<const Sizes&>(c));
-  for (const Size& size : shape.sizes())
-    text += size.name + std::to_string(size.value) + "_";
-  for (const auto& [option, value] : options_of(c, SizedCase<Sizes>{static_cast<const Sizes&>(c)}))
-    text += option + "_" + value + "_";
-  std::replace_if(
-      text.begin(), text.end(), [](char x) { return std::isalnum(x) == 0; }, '_');
-  return text + c.precision;
+  const Sizes& sizes = c;
+  return case_name(shape_of(sizes), options_of(c, SizedCase<Sizes>{sizes}), c.precision);
 }
 
 // A case with its inputs, by the names of the list. `Inputs` is the operator, or what several operators with the same inputs share: Case,
 // Host, Storages, sizes(case), wants, draw.
 template <typename Inputs>
-class Drawn {
+class Drawn : public DrawnArrays {
  public:
   using Case = typename Inputs::Case;
   using Host = typename Inputs::Host;
@@ -121,63 +113,12 @@ class Drawn {
   // The inputs; outputs are null.
   Host args() const {
     Host args = Inputs::sizes(case_);
-    Host::arrays(args, [&](const char* name, auto& pointer, const Axes&, auto...) {
-      using Pointer = std::remove_reference_t<decltype(pointer)>;
-      if constexpr (kIsInput<Pointer>) {
-        const auto& values = array<Pointee<Pointer>>(name);
-        if (!values.empty()) pointer = values.data();
-      }
-    });
+    set_pointers(arrays_of(args));
     return args;
   }
 
-  // The elements of an input; none where the case has no such array. Whoever changes them changes this problem alone.
-  template <typename Element>
-  std::vector<Element>& array(const std::string& name) {
-    for (auto& [other, values] : arrays_) {
-      if (name == other) return std::any_cast<std::vector<Element>&>(values);
-    }
-    arrays_.emplace_back(name, std::vector<Element>());
-    return std::any_cast<std::vector<Element>&>(arrays_.back().second);
-  }
-  template <typename Element>
-  const std::vector<Element>& array(const std::string& name) const {
-    static const std::vector<Element> none;
-    for (const auto& [other, values] : arrays_) {
-      if (name == other) return std::any_cast<const std::vector<Element>&>(values);
-    }
-    return none;
-  }
-  std::vector<float>& operator[](const std::string& name) { return array<float>(name); }
-  const std::vector<float>& operator[](const std::string& name) const { return array<float>(name); }
-
-  std::vector<std::pair<std::string, std::int64_t>> inputs() const {
-    std::vector<std::pair<std::string, std::int64_t>> result;
-    for (const auto& [name, values] : arrays_) {
-      const auto* reals = std::any_cast<std::vector<float>>(&values);
-      if (reals != nullptr && !reals->empty())
-        result.emplace_back(name, static_cast<std::int64_t>(reals->size()));
-    }
-    return result;
-  }
-
   // Only values that the arrays can hold where they are stored.
-  void round_to_storage() {
-    with_storage<Inputs>(storage_of(case_), [&]<typename Args>() {
-      Args stored;
-      Args::arrays(stored, [&](const char* name, auto& pointer, const Axes&, auto...) {
-        using Stored = Pointee<decltype(pointer)>;
-        if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
-          for (auto& [other, values] : arrays_) {
-            auto* reals = std::any_cast<std::vector<float>>(&values);
-            if (name != other || reals == nullptr) continue;
-            for (float& x : *reals)
-              x = to_float(converted<Stored>(x));
-          }
-        }
-      });
-    });
-  }
+  void round_to_storage() { round(stored_list<Inputs>(case_)); }
 
  private:
   void draw_each() {
@@ -201,31 +142,21 @@ class Drawn {
   }
 
   Case case_;
-  std::vector<std::pair<std::string, std::any>> arrays_;
 };
 
-// The outputs that a case has, each with its name: visit(name, axes).
-template <typename Op, typename Visit>
-void for_each_output(const typename Op::Case& c, const Visit& visit) {
-  const auto sizes = Op::sizes(c);
-  std::remove_cvref_t<decltype(sizes)>::arrays(
-      sizes, [&](const char* name, const auto& pointer, const Axes& axes, auto...) {
-        if constexpr (!kIsInput<decltype(pointer)>) {
-          if (wants<Op>(c, name)) visit(name, axes);
-        }
-      });
+// The outputs that a case has, in the list's order.
+template <typename Op>
+std::vector<ListedArray> outputs_of(const typename Op::Case& c) {
+  std::vector<ListedArray> outputs = those_wanted<Op>(c, host_list<Op>(c));
+  std::erase_if(outputs, [](const ListedArray& array) { return array.is_input; });
+  return outputs;
 }
 
 template <typename Op>
 std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) {
   std::vector<typename Op::Case> cases;
-  for (const FoundCase& each : found) {
-    typename Op::Sizes sizes;
-    set_shape(sizes, each.shape, Op::kName);
-    typename Op::Case& c = cases.emplace_back(Op::make_case(sizes));
-    set_options(c, each.options, Op::kName);
-    read_option(each.storage, c.precision);
-  }
+  for (const FoundCase& each : found)
+    cases.push_back(OperatorOf<Op>::case_of(each.shape, each.options, each.storage));
   return cases;
 }
 
@@ -249,13 +180,12 @@ void plan_cases(Plan& plan, const Design<typename Op::Case>& design,
 // Calls visit(name, values, n) for the n-th output that the case has, of a struct with a list of its vectors.
 template <typename Op, typename Result, typename Visit>
 void for_each_in_order(const typename Op::Case& c, const Result& result, const Visit& visit) {
-  std::size_t n = 0;
-  for_each_output<Op>(c, [&](const std::string& name, const Axes&) {
-    Result::arrays(result, [&](const char* other, const auto& values) {
-      if (name == other) visit(name, values, n);
+  const std::vector<ListedArray> outputs = outputs_of<Op>(c);
+  for (std::size_t n = 0; n < outputs.size(); ++n) {
+    Result::arrays(result, [&](const char* name, const auto& values) {
+      if (outputs[n].name == name) visit(outputs[n].name, values, n);
     });
-    ++n;
-  });
+  }
 }
 
 // The outputs that the case has, of such a struct.
@@ -338,13 +268,9 @@ struct JudgedOperator {
                              std::int64_t element) {
     Belonging result;
     const Host args = problem.args();
-    Host::arrays(args, [&](const std::string& name, const auto&, const Axes& axes, auto...) {
-      if (name != array) return;
-      Layout layout{name, {}, {}};
-      for (const Axis& axis : axes) {
-        layout.axes.push_back(axis.name);
-        layout.sizes.push_back(axis.size);
-      }
+    for (const ListedArray& listed : arrays_of(args)) {
+      if (listed.name != array) continue;
+      const Layout layout = layout_of(listed);
       const std::vector<std::int64_t> at = layout.index(element);
       for (std::size_t axis = 0; axis < at.size(); ++axis) {
         if (layout.axes[axis] == "h") result.head = at[axis];
@@ -352,7 +278,7 @@ struct JudgedOperator {
         if constexpr (requires { Op::settle_belonging(problem, array, "t", at[axis], result); })
           Op::settle_belonging(problem, array, layout.axes[axis], at[axis], result);
       }
-    });
+    }
     return result;
   }
 
@@ -369,35 +295,26 @@ struct JudgedOperator {
   template <typename OpOutputs>
   static std::vector<Part> parts(const Problem& problem, const OpOutputs& outputs,
                                  const std::vector<Truth>& truth, Arithmetic arithmetic) {
+    const std::vector<ListedArray> stored = stored_list<Op>(case_of(problem));
     std::vector<Part> result;
-    for_each_output<Op>(case_of(problem), [&](const std::string& name, const Axes& axes) {
-      Layout layout{name, {}, {}};
-      for (const Axis& axis : axes) {
-        layout.axes.push_back(axis.name);
-        layout.sizes.push_back(axis.size);
-        if constexpr (requires { Op::axis_word(name, layout.axes.back()); })
-          layout.words.push_back(Op::axis_word(name, layout.axes.back()));
+    for (const ListedArray& listed : outputs_of<Op>(case_of(problem))) {
+      Layout layout = layout_of(listed);
+      if constexpr (requires { Op::axis_word(listed.name, layout.axes.back()); }) {
+        for (const std::string& axis : layout.axes)
+          layout.words.push_back(Op::axis_word(listed.name, axis));
       }
       const std::size_t n = result.size();
       require(n < truth.size(), std::string(Op::kName) + "'s truth() has " +
                                     std::to_string(truth.size()) +
                                     " outputs; allowed: one for each that its list has");
       const Truth& right = truth[n];
-      result.push_back({layout, &output(outputs, name, n), &right.values,
-                        right.terms.empty() ? &right.values : &right.terms,
-                        right.roundings ? *right.roundings : roundings(problem, name, arithmetic),
-                        right.exact.elements.empty() ? nullptr : &right.exact});
-      with_storage<Op>(storage_of(case_of(problem)), [&]<typename Args>() {
-        Args stored;
-        Args::arrays(stored, [&](const char* other, auto& pointer, const Axes&, auto...) {
-          using Stored = Pointee<decltype(pointer)>;
-          if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
-            if (name == other)
-              result.back().stored = [](double x) { return to_float(converted<Stored>(x)); };
-          }
-        });
-      });
-    });
+      result.push_back(
+          {layout, &output(outputs, listed.name, n), &right.values,
+           right.terms.empty() ? &right.values : &right.terms,
+           right.roundings ? *right.roundings : roundings(problem, stored, listed.name, arithmetic),
+           right.exact.elements.empty() ? nullptr : &right.exact,
+           rounding_of(precision_of(listed.name, stored))});
+    }
     return result;
   }
 
@@ -462,41 +379,28 @@ struct JudgedOperator {
     Verdict verdict;
     verdict.right = true;
     std::size_t n = 0;
-    for_each_output<Op>(case_of(problem), [&](const std::string& name, const Axes&) {
-      const std::vector<float>& values = output(outputs, name, n++);
-      if constexpr (requires { Op::may_be_infinite(name); }) {
-        if (Op::may_be_infinite(name)) return;
+    for (const ListedArray& listed : outputs_of<Op>(case_of(problem))) {
+      const std::vector<float>& values = output(outputs, listed.name, n++);
+      if constexpr (requires { Op::may_be_infinite(listed.name); }) {
+        if (Op::may_be_infinite(listed.name)) continue;
       }
-      const bool finite =
-          std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
-      if (finite || !verdict.right) return;
+      if (std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }))
+        continue;
       verdict.right = false;
       verdict.message =
-          "WRONG RESULT: " + name + " has elements that are not finite, or not written";
-    });
+          "WRONG RESULT: " + listed.name + " has elements that are not finite, or not written";
+      break;
+    }
     return verdict;
   }
 
-  // See common/judge/limits.hpp. Products have two operands.
-  static Roundings roundings(const Problem& problem, const std::string& output,
-                             Arithmetic arithmetic) {
+  // Counted from the operator's additions.
+  static Roundings roundings([[maybe_unused]] const Problem& problem,
+                             [[maybe_unused]] const std::vector<ListedArray>& stored,
+                             [[maybe_unused]] const std::string& output,
+                             [[maybe_unused]] Arithmetic arithmetic) {
     if constexpr (requires { Op::additions(problem.args()); }) {
-      Roundings result;
-      double operands = 0;
-      with_storage<Op>(storage_of(case_of(problem)), [&]<typename Args>() {
-        Args stored;
-        Args::arrays(stored, [&](const char* name, auto& pointer, const Axes&, auto...) {
-          using Stored = Pointee<decltype(pointer)>;
-          if constexpr (std::is_same_v<Stored, bfloat16> || std::is_same_v<Stored, float16>) {
-            if (name == output) result = stored_as<Stored>();
-            if (arithmetic == Arithmetic::kBf16Operands)
-              operands = std::max(operands, kUnitRoundoff<Stored> * std::sqrt(2.0));
-          }
-        });
-      });
-      result.operands = operands;
-      result.sums = kFp32Roundoff * std::sqrt(Op::additions(problem.args()) + kFewRoundings);
-      return result;
+      return counted_roundings(stored, output, Op::additions(problem.args()), arithmetic);
     } else {
       throw std::logic_error(std::string(Op::kName) +
                              " says neither how often it adds nor what is rounded");

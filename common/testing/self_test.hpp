@@ -37,20 +37,15 @@ template <typename Op>
 typename Op::Outputs stored(const typename Op::Problem& problem, const Answer& answer) {
   typename Op::Outputs outputs;
   const auto& c = Op::case_of(problem);
-  with_storage<Op>(storage_of(c), [&]<typename Args>() {
-    std::size_t n = 0;
-    Args sizes;
-    Args::arrays(sizes, [&](const char* name, auto& pointer, const Axes&, auto...) {
-      using Stored = Pointee<decltype(pointer)>;
-      if constexpr (!kIsInput<decltype(pointer)>) {
-        if (!wants<Op>(c, name)) return;
-        std::vector<float> values;
-        for (const double x : answer.at(n++))
-          values.push_back(converted<float>(converted<Stored>(static_cast<float>(x))));
-        detail::put(outputs, name, values);
-      }
+  std::size_t n = 0;
+  for (const ListedArray& array : those_wanted<Op>(c, stored_list<Op>(c))) {
+    if (array.is_input) continue;
+    use_output(outputs, array.name, [&](std::vector<float>& values) {
+      for (const double x : answer.at(n))
+        values.push_back(rounding_of(array.type->precision)(x));
     });
-  });
+    ++n;
+  }
   return outputs;
 }
 

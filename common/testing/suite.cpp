@@ -143,7 +143,7 @@ void register_now(const std::string& op, const std::string& implementation,
         implementation, prefix + "TakesOrRefusesAnyAlignment" + ends,
         [cases = cases](const Implementation& i) {
           for (const Plan::Case& c : cases)
-            expect_right_or_refused_when_shifted(c.c->arrays(), [&] { expect_right(i, c); });
+            expect_right_or_refused_when_shifted(c.c->array_names(), [&] { expect_right(i, c); });
         },
         plan->has_pairs ? std::optional(n) : std::nullopt);
   }

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/core/operator.hpp"
+#include "common/diagnosis/diagnosis.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -161,13 +161,16 @@ Kernel only_one(const std::vector<Kernel>& kernels) {
   return kernels.empty() ? Kernel{} : kernels.front();
 }
 
+std::vector<Kernel> xrays_of(const std::string& implementation, const AnyCase& c) {
+  const XrayRun run = xray(find_implementation(implementation), *c.make(), by_name);
+  EXPECT_FALSE(run.too_large);
+  return sound_kernels(run);
+}
+
 std::vector<Kernel> xrays_of(const std::string& implementation, const std::string& op,
                              const Shape& shape, const Options& options,
                              const std::string& storage) {
-  const auto problem = find_operator(op).make_case(shape, options, storage)->make();
-  const XrayRun run = xray(find_implementation(implementation), *problem, by_name);
-  EXPECT_FALSE(run.too_large);
-  return sound_kernels(run);
+  return xrays_of(implementation, *find_operator(op).make_case(shape, options, storage));
 }
 
 Kernel xray_of(const std::string& implementation, const std::string& op, const Shape& shape,

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/on_device.hpp"
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/core/operator.hpp"
 #include "common/xray/run.hpp"
 
 namespace ladder::testing {
@@ -15,25 +14,15 @@ namespace ladder::testing {
 // The kernels of a run, in order of first launch. Fails the calling test unless the result is right and no error was found.
 std::vector<emulator::xray::Kernel> sound_kernels(const XrayRun& run);
 
-// The X-ray of the kernels that `implementation` launches in that case: xrays_of<Gla>("gla_five_steps", {.B = 1, .T = 70}).
+// The X-ray of the kernels that `implementation` launches in that case.
+std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation, const AnyCase& c);
+
+// xrays_of<Gla>("gla_five_steps", {.B = 1, .T = 70})
 template <typename Op>
 std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
                                              typename Op::Case c) {
   if constexpr (requires { Op::own(c); }) c = Op::own(c);
-  const Implementation chosen = find_implementation(implementation);
-  const auto problem = Op::make_problem(c);
-  const XrayRun run = xray(chosen, [&] {
-    const auto outputs = run_as<Op>(chosen, problem);
-    const Arithmetic arithmetic = arithmetic_of(chosen, storage_of(c));
-    Verdict verdict = Op::judge(problem, outputs, arithmetic);
-    if (!verdict.right) {
-      verdict.message = explained(
-          verdict, [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); });
-    }
-    return verdict;
-  });
-  EXPECT_FALSE(run.too_large);
-  return sound_kernels(run);
+  return xrays_of(implementation, *OperatorOf<Op>::any(c));
 }
 
 emulator::xray::Kernel only_one(const std::vector<emulator::xray::Kernel>& kernels);

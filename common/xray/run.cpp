@@ -4,30 +4,31 @@
 
 namespace ladder {
 
-XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
-             const Explained& explained, std::uint64_t most_accesses) {
-  const auto work = [&] {
-    Device& where = device(implementation.device);
-    const auto on_device = problem.place(where, implementation);
-    require(on_device != nullptr,
-            implementation.name + " does not compute that; allowed: what it has a launcher for");
-    on_device->call();
-    where.synchronize();
-    const Arithmetic arithmetic = arithmetic_of(implementation, problem.storage());
-    Verdict verdict = on_device->judge(arithmetic, false);
-    if (!verdict.right) verdict.message = explained(verdict, *on_device, arithmetic);
-    return verdict;
-  };
-  return xray(implementation, work, most_accesses);
+namespace {
+
+Verdict verdict_on(const Implementation& implementation, const AnyProblem& problem,
+                   const Explained& explained) {
+  Device& where = device(implementation.device);
+  const auto on_device = problem.place(where, implementation);
+  require(on_device != nullptr,
+          implementation.name + " does not compute that; allowed: what it has a launcher for");
+  on_device->call();
+  where.synchronize();
+  const Arithmetic arithmetic = arithmetic_of(implementation, problem.storage());
+  Verdict verdict = on_device->judge(arithmetic, false);
+  if (!verdict.right) verdict.message = explained(verdict, *on_device, arithmetic);
+  return verdict;
 }
 
-XrayRun xray(const Implementation& implementation, const std::function<Verdict()>& work,
-             std::uint64_t most_accesses) {
+}  // namespace
+
+XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
+             const Explained& explained, std::uint64_t most_accesses) {
   emulator::xray::set_access_limit(most_accesses);
   emulator::xray::take();
   XrayRun result;
   try {
-    const Verdict verdict = work();
+    const Verdict verdict = verdict_on(implementation, problem, explained);
     result.right = verdict.right;
     result.message = verdict.message;
   } catch (const std::invalid_argument&) {

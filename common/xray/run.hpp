@@ -31,8 +31,4 @@ using Explained = std::function<std::string(const Verdict&, const AnyOnDevice&, 
 XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
              const Explained& explained, std::uint64_t most_accesses = kMostAccesses);
 
-// The same around anything that launches its kernels and says what came of it.
-XrayRun xray(const Implementation& implementation, const std::function<Verdict()>& work,
-             std::uint64_t most_accesses = kMostAccesses);
-
 }  // namespace ladder

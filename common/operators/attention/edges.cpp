@@ -187,7 +187,7 @@ void expect_right_or_refused(const Implementation& i, Report& report, const Supp
                                   const AttentionProblem& problem) {
     report.right_or_refused_when_shifted(arrays, [&] { expect<Op>(i, report, problem); });
   };
-  expect_shifted(planned<Op>(c).c->arrays(), make_problem(c));
+  expect_shifted(planned<Op>(c).c->array_names(), make_problem(c));
   if (storage_of(c) != support.storages.front()) return;
   if (support.has("key_lengths")) expect_shifted({"key_lengths"}, with_key_lengths(c));
   if (support.has("packed")) {

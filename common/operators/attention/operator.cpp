@@ -201,6 +201,9 @@ AttentionGradients run_backward(const Implementation& implementation,
   return run_as<AttentionBackward>(implementation, problem);
 }
 
+template class OperatorOf<Attention>;
+template class OperatorOf<AttentionBackward>;
+
 namespace {
 
 const OperatorRegistration<Attention> attention_registration(7);

@@ -97,4 +97,8 @@ AttentionOutputs run(const Implementation& implementation, const AttentionProble
 AttentionGradients run_backward(const Implementation& implementation,
                                 const AttentionGradProblem& problem);
 
+// Compiled once, in operator.cpp.
+extern template class OperatorOf<Attention>;
+extern template class OperatorOf<AttentionBackward>;
+
 }  // namespace ladder

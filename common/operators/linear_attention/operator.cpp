@@ -7,6 +7,8 @@ std::vector<float> run(const Implementation& implementation,
   return run_as<LinearAttention>(implementation, problem);
 }
 
+template class OperatorOf<LinearAttention>;
+
 namespace {
 
 const OperatorRegistration<LinearAttention> linear_attention_registration(5);

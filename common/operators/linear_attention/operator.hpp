@@ -58,4 +58,7 @@ std::vector<LinearAttentionCase> linear_attention_cases(const Support& support);
 // Runs once, as run_as does.
 std::vector<float> run(const Implementation& implementation, const LinearAttentionProblem& problem);
 
+// Compiled once, in operator.cpp.
+extern template class OperatorOf<LinearAttention>;
+
 }  // namespace ladder

@@ -57,12 +57,12 @@ Answer without_last_chunk(const WkvGradProblem& problem, const std::vector<Truth
                           std::int64_t chunk) {
   const WkvArgs a = problem.args().forward;
   Answer dropped;
-  for_each_output<WkvGradInputs>(problem.drawn_case(), [&](const std::string&, const Axes& axes) {
+  for (const ListedArray& output : outputs_of<WkvGradInputs>(problem.drawn_case())) {
     dropped.push_back(truth[dropped.size()].values);
-    const Axis* axis = axes.begin();
+    const Axis* axis = output.axes.begin();
     if (axis[1].name == std::string("t"))
       drop_last_chunk(a, chunk, a.H * axis[3].size, dropped.back());
-  });
+  }
   return dropped;
 }
 

@@ -23,6 +23,11 @@ WkvGradients run_backward(const Implementation& implementation, const WkvGradPro
                        [&]<typename Op>() { return run_as<Op>(implementation, problem); });
 }
 
+template class OperatorOf<Wkv>;
+template class OperatorOf<Gla>;
+template class OperatorOf<WkvBackward>;
+template class OperatorOf<GlaBackward>;
+
 namespace {
 
 const OperatorRegistration<Wkv> wkv_registration(1);

@@ -147,4 +147,10 @@ auto with_backward(Recurrence recurrence, Precision precision, const Work& work)
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
 WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem);
 
+// Compiled once, in operator.cpp.
+extern template class OperatorOf<Wkv>;
+extern template class OperatorOf<Gla>;
+extern template class OperatorOf<WkvBackward>;
+extern template class OperatorOf<GlaBackward>;
+
 }  // namespace ladder

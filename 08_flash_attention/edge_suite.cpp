@@ -1,6 +1,4 @@
-// Tests of what attention must do where its arguments end: at tiles, sequences, heads, alignments and limits; of bad lengths and of
-// NaN. register_forward_edges("attention_sm90", {...}) and register_backward_edges register them for one implementation.
-#pragma once
+#include "08_flash_attention/edge_suite.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +19,7 @@
 #include "common/testing/tests.hpp"
 
 namespace flash_attention::edges {
+namespace {
 
 using ladder::AttentionCase;
 using ladder::AttentionGradProblem;
@@ -28,21 +27,10 @@ using ladder::AttentionProblem;
 using ladder::Implementation;
 using ladder::Precision;
 
-// What the implementation can do.
-struct Support {
-  Precision precision = Precision::kBf16;
-  bool packed = true;
-  bool dq_repeatable = true;  // of the gradients; dk and dv always are
-  bool skips_masked_tiles =
-      true;  // causal: values that no query of a tile sees are not multiplied with 0
-  std::int64_t D = 64;
-  std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
-};
-
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-inline AttentionCase make_case(const Support& support, std::int64_t B, std::int64_t T_q,
-                               std::int64_t T_k, std::int64_t H_q, std::int64_t H_kv) {
+AttentionCase make_case(const Support& support, std::int64_t B, std::int64_t T_q, std::int64_t T_k,
+                        std::int64_t H_q, std::int64_t H_kv) {
   AttentionCase c{.B = B, .T_q = T_q, .T_k = T_k, .H_q = H_q, .H_kv = H_kv, .D = support.D};
   c.precision = support.precision;
   return c;
@@ -59,13 +47,12 @@ struct Output {
 };
 using Outputs = std::vector<Output>;
 
-inline auto rows_and_heads(std::int64_t H, std::int64_t D) {
+auto rows_and_heads(std::int64_t H, std::int64_t D) {
   return [=](std::int64_t i) { return std::pair{i / (H * D), i / D % H}; };
 }
 
 struct Forward {
   using Op = ladder::Attention;
-  using Bf16Args = ladder::AttentionBf16Args;
   using Problem = AttentionProblem;
   template <typename Args>
   static auto& sizes(Args& args) {
@@ -86,7 +73,6 @@ struct Forward {
 
 struct Backward {
   using Op = ladder::AttentionBackward;
-  using Bf16Args = ladder::AttentionGradBf16Args;
   using Problem = AttentionGradProblem;
   template <typename Args>
   static auto& sizes(Args& args) {
@@ -125,7 +111,7 @@ void expect_right(const Implementation& i, const AttentionProblem& forward) {
 }
 
 // Also where both are not numbers.
-inline bool same(float a, float b) {
+bool same(float a, float b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
@@ -147,7 +133,7 @@ void expect_same(const Outputs& wanted, const Outputs& outputs, const Chosen& ch
   }
 }
 
-inline void expect_all_same(const Outputs& wanted, const Outputs& outputs) {
+void expect_all_same(const Outputs& wanted, const Outputs& outputs) {
   expect_same(wanted, outputs, [](const Output&, std::int64_t, std::int64_t) { return true; });
 }
 
@@ -249,7 +235,7 @@ void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) 
 }
 
 // A value that is NaN: those who see its key get NaN; those before may, if they look at the same tile of keys; nobody else.
-inline void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& support) {
+void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& support) {
   constexpr std::int64_t kKey = 290;
   const std::int64_t far_from = support.skips_masked_tiles ? 128 : 0;
   AttentionCase c = make_case(support, 1, 300, 300, 1, 1);
@@ -490,7 +476,7 @@ void refuses_more_than_its_limits(const Implementation& i, const Support& suppor
 // ---- The gradients' own ----
 
 // Whatever block comes first: under every schedule the same, and the same again.
-inline void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& support) {
+void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 1, 140, 300, 2, 1);
   c.causal = true;
   const AttentionGradProblem problem = Backward::make(make_problem(c));
@@ -509,7 +495,7 @@ inline void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& s
 }
 
 // No sequence, but rows: nobody adds anything to their gradients.
-inline void clears_gradients_without_sequences(const Implementation& i, const Support& support) {
+void clears_gradients_without_sequences(const Implementation& i, const Support& support) {
   const AttentionGradProblem problem =
       Backward::make(make_problem(packed(make_case(support, 1, 1, 1, 2, 1), {{5, 7}, {3, 2}})));
   ladder::with_storage<Backward::Op>(to_string(support.precision), [&]<typename Args>() {
@@ -559,7 +545,7 @@ class EdgeTest : public ::testing::Test {
   Body body_;
 };
 
-inline void add(const std::string& implementation, const std::string& test, EdgeTest::Body body) {
+void add(const std::string& implementation, const std::string& test, EdgeTest::Body body) {
   ::testing::RegisterTest(implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__,
                           __LINE__,
                           [=]() -> ::testing::Test* { return new EdgeTest(implementation, body); });
@@ -584,14 +570,16 @@ void register_edges(const std::string& name, const Support& support) {
       with(takes_packed_sequences_over_several_tiles<Pass>));
 }
 
-inline bool register_forward_edges(const std::string& name, const Support& support) {
+}  // namespace
+
+bool register_forward_edges(const std::string& name, const Support& support) {
   register_edges<Forward>(name, support);
   add(name, "HandsNaNNoFurtherThanItsTile",
       [=](const Implementation& i) { hands_nan_no_further_than_its_tile(i, support); });
   return true;
 }
 
-inline bool register_backward_edges(const std::string& name, const Support& support) {
+bool register_backward_edges(const std::string& name, const Support& support) {
   register_edges<Backward>(name, support);
   add(name, "IsRepeatableInDkAndDv",
       [=](const Implementation& i) { is_repeatable_in_dk_and_dv(i, support); });

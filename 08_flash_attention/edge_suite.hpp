@@ -1,0 +1,27 @@
+// Tests of what attention must do where its arguments end: at tiles, sequences, heads, alignments and limits; of bad lengths and of
+// NaN. register_forward_edges("attention_sm90", {...}) and register_backward_edges register them for one implementation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/core/precision.hpp"
+
+namespace flash_attention::edges {
+
+// What the implementation can do.
+struct Support {
+  ladder::Precision precision = ladder::Precision::kBf16;
+  bool packed = true;
+  bool dq_repeatable = true;  // of the gradients; dk and dv always are
+  bool skips_masked_tiles =
+      true;  // causal: values that no query of a tile sees are not multiplied with 0
+  std::int64_t D = 64;
+  std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
+};
+
+bool register_forward_edges(const std::string& name, const Support& support);
+bool register_backward_edges(const std::string& name, const Support& support);
+
+}  // namespace flash_attention::edges
