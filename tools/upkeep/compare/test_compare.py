@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -23,6 +24,7 @@ import peers
 import sampling
 import tables
 
+LIBRARIES = sorted(compare.ROOT.glob("build*/tools/upkeep/compare/libladder_launchers.so"))
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -156,21 +158,27 @@ class PeersThatAreNotThere(unittest.TestCase):
 
 class Interface(unittest.TestCase):
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
-    def test_structures_are_those_of_launchers_h(self):
-        names = {ours.Wkv: "LadderWkv", ours.LinearAttention: "LadderLinearAttention", ours.Attention: "LadderAttention"}
-        lines = ["#include <stddef.h>", f'#include "{HERE / "launchers.h"}"']
-        for kind, name in names.items():
-            lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{name}");')
-            for field, _ in kind._fields_:
-                lines.append(f'_Static_assert(offsetof({name}, {field}) == {getattr(kind, field).offset}, "{name}.{field}");')
+    def test_a_value_is_that_of_launchers_h(self):
+        lines = ["#include <stddef.h>", f'#include "{HERE / "launchers.h"}"',
+                 f'_Static_assert(sizeof(LadderValue) == {ctypes.sizeof(ours.Value)}, "LadderValue");']
+        for field, _ in ours.Value._fields_:
+            lines.append(f'_Static_assert(offsetof(LadderValue, {field}) == {getattr(ours.Value, field).offset}, "{field}");')
         result = subprocess.run(["cc", "-std=c11", "-fsyntax-only", "-xc", "-"], input="\n".join(lines) + "\n", text=True,
                                 capture_output=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_a_value_without_a_field_is_a_mistake(self):
-        with self.assertRaises(KeyError):
-            ours.structure(ours.Wkv, {"B": 1, "T_q": 4})
-        self.assertIsNone(ours.structure(ours.Wkv, {"u": None}).u)
+    def test_a_value_is_a_number_a_pointer_or_null(self):
+        tensor = mock.Mock(data_ptr=lambda: 4096)
+        for value, number, array in ((64, 64, None), (0.5, 0.5, None), (True, 1, None), (None, 0, None), (tensor, 0, 4096)):
+            given = ours.value_of("q", value)
+            self.assertEqual((given.name, given.number, given.array), (b"q", number, array))
+
+    @unittest.skipUnless(LIBRARIES, "ladder_launchers is not built")
+    def test_a_value_that_the_operator_does_not_have_is_refused(self):
+        library = ours.Library(LIBRARIES[-1])
+        wkv = next(name for name in library.names if name.startswith("wkv_"))
+        with self.assertRaisesRegex(ours.Refused, "wkv has no T_q"):
+            library.call(wkv, "wkv", "fp32", {"B": 1, "u": None, "T_q": 4})
 
 
 class Sampling(unittest.TestCase):
@@ -340,7 +348,3 @@ class Truth(unittest.TestCase):
         first = torch.softmax(0.5 * (k[0, :4] @ q[0, 0]), 0) @ v[0, :4]
         last = torch.softmax(0.5 * (k[0] @ q[0, 1]), 0) @ v[0]
         self.assertLess(float((o[0] - torch.stack((first, last))).abs().max()), 1e-12)
-
-
-if __name__ == "__main__":
-    unittest.main()
