@@ -82,7 +82,3 @@ class Bosses(unittest.TestCase):
                                 ("WRONG RESULT", True)):
             with mock.patch.object(boss.Boss, "findings", return_value=[finding]):
                 self.assertEqual(bool(must_fail.faults_of_boss("program", ROOT / one.patch)), faulty, finding)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -303,7 +303,3 @@ class Reports(unittest.TestCase):
                      "0% tests passed, 1 tests failed out of 1"):
             report.line(line)
         self.assertIn("FAILED: open.a\n    ]  4.05 sec\n    what it said\nopen ", out.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

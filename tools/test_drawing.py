@@ -136,7 +136,3 @@ class Nans(unittest.TestCase):
             self.assertEqual(gtest.first_nan(text, "program", Path("my/03/exercise.cu")), "my/03/exercise.cu:41")
             self.assertIsNone(gtest.first_nan(text, "program", Path("my/04/exercise.cu")))
             self.assertIsNone(gtest.first_nan("", "program", Path("my/03/exercise.cu")))
-
-
-if __name__ == "__main__":
-    unittest.main()

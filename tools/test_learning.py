@@ -194,7 +194,3 @@ class Watch(unittest.TestCase):
                 writer.join()
         self.assertTrue(ended.is_set())
         self.assertEqual(checks, ["03"] * 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -79,7 +79,3 @@ class MustFail(unittest.TestCase):
             status, said = self.judge("stub", "stub.03.kernel", str(self.folder / "none"), str(STUB))
         self.assertEqual((status, said[:8]), (0, "SKIPPED:"))
         self.assertIn("stub.03.kernel: not built", log.read_text())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -90,7 +90,3 @@ class New(unittest.TestCase):
             with self.assertRaisesRegex(place.Refused, said, msg=words):
                 new.new(words, "default", "/")
         self.assertEqual(self.files(), before)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -23,7 +23,3 @@ class Patches(unittest.TestCase):
         kernel.write_text("int a;\nint b = 2;\nint c;\n")
         with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu"):
             made(one, root)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -40,7 +40,3 @@ class CopiesFromBeforeTheLessons(unittest.TestCase):
         exercise.bring_up_to_date(place.Exercise(Path("08_flash_attention/08_pipelined/exercise.cu")))
         self.assertEqual((self.root / "my/08_flash_attention/08_pipelined/exercise.cu").read_text(), "new\n")
         self.assertEqual((self.root / "my/08_flash_attention/exercise.cu").read_text(), "old\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

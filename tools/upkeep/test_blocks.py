@@ -315,7 +315,3 @@ class Links(unittest.TestCase):
             for name in ("a.md", "b.md"):
                 (Path(folder) / name).write_text("[x](https://x.y/z#part)")
             self.assertEqual(check_links.external(Path(folder), ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -63,7 +63,3 @@ class Driver(unittest.TestCase):
         records = self.records(1, 3)
         self.assertEqual([bool(fuzz.described(record, False)) for record in records], [False, True, False])
         self.assertTrue(all(fuzz.described(record, True) for record in records))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -166,7 +166,3 @@ class ThisTree(unittest.TestCase):
         for name, _, rows in kernel_hashes._rows(nvcc.ROOT / kernel_hashes.RESULTS):
             for row in rows:
                 self.assertRegex(row.get("ptx", "0" * 16), "^[0-9a-f]{16}$", name)
-
-
-if __name__ == "__main__":
-    unittest.main()

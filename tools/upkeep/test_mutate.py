@@ -226,7 +226,3 @@ class WhichTestsSee(unittest.TestCase):
         self.assertEqual(seen("07_x/02_walk", "xray"), {"WalkSeen"})
         self.assertEqual(seen("07_x"), {"Nan", "walk"})
         self.assertEqual(seen("07_x/03_other"), set())
-
-
-if __name__ == "__main__":
-    unittest.main()

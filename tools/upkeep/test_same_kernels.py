@@ -200,7 +200,3 @@ class WithNvcc(unittest.TestCase):
             for each in resources.values():
                 self.assertGreater(each["registers"], 4)
                 self.assertEqual(each["spill_stores"], 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -91,7 +91,3 @@ class Steps(unittest.TestCase):
         kernels = [(ROOT / chapter / "kernel.cu").read_text() for chapter in ("03_cuda_baseline", "04_no_atomic", "05_float4")]
         self.assertLessEqual(changed_share(kernels[0], kernels[1]), 0.09)
         self.assertLessEqual(changed_share(kernels[1], kernels[2]), 0.20)
-
-
-if __name__ == "__main__":
-    unittest.main()
