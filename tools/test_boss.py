@@ -1,26 +1,19 @@
 """Bosses: their answers, what is said of them, and that each is a mistake of its own."""
 import contextlib
 import io
-import json
-import tempfile
-import unittest
-from pathlib import Path
 from unittest import mock
 
+from in_a_folder import InAFolder
 from ladder_tools import boss, learning, must_fail, patches
 from ladder_tools.place import ROOT, Refused, bosses
 
 
-class Bosses(unittest.TestCase):
+class Bosses(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        for patch in (mock.patch.object(learning, "_SOLVED", self.folder / ".solved.json"),
-                      mock.patch.object(boss.Boss, "mine", property(lambda _: self.folder / "boss.cu", lambda *_: None), create=True),
-                      mock.patch.object(boss, "say", print)):
-            patch.start()
-            self.addCleanup(patch.stop)
+        super().setUp()
+        self.during(mock.patch.object(learning, "_SOLVED", self.root / ".solved.json"),
+                    mock.patch.object(boss.Boss, "mine", property(lambda _: self.root / "boss.cu", lambda *_: None), create=True),
+                    mock.patch.object(boss, "say", print))
 
     def say(self, *words):
         said = io.StringIO()
@@ -43,8 +36,8 @@ class Bosses(unittest.TestCase):
         for text, lines in mine.items():
             one = boss.Boss("03.boss")
             one.text, one.kernel = text, "kernel.cu"
-            (self.folder / "kernel.cu").write_text(kernel)
-            with mock.patch.object(boss, "ROOT", self.folder):
+            (self.root / "kernel.cu").write_text(kernel)
+            with mock.patch.object(boss, "ROOT", self.root):
                 self.assertEqual(one.lines(), lines, text)
 
     def test_a_wrong_line_and_a_wrong_reason_are_told_apart_and_the_right_answer_is_kept(self):
@@ -61,8 +54,8 @@ class Bosses(unittest.TestCase):
 
     def test_the_learner_gets_the_broken_file_and_is_told_when_its_lines_have_moved(self):
         self.say("05.boss", "1", "race")
-        self.assertEqual((self.folder / "boss.cu").read_text(), boss.Boss("05.boss").text)
-        (self.folder / "boss.cu").write_text("// mine\n" + boss.Boss("05.boss").text)
+        self.assertEqual((self.root / "boss.cu").read_text(), boss.Boss("05.boss").text)
+        (self.root / "boss.cu").write_text("// mine\n" + boss.Boss("05.boss").text)
         self.assertIn("is not as it was given", self.say("05.boss", "1", "race")[1])
 
     def test_arguments(self):

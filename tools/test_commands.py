@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from in_a_folder import InAFolder
 from ladder_tools import building, cases, checking, exercise, gtest, hints, place, programs, rows, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
@@ -142,13 +143,11 @@ class Arguments(unittest.TestCase):
                 exercise.Arguments(words)
 
 
-class Programs(unittest.TestCase):
+class Programs(InAFolder):
     """GoogleTest's side is played by scripts."""
 
     def script(self, text):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name) / "program"
+        path = self.root / "program"
         path.write_text("#!/usr/bin/env python3\nimport json, os, signal, sys, time\n"
                         "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n" + text)
         path.chmod(path.stat().st_mode | stat.S_IXUSR)

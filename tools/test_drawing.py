@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from in_a_folder import InAFolder
 from ladder_tools import drawing, exercise, gtest, programs
 from ladder_tools.place import ROOT, Refused, chapters, exercise_of, lessons
 
@@ -77,25 +78,20 @@ class Mistakes(unittest.TestCase):
         self.assertFalse(drawing.mistake_of("01", "bonus_forgotten").needs_device)
 
 
-class Pages(unittest.TestCase):
+class Pages(InAFolder):
     def report(self, *errors):
         return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "sites": [], "steps": []}]}
 
     def drawn(self, by_test, failing):
         """The report on the page, where each test's X-ray is by_test[test] of both programs."""
         one, build = exercise_of("03"), mock.Mock(folder=Path("/none"))
-        page = Path(self.folder) / "page.html"
+        page = self.root / "page.html"
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
         with mock.patch.object(gtest, "names_of", return_value=["wkv.MatchesReference/T5", "wkv.KeepsItsBudget"]), \
                 mock.patch.object(drawing.Drawing, "_xray", lambda _, program, test: (by_test[test], gtest.Run(1, False, "", tests))):
             if not drawing.Drawing(one, build, "my03").write(failing, page):
                 return None
         return json.loads(re.search(r'id="xray">(.*?)</script>', page.read_text(), re.DOTALL)[1])
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
 
     def test_yours_and_ours_are_on_one_page(self):
         failing = "wkv.MatchesReference/T5"

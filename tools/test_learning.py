@@ -6,13 +6,13 @@ import json
 import multiprocessing
 import os
 import re
-import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
 from unittest import mock
 
+from in_a_folder import InAFolder
 from ladder_tools import exercise as exercise_module
 from ladder_tools import learning
 from ladder_tools.hints import Hints
@@ -26,17 +26,13 @@ def printed(work):
     return said.getvalue()
 
 
-class Solved(unittest.TestCase):
+class Solved(InAFolder):
     """Of a tree of its own for what is in my/."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name) / ".solved.json"
-        patch = mock.patch.object(learning, "_SOLVED", path)
-        patch.start()
-        self.addCleanup(patch.stop)
-        self.path, self.names = path, [each.name for each in exercises()]
+        super().setUp()
+        self.path, self.names = self.root / ".solved.json", [each.name for each in exercises()]
+        self.during(mock.patch.object(learning, "_SOLVED", self.path))
 
     def test_the_next_exercise_is_the_first_behind_the_last_one_that_was_solved(self):
         self.assertEqual(learning.next_exercise(), self.names[0])
@@ -135,7 +131,7 @@ class Prepare(unittest.TestCase):
             learning.prepare(["06.07"], "default", "/")
 
 
-class Rewards(unittest.TestCase):
+class Rewards(InAFolder):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
         if said:  # records may hold no file with both
@@ -150,47 +146,46 @@ class Rewards(unittest.TestCase):
                          [257, 65, 4.2, None, None])  # 01 has none, and 00.14's has a shape of its own
 
     def test_the_line_says_the_learners_counts_ours_and_those_of_the_step_before(self):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(learning, "recorded_step", return_value=""):
-            log = Path(folder) / "exercise_xray.log"
+        with mock.patch.object(learning, "recorded_step", return_value=""):
+            log = self.root / "exercise_xray.log"
             log.write_text("budget: 64 of 65 global loads used, per element of o, wkv_float4\n"
                            "budget: 1 of 1 global stores used, per element of o, wkv_float4\n"
                            "budget: 3 of 3 global loads used, per element of o, another\n")
             self.assertEqual(learning.reward(exercise_of("05"), log), "64 loads per element of o, ours 65, 04 needed 257.")
             self.assertEqual(learning.reward(exercise_of("04"), log), "")
-            self.assertEqual(learning.reward(exercise_of("04"), Path(folder) / "none"), "")
+            self.assertEqual(learning.reward(exercise_of("04"), self.root / "none"), "")
 
 
-class Watch(unittest.TestCase):
+class Watch(InAFolder):
     def test_checks_when_the_file_changes_and_not_otherwise(self):
         one = exercise_of("03")
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "exercise.cu"
-            copy.write_text("a")
-            checks, ended = [], threading.Event()
+        copy = self.root / "exercise.cu"
+        copy.write_text("a")
+        checks, ended = [], threading.Event()
 
-            class Stop(Exception):
-                pass
+        class Stop(Exception):
+            pass
 
-            def check(command, **more):
-                del more
-                checks.append(command[-1])
-                if len(checks) == 3:
-                    ended.set()
-                    raise Stop
-                return mock.Mock(returncode=1)
+        def check(command, **more):
+            del more
+            checks.append(command[-1])
+            if len(checks) == 3:
+                ended.set()
+                raise Stop
+            return mock.Mock(returncode=1)
 
-            def edit():
-                for n in range(2):
-                    time.sleep(0.6)
-                    copy.write_text(f"edit {n}")
-                    os.utime(copy, ns=(0, 10**9 * (n + 1)))
+        def edit():
+            for n in range(2):
+                time.sleep(0.6)
+                copy.write_text(f"edit {n}")
+                os.utime(copy, ns=(0, 10**9 * (n + 1)))
 
-            writer = threading.Thread(target=edit)
-            with mock.patch.object(type(one), "__setattr__", object.__setattr__), mock.patch.object(one, "mine", copy), \
-                    mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module, "say"):
-                writer.start()
-                with self.assertRaises(Stop):
-                    exercise_module.watch(one, "default", "/")
-                writer.join()
+        writer = threading.Thread(target=edit)
+        with mock.patch.object(type(one), "__setattr__", object.__setattr__), mock.patch.object(one, "mine", copy), \
+                mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module, "say"):
+            writer.start()
+            with self.assertRaises(Stop):
+                exercise_module.watch(one, "default", "/")
+            writer.join()
         self.assertTrue(ended.is_set())
         self.assertEqual(checks, ["03"] * 3)

@@ -4,27 +4,21 @@ import io
 import json
 import os
 import stat
-import tempfile
-import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import must_fail
+from in_a_folder import InAFolder
+from ladder_tools import hints, must_fail, place
 from ladder_tools.place import ROOT, exercise_of
 
 PATCH = "# mistake: the bonus is left out\n# diagnosis: the bonus forgotten\n--- a/x\n+++ b/x\n"
 STUB = ROOT / exercise_of("03").stub
 
 
-class MustFail(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class MustFail(InAFolder):
     def file(self, name, text):
-        (self.folder / name).write_text(text)
-        return str(self.folder / name)
+        self.write({name: text})
+        return str(self.root / name)
 
     def program(self, failures, status):
         report = {"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": text} for text in failures]}]}]}
@@ -62,20 +56,16 @@ class MustFail(unittest.TestCase):
             self.assertIn(said, result[1])
 
     def test_holes_say_what_they_are_and_solving_only_adds_lines(self):
-        folder = self.folder / "09_x"
-        folder.mkdir()
-        (folder / "README.md").write_text("**Hole 1: a hole**\n<details><summary>Nudge</summary>\ntext\n</details>\n")
-        (folder / "exercise.cu").write_text("int a;\n// TODO(1): write it\nint b = 1;\n")
-        (folder / "kernel.cu").write_text("int a;\nint b = 2;\n")
-        with mock.patch.object(must_fail, "ROOT", self.folder), mock.patch("ladder_tools.place.ROOT", self.folder), \
-                mock.patch("ladder_tools.hints.ROOT", self.folder):
-            faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
+        self.write({"09_x/README.md": "**Hole 1: a hole**\n<details><summary>Nudge</summary>\ntext\n</details>\n",
+                    "09_x/exercise.cu": "int a;\n// TODO(1): write it\nint b = 1;\n", "09_x/kernel.cu": "int a;\nint b = 2;\n"})
+        self.as_root_of(must_fail, place, hints)
+        faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
         for said in ("how many lines", "names no budget", "hints for hole 1 are ['Nudge']", "this one goes: int b = 1;"):
             self.assertIn(said, faults)
 
     def test_what_is_not_built_is_skipped_in_plain_sight(self):
-        log = self.folder / "skips"
+        log = self.root / "skips"
         with mock.patch.dict(os.environ, {"LADDER_SKIP_LOG": str(log)}):
-            status, said = self.judge("stub", "stub.03.kernel", str(self.folder / "none"), str(STUB))
+            status, said = self.judge("stub", "stub.03.kernel", str(self.root / "none"), str(STUB))
         self.assertEqual((status, said[:8]), (0, "SKIPPED:"))
         self.assertIn("stub.03.kernel: not built", log.read_text())

@@ -1,28 +1,21 @@
 """./ladder new writes a lesson under new names, or refuses before anything is written."""
 import re
 import shutil
-import tempfile
-import unittest
 from pathlib import Path
-from unittest import mock
 
+from in_a_folder import InAFolder
 from ladder_tools import hints, new, patches, place
 
 _FOLDERS = ("00_warmup", "04_no_atomic", "06_shared_mem", "07_chunkwise", "tests/90_open_operators")
 
 
-class New(unittest.TestCase):
+class New(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         for each in _FOLDERS:
             shutil.copytree(place.ROOT / each, self.root / each)
         shutil.copy(place.ROOT / ".clang-format", self.root)
-        for module in (place, new, patches, hints):
-            patched = mock.patch.object(module, "ROOT", self.root)
-            patched.start()
-            self.addCleanup(patched.stop)
+        self.as_root_of(place, new, patches, hints)
 
     def files(self):
         return {path.relative_to(self.root): path.read_bytes() for path in self.root.glob("**/*") if path.is_file()}

@@ -11,11 +11,9 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import nvcc  # noqa: E402
-from ladder_tools.building import Build  # noqa: E402
-from ladder_tools.place import Failed  # noqa: E402
+import nvcc
+from ladder_tools.building import Build
+from ladder_tools.place import Failed
 
 OUTCOMES = ("right", "refused", "complaint", "wrong", "spread", "failed", "crash", "time")
 # What makes a run red. A complaint is the judge's: the result is near the truth.

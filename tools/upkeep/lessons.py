@@ -2,13 +2,10 @@
 "**In short**: ...", its holes from the exercise."""
 import posixpath
 import re
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from ladder_tools import place  # noqa: E402
-from ladder_tools.learning import minutes_of, title_of  # noqa: E402
+import nvcc  # finds ladder_tools
+from ladder_tools import place
+from ladder_tools.learning import minutes_of, title_of
 
 _WAY = re.compile(r"^\[chapter[^\]]*\]\(\.\./README\.md\).*$", re.MULTILINE)
 

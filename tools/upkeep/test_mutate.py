@@ -1,13 +1,11 @@
 """Tests of tools/upkeep/mutate.py: what is planted where, in which order, and what an interrupted run keeps."""
 import collections
-import json
-import tempfile
 import unittest
-from pathlib import Path
 
 import mutants
 import mutate
 import nvcc
+from in_a_folder import InAFolder
 from sources import Tree
 
 KERNEL = '''// a * comment < with - operators
@@ -124,13 +122,11 @@ class Drawing(unittest.TestCase):
             self.assertGreaterEqual(kinds[kind], 12, kind)
 
 
-class Running(unittest.TestCase):
+class Running(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        (Path(folder.name) / "09_x").mkdir()
-        (Path(folder.name) / "09_x/kernel.cu").write_text(KERNEL)
-        self.tree = Tree(folder.name, ["09_x/kernel.cu"])
+        super().setUp()
+        self.write({"09_x/kernel.cu": KERNEL})
+        self.tree = Tree(self.root, ["09_x/kernel.cu"])
         self.shop = type("Shop", (), {"tree": self.tree, "gpu": False})()
 
     def result(self, mutant, status):
@@ -171,13 +167,13 @@ class Running(unittest.TestCase):
         mutant = next(each for each in mutants.mutants_of("09_x/kernel.cu", KERNEL) if each.kind == "barrier")
         wanted = {mutate.identity(mutant, KERNEL): self.result(mutant, "survived")}
         moved = "// one line more\n" + KERNEL
-        (Path(self.tree.root) / "09_x/kernel.cu").write_text(moved)
-        self.shop.tree = Tree(self.tree.root, ["09_x/kernel.cu"])
+        self.write({"09_x/kernel.cu": moved})
+        self.shop.tree = Tree(self.root, ["09_x/kernel.cu"])
         again = mutate.Again(self.shop, wanted)
         self.assertEqual([moved[each.start:each.end] for each in again.queues["09"]], ["__syncthreads()"])
 
     def test_a_line_that_was_not_finished_is_left_out(self):
-        path = Path(self.tree.root) / "results.jsonl"
+        path = self.root / "results.jsonl"
         path.write_text('{"id": "a", "status": "killed"}\n{"id": "a", "status": "survived"}\n{"id": "b", "sta')
         self.assertEqual(mutate.read_results(path), {"a": {"id": "a", "status": "survived"}})
 
@@ -197,19 +193,16 @@ class Running(unittest.TestCase):
         self.assertEqual(told, "begun\n")
 
 
-class WhichTestsSee(unittest.TestCase):
+class WhichTestsSee(InAFolder):
     FILES = {"07_x/02_walk/kernel.cu": 'const ladder::Registration r{{.name = "walk", .device = kCuda}};\n__global__ void k() {}\n',
              "07_x/02_walk/test.cpp": 'TEST(Walk, IsRight) {}\nbool b = register_wkv_suite("walk", {});\n',
              "07_x/02_walk/xray_test.cpp": 'TEST(WalkSeen, Reads) {}\n', "07_x/03_other/test.cpp": 'TEST(Other, IsRight) {}\n',
              "07_x/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        for name, text in self.FILES.items():
-            (Path(folder.name) / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder.name) / name).write_text(text)
-        self.tree = Tree(folder.name, self.FILES)
+        super().setUp()
+        self.write(self.FILES)
+        self.tree = Tree(self.root, self.FILES)
 
     def test_folders_with_tests_have_programs(self):
         self.assertEqual(mutate.test_folders(self.tree, "07", "emulated"), ["07_x", "07_x/02_walk", "07_x/03_other"])

@@ -1,13 +1,13 @@
 """Tests of tools/upkeep/same_kernels.py: on stored PTX, and with nvcc where it is."""
 import re
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
 import nvcc
 import ptx
 import same_kernels
+from in_a_folder import InAFolder
 from sources import Tree
 
 SAMPLE = (Path(__file__).parent / "samples/two_kernels.ptx").read_text()
@@ -146,25 +146,21 @@ class CommandLine(unittest.TestCase):
 
 
 @unittest.skipIf(nvcc.find_tool("nvcc") is None, "no nvcc")
-class WithNvcc(unittest.TestCase):
+class WithNvcc(InAFolder):
     def test_a_moved_source_has_the_same_kernels_and_a_changed_one_has_not(self):
-        with tempfile.TemporaryDirectory() as folder:
-            compiler = nvcc.Compiler()
-            compiler.cache = Path(folder) / "cache"
-            compiler.cache.mkdir()
-            (Path(folder) / "here").mkdir()
-            (Path(folder) / "there").mkdir()
-            files = {"here/a.cu": SOURCE, "there/longer_name.cu": "// moved\n" + SOURCE.replace("namespace lesson", "namespace x"),
-                     "here/changed.cu": SOURCE.replace("x * 2.f", "x * 3.f")}
-            for name, text in files.items():
-                (Path(folder) / name).write_text(text)
-            tree = Tree(folder, files)
-            found = compiler.kernels_of(tree, list(files))
-            here, there, changed = ([k.hash for k in found[name]] for name in files)
-            self.assertEqual(len(here), 2)
-            self.assertEqual(here, there)
-            self.assertFalse(set(here) & set(changed))
-            resources = compiler.resources(tree, {"here/a.cu": found["here/a.cu"]})
-            for each in resources.values():
-                self.assertGreater(each["registers"], 4)
-                self.assertEqual(each["spill_stores"], 0)
+        compiler = nvcc.Compiler()
+        compiler.cache = self.root / "cache"
+        compiler.cache.mkdir()
+        files = {"here/a.cu": SOURCE, "there/longer_name.cu": "// moved\n" + SOURCE.replace("namespace lesson", "namespace x"),
+                 "here/changed.cu": SOURCE.replace("x * 2.f", "x * 3.f")}
+        self.write(files)
+        tree = Tree(self.root, files)
+        found = compiler.kernels_of(tree, list(files))
+        here, there, changed = ([k.hash for k in found[name]] for name in files)
+        self.assertEqual(len(here), 2)
+        self.assertEqual(here, there)
+        self.assertFalse(set(here) & set(changed))
+        resources = compiler.resources(tree, {"here/a.cu": found["here/a.cu"]})
+        for each in resources.values():
+            self.assertGreater(each["registers"], 4)
+            self.assertEqual(each["spill_stores"], 0)

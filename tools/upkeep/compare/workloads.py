@@ -1,8 +1,6 @@
 """Inputs of a case, the truth in float64 for a sample of them, and the calls of our implementations."""
 import torch
 
-import ours
-
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "bf16_fp32_decay": torch.bfloat16}
 SAMPLED_BATCHES = 8
 
