@@ -133,6 +133,9 @@ class Running(InAFolder):
         return {"id": mutate.identity(mutant, KERNEL), "chapter": "09", "file": mutant.file, "line": mutant.line(KERNEL),
                 "kind": mutant.kind, "status": status, "diff": mutant.diff(KERNEL)}
 
+    def run_of(self, quotas, known=()):
+        return mutate.Run(mutate.drawn_queues(self.shop, 1, quotas), quotas, dict(known))
+
     def finished(self, run, status_of):
         tried = []
         while (got := run.next(self.shop)) is not None:
@@ -142,21 +145,21 @@ class Running(InAFolder):
         return tried
 
     def test_what_does_not_compile_is_replaced_by_another(self):
-        run = mutate.Run(self.shop, 1, {"09": 6}, {})
+        run = self.run_of({"09": 6})
         tried = self.finished(run, lambda n: "does not compile" if n <= 3 else "killed")
         self.assertEqual(len(tried), 9)
         self.assertEqual(run.counted["09"], 6)
 
     def test_an_interrupted_run_goes_on_where_it_was(self):
-        first = mutate.Run(self.shop, 1, {"09": 3}, {})
+        first = self.run_of({"09": 3})
         began = self.finished(first, lambda n: "killed")
         known = {each["id"]: each for each in first.results}
-        whole = self.finished(mutate.Run(self.shop, 1, {"09": 8}, {}), lambda n: "killed")
-        rest = self.finished(mutate.Run(self.shop, 1, {"09": 8}, known), lambda n: "killed")
+        whole = self.finished(self.run_of({"09": 8}), lambda n: "killed")
+        rest = self.finished(self.run_of({"09": 8}, known), lambda n: "killed")
         self.assertEqual(began + rest, whole)
 
     def test_two_at_a_time_draw_no_more_than_one_at_a_time(self):
-        run = mutate.Run(self.shop, 1, {"09": 2}, {})
+        run = self.run_of({"09": 2})
         got = [run.next(self.shop), run.next(self.shop)]
         self.assertEqual(run.next(self.shop), "wait")
         for _, mutant in got:
@@ -169,8 +172,7 @@ class Running(InAFolder):
         moved = "// one line more\n" + KERNEL
         self.write({"09_x/kernel.cu": moved})
         self.shop.tree = Tree(self.root, ["09_x/kernel.cu"])
-        again = mutate.Again(self.shop, wanted)
-        self.assertEqual([moved[each.start:each.end] for each in again.queues["09"]], ["__syncthreads()"])
+        self.assertEqual([moved[each.start:each.end] for each in mutate.queues_of(self.shop, wanted)["09"]], ["__syncthreads()"])
 
     def test_a_line_that_was_not_finished_is_left_out(self):
         path = self.root / "results.jsonl"
@@ -178,7 +180,7 @@ class Running(InAFolder):
         self.assertEqual(mutate.read_results(path), {"a": {"id": "a", "status": "survived"}})
 
     def test_the_summary_shows_each_survivors_change(self):
-        run = mutate.Run(self.shop, 1, {"09": 4}, {})
+        run = self.run_of({"09": 4})
         self.finished(run, lambda n: "survived" if n == 2 else "killed")
         self.shop.commit = "abc1234"
         text = mutate.summary(run.results, self.shop, 1, ["09_x/hopper_sm90.cu"])

@@ -23,9 +23,12 @@ import ours
 import peers
 import sampling
 import tables
+from compare import torch
+
+if torch:
+    import workloads
 
 LIBRARIES = sorted(compare.ROOT.glob("build*/tools/upkeep/compare/libladder_launchers.so"))
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 class Arguments(unittest.TestCase):
@@ -308,15 +311,11 @@ class Recorded(unittest.TestCase):
                          "tools/upkeep/render.py writes it anew")
 
 
-@unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
+@unittest.skipUnless(torch, "PyTorch is not installed")
 class Truth(unittest.TestCase):
     """The float64 recurrences against the sums they stand for, written out."""
 
     def test_recurrence(self):
-        import torch
-
-        import workloads
-
         B, T, H, K, V = 2, 7, 3, 4, 5
         generator = torch.Generator().manual_seed(1)
         q, k, log_w = (torch.rand((B, T, H, K), generator=generator).double() for _ in range(3))
@@ -339,10 +338,6 @@ class Truth(unittest.TestCase):
             self.assertLess(float((last - expected).abs().max()), 1e-12)
 
     def test_attention_masks_from_the_last_key(self):
-        import torch
-
-        import workloads
-
         q, k, v = torch.rand((1, 2, 4)).double(), torch.rand((1, 5, 4)).double(), torch.rand((1, 5, 3)).double()
         o = workloads.softmax_attention(q, k, v, 0.5, True)
         first = torch.softmax(0.5 * (k[0, :4] @ q[0, 0]), 0) @ v[0, :4]
