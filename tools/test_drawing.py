@@ -88,8 +88,8 @@ class Pages(InAFolder):
         page = self.root / "page.html"
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
         with mock.patch.object(gtest, "names_of", return_value=["wkv.MatchesReference/T5", "wkv.KeepsItsBudget"]), \
-                mock.patch.object(drawing.Drawing, "_xray", lambda _, program, test: (by_test[test], gtest.Run(1, False, "", tests))):
-            if not drawing.Drawing(one, build, "my03").write(failing, page):
+                mock.patch.object(drawing, "xrayed", lambda program, test: (by_test[test], gtest.Run(1, False, "", tests))):
+            if not drawing.draw(one, build, failing, page):
                 return None
         return json.loads(re.search(r'id="xray">(.*?)</script>', page.read_text(), re.DOTALL)[1])
 

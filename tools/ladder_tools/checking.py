@@ -148,7 +148,7 @@ class Check:
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
         self._red = []  # holes whose own tests are not green
-        self._target = f"my{exercise.name}"
+        self._target = exercise.target
         self.failing = None  # the test that failed
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...

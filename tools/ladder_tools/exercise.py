@@ -175,6 +175,4 @@ def exercise(words, preset, caller):
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
     if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
-    build = Build(preset)
-    build.prepare(f"my{one.name}" + ("_emulated" if one.needs_device else ""))
-    return 0 if check_and_draw(one, build, page) else 1
+    return 0 if check_and_draw(one, Build(preset), page) else 1

@@ -131,6 +131,7 @@ class Exercise:
         self.patch = self.folder / f"{self.kind}.patch"
         self.solution = self.folder / f"kernel{stub.suffix}"
         self.mine = Path("my") / stub
+        self.target = f"my{self.name}"  # CMake's, of the learner's copy
         self.needs_device = stub.suffix == ".cu"
 
     def holes(self):

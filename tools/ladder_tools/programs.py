@@ -164,7 +164,6 @@ def xray(words, preset, caller):
     arguments = Arguments("xray", words, caller)
     build = Build(preset)
     if arguments.copy:
-        build.prepare(f"my{arguments.copy.name}_emulated")
         return 0 if check_and_draw(arguments.copy, build, arguments.paths["--html"]) else 1
     build.lock()
     program = f"{ask_for_program(arguments, build.folder)}_xray"
