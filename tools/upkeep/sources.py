@@ -1,5 +1,6 @@
 """Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
 import hashlib
+import posixpath
 import re
 import subprocess
 import tempfile
@@ -67,16 +68,12 @@ class Tree:
     @lru_cache(maxsize=None)
     def closure(self, path):
         """The file and every file of the repository that it includes, directly or not. Conditions of #if are not looked at."""
-        found, waiting = [], [path]
-        while waiting:
-            current = waiting.pop()
-            if current in found:
-                continue
-            found.append(current)
+        def included(current):
             for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', self.code(current), re.MULTILINE):
-                beside = _joined(current, name)
-                waiting += [next((p for p in (beside, name) if p in self.paths), current)]
-        return tuple(sorted(found))
+                beside = posixpath.normpath(posixpath.join(posixpath.dirname(current), name))
+                yield from [each for each in (beside, name) if each in self.paths][:1]
+
+        return _all_from(path, included)
 
     @lru_cache(maxsize=None)
     def closure_hash(self, path):
@@ -138,27 +135,22 @@ class Tree:
 
     def reached(self, path):
         """The file and all whose kernels it may launch."""
-        found, waiting = set(), [path]
-        while waiting:
-            current = waiting.pop()
-            if current not in found:
-                found.add(current)
-                waiting += self.called(current)
-        return tuple(sorted(found))
+        return _all_from(path, self.called)
 
     def implementation_sources(self):
         """Every source that has kernels or registers an implementation that launches some."""
         return sorted({*self.kernel_sources, *self.registered().values()})
 
 
-def _joined(current, name):
-    parts = []
-    for part in (Path(current).parent / name).parts:
-        if part == ".." and parts:
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)
+def _all_from(path, next_of):
+    """The path, and all to which `next_of` leads from it."""
+    found, waiting = set(), [path]
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += next_of(current)
+    return tuple(sorted(found))
 
 
 def _functions_of(code):

@@ -84,7 +84,7 @@ def conditions(options, peers):
     versions = {}
     for source, (_, _, name) in peer_module.SOURCES.items():
         try:
-            versions[name] = peers.sources.version(source)
+            versions[name] = peers.version(source)
         except peer_module.NotThere as reason:
             versions[name] = str(reason)
     try:

@@ -29,26 +29,7 @@ SOURCES = {
 }
 
 
-class Sources:
-    """Where the peers lie, and which versions they are."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-
-    def tree(self, source):
-        """The folder in .peers, or None."""
-        path = self.folder / SOURCES[source][0]
-        return path if path.is_dir() else None
-
-    def version(self, source):
-        """The commit of the tree or the version of the package; NotThere."""
-        folder, package, _ = SOURCES[source]
-        tree = self.tree(source)
-        if tree is not None:
-            return commit_of(tree)
-        if package is not None and importlib.util.find_spec(package) is not None:
-            return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
-        raise NotThere(f"not installed: .peers/{folder} is not there" + (f", nor a Python package {package}" if package else ""))
+FLA_KINDS = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}  # by group of cases
 
 
 def commit_of(tree):
@@ -64,11 +45,26 @@ def commit_of(tree):
 
 
 class Peers:
-    """Loads what is asked for, once."""
+    """Where the peers lie, and which versions they are. Loads what is asked for, once."""
 
     def __init__(self, folder):
-        self.sources = Sources(folder)
+        self.folder = pathlib.Path(folder)
         self._loaded = {}
+
+    def tree(self, source):
+        """The folder in .peers, or None."""
+        path = self.folder / SOURCES[source][0]
+        return path if path.is_dir() else None
+
+    def version(self, source):
+        """The commit of the tree or the version of the package; NotThere."""
+        folder, package, _ = SOURCES[source]
+        tree = self.tree(source)
+        if tree is not None:
+            return commit_of(tree)
+        if package is not None and importlib.util.find_spec(package) is not None:
+            return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
+        raise NotThere(f"not installed: .peers/{folder} is not there" + (f", nor a Python package {package}" if package else ""))
 
     def _load(self, key, make):
         if key not in self._loaded:
@@ -95,14 +91,13 @@ class Peers:
 
     @staticmethod
     def _function_name(peer, case):
-        kind = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}[case.group]
-        return f"{peer.removeprefix('fla_')}_{kind}"
+        return f"{peer.removeprefix('fla_')}_{FLA_KINDS[case.group]}"
 
     def _fla(self, case):
         """One module of FLA's operators. The package's __init__ would import every operator and model it has."""
         def package():
-            self.sources.version("fla")
-            tree = self.sources.tree("fla")
+            self.version("fla")
+            tree = self.tree("fla")
             if tree is not None:
                 sys.path.insert(0, str(tree))
             operators = types.ModuleType("fla.ops")
@@ -116,8 +111,8 @@ class Peers:
                 del sys.modules[name]
 
         self._load("fla", package)
-        kind = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}[case.group]
-        return self._load(f"fla.ops.{kind}", lambda: importlib.import_module(f"fla.ops.{kind}"))
+        module = f"fla.ops.{FLA_KINDS[case.group]}"
+        return self._load(module, lambda: importlib.import_module(module))
 
     def forget_tuning(self):
         """So that each case is tuned for itself: Triton's keys do not hold all of a shape."""
@@ -135,9 +130,9 @@ class Peers:
 
     def _rwkv_cuda(self, element):
         def build():
-            self.sources.version("rwkv_cuda")
-            tree = self.sources.tree("rwkv_cuda") / "wkv6" / "cuda"
-            made = self.sources.folder / "build" / f"wkv6_{element}"
+            self.version("rwkv_cuda")
+            tree = self.tree("rwkv_cuda") / "wkv6" / "cuda"
+            made = self.folder / "build" / f"wkv6_{element}"
             made.mkdir(parents=True, exist_ok=True)
             files = []
             for name in ("wkv6_op.cpp", "wkv6_cuda_v1a.cu"):
@@ -157,11 +152,11 @@ class Peers:
 
     def _fast_transformers(self):
         def build():
-            self.sources.version("fast_transformers")
-            tree = self.sources.tree("fast_transformers")
+            self.version("fast_transformers")
+            tree = self.tree("fast_transformers")
             if tree is None:
                 return importlib.import_module("fast_transformers.causal_product.causal_product_cuda")
-            made = self.sources.folder / "build" / "causal_product"
+            made = self.folder / "build" / "causal_product"
             made.mkdir(parents=True, exist_ok=True)
             return _extension("causal_product_cuda",
                               [str(tree / "fast_transformers" / "causal_product" / "causal_product_cuda.cu")], made, ["-O3"])

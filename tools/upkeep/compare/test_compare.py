@@ -10,12 +10,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import cases
 import compare
@@ -24,6 +23,7 @@ import peers
 import sampling
 import tables
 from compare import torch
+from in_a_folder import InAFolder
 
 if torch:
     import workloads
@@ -103,60 +103,52 @@ class Cases(unittest.TestCase):
         self.assertFalse([peer for _, peer in compiled if peer in cases.SDPA])
 
 
-class PeersThatAreNotThere(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.case = next(case for case in cases.all_cases() if "rwkv_cuda" in case.peers)
+class PeersThatAreNotThere(InAFolder):
+    case = next(case for case in cases.all_cases() if "rwkv_cuda" in case.peers)
 
     def test_it_is_said_where_they_were_looked_for(self):
         for source, (folder, package, _) in peers.SOURCES.items():
             if package and importlib.util.find_spec(package):
                 continue
             with self.assertRaises(peers.NotThere) as reason:
-                peers.Sources(self.folder).version(source)
+                peers.Peers(self.root).version(source)
             self.assertIn(f"not installed: .peers/{folder} is not there", str(reason.exception))
 
     def test_an_fla_with_layers_and_models_is_loaded_without_them(self):
-        fla = self.folder / "flash-linear-attention" / "fla"
-        for package in ("", "layers", "models", "ops", "ops/gla"):
-            (fla / package).mkdir(parents=True)
-            (fla / package / "__init__.py").write_text("")
-        (fla / "__init__.py").write_text("import importlib\ntry:\n    importlib.import_module('fla.layers')\n"
-                                         "except ModuleNotFoundError as missing:\n    assert missing.name == 'fla.layers'\n")
-        (fla / "layers" / "__init__.py").write_text("from fla.ops.gla import chunk_gla\n")
-        (fla / "ops" / "gla" / "__init__.py").write_text("import fla\nchunk_gla = 1\n")
-        (fla.parent / "COMMIT").write_text("abc\n")
+        packages = {"": "import importlib\ntry:\n    importlib.import_module('fla.layers')\n"
+                        "except ModuleNotFoundError as missing:\n    assert missing.name == 'fla.layers'\n",
+                    "layers/": "from fla.ops.gla import chunk_gla\n", "models/": "", "ops/": "", "ops/gla/": "import fla\nchunk_gla = 1\n"}
+        self.write({f"flash-linear-attention/fla/{package}__init__.py": text for package, text in packages.items()})
+        self.write({"flash-linear-attention/COMMIT": "abc\n"})
         self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "fla"])
         self.addCleanup(lambda path: sys.path.__setitem__(slice(None), path), list(sys.path))
         case = next(case for case in cases.all_cases() if case.group == "gla")
-        self.assertEqual(peers.Peers(self.folder).load("fla_chunk", case), 1)
+        self.assertEqual(peers.Peers(self.root).load("fla_chunk", case), 1)
         self.assertNotIn("fla.layers", sys.modules)
 
     def test_asking_twice_says_the_same(self):
-        both = peers.Peers(self.folder)
+        both = peers.Peers(self.root)
         for _ in range(2):
             with self.assertRaises(peers.NotThere) as reason:
                 both.load("rwkv_cuda", self.case)
             self.assertIn("not installed", str(reason.exception))
 
     def test_a_tree_that_cannot_be_loaded_is_no_crash(self):
-        (self.folder / "RWKV-CUDA").mkdir()
+        (self.root / "RWKV-CUDA").mkdir()
         with self.assertRaises(peers.NotThere) as reason:
-            peers.Peers(self.folder).load("rwkv_cuda", self.case)
+            peers.Peers(self.root).load("rwkv_cuda", self.case)
         self.assertIn("cannot be loaded: FileNotFoundError", str(reason.exception))
 
     def test_the_commit_comes_from_a_note_or_from_git(self):
-        tree = self.folder / "RWKV-CUDA"
+        tree = self.root / "RWKV-CUDA"
         tree.mkdir()
-        self.assertEqual(peers.Sources(self.folder).version("rwkv_cuda"), "unknown")
+        self.assertEqual(peers.Peers(self.root).version("rwkv_cuda"), "unknown")
         (tree / "COMMIT").write_text("abc123\n")
-        self.assertEqual(peers.Sources(self.folder).version("rwkv_cuda"), "abc123")
+        self.assertEqual(peers.Peers(self.root).version("rwkv_cuda"), "abc123")
         (tree / "COMMIT").unlink()
         for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"]):
             subprocess.run(["git", "-C", str(tree), *command], check=True)
-        self.assertRegex(peers.Sources(self.folder).version("rwkv_cuda"), "^[0-9a-f]{40}$")
+        self.assertRegex(peers.Peers(self.root).version("rwkv_cuda"), "^[0-9a-f]{40}$")
 
 
 class Interface(unittest.TestCase):
@@ -221,7 +213,7 @@ def document():
         {**attention, "rows": [row("attention_sm90", True, 2e-3, 10e-3, 12e-3), row("cuDNN", False, 2e-3, 9.95e-3, 11e-3)]}]}
 
 
-class Tables(unittest.TestCase):
+class Tables(InAFolder):
     def line(self, text, begin):
         return next(line for line in text.split("\n") if line.startswith(f"| {begin} "))
 
@@ -248,45 +240,43 @@ class Tables(unittest.TestCase):
         self.assertIn("| FLA chunk | 1.50e-03 | 500 us |", tables.render(one))
 
     def test_files_are_merged_by_case(self):
-        with tempfile.TemporaryDirectory() as folder:
-            first, second, other = (pathlib.Path(folder) / name for name in ("a.json", "b.json", "c.json"))
-            compare.write(first, document())
-            later = document()
-            later["cases"] = [copy.deepcopy(later["cases"][1])]
-            later["cases"][0]["rows"][0]["burst"]["seconds"] = 8e-3
-            compare.write(second, later)
-            merged = tables.read([first, second])
-            self.assertEqual([case["name"] for case in merged["cases"]], ["wkv_fp32", "attention"])
-            self.assertEqual(merged["cases"][1]["rows"][0]["burst"]["seconds"], 8e-3)
-            later["conditions"]["commit"] = "another"
-            compare.write(second, later)
-            self.assertEqual(tables.read([first, second])["conditions"]["commit"], document()["conditions"]["commit"] + ", another")
-            later["conditions"]["driver"] = "2"
-            compare.write(second, later)
-            with self.assertRaisesRegex(ValueError, "other conditions"):
-                tables.read([first, second])
-            other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
-            with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
-                tables.read([other])
+        first, second, other = (self.root / name for name in ("a.json", "b.json", "c.json"))
+        compare.write(first, document())
+        later = document()
+        later["cases"] = [copy.deepcopy(later["cases"][1])]
+        later["cases"][0]["rows"][0]["burst"]["seconds"] = 8e-3
+        compare.write(second, later)
+        merged = tables.read([first, second])
+        self.assertEqual([case["name"] for case in merged["cases"]], ["wkv_fp32", "attention"])
+        self.assertEqual(merged["cases"][1]["rows"][0]["burst"]["seconds"], 8e-3)
+        later["conditions"]["commit"] = "another"
+        compare.write(second, later)
+        self.assertEqual(tables.read([first, second])["conditions"]["commit"], document()["conditions"]["commit"] + ", another")
+        later["conditions"]["driver"] = "2"
+        compare.write(second, later)
+        with self.assertRaisesRegex(ValueError, "other conditions"):
+            tables.read([first, second])
+        other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
+        with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
+            tables.read([other])
 
 
-class SeveralRuns(unittest.TestCase):
+class SeveralRuns(InAFolder):
     def test_each_has_its_own_part_and_a_case_counts_where_it_was_measured_last(self):
-        with tempfile.TemporaryDirectory() as folder:
-            first, second = (pathlib.Path(folder) / name for name in ("a.json", "b.json"))
-            old, young = document(), document()
-            old["conditions"]["date"], young["conditions"]["date"] = "2026-01-01", "2026-01-02"
-            young["cases"] = young["cases"][1:]
-            compare.write(first, old)
-            compare.write(second, young)
-            runs = tables.runs_of([first, second], {})
-            self.assertEqual([[case["name"] for case in run["cases"]] for run in runs], [["attention"], ["wkv_fp32"]])
-            young["cases"] = document()["cases"]
-            compare.write(second, young)
-            self.assertEqual(len(tables.runs_of([first, second], {})), 1)
-            young["conditions"]["kernels"] = {"a.cu": "then"}
-            compare.write(second, young)
-            self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
+        first, second = (self.root / name for name in ("a.json", "b.json"))
+        old, young = document(), document()
+        old["conditions"]["date"], young["conditions"]["date"] = "2026-01-01", "2026-01-02"
+        young["cases"] = young["cases"][1:]
+        compare.write(first, old)
+        compare.write(second, young)
+        runs = tables.runs_of([first, second], {})
+        self.assertEqual([[case["name"] for case in run["cases"]] for run in runs], [["attention"], ["wkv_fp32"]])
+        young["cases"] = document()["cases"]
+        compare.write(second, young)
+        self.assertEqual(len(tables.runs_of([first, second], {})), 1)
+        young["conditions"]["kernels"] = {"a.cu": "then"}
+        compare.write(second, young)
+        self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
 
 
 class KernelsThatHaveChanged(unittest.TestCase):
