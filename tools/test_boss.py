@@ -1,11 +1,9 @@
 """Bosses: their answers, what is said of them, and that each is a mistake of its own."""
-import contextlib
-import io
 from unittest import mock
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder, printed
 from ladder_tools import boss, learning, must_fail, patches
-from ladder_tools.place import ROOT, Refused, bosses
+from ladder_tools.place import ROOT, bosses
 
 
 class Bosses(InAFolder):
@@ -16,10 +14,7 @@ class Bosses(InAFolder):
                     mock.patch.object(boss, "say", print))
 
     def say(self, *words):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            status = boss.boss(list(words), "default")
-        return status, said.getvalue()
+        return printed(boss.boss, list(words), "default")
 
     def test_each_has_a_reason_of_its_own_and_is_no_planted_mistake(self):
         every = [boss.Boss(name) for name in bosses()]
@@ -59,10 +54,9 @@ class Bosses(InAFolder):
         self.assertIn("is not as it was given", self.say("05.boss", "1", "race")[1])
 
     def test_arguments(self):
-        for words, said in ((["07.boss"], "boss is '07.boss'; allowed: 03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
-                            (["03.boss", "4", "bad"], "reason is 'bad'; allowed: race missing-barrier")):
-            with self.assertRaisesRegex(Refused, said):
-                self.say(*words)
+        self.assert_refused(lambda words: self.say(*words), (
+            (["07.boss"], "boss is '07.boss'; allowed: 03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
+            (["03.boss", "4", "bad"], "reason is 'bad'; allowed: race missing-barrier")))
 
     def test_what_the_xray_says_comes_without_its_lines(self):
         self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, by thread (0, 0, 0), and store at "

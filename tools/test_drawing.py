@@ -6,12 +6,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder, Refusals
 from ladder_tools import drawing, exercise, gtest, programs
 from ladder_tools.place import ROOT, Refused, chapters, exercise_of, lessons
 
 
-class Arguments(unittest.TestCase):
+class Arguments(Refusals):
     def xray(self, *words):
         """As if the learner had a copy of each exercise."""
         with mock.patch.object(Path, "exists", return_value=True):
@@ -26,13 +26,12 @@ class Arguments(unittest.TestCase):
         self.assertIsNone(self.xray("03").copy)
 
     def test_what_is_no_copy_is_refused_before_anything_is_built(self):
-        for words, said in ((["my/99"], "copy is 'my/99'; allowed: .*my/03_cuda_baseline "), (["my"], "copy is 'my'"),
-                            (["my/01_naive_cpu"], "01 is a kernel for the CPU.*allowed with --draw: .*03"),
-                            (["my/03_cuda_baseline", "04"], "is drawn beside 03_cuda_baseline/kernel.cu; allowed with it: --html"),
-                            (["my/03_cuda_baseline", "--shape=T=4"], "allowed with it: --html"),
-                            (["my/03_cuda_baseline", "--json=x"], "allowed with it: --html")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                self.xray(*words)
+        self.assert_refused(lambda words: self.xray(*words), (
+            (["my/99"], "copy is 'my/99'; allowed: .*my/03_cuda_baseline "), (["my"], "copy is 'my'"),
+            (["my/01_naive_cpu"], "01 is a kernel for the CPU.*allowed with --draw: .*03"),
+            (["my/03_cuda_baseline", "04"], "is drawn beside 03_cuda_baseline/kernel.cu; allowed with it: --html"),
+            (["my/03_cuda_baseline", "--shape=T=4"], "allowed with it: --html"),
+            (["my/03_cuda_baseline", "--json=x"], "allowed with it: --html")))
         with mock.patch.object(Path, "exists", return_value=False), self.assertRaisesRegex(Refused, "is not there; ./ladder exercise 03 puts"):
             drawing.copy_at("my/03_cuda_baseline")
 
@@ -42,14 +41,13 @@ class Arguments(unittest.TestCase):
         given = exercise.Arguments(["--mistake", "decay_first", "03", "--draw"])
         self.assertEqual((given.exercise.name, given.exercise.mistake, given.action, given.draws), ("03", "decay_first", "mistake", True))
         self.assertEqual(drawing.page_of(given.exercise), ROOT / "out" / "mistaken03.decay_first.html")
-        for words, said in ((["03", "--mistake"], "--mistake needs a name; allowed for 03: decay_first forgotten_zeros"),
-                            (["03", "--mistake", "nope"], "mistake is 'nope'; allowed for 03: decay_first"),
-                            (["07.10", "--mistake", "x"], "has no mistakes; allowed with --mistake: .*03_cuda_baseline"),
-                            (["99", "--mistake", "x"], "chapter is '99'"), (["01", "--draw"], "01 is a kernel for the CPU"),
-                            (["01", "--mistake", "bonus_forgotten", "--draw"], "01 is a kernel for the CPU"),
-                            (["03", "--draw", "--hint"], "--draw goes with a check"), (["03", "--hint", "--mistake", "x"], "once")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                exercise.Arguments(words)
+        self.assert_refused(exercise.Arguments, (
+            (["03", "--mistake"], "--mistake needs a name; allowed for 03: decay_first forgotten_zeros"),
+            (["03", "--mistake", "nope"], "mistake is 'nope'; allowed for 03: decay_first"),
+            (["07.10", "--mistake", "x"], "has no mistakes; allowed with --mistake: .*03_cuda_baseline"),
+            (["99", "--mistake", "x"], "chapter is '99'"), (["01", "--draw"], "01 is a kernel for the CPU"),
+            (["01", "--mistake", "bonus_forgotten", "--draw"], "01 is a kernel for the CPU"),
+            (["03", "--draw", "--hint"], "--draw goes with a check"), (["03", "--hint", "--mistake", "x"], "once")))
 
 
 class Mistakes(unittest.TestCase):

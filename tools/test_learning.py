@@ -1,7 +1,5 @@
 """./ladder learn, prepare and diff, and what the exercises note of what is solved.    python3 -m unittest discover -s tools"""
-import contextlib
 import datetime
-import io
 import json
 import multiprocessing
 import os
@@ -12,18 +10,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder, Refusals, printed
 from ladder_tools import exercise as exercise_module
 from ladder_tools import learning
 from ladder_tools.hints import Hints
 from ladder_tools.place import Refused, bosses, exercise_of, exercises
-
-
-def printed(work):
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        work()
-    return said.getvalue()
 
 
 class Solved(InAFolder):
@@ -52,8 +43,8 @@ class Solved(InAFolder):
         learning.note_solved(self.names[0])
         self.assertIsNone(learning.next_exercise())
         self.path.write_text(json.dumps({**learning.solved(), "03": "2026-01-02"}))
-        self.assertIn(f"on 2 days from 2026-01-02 to {datetime.date.today().isoformat()}", printed(lambda: learning.learn([], "default", "/")))
-        self.assertIn("climbed the whole ladder", printed(lambda: learning.learn([], "default", "/")))
+        self.assertIn(f"on 2 days from 2026-01-02 to {datetime.date.today().isoformat()}", printed(learning.learn, [], "default", "/")[1])
+        self.assertIn("climbed the whole ladder", printed(learning.learn, [], "default", "/")[1])
 
     def test_behind_what_is_written_from_scratch_the_next_lesson_comes(self):
         self.assertEqual(learning.next_exercise(after="03.scratch"), "03.01_causal_dot_product")
@@ -91,7 +82,7 @@ class Solved(InAFolder):
 
     def test_learn_shows_every_exercise_and_what_is_done(self):
         learning.note_solved("03")
-        text = printed(lambda: learning.learn([], "default", "/"))
+        text = printed(learning.learn, [], "default", "/")[1]
         self.assertIn("[x] 03  ", text)
         self.assertIn("[ ] 04  ", text)
         self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
@@ -104,16 +95,15 @@ class Solved(InAFolder):
             learning.learn(["03"], "default", "/")
 
 
-class Diff(unittest.TestCase):
+class Diff(Refusals):
     def test_names_are_no_difference(self):
         before = 'void wkv_atomic();\nR r{.name = "wkv_atomic"};'
         after = 'void wkv_no_atomic();\nR r{.name = "wkv_no_atomic"};'
         self.assertEqual(learning.with_name_of(before, after), after)
 
     def test_arguments(self):
-        for words, said in ((["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "07"], "lesson is '07'; allowed")):
-            with self.assertRaisesRegex(Refused, said):
-                learning.diff(words, "default", "/")
+        self.assert_refused(lambda words: learning.diff(words, "default", "/"), (
+            (["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "07"], "lesson is '07'; allowed")))
 
 
 class Prepare(unittest.TestCase):

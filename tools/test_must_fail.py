@@ -1,13 +1,11 @@
 """Tests of the judge of planted mistakes and stubs: what must not pass, does not. Their programs are played by scripts."""
-import contextlib
-import io
 import json
 import os
 import stat
 from pathlib import Path
 from unittest import mock
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder, printed
 from ladder_tools import hints, must_fail, place
 from ladder_tools.place import ROOT, exercise_of
 
@@ -29,10 +27,7 @@ class MustFail(InAFolder):
         return str(path)
 
     def judge(self, *arguments):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            status = must_fail.main(list(arguments))
-        return status, said.getvalue()
+        return printed(must_fail.main, list(arguments))
 
     def mistake(self, failures, status, patch=PATCH):
         return self.judge("mistake", "mistake.03.x", self.program(failures, status), self.file("x.patch", patch),

@@ -3,7 +3,7 @@ import re
 import shutil
 from pathlib import Path
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from ladder_tools import hints, new, patches, place
 
 _FOLDERS = ("00_warmup", "04_no_atomic", "06_shared_mem", "07_chunkwise", "tests/90_open_operators")
@@ -71,15 +71,14 @@ class New(InAFolder):
 
     def test_what_is_wrong_is_refused_before_anything_is_written(self):
         before = self.files()
-        for words, said in (([], "lesson is ''; allowed: .*06.11_my_idea"), (["my_idea"], "lesson is 'my_idea'; allowed"),
-                            (["06.00_x1"], "lesson is '06.00_x1'; allowed"), (["06.11_My"], "allowed"), (["06.11"], "allowed"),
-                            (["06.11_../x"], "allowed"), (["55.11_my_idea"], "chapter is '55'; allowed: 00 04 06 07"),
-                            (["06.07_my_idea"], "06_shared_mem has 07_time_tiles"), (["06.11_decode"], "06_shared_mem has 08_decode"),
-                            (["06.11_wkv_time_tiles"], "'wkv_time_tiles' is an implementation already"), (["06.11_a", "06.12_b"], "one name"),
-                            (["06.11_my_idea", "--from"], "--from needs"), (["06.11_my_idea", "--from", "99"], "chapter is '99'"),
-                            (["06.11_my_idea", "--from", "07"], "allowed: those with a kernel.cu"),
-                            (["06.11_my_idea", "--from", "07.2"], "includes 07_chunkwise/teaching_chunks.hpp"),
-                            (["06.11_my_idea", "--from", "04", "--operator"], "both given"), (["06.11_my_idea", "--all"], "option is '--all'")):
-            with self.assertRaisesRegex(place.Refused, said, msg=words):
-                new.new(words, "default", "/")
+        self.assert_refused(lambda words: new.new(words, "default", "/"), (
+            ([], "lesson is ''; allowed: .*06.11_my_idea"), (["my_idea"], "lesson is 'my_idea'; allowed"),
+            (["06.00_x1"], "lesson is '06.00_x1'; allowed"), (["06.11_My"], "allowed"), (["06.11"], "allowed"),
+            (["06.11_../x"], "allowed"), (["55.11_my_idea"], "chapter is '55'; allowed: 00 04 06 07"),
+            (["06.07_my_idea"], "06_shared_mem has 07_time_tiles"), (["06.11_decode"], "06_shared_mem has 08_decode"),
+            (["06.11_wkv_time_tiles"], "'wkv_time_tiles' is an implementation already"), (["06.11_a", "06.12_b"], "one name"),
+            (["06.11_my_idea", "--from"], "--from needs"), (["06.11_my_idea", "--from", "99"], "chapter is '99'"),
+            (["06.11_my_idea", "--from", "07"], "allowed: those with a kernel.cu"),
+            (["06.11_my_idea", "--from", "07.2"], "includes 07_chunkwise/teaching_chunks.hpp"),
+            (["06.11_my_idea", "--from", "04", "--operator"], "both given"), (["06.11_my_idea", "--all"], "option is '--all'")))
         self.assertEqual(self.files(), before)

@@ -1,7 +1,7 @@
 """Exercises are made from kernels by patches."""
 from pathlib import Path
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from ladder_tools.patches import adopt, made
 from ladder_tools.place import Exercise
 

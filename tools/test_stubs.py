@@ -1,7 +1,7 @@
 """A learner's copies from before the lessons are found."""
 from pathlib import Path
 
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from ladder_tools import exercise, hints, place
 
 

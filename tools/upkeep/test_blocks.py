@@ -7,7 +7,7 @@ import blocks
 import check_links
 import pictures
 import render
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts
 
 RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,

@@ -4,7 +4,7 @@ import textwrap
 
 import fuzz
 import nvcc
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 
 PROGRAM = textwrap.dedent("""
     import json, os, sys, time

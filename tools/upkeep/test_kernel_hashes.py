@@ -6,7 +6,7 @@ import unittest
 import kernel_hashes
 import nvcc
 import ptx
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from sources import Tree
 
 KERNEL = 'const ladder::Registration r{{.name = "one", .device = kCuda}};\n__global__ void k() {}\n'

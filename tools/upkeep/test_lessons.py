@@ -2,7 +2,7 @@
 from pathlib import Path
 
 import lessons
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from ladder_tools import learning, place
 
 

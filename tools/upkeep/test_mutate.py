@@ -5,7 +5,7 @@ import unittest
 import mutants
 import mutate
 import nvcc
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from sources import Tree
 
 KERNEL = '''// a * comment < with - operators

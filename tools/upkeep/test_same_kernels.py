@@ -7,7 +7,7 @@ from pathlib import Path
 import nvcc
 import ptx
 import same_kernels
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from sources import Tree
 
 SAMPLE = (Path(__file__).parent / "samples/two_kernels.ptx").read_text()

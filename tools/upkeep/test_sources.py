@@ -2,7 +2,7 @@
 import unittest
 
 import nvcc
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 from nvcc import ROOT
 from sources import Tree, changed_share, is_kernel_source, without_comments
 

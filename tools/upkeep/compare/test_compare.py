@@ -23,7 +23,7 @@ import peers
 import sampling
 import tables
 from compare import torch
-from in_a_folder import InAFolder
+from for_tests import InAFolder
 
 if torch:
     import workloads

@@ -1,11 +1,31 @@
-"""What tests have in common that write files."""
+"""What tests have in common."""
+import contextlib
+import io
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
+from ladder_tools.place import Refused
 
-class InAFolder(unittest.TestCase):
+
+def printed(work, *arguments):
+    """(what the function returns, what it prints)"""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        result = work(*arguments)
+    return result, said.getvalue()
+
+
+class Refusals(unittest.TestCase):
+    def assert_refused(self, work, rows):
+        """By a sentence, for each row of words and a regular expression of the sentence."""
+        for words, said in rows:
+            with self.subTest(words), self.assertRaisesRegex(Refused, said):
+                work(words)
+
+
+class InAFolder(Refusals):
     """`root` is a folder of the test's own, which is empty before and gone behind it."""
 
     def setUp(self):
