@@ -15,6 +15,12 @@ def write_whole(path, text):
     new.replace(path)
 
 
+def text_of(path):
+    """Of a file relative to ROOT, or by its whole path; empty where there is none."""
+    path = ROOT / path
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
 class Refused(Exception):
     """A wrong argument. The text names the argument and what is allowed; nothing has been built."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
-from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names, write_whole
+from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names, text_of, write_whole
 from ladder_tools.rows import lessons_for
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
@@ -31,7 +31,7 @@ def ask_for_program(arguments, folder):
         return "ladder"
     prefix = f"ladder_{hashlib.sha256(' '.join(lessons).encode()).hexdigest()[:8]}"
     kept = folder / "asked_programs.txt"
-    others = [line for line in (kept.read_text().splitlines() if kept.exists() else []) if not line.startswith(f"{prefix} ")]
+    others = [line for line in text_of(kept).splitlines() if not line.startswith(f"{prefix} ")]
     write_whole(kept, "".join(f"{line}\n" for line in [*others[-15:], " ".join([prefix, *lessons])]))
     return prefix
 

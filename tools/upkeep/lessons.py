@@ -15,19 +15,14 @@ def _numbered(chapter, first="", last="~"):
     return [(f"{chapter[:2]}.{lesson.partition('_')[0]}", lesson) for lesson in place.lessons(chapter) if first <= lesson.partition("_")[0] <= last]
 
 
-def _text(folder):
-    page = place.ROOT / folder / "README.md"
-    return page.read_text() if page.exists() else ""
-
-
 def _name(folder):
     """Chunk walk"""
-    return re.sub(r"^# (?:[0-9][0-9.]*[a-z]? )?", "", _text(folder).partition("\n")[0]).partition(": ")[0]
+    return re.sub(r"^# (?:[0-9][0-9.]*[a-z]? )?", "", place.text_of(f"{folder}/README.md").partition("\n")[0]).partition(": ")[0]
 
 
 def _in_short(chapter, lesson):
     """With links as the chapter's page has them."""
-    found = re.search(r"^\*\*In short\*\*: (.+)\.$", _text(f"{chapter}/{lesson}"), re.MULTILINE)
+    found = re.search(r"^\*\*In short\*\*: (.+)\.$", place.text_of(f"{chapter}/{lesson}/README.md"), re.MULTILINE)
     return re.sub(r"\]\((?![a-z]+:)([^)]+)\)", lambda link: f"]({posixpath.normpath(posixpath.join(lesson, link[1]))})", found[1]) if found else ""
 
 

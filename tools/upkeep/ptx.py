@@ -10,6 +10,7 @@ _LABEL = re.compile(r"^([A-Za-z_$][\w$]*)\s*:(?!:)", re.MULTILINE)  # a call's p
 _VARIABLE = re.compile(r"\.(?:shared|local|global|const|param)\b[^;{}(),\[=]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=,)])")
 # _GLOBAL__N__<hash>_<n>_<file>_cu_<hash>, or _INTERNAL_<hash>_...: an anonymous namespace, named for its file and its build.
 _INTERNAL = re.compile(r"(\d+)(_GLOBAL__N_|_INTERNAL_)")
+_BUILD_NAME = re.compile(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def without_build_hashes(mangled):
             length = digits[start:]
             end = found.start(2) + int(length)
             segment = mangled[found.start(2):end]
-            if not length.startswith("0") and len(segment) == int(length) and _is_build_name(segment):
+            if not length.startswith("0") and len(segment) == int(length) and _BUILD_NAME.fullmatch(segment):
                 result += mangled[at:found.start(1) + start] + "12_GLOBAL__N_1"
                 at = end
                 break
@@ -45,10 +46,6 @@ def without_build_hashes(mangled):
             result += mangled[at:found.end()]
             at = found.end()
     return result + mangled[at:]
-
-
-def _is_build_name(segment):
-    return re.fullmatch(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?", segment) is not None
 
 
 def _items(text):

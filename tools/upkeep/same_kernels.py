@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Are the kernels of two revisions the same?"""
 import argparse
+import collections
 import fnmatch
 import json
 import re
@@ -74,6 +75,12 @@ def compare(old, new, readable):
     return sorted(rows, key=lambda row: (row.new_file or row.old_file, row.name))
 
 
+def counted(rows):
+    """[(status, how many)]"""
+    counts = collections.Counter(row.status for row in rows)
+    return [(status, counts[status]) for status in ("same", "moved", "changed", "new", "gone")]
+
+
 def _change(before, after):
     if before is None or after is None or before == after:
         return str(after if before is None else before)
@@ -87,11 +94,9 @@ def _spills(resources):
 def report(rows, resources, list_all):
     """The table as lines. `resources`: hash -> registers and spills, or None when not asked for."""
     lines = []
-    files = sorted({row.new_file or row.old_file for row in rows})
-    for file in files:
+    for file in sorted({row.new_file or row.old_file for row in rows}):
         its = [row for row in rows if (row.new_file or row.old_file) == file]
-        counts = {status: sum(row.status == status for row in its) for status in ("same", "moved", "changed", "new", "gone")}
-        lines.append(f"{file}: " + ", ".join(f"{n} {status}" for status, n in counts.items() if n))
+        lines.append(f"{file}: " + ", ".join(f"{n} {status}" for status, n in counted(its) if n))
         for row in its:
             if row.status == "same" and not list_all:
                 continue
@@ -108,11 +113,6 @@ def report(rows, resources, list_all):
                 line += f"   (was in {row.old_file})"
             lines.append(line)
     return lines
-
-
-def summary(rows):
-    counts = {status: sum(row.status == status for row in rows) for status in ("same", "moved", "changed", "new", "gone")}
-    return f"{len(rows)} kernels: " + ", ".join(f"{n} {status}" for status, n in counts.items())
 
 
 def main(arguments=None):
@@ -151,7 +151,8 @@ def main(arguments=None):
         print(f"same_kernels: {error}", file=sys.stderr)
         return 2
     print("\n".join(report(rows, None if options.ptx_only else resources, options.all)))
-    print(f"{options.old} -> {options.new}, {options.arch}, nvcc {compiler.release}: {summary(rows)}")
+    print(f"{options.old} -> {options.new}, {options.arch}, nvcc {compiler.release}: {len(rows)} kernels: "
+          + ", ".join(f"{n} {status}" for status, n in counted(rows)))
     if options.json:
         table = [dict(asdict(row), old_resources=resources.get(row.old.hash) if row.old else None,
                       new_resources=resources.get(row.new.hash) if row.new else None) for row in rows]

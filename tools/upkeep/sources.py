@@ -1,9 +1,8 @@
 """Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
+import difflib
 import hashlib
 import posixpath
 import re
-import subprocess
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,15 +25,10 @@ def code_lines(text):
 
 
 def changed_share(before, after):
-    """How much of two sources' code a step from one to the other changes: lines that git takes out or puts in, over the lines of both."""
-    sides = [code_lines(before), code_lines(after)]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("before", "after")]
-        for path, lines in zip(paths, sides):
-            path.write_text("\n".join([*lines, ""]))
-        counted = subprocess.run(["git", "diff", "--no-index", "--numstat", *paths], capture_output=True, text=True).stdout
-    changed = sum(map(int, counted.split()[:2]))
-    return changed / sum(map(len, sides))
+    """How much of two sources' code a step from one to the other changes: lines that go or come, over the lines of both."""
+    old, new = code_lines(before), code_lines(after)
+    kept = sum(block.size for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
+    return (len(old) + len(new) - 2 * kept) / (len(old) + len(new))
 
 
 def is_kernel_source(path):

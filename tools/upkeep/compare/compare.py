@@ -107,11 +107,6 @@ def write(path, document):
     temporary.replace(path)
 
 
-def case_json(case):
-    return {"name": case.name, "group": case.group, "operator": case.operator, "precision": case.precision, "sizes": case.sizes,
-            "causal": case.causal, "states": case.states, "operations": case.operations(), "bytes": case.bytes()}
-
-
 def row_json(side, has_whole):
     row = {"name": side.name, "ours": side.ours, "errors": side.errors, "message": side.message, "recorded": side.recorded,
            "burst": None, "sustained": None, "whole": None}
@@ -155,7 +150,7 @@ def run_case(case, library, peers, settings, stream):
                 raise
             side.message = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
-    for name in workloads.our_names(case, library):
+    for name in [name for name in case.ours if name in library.names]:
         contestant(workloads.our_label(library, name, case), True,
                    lambda d, name=name: workloads.our_call(library, name, case, d), library)
     with peer_module.short_tuning(only_compile=False) if any(p.startswith("fla_") for p in case.peers) else contextlib.nullcontext():
@@ -165,7 +160,8 @@ def run_case(case, library, peers, settings, stream):
         for side in rows:
             error = f"error {tables.errors_text(side.errors)} " if side.errors else ""
             print(f"  {side.name:<45} {error}{side.message}", flush=True)
-        result = {**case_json(case), "copies": copies}
+        result = {name: getattr(case, name) for name in ("name", "group", "operator", "precision", "sizes", "causal", "states")}
+        result.update(operations=case.operations(), bytes=case.bytes(), copies=copies)
         if sides:
             result["calls_in_graph"], result["replays_in_burst"] = stopwatch.measure(sides, copies, settings, stream)
             if case.whole_call:

@@ -157,10 +157,6 @@ def errors(case, outputs, right):
 
 # ---- ours ----
 
-def our_names(case, library):
-    return [name for name in case.ours if name in library.names]
-
-
 def our_call(library, implementation, case, data):
     """A function that runs the implementation and returns {name: tensor}. WKV's backward runs the forward pass, too: the peers'
     gradients need one. Attention's does not: both sides keep o and lse of a forward pass that is not timed."""
@@ -190,7 +186,7 @@ def our_call(library, implementation, case, data):
         if not case.backward:
             run, outputs = made(implementation, values), {"o": o}
         else:
-            outputs = {"dq": empty(*data["q"].shape), "dk": empty(*data["k"].shape), "dv": empty(*data["v"].shape)}
+            outputs = {f"d{name}": torch.empty_like(data[name]) for name in ("q", "k", "v")}
             first = {name: value for name, value in values.items() if name != "d_o"}
             forward = implementation.replace("_backward", "") if implementation.endswith("sm90") else "attention_pipelined"
             made(forward, first, "attention")()
@@ -206,8 +202,7 @@ def our_call(library, implementation, case, data):
             outputs["final_state"] = empty(s["B"], s["H"], s["K"], s["V"], like=torch.float32)
         run = made(forward_implementation(library, implementation, case), {**values, **outputs}, case.operator.removesuffix("_backward"))
         if case.backward:
-            gradients = {"dq": empty(*data["q"].shape), "dk": empty(*data["k"].shape), "dv": empty(*data["v"].shape),
-                         "d_log_w": torch.empty_like(data["log_w"])}
+            gradients = {f"d{name}": torch.empty_like(data[name]) for name in ("q", "k", "v")} | {"d_log_w": torch.empty_like(data["log_w"])}
             if case.group == "wkv":
                 gradients["du"] = empty(s["H"], s["K"], like=torch.float32)
             outputs = {**outputs, **gradients}
