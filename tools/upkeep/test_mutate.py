@@ -42,35 +42,25 @@ def changes(kind):
 
 
 class Sites(unittest.TestCase):
-    def test_strides(self):
-        self.assertLessEqual({(" * args.K", ""), (" * kThreads", ""), (" * args.V", ""), ("args.K", "args.V")}, changes("stride"))
-
-    def test_bounds(self):
-        self.assertLessEqual({("<", "<="), ("", " - 1"), ("", " + 1"), (">", ">="), ("<=", "<")}, changes("bound"))
+    def test_of_each_kind(self):
+        for kind, some in (
+            ("stride", {(" * args.K", ""), (" * kThreads", ""), (" * args.V", ""), ("args.K", "args.V")}),
+            ("bound", {("<", "<="), ("", " - 1"), ("", " + 1"), (">", ">="), ("<=", "<")}),
+            ("scale", {(" * args.scale", ""), ("1.5f", "0.75f"), ("0.0f", "1.0f")}),
+            ("dropped term", {(" + threadIdx.x", ""), (" + j", ""), (" - load<float>(args.v + i * args.V)", ""),
+                              ("sum += args.q[i * args.K + j] * args.scale", "")}),
+            ("sign", {("+", "-"), ("-", "+")}),
+            ("guard", {("i < args.T && sum > 1.5f", "true"), ("i < args.T && sum > 1.5f", "false"), (" && sum > 1.5f", "")}),
+            ("precision", {("args.q[i * args.K + j] * args.scale",
+                            "__uint_as_float((__float_as_uint(args.q[i * args.K + j] * args.scale) + 0x8000u) & 0xffff0000u)")}),
+        ):
+            with self.subTest(kind):
+                self.assertLessEqual(some, changes(kind))
 
     def test_barriers(self):
         self.assertEqual(changes("barrier"), {("__syncthreads()", "")})
         waits = planted("barrier", KERNEL.replace("__syncthreads()", "__pipeline_wait_prior(1)"))
         self.assertEqual({after for _, _, after in waits}, {"", "1 + 1"})
-
-    def test_scales(self):
-        self.assertLessEqual({(" * args.scale", ""), ("1.5f", "0.75f"), ("0.0f", "1.0f")}, changes("scale"))
-
-    def test_dropped_terms(self):
-        self.assertLessEqual({(" + threadIdx.x", ""), (" + j", ""), (" - load<float>(args.v + i * args.V)", ""),
-                              ("sum += args.q[i * args.K + j] * args.scale", "")}, changes("dropped term"))
-
-    def test_signs(self):
-        self.assertLessEqual({("+", "-"), ("-", "+")}, changes("sign"))
-
-    def test_guards(self):
-        self.assertLessEqual({("i < args.T && sum > 1.5f", "true"), ("i < args.T && sum > 1.5f", "false"), (" && sum > 1.5f", "")},
-                             changes("guard"))
-
-    def test_precisions(self):
-        self.assertIn(("args.q[i * args.K + j] * args.scale",
-                       "__uint_as_float((__float_as_uint(args.q[i * args.K + j] * args.scale) + 0x8000u) & 0xffff0000u)"),
-                      changes("precision"))
 
     def test_nothing_is_planted_where_no_code_runs(self):
         lines = {line for kind in mutants.KINDS for line, _, _ in planted(kind)}
