@@ -290,17 +290,6 @@ class KernelsThatHaveChanged(unittest.TestCase):
         self.assertNotIn("a.cu", said)
 
 
-class Recorded(unittest.TestCase):
-    """records/h200_compare.md is what the JSON beside it says."""
-    files = sorted((compare.ROOT / "records").glob("h200_compare*.json"))
-
-    @unittest.skipUnless(files, "nothing is recorded yet")
-    def test_the_page_is_generated(self):
-        page = (compare.ROOT / "records" / "h200_compare.md").read_text()
-        self.assertEqual(page, tables.page(self.files, compare.ROOT),
-                         "tools/upkeep/render.py writes it anew")
-
-
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Truth(unittest.TestCase):
     """The float64 recurrences against the sums they stand for, written out."""
