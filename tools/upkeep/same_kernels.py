@@ -25,19 +25,11 @@ class Row:
 def short_name(readable):
     """`void a::b::kernel<int>(a::Args)` -> `kernel<int>`: without what it returns and takes, and without namespaces."""
     readable = readable.replace("(anonymous namespace)", "_")
-    depth, head = 0, readable
-    for at, c in enumerate(readable):
-        depth += (c in "<") - (c == ">" and readable[at - 1] != "-")
-        if c == "(" and depth == 0:
-            head = readable[:at]
-            break
-    depth = 0
-    for at in range(len(head) - 1, -1, -1):  # the return type ends at a blank outside of <>
-        depth += (head[at] == ">") - (head[at] == "<")
-        if head[at] == " " and depth == 0:
-            head = head[at + 1:]
-            break
-    return re.sub(r"\b\w+::", "", head)
+    outside = readable.replace("->", "xx")  # of all <>, at the same places
+    while re.search("<[^<>]*>", outside):
+        outside = re.sub("<[^<>]*>", lambda inside: "x" * len(inside[0]), outside)
+    head = outside.partition("(")[0]
+    return re.sub(r"\b\w+::", "", readable[head.rfind(" ") + 1:len(head)])
 
 
 def compare(old, new, readable):
