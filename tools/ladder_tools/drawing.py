@@ -10,7 +10,7 @@ from pathlib import Path
 from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.checking import Check, words_of
-from ladder_tools.place import ROOT, Exercise, Failed, Refused, chapters, exercise_of, exercises, place_of
+from ladder_tools.place import ROOT, Exercise, Failed, Refused, exercise_of, exercises, mistakes, place_of
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
@@ -83,8 +83,7 @@ def mistake_of(lesson, name):
         folder = exercise_of(lesson).folder
     known = _mistakes_of(folder)
     if not known:
-        with_any = [path for chapter in chapters() for path in (ROOT / chapter).glob("**/mistakes")]
-        lessons = " ".join(sorted(str(path.parent.relative_to(ROOT)) for path in with_any))
+        lessons = " ".join(sorted({str(patch.parents[1]) for patch in mistakes().values()}))
         raise Refused(f"{folder} has no mistakes; allowed with --mistake: {lessons}")
     if name not in known:
         raise Refused((f"mistake is '{name}'" if name else "--mistake needs a name") + f"; allowed for {lesson}: {' '.join(known)}")
