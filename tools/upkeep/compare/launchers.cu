@@ -1,5 +1,8 @@
-#include "tools/upkeep/compare/launchers.h"
-
+// The chapters' CUDA launchers for ours.py: plain C, device pointers in, a sentence out when something is refused or fails; else null. The
+// sentence is good until the thread's next call. Sizes, shapes and units are those of the operators' arguments (common/operators,
+// 00_warmup).
+//
+// Launchers put their work into the calling thread's default stream (cudaStreamPerThread), and do not wait for it.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -20,6 +23,13 @@
 #include "common/operators/attention/attention.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
+
+// A number for a field, or a device pointer for an array, by its name in the operator's lists.
+struct LadderValue {
+  const char* name;
+  double number;
+  void* array;
+};
 
 namespace {
 
@@ -166,6 +176,7 @@ const std::map<std::string, Implementation>& all() {
 
 extern "C" {
 
+// Names of all CUDA implementations in the library, each followed by a newline.
 const char* ladder_implementations() {
   static const std::string names = [] {
     std::string lines;
@@ -176,6 +187,9 @@ const char* ladder_implementations() {
   return names.c_str();
 }
 
+// Sets *call to an operator's call of one implementation, which is good until the program ends. `precision` is what the tensors are
+// stored as: fp32, bf16, bf16_fp32_decay (recurrences only) or fp16 (attention only). A value that is not given is as usual, an array
+// null.
 const char* ladder_prepare(const char* implementation, const char* op, const char* precision,
                            const LadderValue* values, int32_t count, const void** call) {
   static std::deque<std::function<void()>> calls;
@@ -193,6 +207,7 @@ const char* ladder_call(const void* call) {
   return sentence_of([&] { (*static_cast<const std::function<void()>*>(call))(); });
 }
 
+// Ceilings, of `bytes`, a multiple of 16: a copy, and reading alone, which writes nothing.
 const char* ladder_copy(const void* from, void* to, std::int64_t bytes) {
   return sentence_of([&] {
     const std::int64_t count = vectors_in(bytes);
@@ -213,6 +228,8 @@ const char* ladder_read(const void* data, std::int64_t bytes) {
   });
 }
 
+// What is launched into this thread's default stream between begin and end becomes a graph; `end` sets *graph. A graph may be launched
+// into any stream.
 const char* ladder_record_begin() {
   return sentence_of([] {
     CUDA_CHECK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal));

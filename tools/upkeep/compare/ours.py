@@ -1,10 +1,10 @@
-"""The launchers of the chapters, through the shared library ladder_launchers (launchers.h), on PyTorch's tensors."""
+"""The launchers of the chapters, through the shared library ladder_launchers (launchers.cu), on PyTorch's tensors."""
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_void_p
 
 
 class Value(ctypes.Structure):
-    """LadderValue of launchers.h: a number for a field, or a pointer for an array, by its name."""
+    """LadderValue of launchers.cu: a number for a field, or a pointer for an array, by its name."""
     _fields_ = [("name", c_char_p), ("number", c_double), ("array", c_void_p)]
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -153,11 +154,11 @@ class PeersThatAreNotThere(InAFolder):
 
 class Interface(unittest.TestCase):
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
-    def test_a_value_is_that_of_launchers_h(self):
-        lines = ["#include <stddef.h>", f'#include "{HERE / "launchers.h"}"',
-                 f'_Static_assert(sizeof(LadderValue) == {ctypes.sizeof(ours.Value)}, "LadderValue");']
+    def test_a_value_is_that_of_the_launchers(self):
+        struct = re.search(r"^struct LadderValue \{.*?^\};", (HERE / "launchers.cu").read_text(), re.DOTALL | re.MULTILINE)[0]
+        lines = ["#include <stddef.h>", struct, f'_Static_assert(sizeof(struct LadderValue) == {ctypes.sizeof(ours.Value)}, "LadderValue");']
         for field, _ in ours.Value._fields_:
-            lines.append(f'_Static_assert(offsetof(LadderValue, {field}) == {getattr(ours.Value, field).offset}, "{field}");')
+            lines.append(f'_Static_assert(offsetof(struct LadderValue, {field}) == {getattr(ours.Value, field).offset}, "{field}");')
         result = subprocess.run(["cc", "-std=c11", "-fsyntax-only", "-xc", "-"], input="\n".join(lines) + "\n", text=True,
                                 capture_output=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
