@@ -51,24 +51,24 @@ class Solved(InAFolder):
         self.assertEqual(learning.more_of("03"), ["03.scratch", "03.boss"])
         self.assertEqual(learning.more_of("03.01_causal_dot_product"), [])
 
-    def test_several_terminals_lose_nothing(self):
-        fork = multiprocessing.get_context("fork")
-        terminals = [fork.Process(target=learning.note_solved, args=(name,)) for name in self.names]
+    @staticmethod
+    def begun(work, arguments):
+        """A process for each argument."""
+        terminals = [multiprocessing.get_context("fork").Process(target=work, args=(each,)) for each in arguments]
         for terminal in terminals:
             terminal.start()
+        return terminals
+
+    def test_several_terminals_lose_nothing(self):
+        terminals = self.begun(learning.note_solved, self.names)
         while any(terminal.is_alive() for terminal in terminals):
             self.assertTrue(not self.path.exists() or learning.solved(), "a part of the file was read")
-        for terminal in terminals:
-            terminal.join()
         self.assertEqual(set(learning.solved()), set(self.names))
 
     def test_hints_in_several_terminals_leave_a_count(self):
         one = exercise_of("03")
-        fork = multiprocessing.get_context("fork")
         with mock.patch.object(one, "mine", self.path.with_name("exercise.cu")), mock.patch("builtins.print"):
-            terminals = [fork.Process(target=Hints(one).give, args=("1",)) for _ in range(8)]
-            for terminal in terminals:
-                terminal.start()
+            terminals = self.begun(Hints(one).give, ["1"] * 8)
             for terminal in terminals:
                 terminal.join()
             self.assertEqual([terminal.exitcode for terminal in terminals], [0] * 8)

@@ -134,11 +134,10 @@ def prepare(words, preset, caller):
 
 
 def _kernel_of(word):
-    place = place_of(word)
-    for suffix in (".cu", ".cpp"):
-        found = ROOT / place.folder / f"kernel{suffix}"
-        if found.exists():
-            return found
+    folder = ROOT / place_of(word).folder
+    for kernel in (folder / "kernel.cu", folder / "kernel.cpp"):
+        if kernel.exists():
+            return kernel
     raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu or kernel.cpp, such as 03 or 07.02")
 
 
