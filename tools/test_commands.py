@@ -1,6 +1,5 @@
 """Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
 import io
-import stat
 import tempfile
 import unittest
 from pathlib import Path
@@ -135,15 +134,8 @@ class Arguments(Refusals):
 class Programs(InAFolder):
     """GoogleTest's side is played by scripts."""
 
-    def script(self, text):
-        path = self.root / "program"
-        path.write_text("#!/usr/bin/env python3\nimport json, os, signal, sys, time\n"
-                        "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n" + text)
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
-
     def test_a_report_is_read(self):
-        done = gtest.run(self.script("""
+        done = gtest.run(self.program("""
 tests = [{'name': 'A', 'result': 'COMPLETED'}, {'name': 'B', 'result': 'SKIPPED'},
          {'name': 'C', 'result': 'COMPLETED', 'failures': [{'failure': 'x.cpp:1\\nwrong'}]}]
 open(report, 'w').write(json.dumps({'testsuites': [{'name': 'suite', 'testsuite': tests}]}))
@@ -154,11 +146,11 @@ sys.exit(1)
 
     def test_a_crash_and_a_loop_leave_the_test_that_began_last(self):
         begin = "print('[ RUN      ] suite.A\\nso far', flush=True)\n"
-        crash = gtest.run(self.script(begin + "os.kill(os.getpid(), signal.SIGSEGV)"), 10)
+        crash = gtest.run(self.program(begin + "os.kill(os.getpid(), signal.SIGSEGV)"), 10)
         self.assertTrue(crash.crashed)
         self.assertEqual(crash.how_it_ended(10), "the program crashed (SEGV)")
         self.assertEqual(crash.last_begun(), ("suite.A", ["so far"]))
-        loop = gtest.run(self.script(begin + "time.sleep(60)"), 1)
+        loop = gtest.run(self.program(begin + "time.sleep(60)"), 1)
         self.assertFalse(loop.crashed)
         self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
         self.assertEqual(loop.last_begun()[0], "suite.A")

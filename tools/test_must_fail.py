@@ -1,7 +1,6 @@
 """Tests of the judge of planted mistakes and stubs: what must not pass, does not. Their programs are played by scripts."""
 import json
 import os
-import stat
 from pathlib import Path
 from unittest import mock
 
@@ -18,19 +17,16 @@ class MustFail(InAFolder):
         self.write({name: text})
         return str(self.root / name)
 
-    def program(self, failures, status):
+    def ends(self, failures, status):
+        """A program that ends so."""
         report = {"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": text} for text in failures]}]}]}
-        path = Path(self.file("program", "#!/usr/bin/env python3\nimport sys\n"
-                              "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n"
-                              f"open(report, 'w').write({json.dumps(json.dumps(report))})\nsys.exit({status})\n"))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
+        return str(self.program(f"open(report, 'w').write({json.dumps(json.dumps(report))})\nsys.exit({status})\n"))
 
     def judge(self, *arguments):
         return printed(must_fail.main, list(arguments))
 
     def mistake(self, failures, status, patch=PATCH):
-        return self.judge("mistake", "mistake.03.x", self.program(failures, status), self.file("x.patch", patch),
+        return self.judge("mistake", "mistake.03.x", self.ends(failures, status), self.file("x.patch", patch),
                           self.file("kernel.cu", '.name = "wkv_atomic"'))
 
     def test_a_mistake_must_be_noticed_with_its_diagnosis(self):
@@ -44,9 +40,9 @@ class MustFail(InAFolder):
             self.assertIn(said, result[1])
 
     def test_a_stub_must_fail_in_the_judges_words(self):
-        self.assertEqual(self.judge("stub", "stub.03.kernel", self.program(["x\nWRONG RESULT in o"], 1), str(STUB))[0], 0)
+        self.assertEqual(self.judge("stub", "stub.03.kernel", self.ends(["x\nWRONG RESULT in o"], 1), str(STUB))[0], 0)
         for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not say WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):
-            result = self.judge("stub", "stub.03.kernel", self.program(failures, status), str(STUB))
+            result = self.judge("stub", "stub.03.kernel", self.ends(failures, status), str(STUB))
             self.assertEqual(result[0], 1, said)
             self.assertIn(said, result[1])
 

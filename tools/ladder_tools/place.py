@@ -26,11 +26,7 @@ class Refused(Exception):
 
 
 class Failed(Exception):
-    """What ends the command, with the exit code to end with."""
-
-    def __init__(self, text, code=1):
-        super().__init__(text)
-        self.code = code
+    """What ends the command."""
 
 
 def number_of(name):
