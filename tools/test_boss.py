@@ -1,32 +1,20 @@
 """Bosses: their answers, what is said of them, and that each is a mistake of its own."""
-import contextlib
-import io
-import json
-import tempfile
-import unittest
-from pathlib import Path
 from unittest import mock
 
+from for_tests import InAFolder, printed
 from ladder_tools import boss, learning, must_fail, patches
-from ladder_tools.place import ROOT, Refused, bosses
+from ladder_tools.place import ROOT, bosses
 
 
-class Bosses(unittest.TestCase):
+class Bosses(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        for patch in (mock.patch.object(learning, "_SOLVED", self.folder / ".solved.json"),
-                      mock.patch.object(boss.Boss, "mine", property(lambda _: self.folder / "boss.cu", lambda *_: None), create=True),
-                      mock.patch.object(boss, "say", print)):
-            patch.start()
-            self.addCleanup(patch.stop)
+        super().setUp()
+        self.during(mock.patch.object(learning, "_SOLVED", self.root / ".solved.json"),
+                    mock.patch.object(boss.Boss, "mine", property(lambda _: self.root / "boss.cu", lambda *_: None), create=True),
+                    mock.patch.object(boss, "say", print))
 
     def say(self, *words):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            status = boss.boss(list(words), "default")
-        return status, said.getvalue()
+        return printed(boss.boss, list(words), "default")
 
     def test_each_has_a_reason_of_its_own_and_is_no_planted_mistake(self):
         every = [boss.Boss(name) for name in bosses()]
@@ -43,8 +31,8 @@ class Bosses(unittest.TestCase):
         for text, lines in mine.items():
             one = boss.Boss("03.boss")
             one.text, one.kernel = text, "kernel.cu"
-            (self.folder / "kernel.cu").write_text(kernel)
-            with mock.patch.object(boss, "ROOT", self.folder):
+            (self.root / "kernel.cu").write_text(kernel)
+            with mock.patch.object(boss, "ROOT", self.root):
                 self.assertEqual(one.lines(), lines, text)
 
     def test_a_wrong_line_and_a_wrong_reason_are_told_apart_and_the_right_answer_is_kept(self):
@@ -61,15 +49,14 @@ class Bosses(unittest.TestCase):
 
     def test_the_learner_gets_the_broken_file_and_is_told_when_its_lines_have_moved(self):
         self.say("05.boss", "1", "race")
-        self.assertEqual((self.folder / "boss.cu").read_text(), boss.Boss("05.boss").text)
-        (self.folder / "boss.cu").write_text("// mine\n" + boss.Boss("05.boss").text)
+        self.assertEqual((self.root / "boss.cu").read_text(), boss.Boss("05.boss").text)
+        (self.root / "boss.cu").write_text("// mine\n" + boss.Boss("05.boss").text)
         self.assertIn("is not as it was given", self.say("05.boss", "1", "race")[1])
 
     def test_arguments(self):
-        for words, said in ((["07.boss"], "boss is '07.boss'; allowed: 03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
-                            (["03.boss", "4", "bad"], "reason is 'bad'; allowed: race missing-barrier")):
-            with self.assertRaisesRegex(Refused, said):
-                self.say(*words)
+        self.assert_refused(lambda words: self.say(*words), (
+            (["07.boss"], "boss is '07.boss'; allowed: 03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
+            (["03.boss", "4", "bad"], "reason is 'bad'; allowed: race missing-barrier")))
 
     def test_what_the_xray_says_comes_without_its_lines(self):
         self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, by thread (0, 0, 0), and store at "
@@ -82,7 +69,3 @@ class Bosses(unittest.TestCase):
                                 ("WRONG RESULT", True)):
             with mock.patch.object(boss.Boss, "findings", return_value=[finding]):
                 self.assertEqual(bool(must_fail.faults_of_boss("program", ROOT / one.patch)), faulty, finding)
-
-
-if __name__ == "__main__":
-    unittest.main()

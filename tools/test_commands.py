@@ -1,36 +1,31 @@
 """Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
 import io
-import stat
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
+from for_tests import InAFolder, Refusals
 from ladder_tools import building, cases, checking, exercise, gtest, hints, place, programs, rows, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
-class Places(unittest.TestCase):
+class Places(Refusals):
     def test_a_chapter_goes_by_its_number_or_its_folder(self):
         for text in ("3", "03", "03_cuda_baseline", "03_cuda_baseline/"):
             self.assertEqual((place_of(text).folder, place_of(text).room), ("03_cuda_baseline", "chapter03"))
         self.assertEqual((place_of("best").folder, place_of("best").room), ("best", "best"))
-        for text in ("", "99", "naive", "my/03_cuda_baseline", "003"):
-            with self.assertRaisesRegex(Refused, "chapter is .*allowed: 00_warmup 01_naive_cpu"):
-                place_of(text)
+        self.assert_refused(place_of, ((text, "chapter is .*allowed: 00_warmup 01_naive_cpu") for text in ("", "99", "naive", "my/03_cuda_baseline", "003")))
 
     def test_a_lesson_goes_by_its_number_its_name_or_its_folder(self):
         for text in ("7.2", "07.02", "07.2", "07.02_chunk_walk", "07.chunk_walk", "07_chunkwise/02_chunk_walk/", "chunk_walk"):
             self.assertEqual((place_of(text).folder, place_of(text).room), ("07_chunkwise/02_chunk_walk", "chapter07.02_chunk_walk"))
         own = place_of("03.0")
         self.assertEqual((own.folder, own.room, own.word), ("03_cuda_baseline", "chapter03.00", "03.00"))
-        for text in ("07.99", "07.walk", "07_chunkwise/mistakes"):
-            with self.assertRaisesRegex(Refused, "lesson is .*allowed: 07.01_prefix_sum 07.02_chunk_walk"):
-                place_of(text)
-        with self.assertRaisesRegex(Refused, "allowed: none, 04_no_atomic has no lessons"):
-            place_of("04.1")
-        with self.assertRaisesRegex(Refused, "allowed: 01_naive_cpu/01_linear_attention 02_openmp/05_linear_attention"):
-            place_of("linear_attention")
+        self.assert_refused(place_of, (
+            *((text, "lesson is .*allowed: 07.01_prefix_sum 07.02_chunk_walk") for text in ("07.99", "07.walk", "07_chunkwise/mistakes")),
+            ("04.1", "allowed: none, 04_no_atomic has no lessons"),
+            ("linear_attention", "allowed: 01_naive_cpu/01_linear_attention 02_openmp/05_linear_attention")))
 
     def test_an_exercise_knows_its_files(self):
         second = exercise_of("3.causal_dot_product")
@@ -43,11 +38,9 @@ class Places(unittest.TestCase):
         scratch = exercise_of("3.scratch")
         self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
                          ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
-        with self.assertRaisesRegex(Refused, "exercise is '06.scratch'; allowed: 01.scratch 02.scratch"):
-            exercise_of("06.scratch")
-        for name in ("", "99", "03.no_such_idea", "best"):
-            with self.assertRaisesRegex(Refused, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention"):
-                exercise_of(name)
+        self.assert_refused(exercise_of, (
+            ("06.scratch", "exercise is '06.scratch'; allowed: 01.scratch 02.scratch"),
+            *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
 
     def test_a_lessons_number_may_have_a_letter(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(place, "ROOT", Path(folder)):
@@ -76,7 +69,7 @@ class Places(unittest.TestCase):
             self.assertEqual(one.first_todo(), ("1", f"{one.mine}:2: TODO(1): roughly 6 lines; add and send"))
 
 
-class Arguments(unittest.TestCase):
+class Arguments(Refusals):
     def test_of_run_are_handed_on_with_paths_from_where_the_caller_stands(self):
         given = programs.Arguments("run", ["3", "--shape", "T=8", "--all", "--json=x.json", "--patience=5"], "/tmp")
         self.assertEqual(given.words, ["03_cuda_baseline", "--shape=T=8", "--all", "--patience=5"])
@@ -84,17 +77,15 @@ class Arguments(unittest.TestCase):
 
     def test_of_run_with_ones_own_kernel_name_one_lesson_that_was_begun(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(exercise_of("03").__class__, "mine", Path(folder) / "exercise.cu", create=True):
-            for words, said in ((["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
-                                (["06.07", "--mine"], "exercise is '06.07'"), (["03", "--mine", "--foo"], "option is '--foo'")):
-                with self.assertRaisesRegex(Refused, said, msg=words):
-                    programs.run(words, "default", "/")
+            self.assert_refused(lambda words: programs.run(words, "default", "/"), (
+                (["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
+                (["06.07", "--mine"], "exercise is '06.07'"), (["03", "--mine", "--foo"], "option is '--foo'")))
 
     def test_of_run_that_are_wrong_are_refused(self):
-        for words, said in ((["--shaep", "T=8"], "option is '--shaep'; allowed: .*--shape"), (["--shape"], "--shape needs a value"),
-                            (["--json", "--all"], "--json is followed by '--all'"), (["--condition", "x"], "option is '--condition'"),
-                            (["--all=1"], "--all is followed by"), (["77"], "chapter is '77'")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                programs.Arguments("run", words, "/tmp")
+        self.assert_refused(lambda words: programs.Arguments("run", words, "/tmp"), (
+            (["--shaep", "T=8"], "option is '--shaep'; allowed: .*--shape"), (["--shape"], "--shape needs a value"),
+            (["--json", "--all"], "--json is followed by '--all'"), (["--condition", "x"], "option is '--condition'"),
+            (["--all=1"], "--all is followed by"), (["77"], "chapter is '77'")))
 
     def test_a_program_has_the_lessons_that_are_asked_for(self):
         climbed = rows.lessons_for([])
@@ -125,37 +116,26 @@ class Arguments(unittest.TestCase):
         self.assertEqual(testing.Arguments([]).options, ["-LE", "^(mistake|stub|boss)$"])
         self.assertEqual(testing.Arguments(["mistake.05", "stubs"]).options, ["-R", r"^(mistake\.05\.|stub\.)"])
         self.assertEqual(testing.Arguments(["mistake.03.decay_first", "stub.03.kernel"]).targets, ["mistake.03.decay_first", "stub.03.kernel"])
-        for words, said in ((["mistake.03.none"], "test is 'mistake.03.none'; allowed: .*mistake.03.decay_first"),
-                            (["mistake.5"], "allowed: mistakes"), (["03", "stub.03"], "both given"),
-                            (["--foo"], "option is '--foo'; allowed"), (["-R"], "-R needs a value"), (["99"], "chapter is '99'"),
-                            (["-R", "x", "03"], "option is '03'")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                testing.Arguments(words)
+        self.assert_refused(testing.Arguments, (
+            (["mistake.03.none"], "test is 'mistake.03.none'; allowed: .*mistake.03.decay_first"),
+            (["mistake.5"], "allowed: mistakes"), (["03", "stub.03"], "both given"),
+            (["--foo"], "option is '--foo'; allowed"), (["-R"], "-R needs a value"), (["99"], "chapter is '99'"),
+            (["-R", "x", "03"], "option is '03'")))
 
     def test_of_exercise(self):
         given = exercise.Arguments(["--hint", "04.00.1"])
         self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "1"))
         self.assertEqual(exercise.Arguments(["--hint", "7.2.1"]).exercise.name, "07.02_chunk_walk")
-        for words, said in ((["03", "04"], "one name"), (["03", "--solve"], "option is '--solve'"), (["03", "--hint", "--reset"], "once"),
-                            (["03", "--hint", "9"], "hole is '9'; allowed for 03: 1")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                exercise.Arguments(words)
+        self.assert_refused(exercise.Arguments, (
+            (["03", "04"], "one name"), (["03", "--solve"], "option is '--solve'"), (["03", "--hint", "--reset"], "once"),
+            (["03", "--hint", "9"], "hole is '9'; allowed for 03: 1")))
 
 
-class Programs(unittest.TestCase):
+class Programs(InAFolder):
     """GoogleTest's side is played by scripts."""
 
-    def script(self, text):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name) / "program"
-        path.write_text("#!/usr/bin/env python3\nimport json, os, signal, sys, time\n"
-                        "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n" + text)
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
-
     def test_a_report_is_read(self):
-        done = gtest.run(self.script("""
+        done = gtest.run(self.program("""
 tests = [{'name': 'A', 'result': 'COMPLETED'}, {'name': 'B', 'result': 'SKIPPED'},
          {'name': 'C', 'result': 'COMPLETED', 'failures': [{'failure': 'x.cpp:1\\nwrong'}]}]
 open(report, 'w').write(json.dumps({'testsuites': [{'name': 'suite', 'testsuite': tests}]}))
@@ -166,11 +146,11 @@ sys.exit(1)
 
     def test_a_crash_and_a_loop_leave_the_test_that_began_last(self):
         begin = "print('[ RUN      ] suite.A\\nso far', flush=True)\n"
-        crash = gtest.run(self.script(begin + "os.kill(os.getpid(), signal.SIGSEGV)"), 10)
+        crash = gtest.run(self.program(begin + "os.kill(os.getpid(), signal.SIGSEGV)"), 10)
         self.assertTrue(crash.crashed)
         self.assertEqual(crash.how_it_ended(10), "the program crashed (SEGV)")
         self.assertEqual(crash.last_begun(), ("suite.A", ["so far"]))
-        loop = gtest.run(self.script(begin + "time.sleep(60)"), 1)
+        loop = gtest.run(self.program(begin + "time.sleep(60)"), 1)
         self.assertFalse(loop.crashed)
         self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
         self.assertEqual(loop.last_begun()[0], "suite.A")
@@ -303,7 +283,3 @@ class Reports(unittest.TestCase):
                      "0% tests passed, 1 tests failed out of 1"):
             report.line(line)
         self.assertIn("FAILED: open.a\n    ]  4.05 sec\n    what it said\nopen ", out.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,11 +6,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from for_tests import InAFolder, Refusals
 from ladder_tools import drawing, exercise, gtest, programs
 from ladder_tools.place import ROOT, Refused, chapters, exercise_of, lessons
 
 
-class Arguments(unittest.TestCase):
+class Arguments(Refusals):
     def xray(self, *words):
         """As if the learner had a copy of each exercise."""
         with mock.patch.object(Path, "exists", return_value=True):
@@ -25,13 +26,12 @@ class Arguments(unittest.TestCase):
         self.assertIsNone(self.xray("03").copy)
 
     def test_what_is_no_copy_is_refused_before_anything_is_built(self):
-        for words, said in ((["my/99"], "copy is 'my/99'; allowed: .*my/03_cuda_baseline "), (["my"], "copy is 'my'"),
-                            (["my/01_naive_cpu"], "01 is a kernel for the CPU.*allowed with --draw: .*03"),
-                            (["my/03_cuda_baseline", "04"], "is drawn beside 03_cuda_baseline/kernel.cu; allowed with it: --html"),
-                            (["my/03_cuda_baseline", "--shape=T=4"], "allowed with it: --html"),
-                            (["my/03_cuda_baseline", "--json=x"], "allowed with it: --html")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                self.xray(*words)
+        self.assert_refused(lambda words: self.xray(*words), (
+            (["my/99"], "copy is 'my/99'; allowed: .*my/03_cuda_baseline "), (["my"], "copy is 'my'"),
+            (["my/01_naive_cpu"], "01 is a kernel for the CPU.*allowed with --draw: .*03"),
+            (["my/03_cuda_baseline", "04"], "is drawn beside 03_cuda_baseline/kernel.cu; allowed with it: --html"),
+            (["my/03_cuda_baseline", "--shape=T=4"], "allowed with it: --html"),
+            (["my/03_cuda_baseline", "--json=x"], "allowed with it: --html")))
         with mock.patch.object(Path, "exists", return_value=False), self.assertRaisesRegex(Refused, "is not there; ./ladder exercise 03 puts"):
             drawing.copy_at("my/03_cuda_baseline")
 
@@ -41,14 +41,13 @@ class Arguments(unittest.TestCase):
         given = exercise.Arguments(["--mistake", "decay_first", "03", "--draw"])
         self.assertEqual((given.exercise.name, given.exercise.mistake, given.action, given.draws), ("03", "decay_first", "mistake", True))
         self.assertEqual(drawing.page_of(given.exercise), ROOT / "out" / "mistaken03.decay_first.html")
-        for words, said in ((["03", "--mistake"], "--mistake needs a name; allowed for 03: decay_first forgotten_zeros"),
-                            (["03", "--mistake", "nope"], "mistake is 'nope'; allowed for 03: decay_first"),
-                            (["07.10", "--mistake", "x"], "has no mistakes; allowed with --mistake: .*03_cuda_baseline"),
-                            (["99", "--mistake", "x"], "chapter is '99'"), (["01", "--draw"], "01 is a kernel for the CPU"),
-                            (["01", "--mistake", "bonus_forgotten", "--draw"], "01 is a kernel for the CPU"),
-                            (["03", "--draw", "--hint"], "--draw goes with a check"), (["03", "--hint", "--mistake", "x"], "once")):
-            with self.assertRaisesRegex(Refused, said, msg=words):
-                exercise.Arguments(words)
+        self.assert_refused(exercise.Arguments, (
+            (["03", "--mistake"], "--mistake needs a name; allowed for 03: decay_first forgotten_zeros"),
+            (["03", "--mistake", "nope"], "mistake is 'nope'; allowed for 03: decay_first"),
+            (["07.10", "--mistake", "x"], "has no mistakes; allowed with --mistake: .*03_cuda_baseline"),
+            (["99", "--mistake", "x"], "chapter is '99'"), (["01", "--draw"], "01 is a kernel for the CPU"),
+            (["01", "--mistake", "bonus_forgotten", "--draw"], "01 is a kernel for the CPU"),
+            (["03", "--draw", "--hint"], "--draw goes with a check"), (["03", "--hint", "--mistake", "x"], "once")))
 
 
 class Mistakes(unittest.TestCase):
@@ -77,25 +76,20 @@ class Mistakes(unittest.TestCase):
         self.assertFalse(drawing.mistake_of("01", "bonus_forgotten").needs_device)
 
 
-class Pages(unittest.TestCase):
+class Pages(InAFolder):
     def report(self, *errors):
         return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "sites": [], "steps": []}]}
 
     def drawn(self, by_test, failing):
         """The report on the page, where each test's X-ray is by_test[test] of both programs."""
         one, build = exercise_of("03"), mock.Mock(folder=Path("/none"))
-        page = Path(self.folder) / "page.html"
+        page = self.root / "page.html"
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
         with mock.patch.object(gtest, "names_of", return_value=["wkv.MatchesReference/T5", "wkv.KeepsItsBudget"]), \
-                mock.patch.object(drawing.Drawing, "_xray", lambda _, program, test: (by_test[test], gtest.Run(1, False, "", tests))):
-            if not drawing.Drawing(one, build, "my03").write(failing, page):
+                mock.patch.object(drawing, "xrayed", lambda program, test: (by_test[test], gtest.Run(1, False, "", tests))):
+            if not drawing.draw(one, build, failing, page):
                 return None
         return json.loads(re.search(r'id="xray">(.*?)</script>', page.read_text(), re.DOTALL)[1])
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
 
     def test_yours_and_ours_are_on_one_page(self):
         failing = "wkv.MatchesReference/T5"
@@ -136,7 +130,3 @@ class Nans(unittest.TestCase):
             self.assertEqual(gtest.first_nan(text, "program", Path("my/03/exercise.cu")), "my/03/exercise.cu:41")
             self.assertIsNone(gtest.first_nan(text, "program", Path("my/04/exercise.cu")))
             self.assertIsNone(gtest.first_nan("", "program", Path("my/03/exercise.cu")))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,42 +1,29 @@
 """./ladder learn, prepare and diff, and what the exercises note of what is solved.    python3 -m unittest discover -s tools"""
-import contextlib
 import datetime
-import io
 import json
 import multiprocessing
 import os
 import re
-import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
 from unittest import mock
 
+from for_tests import InAFolder, Refusals, printed
 from ladder_tools import exercise as exercise_module
 from ladder_tools import learning
 from ladder_tools.hints import Hints
 from ladder_tools.place import Refused, bosses, exercise_of, exercises
 
 
-def printed(work):
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        work()
-    return said.getvalue()
-
-
-class Solved(unittest.TestCase):
+class Solved(InAFolder):
     """Of a tree of its own for what is in my/."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name) / ".solved.json"
-        patch = mock.patch.object(learning, "_SOLVED", path)
-        patch.start()
-        self.addCleanup(patch.stop)
-        self.path, self.names = path, [each.name for each in exercises()]
+        super().setUp()
+        self.path, self.names = self.root / ".solved.json", [each.name for each in exercises()]
+        self.during(mock.patch.object(learning, "_SOLVED", self.path))
 
     def test_the_next_exercise_is_the_first_behind_the_last_one_that_was_solved(self):
         self.assertEqual(learning.next_exercise(), self.names[0])
@@ -56,32 +43,32 @@ class Solved(unittest.TestCase):
         learning.note_solved(self.names[0])
         self.assertIsNone(learning.next_exercise())
         self.path.write_text(json.dumps({**learning.solved(), "03": "2026-01-02"}))
-        self.assertIn(f"on 2 days from 2026-01-02 to {datetime.date.today().isoformat()}", printed(lambda: learning.learn([], "default", "/")))
-        self.assertIn("climbed the whole ladder", printed(lambda: learning.learn([], "default", "/")))
+        self.assertIn(f"on 2 days from 2026-01-02 to {datetime.date.today().isoformat()}", printed(learning.learn, [], "default", "/")[1])
+        self.assertIn("climbed the whole ladder", printed(learning.learn, [], "default", "/")[1])
 
     def test_behind_what_is_written_from_scratch_the_next_lesson_comes(self):
         self.assertEqual(learning.next_exercise(after="03.scratch"), "03.01_causal_dot_product")
         self.assertEqual(learning.more_of("03"), ["03.scratch", "03.boss"])
         self.assertEqual(learning.more_of("03.01_causal_dot_product"), [])
 
-    def test_several_terminals_lose_nothing(self):
-        fork = multiprocessing.get_context("fork")
-        terminals = [fork.Process(target=learning.note_solved, args=(name,)) for name in self.names]
+    @staticmethod
+    def begun(work, arguments):
+        """A process for each argument."""
+        terminals = [multiprocessing.get_context("fork").Process(target=work, args=(each,)) for each in arguments]
         for terminal in terminals:
             terminal.start()
+        return terminals
+
+    def test_several_terminals_lose_nothing(self):
+        terminals = self.begun(learning.note_solved, self.names)
         while any(terminal.is_alive() for terminal in terminals):
             self.assertTrue(not self.path.exists() or learning.solved(), "a part of the file was read")
-        for terminal in terminals:
-            terminal.join()
         self.assertEqual(set(learning.solved()), set(self.names))
 
     def test_hints_in_several_terminals_leave_a_count(self):
         one = exercise_of("03")
-        fork = multiprocessing.get_context("fork")
         with mock.patch.object(one, "mine", self.path.with_name("exercise.cu")), mock.patch("builtins.print"):
-            terminals = [fork.Process(target=Hints(one).give, args=("1",)) for _ in range(8)]
-            for terminal in terminals:
-                terminal.start()
+            terminals = self.begun(Hints(one).give, ["1"] * 8)
             for terminal in terminals:
                 terminal.join()
             self.assertEqual([terminal.exitcode for terminal in terminals], [0] * 8)
@@ -95,7 +82,7 @@ class Solved(unittest.TestCase):
 
     def test_learn_shows_every_exercise_and_what_is_done(self):
         learning.note_solved("03")
-        text = printed(lambda: learning.learn([], "default", "/"))
+        text = printed(learning.learn, [], "default", "/")[1]
         self.assertIn("[x] 03  ", text)
         self.assertIn("[ ] 04  ", text)
         self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
@@ -108,16 +95,15 @@ class Solved(unittest.TestCase):
             learning.learn(["03"], "default", "/")
 
 
-class Diff(unittest.TestCase):
+class Diff(Refusals):
     def test_names_are_no_difference(self):
         before = 'void wkv_atomic();\nR r{.name = "wkv_atomic"};'
         after = 'void wkv_no_atomic();\nR r{.name = "wkv_no_atomic"};'
         self.assertEqual(learning.with_name_of(before, after), after)
 
     def test_arguments(self):
-        for words, said in ((["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "07"], "lesson is '07'; allowed")):
-            with self.assertRaisesRegex(Refused, said):
-                learning.diff(words, "default", "/")
+        self.assert_refused(lambda words: learning.diff(words, "default", "/"), (
+            (["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "07"], "lesson is '07'; allowed")))
 
 
 class Prepare(unittest.TestCase):
@@ -135,7 +121,7 @@ class Prepare(unittest.TestCase):
             learning.prepare(["06.07"], "default", "/")
 
 
-class Rewards(unittest.TestCase):
+class Rewards(InAFolder):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
         if said:  # records may hold no file with both
@@ -150,51 +136,46 @@ class Rewards(unittest.TestCase):
                          [257, 65, 4.2, None, None])  # 01 has none, and 00.14's has a shape of its own
 
     def test_the_line_says_the_learners_counts_ours_and_those_of_the_step_before(self):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(learning, "recorded_step", return_value=""):
-            log = Path(folder) / "exercise_xray.log"
+        with mock.patch.object(learning, "recorded_step", return_value=""):
+            log = self.root / "exercise_xray.log"
             log.write_text("budget: 64 of 65 global loads used, per element of o, wkv_float4\n"
                            "budget: 1 of 1 global stores used, per element of o, wkv_float4\n"
                            "budget: 3 of 3 global loads used, per element of o, another\n")
             self.assertEqual(learning.reward(exercise_of("05"), log), "64 loads per element of o, ours 65, 04 needed 257.")
             self.assertEqual(learning.reward(exercise_of("04"), log), "")
-            self.assertEqual(learning.reward(exercise_of("04"), Path(folder) / "none"), "")
+            self.assertEqual(learning.reward(exercise_of("04"), self.root / "none"), "")
 
 
-class Watch(unittest.TestCase):
+class Watch(InAFolder):
     def test_checks_when_the_file_changes_and_not_otherwise(self):
         one = exercise_of("03")
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "exercise.cu"
-            copy.write_text("a")
-            checks, ended = [], threading.Event()
+        copy = self.root / "exercise.cu"
+        copy.write_text("a")
+        checks, ended = [], threading.Event()
 
-            class Stop(Exception):
-                pass
+        class Stop(Exception):
+            pass
 
-            def check(command, **more):
-                del more
-                checks.append(command[-1])
-                if len(checks) == 3:
-                    ended.set()
-                    raise Stop
-                return mock.Mock(returncode=1)
+        def check(command, **more):
+            del more
+            checks.append(command[-1])
+            if len(checks) == 3:
+                ended.set()
+                raise Stop
+            return mock.Mock(returncode=1)
 
-            def edit():
-                for n in range(2):
-                    time.sleep(0.6)
-                    copy.write_text(f"edit {n}")
-                    os.utime(copy, ns=(0, 10**9 * (n + 1)))
+        def edit():
+            for n in range(2):
+                time.sleep(0.6)
+                copy.write_text(f"edit {n}")
+                os.utime(copy, ns=(0, 10**9 * (n + 1)))
 
-            writer = threading.Thread(target=edit)
-            with mock.patch.object(type(one), "__setattr__", object.__setattr__), mock.patch.object(one, "mine", copy), \
-                    mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module, "say"):
-                writer.start()
-                with self.assertRaises(Stop):
-                    exercise_module.watch(one, "default", "/")
-                writer.join()
+        writer = threading.Thread(target=edit)
+        with mock.patch.object(type(one), "__setattr__", object.__setattr__), mock.patch.object(one, "mine", copy), \
+                mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module, "say"):
+            writer.start()
+            with self.assertRaises(Stop):
+                exercise_module.watch(one, "default", "/")
+            writer.join()
         self.assertTrue(ended.is_set())
         self.assertEqual(checks, ["03"] * 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,47 +1,32 @@
 """Tests of the judge of planted mistakes and stubs: what must not pass, does not. Their programs are played by scripts."""
-import contextlib
-import io
 import json
 import os
-import stat
-import tempfile
-import unittest
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools import must_fail
+from for_tests import InAFolder, printed
+from ladder_tools import hints, must_fail, place
 from ladder_tools.place import ROOT, exercise_of
 
 PATCH = "# mistake: the bonus is left out\n# diagnosis: the bonus forgotten\n--- a/x\n+++ b/x\n"
 STUB = ROOT / exercise_of("03").stub
 
 
-class MustFail(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class MustFail(InAFolder):
     def file(self, name, text):
-        (self.folder / name).write_text(text)
-        return str(self.folder / name)
+        self.write({name: text})
+        return str(self.root / name)
 
-    def program(self, failures, status):
+    def ends(self, failures, status):
+        """A program that ends so."""
         report = {"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": text} for text in failures]}]}]}
-        path = Path(self.file("program", "#!/usr/bin/env python3\nimport sys\n"
-                              "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n"
-                              f"open(report, 'w').write({json.dumps(json.dumps(report))})\nsys.exit({status})\n"))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
+        return str(self.program(f"open(report, 'w').write({json.dumps(json.dumps(report))})\nsys.exit({status})\n"))
 
     def judge(self, *arguments):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            status = must_fail.main(list(arguments))
-        return status, said.getvalue()
+        return printed(must_fail.main, list(arguments))
 
     def mistake(self, failures, status, patch=PATCH):
-        return self.judge("mistake", "mistake.03.x", self.program(failures, status), self.file("x.patch", patch),
+        return self.judge("mistake", "mistake.03.x", self.ends(failures, status), self.file("x.patch", patch),
                           self.file("kernel.cu", '.name = "wkv_atomic"'))
 
     def test_a_mistake_must_be_noticed_with_its_diagnosis(self):
@@ -55,31 +40,23 @@ class MustFail(unittest.TestCase):
             self.assertIn(said, result[1])
 
     def test_a_stub_must_fail_in_the_judges_words(self):
-        self.assertEqual(self.judge("stub", "stub.03.kernel", self.program(["x\nWRONG RESULT in o"], 1), str(STUB))[0], 0)
+        self.assertEqual(self.judge("stub", "stub.03.kernel", self.ends(["x\nWRONG RESULT in o"], 1), str(STUB))[0], 0)
         for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not say WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):
-            result = self.judge("stub", "stub.03.kernel", self.program(failures, status), str(STUB))
+            result = self.judge("stub", "stub.03.kernel", self.ends(failures, status), str(STUB))
             self.assertEqual(result[0], 1, said)
             self.assertIn(said, result[1])
 
     def test_holes_say_what_they_are_and_solving_only_adds_lines(self):
-        folder = self.folder / "09_x"
-        folder.mkdir()
-        (folder / "README.md").write_text("**Hole 1: a hole**\n<details><summary>Nudge</summary>\ntext\n</details>\n")
-        (folder / "exercise.cu").write_text("int a;\n// TODO(1): write it\nint b = 1;\n")
-        (folder / "kernel.cu").write_text("int a;\nint b = 2;\n")
-        with mock.patch.object(must_fail, "ROOT", self.folder), mock.patch("ladder_tools.place.ROOT", self.folder), \
-                mock.patch("ladder_tools.hints.ROOT", self.folder):
-            faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
+        self.write({"09_x/README.md": "**Hole 1: a hole**\n<details><summary>Nudge</summary>\ntext\n</details>\n",
+                    "09_x/exercise.cu": "int a;\n// TODO(1): write it\nint b = 1;\n", "09_x/kernel.cu": "int a;\nint b = 2;\n"})
+        self.as_root_of(must_fail, place, hints)
+        faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
         for said in ("how many lines", "names no budget", "hints for hole 1 are ['Nudge']", "this one goes: int b = 1;"):
             self.assertIn(said, faults)
 
     def test_what_is_not_built_is_skipped_in_plain_sight(self):
-        log = self.folder / "skips"
+        log = self.root / "skips"
         with mock.patch.dict(os.environ, {"LADDER_SKIP_LOG": str(log)}):
-            status, said = self.judge("stub", "stub.03.kernel", str(self.folder / "none"), str(STUB))
+            status, said = self.judge("stub", "stub.03.kernel", str(self.root / "none"), str(STUB))
         self.assertEqual((status, said[:8]), (0, "SKIPPED:"))
         self.assertIn("stub.03.kernel: not built", log.read_text())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,28 +1,21 @@
 """./ladder new writes a lesson under new names, or refuses before anything is written."""
 import re
 import shutil
-import tempfile
-import unittest
 from pathlib import Path
-from unittest import mock
 
+from for_tests import InAFolder
 from ladder_tools import hints, new, patches, place
 
 _FOLDERS = ("00_warmup", "04_no_atomic", "06_shared_mem", "07_chunkwise", "tests/90_open_operators")
 
 
-class New(unittest.TestCase):
+class New(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         for each in _FOLDERS:
             shutil.copytree(place.ROOT / each, self.root / each)
         shutil.copy(place.ROOT / ".clang-format", self.root)
-        for module in (place, new, patches, hints):
-            patched = mock.patch.object(module, "ROOT", self.root)
-            patched.start()
-            self.addCleanup(patched.stop)
+        self.as_root_of(place, new, patches, hints)
 
     def files(self):
         return {path.relative_to(self.root): path.read_bytes() for path in self.root.glob("**/*") if path.is_file()}
@@ -78,19 +71,14 @@ class New(unittest.TestCase):
 
     def test_what_is_wrong_is_refused_before_anything_is_written(self):
         before = self.files()
-        for words, said in (([], "lesson is ''; allowed: .*06.11_my_idea"), (["my_idea"], "lesson is 'my_idea'; allowed"),
-                            (["06.00_x1"], "lesson is '06.00_x1'; allowed"), (["06.11_My"], "allowed"), (["06.11"], "allowed"),
-                            (["06.11_../x"], "allowed"), (["55.11_my_idea"], "chapter is '55'; allowed: 00 04 06 07"),
-                            (["06.07_my_idea"], "06_shared_mem has 07_time_tiles"), (["06.11_decode"], "06_shared_mem has 08_decode"),
-                            (["06.11_wkv_time_tiles"], "'wkv_time_tiles' is an implementation already"), (["06.11_a", "06.12_b"], "one name"),
-                            (["06.11_my_idea", "--from"], "--from needs"), (["06.11_my_idea", "--from", "99"], "chapter is '99'"),
-                            (["06.11_my_idea", "--from", "07"], "allowed: those with a kernel.cu"),
-                            (["06.11_my_idea", "--from", "07.2"], "includes 07_chunkwise/teaching_chunks.hpp"),
-                            (["06.11_my_idea", "--from", "04", "--operator"], "both given"), (["06.11_my_idea", "--all"], "option is '--all'")):
-            with self.assertRaisesRegex(place.Refused, said, msg=words):
-                new.new(words, "default", "/")
+        self.assert_refused(lambda words: new.new(words, "default", "/"), (
+            ([], "lesson is ''; allowed: .*06.11_my_idea"), (["my_idea"], "lesson is 'my_idea'; allowed"),
+            (["06.00_x1"], "lesson is '06.00_x1'; allowed"), (["06.11_My"], "allowed"), (["06.11"], "allowed"),
+            (["06.11_../x"], "allowed"), (["55.11_my_idea"], "chapter is '55'; allowed: 00 04 06 07"),
+            (["06.07_my_idea"], "06_shared_mem has 07_time_tiles"), (["06.11_decode"], "06_shared_mem has 08_decode"),
+            (["06.11_wkv_time_tiles"], "'wkv_time_tiles' is an implementation already"), (["06.11_a", "06.12_b"], "one name"),
+            (["06.11_my_idea", "--from"], "--from needs"), (["06.11_my_idea", "--from", "99"], "chapter is '99'"),
+            (["06.11_my_idea", "--from", "07"], "allowed: those with a kernel.cu"),
+            (["06.11_my_idea", "--from", "07.2"], "includes 07_chunkwise/teaching_chunks.hpp"),
+            (["06.11_my_idea", "--from", "04", "--operator"], "both given"), (["06.11_my_idea", "--all"], "option is '--all'")))
         self.assertEqual(self.files(), before)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,17 +1,14 @@
 """Exercises are made from kernels by patches."""
-import tempfile
-import unittest
 from pathlib import Path
 
+from for_tests import InAFolder
 from ladder_tools.patches import adopt, made
 from ladder_tools.place import Exercise
 
 
-class Patches(unittest.TestCase):
+class Patches(InAFolder):
     def test_an_exercise_is_what_kernel_and_patch_give(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        root, one = Path(folder.name), Exercise(Path("03_x/exercise.cu"))
+        root, one = self.root, Exercise(Path("03_x/exercise.cu"))
         kernel, stub = root / one.solution, root / one.stub
         kernel.parent.mkdir()
         kernel.write_text("int a;\nint b = 1;\nint c;\n")
@@ -23,7 +20,3 @@ class Patches(unittest.TestCase):
         kernel.write_text("int a;\nint b = 2;\nint c;\n")
         with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu"):
             made(one, root)
-
-
-if __name__ == "__main__":
-    unittest.main()

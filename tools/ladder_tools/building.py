@@ -7,9 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
-from ladder_tools.place import ROOT, Failed
+from ladder_tools.place import ROOT, Failed, text_of
 
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _STEP = re.compile(r"^\[ *(\d+)(?:/(\d+)|%)\]")  # ninja's [3/149], make's [ 12%]
@@ -74,9 +73,8 @@ class Build:
 
     def _is_configured_for(self, target):
         """Whether ninja knows the target here; it sees for itself whether CMake's files have changed."""
-        rules = self.folder / "build.ninja"
-        return (rules.exists() and os.path.realpath(self._cached("CMAKE_HOME_DIRECTORY")) == str(ROOT)
-                and f"\nbuild {target}: " in rules.read_text(errors="replace"))
+        return (os.path.realpath(self._cached("CMAKE_HOME_DIRECTORY")) == str(ROOT)
+                and f"\nbuild {target}: " in text_of(self.folder / "build.ninja"))
 
     def lock(self):
         """Waits for whoever is at work here."""
@@ -102,9 +100,7 @@ class Build:
             sys.exit(status)
 
     def _cached(self, variable):
-        cache = self.folder / "CMakeCache.txt"
-        text = cache.read_text(errors="replace") if cache.exists() else ""
-        found = re.search(rf"^{variable}:[A-Z]*=(.*)$", text, re.MULTILINE)
+        found = re.search(rf"^{variable}:[A-Z]*=(.*)$", text_of(self.folder / "CMakeCache.txt"), re.MULTILINE)
         return found.group(1) if found else ""
 
     def has_cuda(self):
@@ -134,7 +130,9 @@ class Build:
         progress.clear()
         if process.wait() == 0:
             return True
-        self._stop_if_disk_is_full()
+        left = shutil.disk_usage(self.folder).free // 1024
+        if left < 64 or _FULL_DISK.search(text_of(self.log)):
+            raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
         return False
 
     def build(self, *targets):
@@ -142,17 +140,12 @@ class Build:
         say(f"building ({self.name})" + ("" if self.log.exists() else ": the first time takes some minutes"))
         if self.compile(*targets):
             return
-        lines = self.log.read_text(errors="replace").splitlines()
+        lines = text_of(self.log).splitlines()
         shown = {shown for at, line in enumerate(lines) if re.search(r"error|Error|FAILED", line) for shown in range(at, at + 6)}
         for at in sorted(shown)[:40]:
             if at < len(lines):
                 print(lines[at], file=sys.stderr)
         raise Failed(f"the build failed (whole log: {self.name}/build.log)")
-
-    def _stop_if_disk_is_full(self):
-        left = shutil.disk_usage(self.folder).free // 1024
-        if left < 64 or _FULL_DISK.search(self.log.read_text(errors="replace")):
-            raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
 
 
 def ask_nvidia(what):

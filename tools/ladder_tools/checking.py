@@ -8,7 +8,7 @@ from ladder_tools.building import say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
-from ladder_tools.place import ROOT, Refused
+from ladder_tools.place import ROOT, Refused, text_of
 
 # Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
 # other tests and counts what the budget allows, and what pairs the cases have is ours to know.
@@ -148,7 +148,7 @@ class Check:
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
         self._red = []  # holes whose own tests are not green
-        self._target = f"my{exercise.name}"
+        self._target = exercise.target
         self.failing = None  # the test that failed
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
@@ -266,8 +266,7 @@ class Check:
 
     def _first_nan(self):
         """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN."""
-        said = (self._build.folder / "exercise.log").read_text(errors="replace")
-        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE):
+        if not self.failing or not re.search(r"\bnan\b", text_of(self._build.folder / "exercise.log"), re.IGNORECASE):
             return
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
@@ -333,14 +332,13 @@ class Check:
         passed, clean, timed_out, crash, warnings = True, True, False, [], []
         for where, target in back_ends:
             if not self._compile(target):
-                print(compiler_messages(self._build.log.read_text(errors="replace")))
+                print(compiler_messages(text_of(self._build.log)))
                 print(f"{exercise.mine} does not compile. Mend the first error above, then call again.")
                 return False
             if where == "On the GPU" and not self._build.runs_on_gpu():
                 print(f"{where}: compiled, but there is none to run it")
                 continue
-            if self._build.log.exists():
-                warnings = warnings or compiler_warnings(self._build.log.read_text(errors="replace"), exercise.mine, exercise.first_todo())
+            warnings = warnings or compiler_warnings(text_of(self._build.log), exercise.mine, exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)

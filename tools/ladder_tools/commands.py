@@ -34,7 +34,7 @@ def main():
         return 2
     except Failed as failure:
         print(f"ladder: {failure}", file=sys.stderr)
-        return failure.code
+        return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # ./ladder learn | head

@@ -10,7 +10,7 @@ from pathlib import Path
 from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.checking import Check, words_of
-from ladder_tools.place import ROOT, Exercise, Failed, Refused, chapters, exercise_of, exercises, place_of
+from ladder_tools.place import ROOT, Exercise, Failed, Refused, exercise_of, exercises, mistakes, place_of
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
@@ -44,7 +44,7 @@ class Mistake(Exercise):
     def __init__(self, folder, name):
         super().__init__(folder / "exercise.cu")
         self.patch = folder / "mistakes" / f"{name}.patch"
-        self.mistake = name
+        self.mistake, self.target = name, f"mistaken{self.name}"
         self.changed = Path(re.search(r"^\+\+\+ b/(.*)$", (ROOT / self.patch).read_text(), re.MULTILINE)[1])
         kernel = next(folder / f"kernel{kind}" for kind in (".cu", ".cpp") if (ROOT / folder / f"kernel{kind}").exists())
         self.solution = self.changed if self.changed.parent == folder else kernel
@@ -83,8 +83,7 @@ def mistake_of(lesson, name):
         folder = exercise_of(lesson).folder
     known = _mistakes_of(folder)
     if not known:
-        with_any = [path for chapter in chapters() for path in (ROOT / chapter).glob("**/mistakes")]
-        lessons = " ".join(sorted(str(path.parent.relative_to(ROOT)) for path in with_any))
+        lessons = " ".join(sorted({str(patch.parents[1]) for patch in mistakes().values()}))
         raise Refused(f"{folder} has no mistakes; allowed with --mistake: {lessons}")
     if name not in known:
         raise Refused((f"mistake is '{name}'" if name else "--mistake needs a name") + f"; allowed for {lesson}: {' '.join(known)}")
@@ -93,10 +92,6 @@ def mistake_of(lesson, name):
 
 class Look(Check):
     """A round of the loop around a mistake."""
-
-    def __init__(self, mistake, build):
-        super().__init__(mistake, build)
-        self._target = f"mistaken{mistake.name}"
 
     def _verdict(self, passed, clean):
         mistake = self._exercise
@@ -109,48 +104,43 @@ class Look(Check):
         return noticed
 
 
-class Drawing:
-    """The page with a copy's kernels and ours in the same test."""
+def xrayed(program, test):
+    """(the report of that test, how it went); the report is None if no kernel ran."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "xray.json"
+        done = gtest.run(program, _SECONDS, test_filter=test, environment={"LADDER_XRAY_JSON": str(path)})
+        return (json.loads(path.read_text()) if path.exists() else None), done
 
-    def __init__(self, exercise, build, target):
-        self._exercise, self._build, self._target = exercise, build, target
 
-    def _xray(self, program, test):
-        """(the report of that test, how it went); the report is None if no kernel ran."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "xray.json"
-            done = gtest.run(self._build.folder / program, _SECONDS, test_filter=test, environment={"LADDER_XRAY_JSON": str(path)})
-            return (json.loads(path.read_text()) if path.exists() else None), done
-
-    def write(self, failing, page):
-        """Draws the test that failed where the X-ray sees why, else the budget's, which fills whole warps. Whether there is a page."""
-        if not self._build.has_xray():
-            raise Failed("the X-ray needs g++, and this build uses another compiler")
-        theirs = "with the mistake" if isinstance(self._exercise, Mistake) else "yours"
-        programs = {theirs: f"{self._target}_xray", "ours": f"{self._target}_ours"}
-        if not self._build.compile(*programs.values()):
-            return False
-        names = gtest.names_of(self._build.folder / programs[theirs])
-        budgets = [name for name in names if name.endswith(_BUDGET)]
-        reports = None
-        for test in ([failing] if failing else []) + budgets[:1]:
-            these = {whose: self._xray(program, test) for whose, program in programs.items()}
-            if all(report for report, _ in these.values()):
-                reports = these
-                if has_errors(reports[theirs][0]):
-                    break
-        if reports is None:
-            say("no page: no kernel was launched")
-            return False
-        joined = join({whose: report for whose, (report, _) in reports.items()})
-        failure = reports[theirs][1].first_failure()
-        if failure and not has_errors(reports[theirs][0]):
-            joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)]
-        joined["about"] = f"{self._exercise.mine} beside {self._exercise.solution}"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(to_page(joined))
-        say(f"drawn: {page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}  (open it in a browser)")
-        return True
+def draw(exercise, build, failing, page):
+    """The page with a copy's kernels and ours in the same test: the one that failed where the X-ray sees why, else the budget's, which fills
+    whole warps. Whether there is a page."""
+    if not build.has_xray():
+        raise Failed("the X-ray needs g++, and this build uses another compiler")
+    theirs = "with the mistake" if isinstance(exercise, Mistake) else "yours"
+    programs = {theirs: f"{exercise.target}_xray", "ours": f"{exercise.target}_ours"}
+    if not build.compile(*programs.values()):
+        return False
+    budgets = [name for name in gtest.names_of(build.folder / programs[theirs]) if name.endswith(_BUDGET)]
+    reports = None
+    for test in ([failing] if failing else []) + budgets[:1]:
+        these = {whose: xrayed(build.folder / program, test) for whose, program in programs.items()}
+        if all(report for report, _ in these.values()):
+            reports = these
+            if has_errors(reports[theirs][0]):
+                break
+    if reports is None:
+        say("no page: no kernel was launched")
+        return False
+    joined = join({whose: report for whose, (report, _) in reports.items()})
+    failure = reports[theirs][1].first_failure()
+    if failure and not has_errors(reports[theirs][0]):
+        joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)]
+    joined["about"] = f"{exercise.mine} beside {exercise.solution}"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(to_page(joined))
+    say(f"drawn: {page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}  (open it in a browser)")
+    return True
 
 
 def has_errors(report):
@@ -188,17 +178,17 @@ def to_page(report):
 
 
 def page_of(exercise):
-    name = f"mistaken{exercise.name}.{exercise.mistake}" if isinstance(exercise, Mistake) else f"my{exercise.name}"
-    return ROOT / "out" / f"{name}.html"
+    return ROOT / "out" / f"{exercise.target}{f'.{exercise.mistake}' if isinstance(exercise, Mistake) else ''}.html"
 
 
 def check_and_draw(exercise, build, page=None):
-    """The verdict of the loop, and with `page` the page. Whether the exercise is solved."""
-    check = Check(exercise, build)
-    solved = check()
+    """The verdict of the loop, and with `page` the page. Whether the exercise is solved, or the mistake noticed."""
+    build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
+    check = Look(exercise, build) if isinstance(exercise, Mistake) else Check(exercise, build)
+    verdict = check()
     if page is not None:
-        Drawing(exercise, build, f"my{exercise.name}").write(check.failing, page)
-    return solved
+        draw(exercise, build, check.failing, page)
+    return verdict
 
 
 def look(mistake, build, page=None):
@@ -206,9 +196,4 @@ def look(mistake, build, page=None):
     print("\n".join(mistake.lines()))
     build.lock()
     mistake.plant(build)
-    build.prepare(f"mistaken{mistake.name}" + ("_emulated" if mistake.needs_device else ""))
-    check = Look(mistake, build)
-    noticed = check()
-    if page is not None:
-        Drawing(mistake, build, f"mistaken{mistake.name}").write(check.failing, page)
-    return noticed
+    return check_and_draw(mistake, build, page)

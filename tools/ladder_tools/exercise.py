@@ -54,11 +54,19 @@ class Arguments:
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
 
 
-def copy_stub(exercise):
+def _copy(source, exercise):
     require_writable("my")
     (ROOT / exercise.mine).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(ROOT / exercise.stub, ROOT / exercise.mine)
+    shutil.copyfile(ROOT / source, ROOT / exercise.mine)
+
+
+def begin(exercise):
+    """The learner's copy is the stub, if there is none. Whether there was none."""
+    if (ROOT / exercise.mine).exists():
+        return False
+    _copy(exercise.stub, exercise)
     say(f"{exercise.mine} is your copy of the stub: edit it, then call me again")
+    return True
 
 
 # The number of the first hole of each stub, and its place, as they were before chapters had lessons: TODO(07.3).
@@ -89,6 +97,7 @@ def bring_up_to_date(exercise):
 
 def keep(exercise):
     """Puts aside what the learner has, if it is more than the stub."""
+    require_writable("my")
     mine = ROOT / exercise.mine
     if mine.exists() and not filecmp.cmp(ROOT / exercise.stub, mine, shallow=False):
         backup, number = exercise.mine.with_name(mine.name + ".bak"), 2
@@ -103,15 +112,14 @@ def reset(exercise):
     Hints(exercise).forget()
     began_with_ours(exercise).unlink(missing_ok=True)
     note_solved(exercise.name, False)
-    copy_stub(exercise)
+    (ROOT / exercise.mine).unlink(missing_ok=True)
+    begin(exercise)
 
 
 def start_from_ours(exercise):
     """The learner's copy becomes our solution: for whoever joins late."""
-    require_writable("my")
     keep(exercise)
-    (ROOT / exercise.mine).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(ROOT / exercise.solution, ROOT / exercise.mine)
+    _copy(exercise.solution, exercise)
     began_with_ours(exercise).touch()
     say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
 
@@ -122,8 +130,7 @@ def watch(exercise, preset, caller):
     seen, again = None, exercise.name in solved()  # one that is solved is watched for its own sake
     while True:
         mine = ROOT / exercise.mine
-        if not mine.exists():
-            copy_stub(exercise)
+        begin(exercise)
         if mine.stat().st_mtime_ns == seen:
             time.sleep(0.3)
             continue
@@ -136,8 +143,7 @@ def watch(exercise, preset, caller):
                 return 0
             exercise, seen = exercise_of(following), None
             say(f"the next one: read {exercise.folder}/README.md")
-            if not (ROOT / exercise.mine).exists():
-                copy_stub(exercise)
+            begin(exercise)
             seen = (ROOT / exercise.mine).stat().st_mtime_ns
         say(f"watching {exercise.mine}: save it, and it is checked again (Ctrl-C ends)")
 
@@ -164,17 +170,12 @@ def exercise(words, preset, caller):
     if arguments.action == "watch":
         return watch(one, preset, caller)
     if arguments.action == "hint":
-        if not (ROOT / one.mine).exists():
-            copy_stub(one)
+        begin(one)
         Hints(one).give(arguments.hole)
         return 0
-    if (ROOT / one.mine).exists():
+    if not begin(one):
         say(f"checking {one.mine}")
-    else:
-        copy_stub(one)
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
     if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
-    build = Build(preset)
-    build.prepare(f"my{one.name}" + ("_emulated" if one.needs_device else ""))
-    return 0 if check_and_draw(one, build, page) else 1
+    return 0 if check_and_draw(one, Build(preset), page) else 1

@@ -1,7 +1,7 @@
 """The hints of an exercise, one at a time."""
 import re
 
-from ladder_tools.place import ROOT, write_whole
+from ladder_tools.place import ROOT, text_of, write_whole
 
 _HINTS_PER_HOLE = 3
 
@@ -26,21 +26,15 @@ class Hints:
         write_whole(self._count("red"), " ".join(holes))
 
     def _first_red(self):
-        try:
-            return next((hole for hole in self._count("red").read_text().split() if hole in self._exercise.holes()), "")
-        except OSError:
-            return ""
+        return next((hole for hole in text_of(self._count("red")).split() if hole in self._exercise.holes()), "")
 
     def given(self, hole):
-        try:
-            return int(self._count(hole).read_text())
-        except (OSError, ValueError):
-            return 0
+        count = text_of(self._count(hole)).strip()
+        return int(count) if count.isdecimal() else 0
 
     def texts(self, hole):
         """[(title, text)]"""
-        page = ROOT / self._exercise.folder / "README.md"
-        readme = page.read_text() if page.exists() else ""
+        readme = text_of(self._exercise.folder / "README.md")
         section = re.search(rf"^\*\*Hole {hole}:.*\n((?:(?!\*\*Hole |## ).*\n?)*)", readme, re.MULTILINE)
         if section is None:
             return []

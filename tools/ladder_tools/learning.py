@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, say
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lesson_of, lessons, place_of,
-                                registered_names, write_whole)
+                                registered_names, text_of, write_whole)
 
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
 
@@ -58,15 +58,13 @@ def more_of(lesson):
 def title_of(folder):
     """What the first line of the folder's page says: "one thread per output channel" of "# 03 cuda_baseline: one thread ...", "Chunk walk"
     of "# 07.02 Chunk walk"."""
-    page = ROOT / folder / "README.md"
-    first = page.read_text(errors="replace").partition("\n")[0] if page.exists() else ""
+    first = text_of(Path(folder) / "README.md").partition("\n")[0]
     return first.partition(": ")[2] or re.sub(r"^[# ]*([0-9.]+[a-z]? )?", "", first)
 
 
 def minutes_of(folder):
     """How long a lesson takes, from the line "*Plan 45 minutes: ..." of its page: "45"; "60, with 02 and 03"."""
-    page = ROOT / folder / "README.md"
-    plan = re.search(r"^\*Plan ([0-9]+(?: to [0-9]+)?) minutes(, with [0-9a-z ]+)?", page.read_text(errors="replace") if page.exists() else "", re.MULTILINE)
+    plan = re.search(r"^\*Plan ([0-9]+(?: to [0-9]+)?) minutes(, with [0-9a-z ]+)?", text_of(Path(folder) / "README.md"), re.MULTILINE)
     return plan[1] + (plan[2] or "") if plan else ""
 
 
@@ -136,11 +134,10 @@ def prepare(words, preset, caller):
 
 
 def _kernel_of(word):
-    place = place_of(word)
-    for suffix in (".cu", ".cpp"):
-        found = ROOT / place.folder / f"kernel{suffix}"
-        if found.exists():
-            return found
+    folder = ROOT / place_of(word).folder
+    for kernel in (folder / "kernel.cu", folder / "kernel.cpp"):
+        if kernel.exists():
+            return kernel
     raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu or kernel.cpp, such as 03 or 07.02")
 
 
@@ -227,8 +224,7 @@ def _value(node):
 
 def budget_of(exercise):
     """{"loads": 65}: what its xray_test.cpp allows an element on the shape of all budgets that name none; {} if there is no such budget."""
-    path = ROOT / exercise.folder / "xray_test.cpp"
-    text = path.read_text() if path.exists() else ""
+    text = text_of(exercise.folder / "xray_test.cpp")
     number = r"[-+*/(). 0-9]+"
     budget = re.search(rf'register_budget\(\s*"\w+",\s*"\w+",\s*\{{((?:\s*\.(?:loads|stores|atomics) = {number},?)+)'
                        r'(?:\s*\.counts = \{(?:[^{}]|\{[^{}]*\})*\})?\s*\}\s*\)', text)
@@ -239,7 +235,7 @@ def budget_of(exercise):
 def reward(exercise, xray_log):
     """One line for whoever has solved it: the learner's counts as the X-ray printed them, ours, those of the step before, and what the step
     brought on a GPU; "" if nothing of that is known."""
-    log = xray_log.read_text(errors="replace") if xray_log.exists() else ""
+    log = text_of(xray_log)
     name = _implementation(exercise)
     counted = re.findall(rf"^budget: (\S+) of (\S+) global (\w+) used, (per element of \w+), {name}$", log, re.MULTILINE)
     before = _step_before(exercise)

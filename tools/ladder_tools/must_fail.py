@@ -27,6 +27,12 @@ def said(done, words):
     return any(words in failure for test in done.tests for failure in test["failures"])
 
 
+def wrong_end(done, why):
+    print(done.text[-3000:])
+    ended = f"was {done.how_it_ended(_SECONDS)}" if done.timed_out else f"ends with {done.status}"
+    return f"the program {ended}; it should end with 1, because {why}"
+
+
 def faults_of_mistake(program, patch, source):
     patch = Path(patch).read_text()
     diagnosis = header(patch, "diagnosis")
@@ -42,9 +48,7 @@ def faults_of_mistake(program, patch, source):
         if environment and done.status == 0:
             continue
         if done.timed_out or done.status != 1:
-            print(done.text[-3000:])
-            ended = f"was {done.how_it_ended(_SECONDS)}" if done.timed_out else f"ends with {done.status}"
-            return [f"the program {ended}; it should end with 1, because tests fail"]
+            return [wrong_end(done, "tests fail")]
         if said(done, diagnosis):
             print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
             return []
@@ -75,9 +79,7 @@ def faults_of_stub(program, stub):
     faults = faults_of_holes(Exercise(Path(stub).resolve().relative_to(ROOT)))
     done = gtest.run(program, _SECONDS, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
     if done.timed_out or done.status != 1:
-        print(done.text[-3000:])
-        ended = f"was {done.how_it_ended(_SECONDS)}" if done.timed_out else f"ends with {done.status}"
-        return faults + [f"the program {ended}; it should end with 1, because a test fails"]
+        return faults + [wrong_end(done, "a test fails")]
     if not said(done, "WRONG RESULT"):
         print(done.text[-3000:])
         faults.append("the failing test does not say WRONG RESULT")

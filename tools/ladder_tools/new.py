@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ladder_tools import patches
 from ladder_tools.building import say
-from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, registered_names
+from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, registered_names, text_of
 
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
 _WITH_OPERATOR = Path("tests/90_open_operators")
@@ -86,10 +86,6 @@ class Arguments:
         self.folder = Path(self.chapter) / f"{lesson}_{self.slug}"
 
 
-def _sources_everywhere():
-    return [path for path in ROOT.glob("**/*.c*") if not re.match(r"build|out/|my/|\.", str(path.relative_to(ROOT)))]
-
-
 class Source:
     """The lesson that is copied: its files, and what they call themselves."""
 
@@ -148,8 +144,7 @@ def _renamed(text, source, arguments):
 
 def _holes_of(folder):
     """What a page says of its exercise's holes, hints and all."""
-    page = ROOT / folder / "README.md"
-    found = re.search(r"^\*\*Hole .*^</details>\n", page.read_text() if page.exists() else "", re.MULTILINE | re.DOTALL)
+    found = re.search(r"^\*\*Hole .*^</details>\n", text_of(folder / "README.md"), re.MULTILINE | re.DOTALL)
     text = re.sub(r"\[([^\]]*)\]\(#[^)]*\)", r"\1", found[0] if found else "")
     return text if len(folder.parts) > 1 else text.replace("](../", "](../../")  # seen from a lesson's folder
 
@@ -203,7 +198,8 @@ def new(words, preset, caller):
         own = re.sub("_operator$", "", file.stem)
         name = file.name.replace(own, arguments.slug, 1) if own in source.operators else file.name
         written[file.with_name(name)] = _renamed(text, source, arguments)
-    taken = {name for path in _sources_everywhere() for name in registered_names(path.read_text(errors="replace"))}
+    sources = [path for path in ROOT.glob("**/*.c*") if not re.match(r"build|out/|my/|\.", str(path.relative_to(ROOT)))]
+    taken = {name for path in sources for name in registered_names(path.read_text(errors="replace"))}
     mine = {name for file, text in written.items() if file.stem == "kernel" for name in registered_names(text)}
     if mine & taken:
         raise Refused(f"'{(mine & taken).pop()}' is an implementation already; allowed: words that are free")

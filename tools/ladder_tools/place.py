@@ -15,16 +15,18 @@ def write_whole(path, text):
     new.replace(path)
 
 
+def text_of(path):
+    """Of a file relative to ROOT, or by its whole path; empty where there is none."""
+    path = ROOT / path
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
 class Refused(Exception):
     """A wrong argument. The text names the argument and what is allowed; nothing has been built."""
 
 
 class Failed(Exception):
-    """What ends the command, with the exit code to end with."""
-
-    def __init__(self, text, code=1):
-        super().__init__(text)
-        self.code = code
+    """What ends the command."""
 
 
 def number_of(name):
@@ -131,6 +133,7 @@ class Exercise:
         self.patch = self.folder / f"{self.kind}.patch"
         self.solution = self.folder / f"kernel{stub.suffix}"
         self.mine = Path("my") / stub
+        self.target = f"my{self.name}"  # CMake's, of the learner's copy
         self.needs_device = stub.suffix == ".cu"
 
     def holes(self):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
-from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names, write_whole
+from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names, text_of, write_whole
 from ladder_tools.rows import lessons_for
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
@@ -31,7 +31,7 @@ def ask_for_program(arguments, folder):
         return "ladder"
     prefix = f"ladder_{hashlib.sha256(' '.join(lessons).encode()).hexdigest()[:8]}"
     kept = folder / "asked_programs.txt"
-    others = [line for line in (kept.read_text().splitlines() if kept.exists() else []) if not line.startswith(f"{prefix} ")]
+    others = [line for line in text_of(kept).splitlines() if not line.startswith(f"{prefix} ")]
     write_whole(kept, "".join(f"{line}\n" for line in [*others[-15:], " ".join([prefix, *lessons])]))
     return prefix
 
@@ -41,11 +41,9 @@ class Arguments:
     `places` as they were given, `asked` as they are; and what of the words says which program is needed."""
 
     def __init__(self, command, words, caller):
-        self.words, self.places, self.asked, self.names = [], [], [], []
-        self.operator, self.variants = None, False
+        self.words, self.places, self.asked = [], [], []
         self.copy = None  # the learner's, in my/: the only thing that is drawn then
-        given = set()
-        self.alone = False  # for something else than the ladders that are climbed
+        given = {}  # option, or copy: its values
         self.paths = {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
         known = options_of(command)
         words = list(words)
@@ -55,7 +53,7 @@ class Arguments:
                 copy = copy_at(word) if command == "xray" else None
                 if copy:
                     self.copy = copy
-                    given.add(copy.mine)
+                    given[copy.mine] = []
                     continue
                 place = place_of(word)
                 self.places.append(word)
@@ -63,8 +61,7 @@ class Arguments:
                 self.words.append(place.word)
                 continue
             option, equals, value = word.partition("=")
-            self.alone = self.alone or option not in ("--json", "--html", "--patience", "--all")
-            self.variants = self.variants or option == "--all"
+            values = given.setdefault(option, [])
             if option not in known:
                 raise Refused(f"option is '{option}'; allowed: {' '.join(known)}")
             if not known[option]:
@@ -78,17 +75,17 @@ class Arguments:
                 value = words.pop(0)
                 if value.startswith("-"):
                     raise Refused(f"{option} is followed by '{value}'; allowed: a value")
-            if option == "--operator":
-                self.operator = value
-            elif option == "--implementation":
-                self.names.append(value)
+            values.append(value)
             if option in self.paths:
                 self.paths[option] = Path(caller) / value
-                given.add(option)
             else:
                 self.words.append(f"{option}={value}")
+        self.operator = given.get("--operator", [None])[-1]
+        self.names = given.get("--implementation", [])
+        self.variants = "--all" in given
+        self.alone = not given.keys() <= {"--json", "--html", "--patience", "--all"}  # for something else than the ladders that are climbed
         if self.copy:
-            if self.words or not given <= {self.copy.mine, "--html"}:
+            if self.words or not given.keys() <= {self.copy.mine, "--html"}:
                 raise Refused(f"{self.copy.mine} is drawn beside {self.copy.solution}; allowed with it: --html FILE")
             if "--html" not in given:
                 self.paths["--html"] = page_of(self.copy)
@@ -164,7 +161,6 @@ def xray(words, preset, caller):
     arguments = Arguments("xray", words, caller)
     build = Build(preset)
     if arguments.copy:
-        build.prepare(f"my{arguments.copy.name}_emulated")
         return 0 if check_and_draw(arguments.copy, build, arguments.paths["--html"]) else 1
     build.lock()
     program = f"{ask_for_program(arguments, build.folder)}_xray"

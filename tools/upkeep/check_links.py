@@ -38,10 +38,6 @@ def anchors(page):
     return names
 
 
-def is_external(target):
-    return bool(re.match(r"[a-z][a-z0-9+.\-]*:", target))
-
-
 def broken(root, pages, known):
     """A sentence for each link inside the tree that leads nowhere. `known`: the tree's files."""
     files = {Path(each) for each in known}
@@ -50,7 +46,7 @@ def broken(root, pages, known):
     for page in pages:
         text = (root / page).read_text()
         for target in links(text):
-            if is_external(target):
+            if re.match(r"[a-z][a-z0-9+.\-]*:", target):  # an address outside
                 continue
             path, _, anchor = urllib.parse.unquote(target).partition("#")
             try:

@@ -3,12 +3,11 @@
 the kernel to be written from scratch."""
 import argparse
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from nvcc import ROOT
+from ladder_tools.patches import adopt, made
+from ladder_tools.place import exercises
 
-from ladder_tools.patches import adopt, made  # noqa: E402
-from ladder_tools.place import ROOT, exercises  # noqa: E402
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description="Writes every lesson's exercise.cu and scratch.cu from its "

@@ -7,15 +7,14 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import nvcc  # noqa: E402
-from ladder_tools.building import Build  # noqa: E402
-from ladder_tools.place import Failed  # noqa: E402
+import nvcc
+from ladder_tools.building import Build
+from ladder_tools.place import Failed
 
 OUTCOMES = ("right", "refused", "complaint", "wrong", "spread", "failed", "crash", "time")
 # What makes a run red. A complaint is the judge's: the result is near the truth.
@@ -40,11 +39,9 @@ class Worker(threading.Thread):
 
     def _one_process(self):
         count = (self.end - self.next + self.step - 1) // self.step
+        errors = tempfile.TemporaryFile("w+")
         process = subprocess.Popen([*self.command, "--first", str(self.next), "--step", str(self.step), "--cases", str(count)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        errors = []
-        drain = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
-        drain.start()
+                                   stdout=subprocess.PIPE, stderr=errors, text=True)
         timed_out = threading.Event()
         current, known = None, {}
 
@@ -69,15 +66,15 @@ class Worker(threading.Thread):
         if timer:
             timer.cancel()
         status = process.wait()
-        drain.join()
         process.stdout.close()
-        process.stderr.close()
+        with errors:
+            errors.seek(0)
+            ended = f"ended with {status}: {errors.read().strip()[-500:]}"
         if current is None and status == 0:
             return
         if current is None:
-            raise nvcc.ToolError(f"{self.command[0]} ended with {status}: {errors[0].strip()[-500:]}")
-        outcome = "time" if timed_out.is_set() else "crash"
-        message = f"no end in {self.seconds} s" if timed_out.is_set() else f"ended with {status}: {errors[0].strip()[-500:]}"
+            raise nvcc.ToolError(f"{self.command[0]} {ended}")
+        outcome, message = ("time", f"no end in {self.seconds} s") if timed_out.is_set() else ("crash", ended)
         run = {"implementation": known.pop("implementation", "?"), "schedule": known.pop("schedule", "?"), "outcome": outcome,
                "message": message}
         self.results.put({"operator": "?", "name": "?", **known, "case": current, "seconds": 0, "runs": [run]})

@@ -2,13 +2,10 @@
 "**In short**: ...", its holes from the exercise."""
 import posixpath
 import re
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from ladder_tools import place  # noqa: E402
-from ladder_tools.learning import minutes_of, title_of  # noqa: E402
+import nvcc  # finds ladder_tools
+from ladder_tools import place
+from ladder_tools.learning import minutes_of, title_of
 
 _WAY = re.compile(r"^\[chapter[^\]]*\]\(\.\./README\.md\).*$", re.MULTILINE)
 
@@ -18,19 +15,14 @@ def _numbered(chapter, first="", last="~"):
     return [(f"{chapter[:2]}.{lesson.partition('_')[0]}", lesson) for lesson in place.lessons(chapter) if first <= lesson.partition("_")[0] <= last]
 
 
-def _text(folder):
-    page = place.ROOT / folder / "README.md"
-    return page.read_text() if page.exists() else ""
-
-
 def _name(folder):
     """Chunk walk"""
-    return re.sub(r"^# (?:[0-9][0-9.]*[a-z]? )?", "", _text(folder).partition("\n")[0]).partition(": ")[0]
+    return re.sub(r"^# (?:[0-9][0-9.]*[a-z]? )?", "", place.text_of(f"{folder}/README.md").partition("\n")[0]).partition(": ")[0]
 
 
 def _in_short(chapter, lesson):
     """With links as the chapter's page has them."""
-    found = re.search(r"^\*\*In short\*\*: (.+)\.$", _text(f"{chapter}/{lesson}"), re.MULTILINE)
+    found = re.search(r"^\*\*In short\*\*: (.+)\.$", place.text_of(f"{chapter}/{lesson}/README.md"), re.MULTILINE)
     return re.sub(r"\]\((?![a-z]+:)([^)]+)\)", lambda link: f"]({posixpath.normpath(posixpath.join(lesson, link[1]))})", found[1]) if found else ""
 
 

@@ -78,6 +78,10 @@ def limited(command, seconds, cwd, cpu_seconds=None, env=None):
     return status, output.decode(errors="replace")
 
 
+class DoesNotCompile(Exception):
+    """A mutant; the message is the compiler's."""
+
+
 @dataclass
 class Program:
     """A test program of one lesson, or of a chapter's own folder: what it is linked from, and how long its tests take."""
@@ -96,28 +100,28 @@ class Workshop:
         self.tree_folder, self.build = self.out / "tree", self.out / ("build-cuda" if gpu else "build")
         self.programs = {}  # (folder, back end) -> Program
         self._lock = threading.Lock()
-        self._prepare_tree()
-        self.tree = Tree(self.tree_folder, json.loads((self.out / "tree.json").read_text())["paths"])
+        record = self._prepare_tree()
+        self.tree, self.commit = Tree(self.tree_folder, record["paths"]), record["commit"]
 
     def _prepare_tree(self):
+        """Copies the sources. What is known of them: hash, commit and paths."""
         with nvcc.tree_of(".") as now:
             paths = sorted(path for path in now.paths if needed(path) and not (now.root / path).is_symlink())
             digest = hashlib.sha256()
             for path in paths:
                 digest.update(path.encode() + b"\0" + (now.root / path).read_bytes())
-            record = self.out / "tree.json"
-            if record.exists():
-                if json.loads(record.read_text())["hash"] != digest.hexdigest():
+            file = self.out / "tree.json"
+            if file.exists():
+                record = json.loads(file.read_text())
+                if record["hash"] != digest.hexdigest():
                     raise ToolError(f"{self.out} holds a run on other sources; give another --out, or remove that folder")
-                return
+                return record
             for path in paths:
                 (self.tree_folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(now.root / path, self.tree_folder / path)
-            record.write_text(json.dumps({"hash": digest.hexdigest(), "commit": nvcc.commit_here(), "paths": paths}))
-
-    @property
-    def commit(self):
-        return json.loads((self.out / "tree.json").read_text())["commit"]
+            record = {"hash": digest.hexdigest(), "commit": nvcc.commit_here(), "paths": paths}
+            file.write_text(json.dumps(record))
+            return record
 
     def configure(self):
         if (self.build / "build.ninja").exists():
@@ -208,7 +212,7 @@ class Job:
         shutil.copytree(shop.tree_folder, self.tree)
 
     def _compile(self, program, source, out):
-        """One source of this job's copy, as the build compiles it. Returns what went wrong, or None."""
+        """One source of this job's copy, as the build compiles it."""
         object_, command = program.objects[source]
         new = [word.replace(str(self.shop.tree_folder), str(self.tree)) for word in command]
         if Path(new[0]).name == "ccache":
@@ -219,21 +223,29 @@ class Job:
             status, told = limited([str(self.shop.build / "common/emulator/emulator_rewrite"), str(self.tree / source),
                                     str(rewritten)], 60, self.folder)
             if status != 0:
-                return told or "the rewriter took too long"
+                raise DoesNotCompile(told or "the rewriter took too long")
             new[new.index("-c") + 1] = str(rewritten)
         # The same mutant compiled in two folders gives the same object: paths are no difference.
         new.insert(1, f"-ffile-prefix-map={self.tree}=." if not self.shop.gpu else "-DMUTANT")
         status, told = limited(["nice", *new], COMPILE_SECONDS, self.shop.build)
-        return None if status == 0 else (told or "the compiler took too long")
+        if status != 0:
+            raise DoesNotCompile(told or "the compiler took too long")
 
-    def _reference_object(self, program, source, out):
-        """The same source's object without a mutant, compiled the same way, once for all jobs."""
+    def _pristine(self, program, source, mutant):
+        """The same source's object without the mutant, compiled the same way, once for all jobs."""
         kept = self.shop.out / "objects" / f"{program.target}_{source.replace('/', '_')}.o"
-        if not kept.exists():
-            kept.parent.mkdir(exist_ok=True)
-            if problem := self._compile(program, source, out):
-                raise ToolError(f"{source} does not compile without a mutant: {problem[-2000:]}")
-            os.replace(out, kept)
+        with _ONE_AT_A_TIME:
+            if not kept.exists():
+                kept.parent.mkdir(exist_ok=True)
+                changed, out = self.tree / mutant.file, self.folder / "pristine.o"
+                text = changed.read_text()
+                shutil.copy2(self.shop.tree_folder / mutant.file, changed)
+                try:
+                    self._compile(program, source, out)
+                except DoesNotCompile as problem:
+                    raise ToolError(f"{source} does not compile without a mutant: {str(problem)[-2000:]}") from None
+                os.replace(out, kept)
+                changed.write_text(text)
         return kept
 
     def _link(self, program, replaced, out):
@@ -241,7 +253,8 @@ class Job:
         for source, new in replaced.items():
             command = command.replace(f" {program.objects[source][0]} ", f" {new} ")
         status, told = limited(["bash", "-c", command], 300, self.shop.build)
-        return None if status == 0 else (told or "the linker took too long")
+        if status != 0:
+            raise DoesNotCompile(told or "the linker took too long")
 
     def _run(self, binary, tests, result):
         """Short tests first, in growing parts. Returns whether the mutant was killed."""
@@ -283,7 +296,10 @@ class Job:
         if not folders:
             result.setdefault("without_tests", []).append(f"{mutant.file} ({back_end})")
         for folder in folders:
-            self._against(self.shop.program(folder, back_end), back_end, folder, mutant, result)
+            try:
+                self._against(self.shop.program(folder, back_end), back_end, folder, mutant, result)
+            except DoesNotCompile as problem:
+                result.update(status="does not compile", message=str(problem)[-600:])
             outcomes.add(result["status"])
             if result["status"] not in ("survived", "same object code"):
                 return
@@ -296,43 +312,24 @@ class Job:
                          key=lambda source: sum(len(self.shop.tree.text(each)) for each in self.shop.tree.closure(source)))
         replaced, all_same = {}, True
         for source in [each for each in users if not is_kernel_source(each)]:  # tests that include a changed header
-            out = self.folder / (source.replace("/", "_") + ".o")
-            if problem := self._compile(program, source, out):
-                result.update(status="does not compile", message=problem[-600:])
-                return
-            replaced[source] = out
+            replaced[source] = self.folder / (source.replace("/", "_") + ".o")
+            self._compile(program, source, replaced[source])
         for source in kernels:
             out = self.folder / (source.replace("/", "_") + ".o")
             began = time.monotonic()
-            if problem := self._compile(program, source, out):
-                result.update(status="does not compile", message=problem[-600:])
-                return
+            self._compile(program, source, out)
             result["compile_seconds"] = round(result.get("compile_seconds", 0) + time.monotonic() - began, 1)
-            if not self.shop.gpu and out.read_bytes() == self._pristine(program, source).read_bytes():
+            if not self.shop.gpu and out.read_bytes() == self._pristine(program, source, mutant).read_bytes():
                 continue  # the compiler sees no difference
             all_same = False
             binary = self.folder / program.target
-            if problem := self._link(program, {**replaced, source: out}, binary):
-                result.update(status="does not compile", message=problem[-600:])
-                return
+            self._link(program, {**replaced, source: out}, binary)
             tests = self.shop.affected(source, folder, back_end)
             if not tests:
                 result.setdefault("without_tests", []).append(f"{source} ({back_end})")
             if self._run(binary, tests, result):
                 return
         result["status"] = "same object code" if all_same else "survived"
-
-    def _pristine(self, program, source):
-        kept = self.shop.out / "objects" / f"{program.target}_{source.replace('/', '_')}.o"
-        with _ONE_AT_A_TIME:
-            if not kept.exists():
-                changed = {path: (self.tree / path).read_text() for path in self.shop.tree.closure(source)}
-                for path in changed:
-                    shutil.copy2(self.shop.tree_folder / path, self.tree / path)
-                self._reference_object(program, source, self.folder / "pristine.o")
-                for path, text in changed.items():
-                    (self.tree / path).write_text(text)
-        return kept
 
     def judge(self, chapter, mutant):
         source = self.shop.tree.text(mutant.file)
@@ -357,16 +354,35 @@ class Job:
 _ONE_AT_A_TIME = threading.Lock()
 
 
-class Run:
-    """Draws mutants in the order that the seed gives, until each chapter has its number of those that compile."""
+def drawn_queues(shop, seed, chapters):
+    """Each chapter's mutants in the order that the seed gives."""
+    queues = {}
+    for chapter in chapters:
+        sources = mutable_sources(shop.tree, chapter, shop.gpu)
+        queues[chapter] = drawn(sources, f"{seed}/{chapter}") if sources else []
+    return queues
 
-    def __init__(self, shop, seed, quotas, known):
-        self.known, self.quotas, self.lock = known, quotas, threading.Lock()
-        self.queues, self.counted, self.waiting = {}, collections.Counter(), collections.Counter()
-        for chapter in quotas:
-            sources = mutable_sources(shop.tree, chapter, shop.gpu)
-            self.queues[chapter] = drawn(sources, f"{seed}/{chapter}") if sources else []
-        self.results, self.new = [], []
+
+def queues_of(shop, wanted):
+    """Each chapter's mutants that are these results', wherever their lines are now."""
+    queues, found = {}, set()
+    for chapter in sorted({each["chapter"] for each in wanted.values()}):
+        sources = mutable_sources(shop.tree, chapter, shop.gpu)
+        named = {identity(mutant, text): mutant for file, text in sources.items() for mutant in mutants_of(file, text)}
+        queues[chapter] = [mutant for each, mutant in named.items() if each in wanted]
+        found |= named.keys()
+    for each, result in wanted.items():
+        if each not in found:
+            say(f"{result['file']}:{result['line']} ({each}) has changed: not tried again")
+    return queues
+
+
+class Run:
+    """Takes mutants from each chapter's queue, until it has its quota of those that compile. `known`: results of a run before, by mutant."""
+
+    def __init__(self, queues, quotas, known):
+        self.queues, self.quotas, self.known, self.lock = queues, quotas, known, threading.Lock()
+        self.counted, self.waiting, self.results = collections.Counter(), collections.Counter(), []
 
     @staticmethod
     def counts(result):
@@ -395,7 +411,6 @@ class Run:
     def done(self, result):
         with self.lock:
             self.waiting[result["chapter"]] -= 1
-            self.new.append(result)
             self._record(result)
 
 
@@ -518,29 +533,6 @@ def read_results(path):
     return results
 
 
-class Again(Run):
-    """Only these mutants, wherever their lines are now."""
-
-    def __init__(self, shop, wanted):
-        self.known, self.lock = {}, threading.Lock()
-        self.counted, self.waiting = collections.Counter(), collections.Counter()
-        self.results, self.new, self.queues = [], [], {}
-        found = {}
-        for chapter in sorted({each["chapter"] for each in wanted.values()}):
-            sources = mutable_sources(shop.tree, chapter, shop.gpu)
-            self.queues[chapter] = []
-            for file, text in sources.items():
-                for mutant in mutants_of(file, text):
-                    each = identity(mutant, text)
-                    if each in wanted:
-                        self.queues[chapter].append(mutant)
-                        found[each] = True
-        self.quotas = {chapter: len(queue) for chapter, queue in self.queues.items()}
-        for each, result in wanted.items():
-            if each not in found:
-                say(f"{result['file']}:{result['line']} ({each}) has changed: not tried again")
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="tools/upkeep/mutate.py", description="Plants small changes in kernels, builds each into its chapter's test program, runs the "
@@ -600,9 +592,10 @@ def execute(options):
     shop = Workshop(options.out, options.gpu, options.jobs)
     shop.configure()
     if options.again:
-        run = Again(shop, {name: each for name, each in again.items() if each["status"] == "survived"})
+        queues = queues_of(shop, {name: each for name, each in again.items() if each["status"] == "survived"})
+        run = Run(queues, {chapter: len(queue) for chapter, queue in queues.items()}, {})
     else:
-        run = Run(shop, options.seed, quotas, read_results(results_path))
+        run = Run(drawn_queues(shop, options.seed, chapters), quotas, read_results(results_path))
     for chapter in run.quotas:
         for folder in test_folders(shop.tree, chapter, shop.back_end()):
             shop.program(folder, shop.back_end())

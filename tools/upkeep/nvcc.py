@@ -15,6 +15,7 @@ import ptx
 from sources import Tree
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))  # for whoever imports this and then something of the learner's loop
 ARCHITECTURE = "sm_90a"
 # As the real build compiles (cmake/Options.cmake, cmake/Cuda.cmake).
 FLAGS = ("-std=c++20", "-O3", "--default-stream=per-thread", "-I.")

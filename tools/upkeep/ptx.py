@@ -10,6 +10,14 @@ _LABEL = re.compile(r"^([A-Za-z_$][\w$]*)\s*:(?!:)", re.MULTILINE)  # a call's p
 _VARIABLE = re.compile(r"\.(?:shared|local|global|const|param)\b[^;{}(),\[=]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=,)])")
 # _GLOBAL__N__<hash>_<n>_<file>_cu_<hash>, or _INTERNAL_<hash>_...: an anonymous namespace, named for its file and its build.
 _INTERNAL = re.compile(r"(\d+)(_GLOBAL__N_|_INTERNAL_)")
+_BUILD_NAME = re.compile(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?")
+
+
+_BLANKS = re.compile(r"\s*")
+_LINE = re.compile(r"\.(?:version|target|address_size|file)\b[^\n]*")  # ends with the line
+# `.visible .entry NAME(`, `.func (.param .b32 r) NAME(`, and `.const .align 4 .b8 NAME[16] =`: kind and name.
+_FUNCTION = re.compile(r"[^;{]*?\.(entry|func)\s*(?:\([^)]*\)\s*)?([A-Za-z_$][\w$]*)")
+_VARIABLE_ITEM = re.compile(r"\.(extern|visible|weak|common|global|const|shared|local)\b[^=\[;]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=])")
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ def without_build_hashes(mangled):
             length = digits[start:]
             end = found.start(2) + int(length)
             segment = mangled[found.start(2):end]
-            if not length.startswith("0") and len(segment) == int(length) and _is_build_name(segment):
+            if not length.startswith("0") and len(segment) == int(length) and _BUILD_NAME.fullmatch(segment):
                 result += mangled[at:found.start(1) + start] + "12_GLOBAL__N_1"
                 at = end
                 break
@@ -47,72 +55,38 @@ def without_build_hashes(mangled):
     return result + mangled[at:]
 
 
-def _is_build_name(segment):
-    return re.fullmatch(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?", segment) is not None
-
-
 def _items(text):
     """The module's top-level items: directives that end with a line or a semicolon, functions with their body."""
-    at, size = 0, len(text)
-    while at < size:
-        while at < size and text[at].isspace():
-            at += 1
-        if at >= size:
-            return
-        start = at
-        if re.match(r"\.(version|target|address_size|file)\b", text[at:at + 16]):
-            at = text.find("\n", at)
-            at = size if at < 0 else at
-            yield text[start:at].strip()
-            continue
-        is_function = re.compile(r"[^;{]*?\.(?:entry|func)\b").match(text, at) is not None
-        depth = 0
-        for mark in re.compile(r"[{};]").finditer(text, at):
-            at = mark.end()
-            if mark.group() == "{":
-                depth += 1
-            elif mark.group() == "}":
-                depth -= 1
-                if depth == 0 and is_function:
-                    break
-            elif depth == 0:
-                break
+    at = _BLANKS.match(text).end()
+    while at < len(text):
+        if line := _LINE.match(text, at):
+            end = line.end()
         else:
-            at = size
-        yield text[start:at].strip()
-
-
-def _function_name(head):
-    """Of `.visible .entry NAME(` and of `.func (.param .b32 r) NAME(`."""
-    found = re.match(r"[^;{]*?\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([A-Za-z_$][\w$]*)", head)
-    return found.group(1)
+            end, depth, is_function = len(text), 0, _FUNCTION.match(text, at) is not None
+            for mark in re.compile(r"[{};]").finditer(text, at):
+                depth += {"{": 1, "}": -1, ";": 0}[mark.group()]
+                if depth == 0 and (mark.group() == ";" or is_function):
+                    end = mark.end()
+                    break
+        yield text[at:end].strip()
+        at = _BLANKS.match(text, end).end()
 
 
 class _Module:
     def __init__(self, text):
+        self.symbols, self.entries, self._hashes = {}, [], {}  # symbols: name -> whole item
         # Ends of lines stay where they are: labels are recognised at a line's beginning.
-        text = _COMMENT.sub("", text)
-        self.symbols = {}  # name -> whole item
-        self.entries = []
-        for item in _items(text):
+        for item in _items(_COMMENT.sub("", text)):
             if re.match(r"\.(version|target|address_size|file|section)\b", item):
                 continue
-            if re.match(r"[^;{]*?\.entry\b", item):
-                name = _function_name(item)
-                self.entries.append(name)
-                self.symbols[name] = item
-            elif re.match(r"[^;{]*?\.func\b", item):
-                name = _function_name(item)
-                if name not in self.symbols or "{" in item:  # a definition is worth more than a declaration
-                    self.symbols[name] = item
-            elif re.match(r"\.(?:extern|visible|weak|common|global|const|shared|local)\b", item):
-                found = re.match(r"[^=\[;]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=])", item)
-                if found is None:
-                    raise ValueError(f"PTX item not understood: {item[:120]!r}")
-                self.symbols[found.group(1)] = item
-            elif item:
+            found = _FUNCTION.match(item) or _VARIABLE_ITEM.match(item)
+            if found is None:
                 raise ValueError(f"PTX item not understood: {item[:120]!r}")
-        self._hashes = {}
+            kind, name = found.groups()
+            if kind == "entry":
+                self.entries.append(name)
+            if kind != "func" or "{" in item or name not in self.symbols:  # a definition is worth more than a declaration
+                self.symbols[name] = item
 
     def hash(self, name, within=()):
         if name in within:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Are the kernels of two revisions the same?"""
 import argparse
+import collections
 import fnmatch
 import json
 import re
@@ -24,19 +25,11 @@ class Row:
 def short_name(readable):
     """`void a::b::kernel<int>(a::Args)` -> `kernel<int>`: without what it returns and takes, and without namespaces."""
     readable = readable.replace("(anonymous namespace)", "_")
-    depth, head = 0, readable
-    for at, c in enumerate(readable):
-        depth += (c in "<") - (c == ">" and readable[at - 1] != "-")
-        if c == "(" and depth == 0:
-            head = readable[:at]
-            break
-    depth = 0
-    for at in range(len(head) - 1, -1, -1):  # the return type ends at a blank outside of <>
-        depth += (head[at] == ">") - (head[at] == "<")
-        if head[at] == " " and depth == 0:
-            head = head[at + 1:]
-            break
-    return re.sub(r"\b\w+::", "", head)
+    outside = readable.replace("->", "xx")  # of all <>, at the same places
+    while re.search("<[^<>]*>", outside):
+        outside = re.sub("<[^<>]*>", lambda inside: "x" * len(inside[0]), outside)
+    head = outside.partition("(")[0]
+    return re.sub(r"\b\w+::", "", readable[head.rfind(" ") + 1:len(head)])
 
 
 def compare(old, new, readable):
@@ -74,6 +67,12 @@ def compare(old, new, readable):
     return sorted(rows, key=lambda row: (row.new_file or row.old_file, row.name))
 
 
+def counted(rows):
+    """[(status, how many)]"""
+    counts = collections.Counter(row.status for row in rows)
+    return [(status, counts[status]) for status in ("same", "moved", "changed", "new", "gone")]
+
+
 def _change(before, after):
     if before is None or after is None or before == after:
         return str(after if before is None else before)
@@ -87,11 +86,9 @@ def _spills(resources):
 def report(rows, resources, list_all):
     """The table as lines. `resources`: hash -> registers and spills, or None when not asked for."""
     lines = []
-    files = sorted({row.new_file or row.old_file for row in rows})
-    for file in files:
+    for file in sorted({row.new_file or row.old_file for row in rows}):
         its = [row for row in rows if (row.new_file or row.old_file) == file]
-        counts = {status: sum(row.status == status for row in its) for status in ("same", "moved", "changed", "new", "gone")}
-        lines.append(f"{file}: " + ", ".join(f"{n} {status}" for status, n in counts.items() if n))
+        lines.append(f"{file}: " + ", ".join(f"{n} {status}" for status, n in counted(its) if n))
         for row in its:
             if row.status == "same" and not list_all:
                 continue
@@ -108,11 +105,6 @@ def report(rows, resources, list_all):
                 line += f"   (was in {row.old_file})"
             lines.append(line)
     return lines
-
-
-def summary(rows):
-    counts = {status: sum(row.status == status for row in rows) for status in ("same", "moved", "changed", "new", "gone")}
-    return f"{len(rows)} kernels: " + ", ".join(f"{n} {status}" for status, n in counts.items())
 
 
 def main(arguments=None):
@@ -151,7 +143,8 @@ def main(arguments=None):
         print(f"same_kernels: {error}", file=sys.stderr)
         return 2
     print("\n".join(report(rows, None if options.ptx_only else resources, options.all)))
-    print(f"{options.old} -> {options.new}, {options.arch}, nvcc {compiler.release}: {summary(rows)}")
+    print(f"{options.old} -> {options.new}, {options.arch}, nvcc {compiler.release}: {len(rows)} kernels: "
+          + ", ".join(f"{n} {status}" for status, n in counted(rows)))
     if options.json:
         table = [dict(asdict(row), old_resources=resources.get(row.old.hash) if row.old else None,
                       new_resources=resources.get(row.new.hash) if row.new else None) for row in rows]

@@ -1,8 +1,8 @@
 """Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
+import difflib
 import hashlib
+import posixpath
 import re
-import subprocess
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,15 +25,10 @@ def code_lines(text):
 
 
 def changed_share(before, after):
-    """How much of two sources' code a step from one to the other changes: lines that git takes out or puts in, over the lines of both."""
-    sides = [code_lines(before), code_lines(after)]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("before", "after")]
-        for path, lines in zip(paths, sides):
-            path.write_text("\n".join([*lines, ""]))
-        counted = subprocess.run(["git", "diff", "--no-index", "--numstat", *paths], capture_output=True, text=True).stdout
-    changed = sum(map(int, counted.split()[:2]))
-    return changed / sum(map(len, sides))
+    """How much of two sources' code a step from one to the other changes: lines that go or come, over the lines of both."""
+    old, new = code_lines(before), code_lines(after)
+    kept = sum(block.size for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
+    return (len(old) + len(new) - 2 * kept) / (len(old) + len(new))
 
 
 def is_kernel_source(path):
@@ -67,16 +62,12 @@ class Tree:
     @lru_cache(maxsize=None)
     def closure(self, path):
         """The file and every file of the repository that it includes, directly or not. Conditions of #if are not looked at."""
-        found, waiting = [], [path]
-        while waiting:
-            current = waiting.pop()
-            if current in found:
-                continue
-            found.append(current)
+        def included(current):
             for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', self.code(current), re.MULTILINE):
-                beside = _joined(current, name)
-                waiting += [next((p for p in (beside, name) if p in self.paths), current)]
-        return tuple(sorted(found))
+                beside = posixpath.normpath(posixpath.join(posixpath.dirname(current), name))
+                yield from [each for each in (beside, name) if each in self.paths][:1]
+
+        return _all_from(path, included)
 
     @lru_cache(maxsize=None)
     def closure_hash(self, path):
@@ -138,27 +129,22 @@ class Tree:
 
     def reached(self, path):
         """The file and all whose kernels it may launch."""
-        found, waiting = set(), [path]
-        while waiting:
-            current = waiting.pop()
-            if current not in found:
-                found.add(current)
-                waiting += self.called(current)
-        return tuple(sorted(found))
+        return _all_from(path, self.called)
 
     def implementation_sources(self):
         """Every source that has kernels or registers an implementation that launches some."""
         return sorted({*self.kernel_sources, *self.registered().values()})
 
 
-def _joined(current, name):
-    parts = []
-    for part in (Path(current).parent / name).parts:
-        if part == ".." and parts:
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)
+def _all_from(path, next_of):
+    """The path, and all to which `next_of` leads from it."""
+    found, waiting = set(), [path]
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += next_of(current)
+    return tuple(sorted(found))
 
 
 def _functions_of(code):

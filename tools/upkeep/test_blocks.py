@@ -1,6 +1,5 @@
 """Tests of what is generated from records/."""
 import json
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import blocks
 import check_links
 import pictures
 import render
+from for_tests import InAFolder
 from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts
 
 RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,
@@ -25,24 +25,15 @@ def compared(date, seconds, **more):
                  "sustained": {"seconds": 1.72e-3}, "whole": None}]}], **more}
 
 
-class WithRecords(unittest.TestCase):
+class WithRecords(InAFolder):
     def records(self, **files):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        results = Path(folder.name) / "records"
-        results.mkdir(parents=True)
         files = {"run": RUN, "kernels": {"schema": "kernel-ladder/kernels/1", "files": {"a.cu": "now", "b.cu": "now"}}, **files}
-        for name, document in files.items():
-            (results / f"{name}.json").write_text(json.dumps(document))
-        return Records(folder.name)
+        self.write({f"records/{name}.json": json.dumps(document) for name, document in files.items()})
+        return Records(self.root)
 
     def definitions(self, records=None, **texts):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        (Path(folder.name) / blocks.FOLDER).mkdir(parents=True)
-        for name, text in texts.items():
-            (Path(folder.name) / blocks.FOLDER / f"{name.replace('__', '.')}.txt").write_text(text + "\n")
-        return blocks.Definitions(folder.name, records or self.records())
+        self.write({blocks.FOLDER / f"{name.replace('__', '.')}.txt": text + "\n" for name, text in texts.items()})
+        return blocks.Definitions(self.root, records or self.records())
 
 
 class Numbers(unittest.TestCase):
@@ -244,18 +235,16 @@ class BareFigures(WithRecords):
         self.assertEqual(self.found(page), [(page.count("\n") - 2, "| a | b |")])
 
     def test_of_a_page_are_named_unless_the_list_has_them(self):
-        with tempfile.TemporaryDirectory() as folder:
-            pages = [Path("page.md"), *render.MAY_HAVE_FIGURES]
-            for page in pages:
-                (Path(folder) / page).parent.mkdir(parents=True, exist_ok=True)
-                (Path(folder) / page).write_text("| field | b |\n|---|---|\n| x | 3 ms |\n")
-            self.assertEqual(render.bare_figures(Path(folder), pages), ["page.md:1: figures that no record has: | field | b |"])
+        pages = [Path("page.md"), *render.MAY_HAVE_FIGURES]
+        self.write(dict.fromkeys(pages, "| field | b |\n|---|---|\n| x | 3 ms |\n"))
+        self.assertEqual(render.bare_figures(self.root, pages), ["page.md:1: figures that no record has: | field | b |"])
 
 
 class Translations(WithRecords):
     ORIGINAL = "words\n<!-- table: a -->\n1 ms\n<!-- end -->\n"
 
     def setUp(self):
+        super().setUp()
         self.hash = blocks.meaning_hash(self.ORIGINAL, self.definitions(a="{{x : y}}"))
         self.page = f"<!-- translates README.md sha256:{self.hash} -->\nWorte\n"
 
@@ -289,14 +278,10 @@ class Pictures(WithRecords):
         self.assertIn("27.0 ms", picture)
 
 
-class Links(unittest.TestCase):
-    def broken(self, page, **files):
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            for name, text in {"README.md": page, "docs/other.md": "# A heading: `code`, twice\n# A heading: `code`, twice\n", **files}.items():
-                (root / name).parent.mkdir(exist_ok=True)
-                (root / name).write_text(text)
-            return check_links.broken(root, ["README.md"], ["README.md", "docs/other.md", *files])
+class Links(InAFolder):
+    def broken(self, page):
+        self.write({"README.md": page, "docs/other.md": "# A heading: `code`, twice\n# A heading: `code`, twice\n"})
+        return check_links.broken(self.root, ["README.md"], ["README.md", "docs/other.md"])
 
     def test_files_folders_and_headings_are_found(self):
         self.assertEqual(self.broken("# Top\n[a](docs/other.md) [b](docs) [c](#top) ![d](docs/other.md#a-heading-code-twice-1) [e](https://x.y)"), [])
@@ -311,11 +296,5 @@ class Links(unittest.TestCase):
         self.assertEqual(len(self.broken('<img src="none.svg"> `[a](none.md)`\n```\n[a](none.md)\n```\n<!-- [a](none.md) -->')), 1)
 
     def test_of_two_pages_both_are_named_for_an_address_outside(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for name in ("a.md", "b.md"):
-                (Path(folder) / name).write_text("[x](https://x.y/z#part)")
-            self.assertEqual(check_links.external(Path(folder), ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.write(dict.fromkeys(("a.md", "b.md"), "[x](https://x.y/z#part)"))
+        self.assertEqual(check_links.external(self.root, ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})

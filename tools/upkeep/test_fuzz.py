@@ -1,12 +1,10 @@
 """Tests of tools/upkeep/fuzz.py's half that is not C++, with a program that crashes and one that never ends."""
 import sys
-import tempfile
 import textwrap
-import unittest
-from pathlib import Path
 
 import fuzz
 import nvcc
+from for_tests import InAFolder
 
 PROGRAM = textwrap.dedent("""
     import json, os, sys, time
@@ -26,12 +24,10 @@ PROGRAM = textwrap.dedent("""
 """)
 
 
-class Driver(unittest.TestCase):
+class Driver(InAFolder):
     def records(self, jobs, cases=8):
-        with tempfile.TemporaryDirectory() as folder:
-            program = Path(folder) / "program.py"
-            program.write_text(PROGRAM)
-            return fuzz.run_cases([sys.executable, str(program)], 0, cases, jobs, 2.0, lambda record: None)
+        self.write({"program.py": PROGRAM})
+        return fuzz.run_cases([sys.executable, str(self.root / "program.py")], 0, cases, jobs, 2.0, lambda record: None)
 
     def test_a_crash_and_a_case_without_an_end_cost_no_other_case(self):
         for jobs in (1, 3):
@@ -63,7 +59,3 @@ class Driver(unittest.TestCase):
         records = self.records(1, 3)
         self.assertEqual([bool(fuzz.described(record, False)) for record in records], [False, True, False])
         self.assertTrue(all(fuzz.described(record, True) for record in records))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,12 @@
 """Tests of tools/upkeep/kernel_hashes.py, with a compiler whose PTX is the text without comments."""
 import json
 import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 
 import kernel_hashes
 import nvcc
 import ptx
+from for_tests import InAFolder
 from sources import Tree
 
 KERNEL = 'const ladder::Registration r{{.name = "one", .device = kCuda}};\n__global__ void k() {}\n'
@@ -29,18 +28,14 @@ class FakeCompiler:
                 for source in sources}
 
 
-class InAFolder(unittest.TestCase):
+class WithACompiler(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         self.compiler = FakeCompiler()
 
-    def tree(self, **changes):
-        files = FILES | {name.replace("__", "/"): text for name, text in changes.items()}
-        for name, text in files.items():
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / name).write_text(text)
+    def tree(self, changes=()):
+        files = FILES | dict(changes)
+        self.write(files)
         return Tree(self.root, files)
 
     def checked(self, record, tree, compiler="the fake one"):
@@ -49,17 +44,11 @@ class InAFolder(unittest.TestCase):
         return "\n".join(lines), right
 
 
-class Check(InAFolder):
+class Check(WithACompiler):
     def setUp(self):
         super().setUp()
         self.record = kernel_hashes.record_of(self.tree(), self.compiler)
         self.compiler.compiled.clear()
-
-    def changed(self, path, text):
-        files = FILES | {path: text}
-        (self.root / path).parent.mkdir(exist_ok=True)
-        (self.root / path).write_text(text)
-        return Tree(self.root, files)
 
     def test_the_record_has_the_agreed_form(self):
         self.assertEqual(self.record["schema"], "kernel-ladder/kernels/1")
@@ -74,23 +63,23 @@ class Check(InAFolder):
         self.assertEqual(self.compiler.compiled, [])
 
     def test_a_comment_changes_nothing(self):
-        tree = self.changed("03_a/h.hpp", "// four\n" + FILES["03_a/h.hpp"])
+        tree = self.tree({"03_a/h.hpp": "// four\n" + FILES["03_a/h.hpp"]})
         self.assertTrue(self.checked(self.record, tree)[1])
         self.assertEqual(self.compiler.compiled, [])
 
     def test_a_changed_header_makes_its_kernel_stale_and_no_other(self):
-        told, right = self.checked(self.record, self.changed("03_a/h.hpp", "constexpr int kN = 5;\n"))
+        told, right = self.checked(self.record, self.tree({"03_a/h.hpp": "constexpr int kN = 5;\n"}))
         self.assertFalse(right)
         self.assertIn("stale: 03_a/kernel.cu has other kernels now", told)
         self.assertEqual(self.compiler.compiled, ["03_a/kernel.cu"])
 
     def test_a_changed_text_with_the_same_kernels_is_right(self):
-        told, right = self.checked(self.record, self.changed("03_a/h.hpp", "constexpr int kN = 4;\nint unused;\n"))
+        told, right = self.checked(self.record, self.tree({"03_a/h.hpp": "constexpr int kN = 4;\nint unused;\n"}))
         self.assertTrue(right)
         self.assertIn("the same kernels from a changed text: 03_a/kernel.cu", told)
 
     def test_a_new_source_is_not_hashed_yet_and_that_is_no_mistake(self):
-        told, right = self.checked(self.record, self.changed("05_c/kernel.cu", KERNEL), None)
+        told, right = self.checked(self.record, self.tree({"05_c/kernel.cu": KERNEL}), None)
         self.assertTrue(right)
         self.assertIn("not hashed yet: 05_c/kernel.cu\n2 sources are", told)
 
@@ -100,13 +89,13 @@ class Check(InAFolder):
         self.assertIn("04_b/kernel.cu is gone", told)
 
     def test_without_nvcc_a_changed_source_loses_its_hash(self):
-        tree = self.changed("03_a/h.hpp", "constexpr int kN = 5;\n")
+        tree = self.tree({"03_a/h.hpp": "constexpr int kN = 5;\n"})
         record = kernel_hashes.without_changed(self.record, tree)
         self.assertEqual((list(record["files"]), list(record["sources"])), (["04_b/kernel.cu"], ["04_b/kernel.cu"]))
         self.assertIn("not hashed yet: 03_a/kernel.cu", self.checked(record, tree)[0])
 
     def test_another_nvcc_skips_in_plain_sight(self):
-        tree = self.changed("03_a/h.hpp", "constexpr int kN = 5;\n")
+        tree = self.tree({"03_a/h.hpp": "constexpr int kN = 5;\n"})
         self.compiler.release = "12.8"
         told, right = self.checked(self.record, tree)
         self.assertTrue(right)
@@ -122,12 +111,12 @@ class OldRows(InAFolder):
             "today": dict(source="a.cu", ptx="1"), "changed": dict(source="b.cu", ptx="3"),
             "moved": dict(source="c.cu", ptx="2"), "unknown": {}}.items()]
         rows += [dict(back_end="cuda", ran=False, implementation="refused"), dict(back_end="cpu", ran=True, implementation="cpu")]
-        (self.root / "h200.json").write_text(json.dumps({"rows": rows}))
-        (self.root / "best.json").write_text(json.dumps({"rows": [["wkv", "fp32", 1, {"0": 2.5}]]}))  # of best/fit.py
+        self.write({"h200.json": json.dumps({"rows": rows}),
+                    "best.json": json.dumps({"rows": [["wkv", "fp32", 1, {"0": 2.5}]]})})  # of best/fit.py
         self.assertEqual([name for _, name, _, _ in kernel_hashes.old_rows(record, self.root)], ["changed", "unknown"])
 
 
-class Backfill(InAFolder):
+class Backfill(WithACompiler):
     def git(self, *arguments):
         return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=self.root, check=True,
                               capture_output=True, text=True).stdout.strip()
@@ -139,7 +128,7 @@ class Backfill(InAFolder):
         self.git("commit", "-qm", "first")
         first = self.git("rev-parse", "--short", "HEAD")
         then = kernel_hashes.record_of(self.tree(), self.compiler)["files"]
-        now = kernel_hashes.record_of(self.tree(**{"03_a__h.hpp": "constexpr int kN = 5;\n"}), self.compiler)["files"]
+        now = kernel_hashes.record_of(self.tree({"03_a/h.hpp": "constexpr int kN = 5;\n"}), self.compiler)["files"]
         results = self.root / kernel_hashes.RESULTS
         results.mkdir(parents=True)
         for name, commit in {"a.json": first, "lost.json": "0123456"}.items():
@@ -166,7 +155,3 @@ class ThisTree(unittest.TestCase):
         for name, _, rows in kernel_hashes._rows(nvcc.ROOT / kernel_hashes.RESULTS):
             for row in rows:
                 self.assertRegex(row.get("ptx", "0" * 16), "^[0-9a-f]{16}$", name)
-
-
-if __name__ == "__main__":
-    unittest.main()

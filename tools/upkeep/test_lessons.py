@@ -1,32 +1,19 @@
 """Tests of what other pages take from a lesson's page."""
-import tempfile
-import unittest
 from pathlib import Path
-from unittest import mock
 
 import lessons
+from for_tests import InAFolder
 from ladder_tools import learning, place
 
 
-class Lessons(unittest.TestCase):
+class Lessons(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
-        for module in (place, learning):
-            patched = mock.patch.object(module, "ROOT", self.root)
-            patched.start()
-            self.addCleanup(patched.stop)
-        self.write("03_x/README.md", "# 03 x: the first\n")
-        self.write("03_x/kernel.cu", "")
-        self.write("03_x/01_a/README.md", "# 03.01 A kernel: in two parts\n\n[chapter 03](../README.md)\n\n*Plan 40 minutes, with 02: 10 to read.*\n\n"
-                                          "**In short**: a [word](../../docs/glossary.md#word), see [test.cpp](test.cpp).\n")
-        self.write("03_x/01_a/exercise.cu", "// TODO(2): b\n// TODO(1): a\n")
-        self.write("03_x/02_b/README.md", "# 03.02 Another\n")
-
-    def write(self, name, text):
-        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / name).write_text(text)
+        super().setUp()
+        self.as_root_of(place, learning)
+        self.write({"03_x/README.md": "# 03 x: the first\n", "03_x/kernel.cu": "",
+                    "03_x/01_a/README.md": "# 03.01 A kernel: in two parts\n\n[chapter 03](../README.md)\n\n*Plan 40 minutes, with 02: 10 to read.*\n\n"
+                                           "**In short**: a [word](../../docs/glossary.md#word), see [test.cpp](test.cpp).\n",
+                    "03_x/01_a/exercise.cu": "// TODO(2): b\n// TODO(1): a\n", "03_x/02_b/README.md": "# 03.02 Another\n"})
 
     def test_are_rows_of_their_chapters_table(self):
         first = "| [01 A kernel](01_a/README.md) | a [word](../docs/glossary.md#word), see [test.cpp](01_a/test.cpp) | holes 1, 2 | 40, with 02 |"
@@ -40,7 +27,3 @@ class Lessons(unittest.TestCase):
         self.assertEqual(lessons.with_way(Path("03_x/01_a/README.md"), text), text.replace("[chapter 03](../README.md)", way))
         self.assertEqual(lessons.with_way(Path("03_x/02_b/README.md"), "[chapter](../README.md) old\n"),
                          "[chapter 03](../README.md) · previous: [03.01 A kernel](../01_a/README.md) · the chapter's last lesson\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

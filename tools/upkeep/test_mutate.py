@@ -1,13 +1,11 @@
 """Tests of tools/upkeep/mutate.py: what is planted where, in which order, and what an interrupted run keeps."""
 import collections
-import json
-import tempfile
 import unittest
-from pathlib import Path
 
 import mutants
 import mutate
 import nvcc
+from for_tests import InAFolder
 from sources import Tree
 
 KERNEL = '''// a * comment < with - operators
@@ -44,35 +42,25 @@ def changes(kind):
 
 
 class Sites(unittest.TestCase):
-    def test_strides(self):
-        self.assertLessEqual({(" * args.K", ""), (" * kThreads", ""), (" * args.V", ""), ("args.K", "args.V")}, changes("stride"))
-
-    def test_bounds(self):
-        self.assertLessEqual({("<", "<="), ("", " - 1"), ("", " + 1"), (">", ">="), ("<=", "<")}, changes("bound"))
+    def test_of_each_kind(self):
+        for kind, some in (
+            ("stride", {(" * args.K", ""), (" * kThreads", ""), (" * args.V", ""), ("args.K", "args.V")}),
+            ("bound", {("<", "<="), ("", " - 1"), ("", " + 1"), (">", ">="), ("<=", "<")}),
+            ("scale", {(" * args.scale", ""), ("1.5f", "0.75f"), ("0.0f", "1.0f")}),
+            ("dropped term", {(" + threadIdx.x", ""), (" + j", ""), (" - load<float>(args.v + i * args.V)", ""),
+                              ("sum += args.q[i * args.K + j] * args.scale", "")}),
+            ("sign", {("+", "-"), ("-", "+")}),
+            ("guard", {("i < args.T && sum > 1.5f", "true"), ("i < args.T && sum > 1.5f", "false"), (" && sum > 1.5f", "")}),
+            ("precision", {("args.q[i * args.K + j] * args.scale",
+                            "__uint_as_float((__float_as_uint(args.q[i * args.K + j] * args.scale) + 0x8000u) & 0xffff0000u)")}),
+        ):
+            with self.subTest(kind):
+                self.assertLessEqual(some, changes(kind))
 
     def test_barriers(self):
         self.assertEqual(changes("barrier"), {("__syncthreads()", "")})
         waits = planted("barrier", KERNEL.replace("__syncthreads()", "__pipeline_wait_prior(1)"))
         self.assertEqual({after for _, _, after in waits}, {"", "1 + 1"})
-
-    def test_scales(self):
-        self.assertLessEqual({(" * args.scale", ""), ("1.5f", "0.75f"), ("0.0f", "1.0f")}, changes("scale"))
-
-    def test_dropped_terms(self):
-        self.assertLessEqual({(" + threadIdx.x", ""), (" + j", ""), (" - load<float>(args.v + i * args.V)", ""),
-                              ("sum += args.q[i * args.K + j] * args.scale", "")}, changes("dropped term"))
-
-    def test_signs(self):
-        self.assertLessEqual({("+", "-"), ("-", "+")}, changes("sign"))
-
-    def test_guards(self):
-        self.assertLessEqual({("i < args.T && sum > 1.5f", "true"), ("i < args.T && sum > 1.5f", "false"), (" && sum > 1.5f", "")},
-                             changes("guard"))
-
-    def test_precisions(self):
-        self.assertIn(("args.q[i * args.K + j] * args.scale",
-                       "__uint_as_float((__float_as_uint(args.q[i * args.K + j] * args.scale) + 0x8000u) & 0xffff0000u)"),
-                      changes("precision"))
 
     def test_nothing_is_planted_where_no_code_runs(self):
         lines = {line for kind in mutants.KINDS for line, _, _ in planted(kind)}
@@ -124,18 +112,19 @@ class Drawing(unittest.TestCase):
             self.assertGreaterEqual(kinds[kind], 12, kind)
 
 
-class Running(unittest.TestCase):
+class Running(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        (Path(folder.name) / "09_x").mkdir()
-        (Path(folder.name) / "09_x/kernel.cu").write_text(KERNEL)
-        self.tree = Tree(folder.name, ["09_x/kernel.cu"])
+        super().setUp()
+        self.write({"09_x/kernel.cu": KERNEL})
+        self.tree = Tree(self.root, ["09_x/kernel.cu"])
         self.shop = type("Shop", (), {"tree": self.tree, "gpu": False})()
 
     def result(self, mutant, status):
         return {"id": mutate.identity(mutant, KERNEL), "chapter": "09", "file": mutant.file, "line": mutant.line(KERNEL),
                 "kind": mutant.kind, "status": status, "diff": mutant.diff(KERNEL)}
+
+    def run_of(self, quotas, known=()):
+        return mutate.Run(mutate.drawn_queues(self.shop, 1, quotas), quotas, dict(known))
 
     def finished(self, run, status_of):
         tried = []
@@ -146,21 +135,21 @@ class Running(unittest.TestCase):
         return tried
 
     def test_what_does_not_compile_is_replaced_by_another(self):
-        run = mutate.Run(self.shop, 1, {"09": 6}, {})
+        run = self.run_of({"09": 6})
         tried = self.finished(run, lambda n: "does not compile" if n <= 3 else "killed")
         self.assertEqual(len(tried), 9)
         self.assertEqual(run.counted["09"], 6)
 
     def test_an_interrupted_run_goes_on_where_it_was(self):
-        first = mutate.Run(self.shop, 1, {"09": 3}, {})
+        first = self.run_of({"09": 3})
         began = self.finished(first, lambda n: "killed")
         known = {each["id"]: each for each in first.results}
-        whole = self.finished(mutate.Run(self.shop, 1, {"09": 8}, {}), lambda n: "killed")
-        rest = self.finished(mutate.Run(self.shop, 1, {"09": 8}, known), lambda n: "killed")
+        whole = self.finished(self.run_of({"09": 8}), lambda n: "killed")
+        rest = self.finished(self.run_of({"09": 8}, known), lambda n: "killed")
         self.assertEqual(began + rest, whole)
 
     def test_two_at_a_time_draw_no_more_than_one_at_a_time(self):
-        run = mutate.Run(self.shop, 1, {"09": 2}, {})
+        run = self.run_of({"09": 2})
         got = [run.next(self.shop), run.next(self.shop)]
         self.assertEqual(run.next(self.shop), "wait")
         for _, mutant in got:
@@ -171,18 +160,17 @@ class Running(unittest.TestCase):
         mutant = next(each for each in mutants.mutants_of("09_x/kernel.cu", KERNEL) if each.kind == "barrier")
         wanted = {mutate.identity(mutant, KERNEL): self.result(mutant, "survived")}
         moved = "// one line more\n" + KERNEL
-        (Path(self.tree.root) / "09_x/kernel.cu").write_text(moved)
-        self.shop.tree = Tree(self.tree.root, ["09_x/kernel.cu"])
-        again = mutate.Again(self.shop, wanted)
-        self.assertEqual([moved[each.start:each.end] for each in again.queues["09"]], ["__syncthreads()"])
+        self.write({"09_x/kernel.cu": moved})
+        self.shop.tree = Tree(self.root, ["09_x/kernel.cu"])
+        self.assertEqual([moved[each.start:each.end] for each in mutate.queues_of(self.shop, wanted)["09"]], ["__syncthreads()"])
 
     def test_a_line_that_was_not_finished_is_left_out(self):
-        path = Path(self.tree.root) / "results.jsonl"
+        path = self.root / "results.jsonl"
         path.write_text('{"id": "a", "status": "killed"}\n{"id": "a", "status": "survived"}\n{"id": "b", "sta')
         self.assertEqual(mutate.read_results(path), {"a": {"id": "a", "status": "survived"}})
 
     def test_the_summary_shows_each_survivors_change(self):
-        run = mutate.Run(self.shop, 1, {"09": 4}, {})
+        run = self.run_of({"09": 4})
         self.finished(run, lambda n: "survived" if n == 2 else "killed")
         self.shop.commit = "abc1234"
         text = mutate.summary(run.results, self.shop, 1, ["09_x/hopper_sm90.cu"])
@@ -197,19 +185,16 @@ class Running(unittest.TestCase):
         self.assertEqual(told, "begun\n")
 
 
-class WhichTestsSee(unittest.TestCase):
+class WhichTestsSee(InAFolder):
     FILES = {"07_x/02_walk/kernel.cu": 'const ladder::Registration r{{.name = "walk", .device = kCuda}};\n__global__ void k() {}\n',
              "07_x/02_walk/test.cpp": 'TEST(Walk, IsRight) {}\nbool b = register_wkv_suite("walk", {});\n',
              "07_x/02_walk/xray_test.cpp": 'TEST(WalkSeen, Reads) {}\n', "07_x/03_other/test.cpp": 'TEST(Other, IsRight) {}\n',
              "07_x/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        for name, text in self.FILES.items():
-            (Path(folder.name) / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder.name) / name).write_text(text)
-        self.tree = Tree(folder.name, self.FILES)
+        super().setUp()
+        self.write(self.FILES)
+        self.tree = Tree(self.root, self.FILES)
 
     def test_folders_with_tests_have_programs(self):
         self.assertEqual(mutate.test_folders(self.tree, "07", "emulated"), ["07_x", "07_x/02_walk", "07_x/03_other"])
@@ -226,7 +211,3 @@ class WhichTestsSee(unittest.TestCase):
         self.assertEqual(seen("07_x/02_walk", "xray"), {"WalkSeen"})
         self.assertEqual(seen("07_x"), {"Nan", "walk"})
         self.assertEqual(seen("07_x/03_other"), set())
-
-
-if __name__ == "__main__":
-    unittest.main()

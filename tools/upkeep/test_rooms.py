@@ -2,15 +2,13 @@
 import importlib.machinery
 import importlib.util
 import re
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from ladder_tools.place import ROOT, chapters, exercises, lessons  # noqa: E402
+from nvcc import ROOT
+from ladder_tools.place import chapters, exercises, lessons
 
 LOADER = importlib.machinery.SourceFileLoader("check_rooms", str(ROOT / ".ci/check_rooms"))
 SPEC = importlib.util.spec_from_loader("check_rooms", LOADER)
@@ -169,6 +167,3 @@ class Lessons(unittest.TestCase):
             text = re.sub(r"```.*?```|<!--.*?-->", "", (ROOT / folder / "README.md").read_text(), flags=re.DOTALL)
             prose = re.sub(r"\]\([^)]*\)|<[^>]*>|^\|.*$", " ", text, flags=re.MULTILINE)
             self.assertLessEqual(len(re.findall(r"[A-Za-z0-9][\w'.,-]*", prose)), 1800, folder)
-
-if __name__ == "__main__":
-    unittest.main()

@@ -61,7 +61,3 @@ class Citation(unittest.TestCase):
         project = re.search(r"project\(.* VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
         cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
         self.assertEqual(cited, project)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,13 @@
 """Tests of tools/upkeep/same_kernels.py: on stored PTX, and with nvcc where it is."""
 import re
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
 import nvcc
 import ptx
 import same_kernels
+from for_tests import InAFolder
 from sources import Tree
 
 SAMPLE = (Path(__file__).parent / "samples/two_kernels.ptx").read_text()
@@ -21,15 +21,6 @@ def hashes(text):
 
 
 class Normalisation(unittest.TestCase):
-    def assert_same(self, text):
-        self.assertNotEqual(text, SAMPLE, "the change changes nothing")
-        self.assertEqual(hashes(text), hashes(SAMPLE))
-
-    def assert_first_differs(self, old, new):
-        self.assertIn(old, SAMPLE)
-        text = SAMPLE.replace(old, new, 1)
-        self.assertNotEqual(hashes(text)[0], hashes(SAMPLE)[0])
-
     def test_finds_both_kernels_and_tells_them_apart(self):
         self.assertEqual(len(hashes(SAMPLE)), 2)
         self.assertEqual(len(set(hashes(SAMPLE))), 2)
@@ -39,55 +30,36 @@ class Normalisation(unittest.TestCase):
         for name in module.entries:
             self.assertNotRegex(module.normalised(name, (name,)), r"_Z|GLOBAL|INTERNAL|BB\d")
 
-    def test_comments_blanks_and_lines_of_sources_do_not_count(self):
-        self.assert_same(SAMPLE.replace("\tbar.sync ", "\t.loc 1 12 3\n\n  bar.sync   // a barrier\n"))
-
-    def test_hashes_of_anonymous_namespaces_do_not_count(self):
-        self.assert_same(SAMPLE.replace("96b7385f_14_two_kernels_cu_c7416f4e", "0123abcd_14_two_kernels_cu_89abcdef"))
-
-    def test_number_of_the_function_in_labels_does_not_count(self):
-        self.assert_same(SAMPLE.replace("$L__BB0_", "$L__BB7_").replace("callseq 0", "callseq 9"))
+    def test_what_does_not_count(self):
+        build = "96b7385f_14_two_kernels_cu_c7416f4e"
+        for what, text in (("comments, blanks and lines of sources", SAMPLE.replace("\tbar.sync ", "\t.loc 1 12 3\n\n  bar.sync   // a barrier\n")),
+                           ("hashes of anonymous namespaces", SAMPLE.replace(build, "0123abcd_14_two_kernels_cu_89abcdef")),
+                           ("the number of the function in labels", SAMPLE.replace("$L__BB0_", "$L__BB7_").replace("callseq 0", "callseq 9")),
+                           ("who may call a kernel", SAMPLE.replace("\n.entry", "\n.visible .entry"))):
+            with self.subTest(what):
+                self.assertNotEqual(text, SAMPLE, "the change changes nothing")
+                self.assertEqual(hashes(text), hashes(SAMPLE))
 
     def test_order_of_the_functions_does_not_count(self):
         first, second = re.findall(r"^\.entry.*?^}\n", SAMPLE, re.DOTALL | re.MULTILINE)
         swapped = SAMPLE.replace(first, "<>").replace(second, first).replace("<>", second)
         self.assertEqual(hashes(swapped), list(reversed(hashes(SAMPLE))))
 
-    def test_who_may_call_a_kernel_does_not_count(self):
-        self.assert_same(SAMPLE.replace("\n.entry", "\n.visible .entry"))
-
-    def test_a_register_counts(self):
-        self.assert_first_differs("add.s32 \t%r2, %r5, %r1", "add.s32 \t%r2, %r1, %r5")
-
-    def test_an_instruction_counts(self):
-        self.assert_first_differs("setp.ge.s32", "setp.gt.s32")
-
-    def test_a_barrier_counts(self):
-        self.assert_first_differs("bar.sync \t0;", "")
-
-    def test_a_constant_counts(self):
-        self.assert_first_differs("0f00000000", "0f3F800000")
-
-    def test_where_a_branch_goes_counts(self):
-        self.assert_first_differs("bra \t$L__BB0_4", "bra \t$L__BB0_2")
-
-    def test_launch_bounds_count(self):
-        self.assert_first_differs(".maxntid 64", ".maxntid 128")
-
-    def test_a_parameters_place_counts(self):
-        self.assert_first_differs("Pfi_param_0];", "Pfi_param_1];")
-
-    def test_size_of_shared_memory_counts(self):
-        self.assert_first_differs("tile[256]", "tile[512]")
-
-    def test_what_a_called_function_does_counts(self):
-        self.assert_first_differs("add.f32 \t%f2, %f1, %f1", "mul.f32 \t%f2, %f1, %f1")
-
-    def test_a_table_in_constant_memory_counts(self):
-        self.assert_first_differs("{0, 0, 128, 63,", "{0, 0, 128, 64,")
-
-    def test_alignment_of_dynamic_shared_memory_counts(self):
-        self.assert_first_differs(".extern .shared .align 16", ".extern .shared .align 128")
+    def test_what_counts(self):
+        for what, old, new in (("a register", "add.s32 \t%r2, %r5, %r1", "add.s32 \t%r2, %r1, %r5"),
+                               ("an instruction", "setp.ge.s32", "setp.gt.s32"),
+                               ("a barrier", "bar.sync \t0;", ""),
+                               ("a constant", "0f00000000", "0f3F800000"),
+                               ("where a branch goes", "bra \t$L__BB0_4", "bra \t$L__BB0_2"),
+                               ("launch bounds", ".maxntid 64", ".maxntid 128"),
+                               ("a parameter's place", "Pfi_param_0];", "Pfi_param_1];"),
+                               ("the size of shared memory", "tile[256]", "tile[512]"),
+                               ("what a called function does", "add.f32 \t%f2, %f1, %f1", "mul.f32 \t%f2, %f1, %f1"),
+                               ("a table in constant memory", "{0, 0, 128, 63,", "{0, 0, 128, 64,"),
+                               ("the alignment of dynamic shared memory", ".extern .shared .align 16", ".extern .shared .align 128")):
+            with self.subTest(what):
+                self.assertIn(old, SAMPLE)
+                self.assertNotEqual(hashes(SAMPLE.replace(old, new, 1))[0], hashes(SAMPLE)[0])
 
     def test_what_it_does_not_understand_it_says(self):
         with self.assertRaisesRegex(ValueError, "not understood"):
@@ -121,25 +93,21 @@ def compared(old, new):
 
 
 class Comparison(unittest.TestCase):
-    def test_same_and_changed(self):
+    def test_one_kernel_before_and_after(self):
+        for before, after, rows in ((("a.cu", "k", "1"), ("a.cu", "k", "1"), [("same", "k")]),
+                                    (("a.cu", "k", "1"), ("a.cu", "k", "2"), [("changed", "k")]),
+                                    (("a.cu", "k", "1"), ("a.cu", "l", "2"), [("gone", "k"), ("new", "l")]),
+                                    (("a.cu", "k", "1"), ("b.cu", "k", "1"), [("moved", "k")]),
+                                    (("a.cu", "k", "1"), ("b.cu", "k", "2"), [("changed", "k")]),
+                                    (("a.cu", "k", "1"), ("a.cu", "l", "1"), [("moved", "l")]),
+                                    (("a.cu", "x::k<1>()", "1"), ("a.cu", "y::z::k<1>()", "2"), [("changed", "y::z::k<1>()")])):
+            with self.subTest(before=before, after=after):
+                old, new = ({file: [kernel(name, hash)]} for file, name, hash in (before, after))
+                self.assertEqual(compared(old, new), rows)
+
+    def test_of_two_kernels_each_has_its_own(self):
         self.assertEqual(compared({"a.cu": [kernel("k", "1"), kernel("l", "2")]}, {"a.cu": [kernel("k", "1"), kernel("l", "3")]}),
                          [("same", "k"), ("changed", "l")])
-
-    def test_new_and_gone(self):
-        self.assertEqual(compared({"a.cu": [kernel("k", "1")]}, {"a.cu": [kernel("l", "2")]}), [("gone", "k"), ("new", "l")])
-
-    def test_moved_to_another_file(self):
-        self.assertEqual(compared({"a.cu": [kernel("k", "1")]}, {"b.cu": [kernel("k", "1")]}), [("moved", "k")])
-
-    def test_moved_and_changed(self):
-        self.assertEqual(compared({"a.cu": [kernel("k", "1")]}, {"b.cu": [kernel("k", "2")]}), [("changed", "k")])
-
-    def test_renamed_only(self):
-        self.assertEqual(compared({"a.cu": [kernel("k", "1")]}, {"a.cu": [kernel("l", "1")]}), [("moved", "l")])
-
-    def test_renamed_namespace_and_changed(self):
-        self.assertEqual(compared({"a.cu": [kernel("x::k<1>()", "1")]}, {"a.cu": [kernel("y::z::k<1>()", "2")]}),
-                         [("changed", "y::z::k<1>()")])
 
     def test_equal_names_in_two_files_stay_with_their_files(self):
         files = {"a.cu": [kernel("k", "1")], "b.cu": [kernel("k", "2")]}
@@ -178,29 +146,21 @@ class CommandLine(unittest.TestCase):
 
 
 @unittest.skipIf(nvcc.find_tool("nvcc") is None, "no nvcc")
-class WithNvcc(unittest.TestCase):
+class WithNvcc(InAFolder):
     def test_a_moved_source_has_the_same_kernels_and_a_changed_one_has_not(self):
-        with tempfile.TemporaryDirectory() as folder:
-            compiler = nvcc.Compiler()
-            compiler.cache = Path(folder) / "cache"
-            compiler.cache.mkdir()
-            (Path(folder) / "here").mkdir()
-            (Path(folder) / "there").mkdir()
-            files = {"here/a.cu": SOURCE, "there/longer_name.cu": "// moved\n" + SOURCE.replace("namespace lesson", "namespace x"),
-                     "here/changed.cu": SOURCE.replace("x * 2.f", "x * 3.f")}
-            for name, text in files.items():
-                (Path(folder) / name).write_text(text)
-            tree = Tree(folder, files)
-            found = compiler.kernels_of(tree, list(files))
-            here, there, changed = ([k.hash for k in found[name]] for name in files)
-            self.assertEqual(len(here), 2)
-            self.assertEqual(here, there)
-            self.assertFalse(set(here) & set(changed))
-            resources = compiler.resources(tree, {"here/a.cu": found["here/a.cu"]})
-            for each in resources.values():
-                self.assertGreater(each["registers"], 4)
-                self.assertEqual(each["spill_stores"], 0)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        compiler = nvcc.Compiler()
+        compiler.cache = self.root / "cache"
+        compiler.cache.mkdir()
+        files = {"here/a.cu": SOURCE, "there/longer_name.cu": "// moved\n" + SOURCE.replace("namespace lesson", "namespace x"),
+                 "here/changed.cu": SOURCE.replace("x * 2.f", "x * 3.f")}
+        self.write(files)
+        tree = Tree(self.root, files)
+        found = compiler.kernels_of(tree, list(files))
+        here, there, changed = ([k.hash for k in found[name]] for name in files)
+        self.assertEqual(len(here), 2)
+        self.assertEqual(here, there)
+        self.assertFalse(set(here) & set(changed))
+        resources = compiler.resources(tree, {"here/a.cu": found["here/a.cu"]})
+        for each in resources.values():
+            self.assertGreater(each["registers"], 4)
+            self.assertEqual(each["spill_stores"], 0)

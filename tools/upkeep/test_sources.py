@@ -1,28 +1,17 @@
 """Tests of what the tools read out of the sources."""
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import nvcc  # noqa: E402
-from ladder_tools.place import ROOT  # noqa: E402
-from sources import Tree, changed_share, is_kernel_source, without_comments  # noqa: E402
-
-
-class InAFolder(unittest.TestCase):
-    def tree(self, files):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        for name, text in files.items():
-            path = Path(folder.name) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        return Tree(folder.name, files)
+import nvcc
+from for_tests import InAFolder
+from nvcc import ROOT
+from sources import Tree, changed_share, is_kernel_source, without_comments
 
 
 class Sources(InAFolder):
+    def tree(self, files, folder="one"):
+        self.write({f"{folder}/{name}": text for name, text in files.items()})
+        return Tree(self.root / folder, files)
+
     def test_exercises_and_the_emulators_own_are_no_kernel_sources(self):
         for path, is_one in {"03_x/kernel.cu": True, "03_x/exercise.cu": False, "03_x/dot_exercise.cu": False,
                              "common/cuda/d.cu": True, "common/emulator/test/a_test.cu": False,
@@ -38,10 +27,10 @@ class Sources(InAFolder):
                  "c/other.hpp": "int o;\n"}
         tree = self.tree(files)
         self.assertEqual(tree.closure("c/a.cu"), ("c/a.cu", "c/h.hpp", "common/d.hpp"))
-        commented = self.tree(files | {"common/d.hpp": "// more\nint   d;  /* less */\n", "c/other.hpp": "int changed;\n"})
+        commented = self.tree(files | {"common/d.hpp": "// more\nint   d;  /* less */\n", "c/other.hpp": "int changed;\n"}, "commented")
         self.assertEqual(tree.closure_hash("c/a.cu"), commented.closure_hash("c/a.cu"))
         for name in ("c/a.cu", "c/h.hpp", "common/d.hpp"):
-            changed = self.tree(files | {name: files[name] + "int more;\n"})
+            changed = self.tree(files | {name: files[name] + "int more;\n"}, f"changed {name}")
             self.assertNotEqual(tree.closure_hash("c/a.cu"), changed.closure_hash("c/a.cu"), name)
 
     def test_finds_what_a_dispatcher_launches(self):
@@ -91,7 +80,3 @@ class Steps(unittest.TestCase):
         kernels = [(ROOT / chapter / "kernel.cu").read_text() for chapter in ("03_cuda_baseline", "04_no_atomic", "05_float4")]
         self.assertLessEqual(changed_share(kernels[0], kernels[1]), 0.09)
         self.assertLessEqual(changed_share(kernels[1], kernels[2]), 0.20)
-
-
-if __name__ == "__main__":
-    unittest.main()

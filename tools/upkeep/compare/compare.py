@@ -11,6 +11,7 @@ Peers are found as Python packages or in .peers/ (peers.py); one that is not the
 """
 import argparse
 import contextlib
+import dataclasses
 import datetime
 import json
 import os
@@ -19,10 +20,18 @@ import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import cases as case_list
+import ours
+import peers as peer_module
 import sampling
 import tables
+from peers import torch
+
+if torch:
+    import stopwatch
+    import workloads
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LARGEST_ERROR = 2e-2  # of what is timed; bf16 and TF32 have about 3e-3
@@ -72,14 +81,10 @@ def said(*command):
 
 
 def conditions(options, peers):
-    import torch
-
-    import peers as peer_module
-
     versions = {}
     for source, (_, _, name) in peer_module.SOURCES.items():
         try:
-            versions[name] = peers.sources.version(source)
+            versions[name] = peers.version(source)
         except peer_module.NotThere as reason:
             versions[name] = str(reason)
     try:
@@ -102,11 +107,6 @@ def write(path, document):
     temporary.replace(path)
 
 
-def case_json(case):
-    return {"name": case.name, "group": case.group, "operator": case.operator, "precision": case.precision, "sizes": case.sizes,
-            "causal": case.causal, "states": case.states, "operations": case.operations(), "bytes": case.bytes()}
-
-
 def row_json(side, has_whole):
     row = {"name": side.name, "ours": side.ours, "errors": side.errors, "message": side.message, "recorded": side.recorded,
            "burst": None, "sustained": None, "whole": None}
@@ -119,13 +119,6 @@ def row_json(side, has_whole):
 
 def run_case(case, library, peers, settings, stream):
     """Checks and times every side of a case. What one side cannot do is its message, and no trouble for the others."""
-    import torch
-
-    import ours
-    import peers as peer_module
-    import stopwatch
-    import workloads
-
     device = torch.device("cuda")
     first = workloads.make_inputs(case, 1, device)
     copies = int(-(-settings.rotated_bytes // workloads.bytes_of(first)))
@@ -157,7 +150,7 @@ def run_case(case, library, peers, settings, stream):
                 raise
             side.message = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
-    for name in workloads.our_names(case, library):
+    for name in [name for name in case.ours if name in library.names]:
         contestant(workloads.our_label(library, name, case), True,
                    lambda d, name=name: workloads.our_call(library, name, case, d), library)
     with peer_module.short_tuning(only_compile=False) if any(p.startswith("fla_") for p in case.peers) else contextlib.nullcontext():
@@ -167,7 +160,8 @@ def run_case(case, library, peers, settings, stream):
         for side in rows:
             error = f"error {tables.errors_text(side.errors)} " if side.errors else ""
             print(f"  {side.name:<45} {error}{side.message}", flush=True)
-        result = {**case_json(case), "copies": copies}
+        result = {name: getattr(case, name) for name in ("name", "group", "operator", "precision", "sizes", "causal", "states")}
+        result.update(operations=case.operations(), bytes=case.bytes(), copies=copies)
         if sides:
             result["calls_in_graph"], result["replays_in_burst"] = stopwatch.measure(sides, copies, settings, stream)
             if case.whole_call:
@@ -182,13 +176,6 @@ def run_case(case, library, peers, settings, stream):
 
 
 def measure_all(options):
-    import dataclasses
-
-    import torch
-
-    import ours
-    import peers as peer_module
-
     started = time.monotonic()
     torch.backends.cuda.matmul.allow_tf32 = False  # of PyTorch's own products; FLA's kernels choose for themselves
     stream = torch.cuda.Stream()
@@ -246,33 +233,24 @@ def compilations(cases):
 
 def warm(options):
     """One process for each (case, peer), several at a time: Triton compiles one kernel after the other."""
-    waiting, running, failed = compilations(options.cases), [], 0
     begin = time.monotonic()
-    while waiting or running:
-        while waiting and len(running) < options.jobs:
-            name, peer = waiting.pop(0)
-            command = [sys.executable, __file__, "--peers", options.peers, "--warm-one", name, peer]
-            running.append((name, peer, time.monotonic(),
-                            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                             env={**os.environ, "FLA_CACHE_RESULTS": "0"})))
-        time.sleep(0.2)
-        for each in [r for r in running if r[3].poll() is not None]:
-            running.remove(each)
-            name, peer, started, process = each
-            output = process.stdout.read()
-            failed += process.returncode != 0
-            last = output.strip().split("\n")[-1] if process.returncode else "ready"
-            print(f"{peer} for {name}: {last} ({time.monotonic() - started:.0f} s)", flush=True)
+
+    def one(case_and_peer):
+        started = time.monotonic()
+        done = subprocess.run([sys.executable, __file__, "--peers", options.peers, "--warm-one", *case_and_peer],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "FLA_CACHE_RESULTS": "0"})
+        name, peer = case_and_peer
+        last = done.stdout.strip().split("\n")[-1] if done.returncode else "ready"
+        print(f"{peer} for {name}: {last} ({time.monotonic() - started:.0f} s)", flush=True)
+        return done.returncode
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        statuses = list(pool.map(one, compilations(options.cases)))
     print(f"warm after {time.monotonic() - begin:.0f} s")
-    return 1 if failed else 0
+    return 1 if any(statuses) else 0
 
 
 def warm_one(options):
-    import torch
-
-    import peers as peer_module
-    import workloads
-
     name, peer = options.warm_one
     case = next(case for case in case_list.all_cases() if case.name == name)
     peers = peer_module.Peers(options.peers)
@@ -293,6 +271,8 @@ def main(arguments):
     if options.table:
         print(tables.render(tables.read(options.table)), end="")
         return 0
+    if torch is None:
+        raise SystemExit("compare.py: PyTorch is not installed")
     if options.warm_one:
         return warm_one(options)
     if options.warm:

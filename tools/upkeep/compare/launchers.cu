@@ -1,9 +1,13 @@
-#include "tools/upkeep/compare/launchers.h"
-
+// The chapters' CUDA launchers for ours.py: plain C, device pointers in, a sentence out when something is refused or fails; else null. The
+// sentence is good until the thread's next call. Sizes, shapes and units are those of the operators' arguments (common/operators,
+// 00_warmup).
+//
+// Launchers put their work into the calling thread's default stream (cudaStreamPerThread), and do not wait for it.
 #include <cuda_runtime.h>
 
 #include <cstdint>
-
+#include <deque>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -20,10 +24,15 @@
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
+// A number for a field, or a device pointer for an array, by its name in the operator's lists.
+struct LadderValue {
+  const char* name;
+  double number;
+  void* array;
+};
+
 namespace {
 
-using ladder::bfloat16;
-using ladder::float16;
 using ladder::Implementation;
 
 // Null, or what `work` threw.
@@ -39,127 +48,77 @@ const char* sentence_of(const Work& work) {
   }
 }
 
+using Values = std::map<std::string, LadderValue>;
+
+// A launch of one implementation on arguments with these values, found by the names that the operator's lists have.
 template <typename Op, typename Args>
-void launch(const Args& args, const Implementation& implementation, const std::string& op,
-            const std::string& precision) {
-  const auto launcher = ladder::launcher<Op, Args>(implementation);
-  ladder::require(launcher != nullptr, implementation.name + " has no " + op + " for " + precision);
-  launcher(args);
-}
-
-const Implementation& checked(const void* implementation) {
-  ladder::require(implementation != nullptr,
-                  "implementation is a null pointer; allowed: what ladder_find returned");
-  return *static_cast<const Implementation*>(implementation);
-}
-
-template <typename Element, typename LogW>
-void run_wkv(const Implementation& implementation, const std::string& op,
-             const std::string& precision, const LadderWkv& c) {
-  ladder::BasicWkvArgs<Element, LogW> args;
-  args.B = c.B;
-  args.T = c.T;
-  args.H = c.H;
-  args.K = c.K;
-  args.V = c.V;
-  args.q = static_cast<const Element*>(c.q);
-  args.k = static_cast<const Element*>(c.k);
-  args.v = static_cast<const Element*>(c.v);
-  args.log_w = static_cast<const LogW*>(c.log_w);
-  args.u = static_cast<const Element*>(c.u);
-  args.initial_state = c.initial_state;
-  args.o = static_cast<Element*>(c.o);
-  args.final_state = c.final_state;
-  args.log_w_stride_B = c.T * c.H * c.K;
-  args.log_w_stride_T = c.H * c.K;
-  args.scale = c.scale;
-  const bool backward = op == "wkv_backward" || op == "gla_backward";
-  ladder::require(backward || op == "wkv" || op == "gla",
-                  "op is '" + op + "'; allowed: wkv, gla, wkv_backward, gla_backward");
-  const bool gla = op[0] == 'g';
-  if (!backward) {
-    if (gla) return launch<ladder::Gla>(args, implementation, op, precision);
-    return launch<ladder::Wkv>(args, implementation, op, precision);
-  }
-  ladder::BasicWkvGradArgs<Element, LogW> gradients;
-  gradients.forward = args;
-  gradients.d_o = static_cast<const Element*>(c.d_o);
-  gradients.d_final_state = c.d_final_state;
-  gradients.dq = static_cast<Element*>(c.dq);
-  gradients.dk = static_cast<Element*>(c.dk);
-  gradients.dv = static_cast<Element*>(c.dv);
-  gradients.d_log_w = static_cast<LogW*>(c.d_log_w);
-  gradients.du = c.du;
-  gradients.d_initial_state = c.d_initial_state;
-  if (gla) return launch<ladder::GlaBackward>(gradients, implementation, op, precision);
-  launch<ladder::WkvBackward>(gradients, implementation, op, precision);
-}
-
-template <typename Element>
-void run_linear_attention(const Implementation& implementation, const std::string& precision,
-                          const LadderLinearAttention& c) {
-  ladder::BasicLinearAttentionArgs<Element> args;
-  args.B = c.B;
-  args.T_q = c.T_q;
-  args.T_k = c.T_k;
-  args.H = c.H;
-  args.K = c.K;
-  args.V = c.V;
-  args.q = static_cast<const Element*>(c.q);
-  args.k = static_cast<const Element*>(c.k);
-  args.v = static_cast<const Element*>(c.v);
-  args.o = static_cast<Element*>(c.o);
-  args.causal = c.causal != 0;
-  args.feature_map =
-      c.elu_plus_one != 0 ? ladder::FeatureMap::kEluPlusOne : ladder::FeatureMap::kIdentity;
-  args.normalize = c.normalize != 0;
-  args.eps = c.eps;
-  launch<ladder::LinearAttention>(args, implementation, "linear_attention", precision);
-}
-
-template <typename Element>
-void run_attention(const Implementation& implementation, const std::string& op,
-                   const std::string& precision, const LadderAttention& c) {
-  ladder::BasicAttentionArgs<Element> args;
-  args.B = c.B;
-  args.T_q = c.T_q;
-  args.T_k = c.T_k;
-  args.H_q = c.H_q;
-  args.H_kv = c.H_kv;
-  args.D = c.D;
-  args.q = static_cast<const Element*>(c.q);
-  args.k = static_cast<const Element*>(c.k);
-  args.v = static_cast<const Element*>(c.v);
-  args.o = static_cast<Element*>(c.o);
-  args.lse = c.lse;
-  args.causal = c.causal != 0;
-  args.scale = c.scale;
-  if (op == "attention") {
-    launch<ladder::Attention>(args, implementation, op, precision);
-    return;
-  }
-  ladder::require(op == "attention_backward",
-                  "op is '" + op + "'; allowed: attention, attention_backward");
-  ladder::BasicAttentionGradArgs<Element> gradients;
-  gradients.forward = args;
-  gradients.d_o = static_cast<const Element*>(c.d_o);
-  gradients.dq = static_cast<Element*>(c.dq);
-  gradients.dk = static_cast<Element*>(c.dk);
-  gradients.dv = static_cast<Element*>(c.dv);
-  launch<ladder::AttentionBackward>(gradients, implementation, op, precision);
-}
-
-template <typename Op, typename Args>
-void run_warmup(const Implementation& implementation, const std::string& op,
-                const std::int64_t* sizes, void* const* arrays) {
+std::function<void()> prepared(const Implementation& implementation, const std::string& op,
+                               Values values) {
   Args args;
-  Args::fields(args, [&](const char*, auto& value, auto... least) {
-    if constexpr (sizeof...(least) > 0) value = *sizes++;
+  const auto take = [&](const char* name, const auto& use) {
+    const auto found = values.find(name);
+    if (found == values.end()) return;
+    use(found->second);
+    values.erase(found);
+  };
+  Args::fields(args, [&](const char* name, auto& field, auto...) {
+    take(name, [&](const LadderValue& value) {
+      field = static_cast<std::decay_t<decltype(field)>>(value.number);
+    });
   });
-  Args::arrays(args, [&](const char*, auto& pointer, const ladder::Axes&, auto...) {
-    pointer = static_cast<std::decay_t<decltype(pointer)>>(*arrays++);
+  Args::arrays(args, [&](const char* name, auto& pointer, const ladder::Axes&, auto...) {
+    take(name, [&](const LadderValue& value) {
+      pointer = static_cast<std::decay_t<decltype(pointer)>>(value.array);
+    });
   });
-  launch<Op>(args, implementation, op, "fp32");
+  if (!values.empty()) throw std::invalid_argument(op + " has no " + values.begin()->first);
+  const auto launcher = ladder::launcher<Op, Args>(implementation);
+  ladder::require(launcher != nullptr,
+                  implementation.name + " has no " + op + " for " + Args::kStorage);
+  return [launcher, args] { launcher(args); };
+}
+
+using Prepare = std::function<void()> (*)(const Implementation&, const std::string&, Values);
+
+template <typename Op, typename... Args>
+std::map<std::string, Prepare> by_precision() {
+  return {{Args::kStorage, prepared<Op, Args>}...};
+}
+
+const std::map<std::string, std::map<std::string, Prepare>>& operators() {
+  using namespace ladder;
+  using namespace warmup;
+  static const std::map<std::string, std::map<std::string, Prepare>> all = {
+      {"wkv", by_precision<Wkv, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>()},
+      {"gla", by_precision<Gla, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>()},
+      {"wkv_backward",
+       by_precision<WkvBackward, WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>()},
+      {"gla_backward",
+       by_precision<GlaBackward, WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>()},
+      {"linear_attention",
+       by_precision<LinearAttention, LinearAttentionArgs, LinearAttentionBf16Args>()},
+      {"attention", by_precision<Attention, AttentionArgs, AttentionBf16Args, AttentionFp16Args>()},
+      {"attention_backward", by_precision<AttentionBackward, AttentionGradArgs,
+                                          AttentionGradBf16Args, AttentionGradFp16Args>()},
+      {"vector_add", by_precision<VectorAdd, VectorAddArgs>()},
+      {"transpose", by_precision<Transpose, TransposeArgs>()},
+      {"sum", by_precision<Sum, SumArgs>()},
+      {"softmax", by_precision<Softmax, SoftmaxArgs>()},
+      {"rms_norm", by_precision<RmsNorm, RmsNormArgs>()},
+      {"matmul", by_precision<Matmul, MatmulArgs>()}};
+  return all;
+}
+
+// What a map has by that name; std::invalid_argument lists the names there are.
+template <typename Value>
+const Value& chosen(const std::map<std::string, Value>& map, const std::string& what,
+                    const std::string& name) {
+  const auto found = map.find(name);
+  if (found != map.end()) return found->second;
+  std::string allowed;
+  for (const auto& [each, value] : map)
+    allowed += (allowed.empty() ? "" : ", ") + each;
+  throw std::invalid_argument(what + " is '" + name + "'; allowed: " + allowed);
 }
 
 constexpr int kThreads = 256;
@@ -201,11 +160,6 @@ std::int64_t vectors_in(std::int64_t bytes) {
   return bytes / vector;
 }
 
-[[noreturn]] void refuse_precision(const std::string& precision, const char* allowed) {
-  throw std::invalid_argument("precision is '" + precision + "'; allowed: " + allowed);
-}
-
-// What every implementation is found by, made once: a call must not pay for a search.
 const std::map<std::string, Implementation>& all() {
   static const std::map<std::string, Implementation> by_name = [] {
     std::map<std::string, Implementation> result;
@@ -222,6 +176,7 @@ const std::map<std::string, Implementation>& all() {
 
 extern "C" {
 
+// Names of all CUDA implementations in the library, each followed by a newline.
 const char* ladder_implementations() {
   static const std::string names = [] {
     std::string lines;
@@ -232,65 +187,27 @@ const char* ladder_implementations() {
   return names.c_str();
 }
 
-const void* ladder_find(const char* name) {
-  const auto found = all().find(name);
-  return found == all().end() ? nullptr : &found->second;
-}
-
-const char* ladder_wkv(const void* implementation, const char* op, const char* precision,
-                       const LadderWkv* args) {
+// Sets *call to an operator's call of one implementation, which is good until the program ends. `precision` is what the tensors are
+// stored as: fp32, bf16, bf16_fp32_decay (recurrences only) or fp16 (attention only). A value that is not given is as usual, an array
+// null.
+const char* ladder_prepare(const char* implementation, const char* op, const char* precision,
+                           const LadderValue* values, int32_t count, const void** call) {
+  static std::deque<std::function<void()>> calls;
   return sentence_of([&] {
-    const std::string p = precision;
-    if (p == "fp32") return run_wkv<float, float>(checked(implementation), op, p, *args);
-    if (p == "bf16") return run_wkv<bfloat16, bfloat16>(checked(implementation), op, p, *args);
-    if (p == "bf16_fp32_decay")
-      return run_wkv<bfloat16, float>(checked(implementation), op, p, *args);
-    refuse_precision(p, "fp32, bf16, bf16_fp32_decay");
+    const Prepare prepare = chosen(chosen(operators(), "op", op), "precision", precision);
+    Values by_name;
+    for (int32_t n = 0; n < count; ++n)
+      by_name[values[n].name] = values[n];
+    calls.push_back(prepare(chosen(all(), "implementation", implementation), op, by_name));
+    *call = &calls.back();
   });
 }
 
-const char* ladder_linear_attention(const void* implementation, const char* precision,
-                                    const LadderLinearAttention* args) {
-  return sentence_of([&] {
-    const std::string p = precision;
-    if (p == "fp32") return run_linear_attention<float>(checked(implementation), p, *args);
-    if (p == "bf16") return run_linear_attention<bfloat16>(checked(implementation), p, *args);
-    refuse_precision(p, "fp32, bf16");
-  });
+const char* ladder_call(const void* call) {
+  return sentence_of([&] { (*static_cast<const std::function<void()>*>(call))(); });
 }
 
-const char* ladder_attention(const void* implementation, const char* op, const char* precision,
-                             const LadderAttention* args) {
-  return sentence_of([&] {
-    const std::string p = precision;
-    if (p == "fp32") return run_attention<float>(checked(implementation), op, p, *args);
-    if (p == "bf16") return run_attention<bfloat16>(checked(implementation), op, p, *args);
-    if (p == "fp16") return run_attention<float16>(checked(implementation), op, p, *args);
-    refuse_precision(p, "fp32, bf16, fp16");
-  });
-}
-
-const char* ladder_warmup(const void* implementation, const char* op, const std::int64_t* sizes,
-                          void* const* arrays) {
-  using namespace warmup;
-  return sentence_of([&] {
-    using Run =
-        void (*)(const Implementation&, const std::string&, const std::int64_t*, void* const*);
-    static const std::map<std::string, Run> runs = {
-        {"vector_add", run_warmup<VectorAdd, VectorAddArgs>},
-        {"transpose", run_warmup<Transpose, TransposeArgs>},
-        {"sum", run_warmup<Sum, SumArgs>},
-        {"softmax", run_warmup<Softmax, SoftmaxArgs>},
-        {"rms_norm", run_warmup<RmsNorm, RmsNormArgs>},
-        {"matmul", run_warmup<Matmul, MatmulArgs>}};
-    const auto run = runs.find(op);
-    ladder::require(run != runs.end(),
-                    "op is '" + std::string(op) +
-                        "'; allowed: vector_add, transpose, sum, softmax, rms_norm, matmul");
-    run->second(checked(implementation), op, sizes, arrays);
-  });
-}
-
+// Ceilings, of `bytes`, a multiple of 16: a copy, and reading alone, which writes nothing.
 const char* ladder_copy(const void* from, void* to, std::int64_t bytes) {
   return sentence_of([&] {
     const std::int64_t count = vectors_in(bytes);
@@ -311,6 +228,8 @@ const char* ladder_read(const void* data, std::int64_t bytes) {
   });
 }
 
+// What is launched into this thread's default stream between begin and end becomes a graph; `end` sets *graph. A graph may be launched
+// into any stream.
 const char* ladder_record_begin() {
   return sentence_of([] {
     CUDA_CHECK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal));

@@ -1,100 +1,46 @@
-"""The launchers of the chapters, through the shared library ladder_launchers (launchers.h), on PyTorch's tensors."""
+"""The launchers of the chapters, through the shared library ladder_launchers (launchers.cu), on PyTorch's tensors."""
 import ctypes
-from ctypes import c_char_p, c_float, c_int32, c_int64, c_void_p
-
-POINTERS_OF_WKV = ("q", "k", "v", "log_w", "u", "initial_state", "o", "final_state", "d_o", "d_final_state", "dq", "dk",
-                   "dv", "d_log_w", "du", "d_initial_state")
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_void_p
 
 
-class Wkv(ctypes.Structure):
-    _fields_ = [*((name, c_int64) for name in ("B", "T", "H", "K", "V")),
-                *((name, c_void_p) for name in POINTERS_OF_WKV), ("scale", c_float)]
+class Value(ctypes.Structure):
+    """LadderValue of launchers.cu: a number for a field, or a pointer for an array, by its name."""
+    _fields_ = [("name", c_char_p), ("number", c_double), ("array", c_void_p)]
 
 
-class LinearAttention(ctypes.Structure):
-    _fields_ = [*((name, c_int64) for name in ("B", "T_q", "T_k", "H", "K", "V")),
-                *((name, c_void_p) for name in ("q", "k", "v", "o")),
-                *((name, c_int32) for name in ("causal", "elu_plus_one", "normalize")), ("eps", c_float)]
-
-
-class Attention(ctypes.Structure):
-    _fields_ = [*((name, c_int64) for name in ("B", "T_q", "T_k", "H_q", "H_kv", "D")),
-                *((name, c_void_p) for name in ("q", "k", "v", "o", "lse", "d_o", "dq", "dk", "dv")),
-                ("causal", c_int32), ("scale", c_float)]
+ARGUMENTS = {"implementations": (), "prepare": (c_char_p, c_char_p, c_char_p, POINTER(Value), c_int32, POINTER(c_void_p)), "call": (c_void_p,),
+             "copy": (c_void_p, c_void_p, c_int64), "read": (c_void_p, c_int64), "record_begin": (), "record_end": (POINTER(c_void_p),),
+             "graph_launch": (c_void_p, c_void_p), "graph_destroy": (c_void_p,)}
 
 
 class Refused(Exception):
     """What the library said."""
 
 
-def structure(kind, values):
-    """A Structure with these values; tensors give their pointers. A name it does not have is a mistake of the caller."""
-    result = kind()
-    names = {name for name, _ in kind._fields_}
-    for name, value in values.items():
-        if name not in names:
-            raise KeyError(f"{kind.__name__} has no {name}")
-        if value is not None:
-            setattr(result, name, value.data_ptr() if hasattr(value, "data_ptr") else value)
-    return result
+def value_of(name, value):
+    """Of a number, a tensor, or None for a null pointer."""
+    if value is None or hasattr(value, "data_ptr"):
+        return Value(name.encode(), 0, None if value is None else value.data_ptr())
+    return Value(name.encode(), value, None)
 
 
 class Library:
     def __init__(self, path):
         self._dll = ctypes.CDLL(str(path))
-        for name in ("wkv", "attention"):
+        for name, arguments in ARGUMENTS.items():
             function = getattr(self._dll, f"ladder_{name}")
-            function.argtypes = (c_void_p, c_char_p, c_char_p, c_void_p)
-        self._dll.ladder_linear_attention.argtypes = (c_void_p, c_char_p, c_void_p)
-        self._dll.ladder_warmup.argtypes = (c_void_p, c_char_p, ctypes.POINTER(c_int64), ctypes.POINTER(c_void_p))
-        self._dll.ladder_copy.argtypes = (c_void_p, c_void_p, c_int64)
-        self._dll.ladder_read.argtypes = (c_void_p, c_int64)
-        self._dll.ladder_find.argtypes = (c_char_p,)
-        self._dll.ladder_find.restype = c_void_p
-        self._dll.ladder_record_end.argtypes = (ctypes.POINTER(c_void_p),)
-        self._dll.ladder_graph_launch.argtypes = (c_void_p, c_void_p)
-        self._dll.ladder_graph_destroy.argtypes = (c_void_p,)
-        for name in ("implementations", "wkv", "linear_attention", "attention", "warmup", "copy", "read", "record_begin", "record_end",
-                     "graph_launch", "graph_destroy"):
-            getattr(self._dll, f"ladder_{name}").restype = c_char_p
+            function.argtypes, function.restype = arguments, c_char_p
         self.names = self._dll.ladder_implementations().decode().split()
 
     def call(self, implementation, operator, precision, values):
-        """A function that launches the implementation on these arrays, which it keeps alive. It raises Refused."""
-        handle = self._dll.ladder_find(implementation.encode())
-        if handle is None:
-            raise Refused(f"{implementation} is not in the library; it has: {', '.join(self.names)}")
-        if operator == "linear_attention":
-            arguments = structure(LinearAttention, values)
-            first = (handle, precision.encode())
-            launch = self._dll.ladder_linear_attention
-        elif operator.startswith("attention"):
-            arguments = structure(Attention, values)
-            first = (handle, operator.encode(), precision.encode())
-            launch = self._dll.ladder_attention
-        else:
-            arguments = structure(Wkv, values)
-            first = (handle, operator.encode(), precision.encode())
-            launch = self._dll.ladder_wkv
-        pointer = ctypes.byref(arguments)
+        """A function that launches the implementation on these numbers and tensors, which it keeps alive. Refused, if there is none for them;
+        the function too raises Refused."""
+        given = (Value * len(values))(*(value_of(name, value) for name, value in values.items()))
+        call = c_void_p()
+        self._check(self._dll.ladder_prepare(implementation.encode(), operator.encode(), precision.encode(), given, len(given), ctypes.byref(call)))
 
-        def run(kept=(arguments, values)):
-            said = launch(*first, pointer)
-            if said is not None:
-                raise Refused(said.decode())
-
-        return run
-
-    def call_warmup(self, implementation, operator, sizes, arrays):
-        """The same for an operator of chapter 00: sizes and tensors (None: null) in the order of its lists."""
-        handle = self._dll.ladder_find(implementation.encode())
-        if handle is None:
-            raise Refused(f"{implementation} is not in the library; it has: {', '.join(self.names)}")
-        numbers = (c_int64 * len(sizes))(*sizes)
-        pointers = (c_void_p * len(arrays))(*(None if array is None else array.data_ptr() for array in arrays))
-
-        def run(kept=arrays):
-            self._check(self._dll.ladder_warmup(handle, operator.encode(), numbers, pointers))
+        def run(kept=values):
+            self._check(self._dll.ladder_call(call))
 
         return run
 

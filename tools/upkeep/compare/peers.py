@@ -11,6 +11,11 @@ import subprocess
 import sys
 import types
 
+try:
+    import torch
+except ImportError:  # without it cases can be listed, peers looked for and tables made
+    torch = None
+
 
 class NotThere(Exception):
     """Why a peer cannot be compared with."""
@@ -24,26 +29,7 @@ SOURCES = {
 }
 
 
-class Sources:
-    """Where the peers lie, and which versions they are."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-
-    def tree(self, source):
-        """The folder in .peers, or None."""
-        path = self.folder / SOURCES[source][0]
-        return path if path.is_dir() else None
-
-    def version(self, source):
-        """The commit of the tree or the version of the package; NotThere."""
-        folder, package, _ = SOURCES[source]
-        tree = self.tree(source)
-        if tree is not None:
-            return commit_of(tree)
-        if package is not None and importlib.util.find_spec(package) is not None:
-            return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
-        raise NotThere(f"not installed: .peers/{folder} is not there" + (f", nor a Python package {package}" if package else ""))
+FLA_KINDS = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}  # by group of cases
 
 
 def commit_of(tree):
@@ -59,11 +45,26 @@ def commit_of(tree):
 
 
 class Peers:
-    """Loads what is asked for, once."""
+    """Where the peers lie, and which versions they are. Loads what is asked for, once."""
 
     def __init__(self, folder):
-        self.sources = Sources(folder)
+        self.folder = pathlib.Path(folder)
         self._loaded = {}
+
+    def tree(self, source):
+        """The folder in .peers, or None."""
+        path = self.folder / SOURCES[source][0]
+        return path if path.is_dir() else None
+
+    def version(self, source):
+        """The commit of the tree or the version of the package; NotThere."""
+        folder, package, _ = SOURCES[source]
+        tree = self.tree(source)
+        if tree is not None:
+            return commit_of(tree)
+        if package is not None and importlib.util.find_spec(package) is not None:
+            return importlib.metadata.version(importlib.metadata.packages_distributions()[package][0])
+        raise NotThere(f"not installed: .peers/{folder} is not there" + (f", nor a Python package {package}" if package else ""))
 
     def _load(self, key, make):
         if key not in self._loaded:
@@ -90,14 +91,13 @@ class Peers:
 
     @staticmethod
     def _function_name(peer, case):
-        kind = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}[case.group]
-        return f"{peer.removeprefix('fla_')}_{kind}"
+        return f"{peer.removeprefix('fla_')}_{FLA_KINDS[case.group]}"
 
     def _fla(self, case):
         """One module of FLA's operators. The package's __init__ would import every operator and model it has."""
         def package():
-            self.sources.version("fla")
-            tree = self.sources.tree("fla")
+            self.version("fla")
+            tree = self.tree("fla")
             if tree is not None:
                 sys.path.insert(0, str(tree))
             operators = types.ModuleType("fla.ops")
@@ -111,8 +111,8 @@ class Peers:
                 del sys.modules[name]
 
         self._load("fla", package)
-        kind = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}[case.group]
-        return self._load(f"fla.ops.{kind}", lambda: importlib.import_module(f"fla.ops.{kind}"))
+        module = f"fla.ops.{FLA_KINDS[case.group]}"
+        return self._load(module, lambda: importlib.import_module(module))
 
     def forget_tuning(self):
         """So that each case is tuned for itself: Triton's keys do not hold all of a shape."""
@@ -130,9 +130,9 @@ class Peers:
 
     def _rwkv_cuda(self, element):
         def build():
-            self.sources.version("rwkv_cuda")
-            tree = self.sources.tree("rwkv_cuda") / "wkv6" / "cuda"
-            made = self.sources.folder / "build" / f"wkv6_{element}"
+            self.version("rwkv_cuda")
+            tree = self.tree("rwkv_cuda") / "wkv6" / "cuda"
+            made = self.folder / "build" / f"wkv6_{element}"
             made.mkdir(parents=True, exist_ok=True)
             files = []
             for name in ("wkv6_op.cpp", "wkv6_cuda_v1a.cu"):
@@ -152,11 +152,11 @@ class Peers:
 
     def _fast_transformers(self):
         def build():
-            self.sources.version("fast_transformers")
-            tree = self.sources.tree("fast_transformers")
+            self.version("fast_transformers")
+            tree = self.tree("fast_transformers")
             if tree is None:
                 return importlib.import_module("fast_transformers.causal_product.causal_product_cuda")
-            made = self.sources.folder / "build" / "causal_product"
+            made = self.folder / "build" / "causal_product"
             made.mkdir(parents=True, exist_ok=True)
             return _extension("causal_product_cuda",
                               [str(tree / "fast_transformers" / "causal_product" / "causal_product_cuda.cu")], made, ["-O3"])
@@ -200,8 +200,6 @@ def _extension(name, files, folder, flags):
 
 
 def _fla_call(function, case, d):
-    import torch
-
     if case.group == "linear_attention":
         def call():
             with torch.no_grad():
@@ -231,8 +229,6 @@ def _fla_call(function, case, d):
 
 
 def _rwkv_cuda_call(module, case, d):
-    import torch
-
     s = case.sizes
     C = s["H"] * s["K"]
     r, k, v = (d[name].view(s["B"], s["T"], C) for name in ("q", "k", "v"))
@@ -248,8 +244,6 @@ def _rwkv_cuda_call(module, case, d):
 
 
 def _fast_transformers_call(module, d):
-    import torch
-
     q, k, v = (d[name].transpose(1, 2).contiguous() for name in ("q", "k", "v"))
     o = torch.empty_like(v)
     outputs = {"o": o.transpose(1, 2)}
@@ -262,8 +256,6 @@ def _fast_transformers_call(module, d):
 
 
 def _warmup_call(peer, case, d):
-    import torch
-
     if peer in ("copy", "read"):  # ceilings: no result to check
         if peer == "read":
             run = d["library"].read(d["x"])
@@ -282,7 +274,6 @@ def _warmup_call(peer, case, d):
 
 
 def _sdpa_call(peer, case, d):
-    import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.functional import scaled_dot_product_attention
 

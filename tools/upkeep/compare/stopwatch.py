@@ -16,15 +16,14 @@ class Side:
         self._library = library  # its recorder, for what launches into the thread's default stream; else PyTorch's is used
         self.errors, self.message, self.recorded = {}, "", True
         self.burst, self.sustained, self.whole = [], [], []
-        self._replay = None
+        self.replay = self.release = None  # what record() makes
 
     def record(self, n, stream):
-        """Makes the graph of n calls. What cannot be recorded is launched call by call."""
+        """Makes the graph of n calls, which `replay` launches and `release` gives back. What cannot be recorded is launched call by call."""
         rotated = [self.calls[i % len(self.calls)] for i in range(n)]
         if self._library is not None:
             graph = self._library.record(rotated)
-            self._replay = lambda: graph.launch(stream.cuda_stream)
-            self._release = graph.destroy
+            self.replay, self.release = lambda: graph.launch(stream.cuda_stream), graph.destroy
             return
         try:
             graph = torch.cuda.CUDAGraph()
@@ -32,7 +31,7 @@ class Side:
             with torch.cuda.graph(graph, stream=stream):
                 for call in rotated:
                     kept.append(call())
-            self._replay, self._release = graph.replay, kept.clear
+            self.replay, self.release = graph.replay, kept.clear
         except RuntimeError as error:
             torch.cuda.synchronize()
             self.recorded = False
@@ -42,14 +41,7 @@ class Side:
                 for call in rotated:
                     call()
 
-            self._replay, self._release = replay, lambda: None
-
-    def replay(self):
-        self._replay()
-
-    def release(self):
-        self._release()
-        self._replay = None
+            self.replay, self.release = replay, lambda: None
 
 
 def _between_events(stream, work):
@@ -101,6 +93,7 @@ def measure(sides, copies, settings, stream):
         side.sustained.append(_between_events(stream, lambda: [side.replay() for _ in range(half)]) / (half * n))
     for side in sides:
         side.release()
+        side.replay = side.release = None
     return n, replays
 
 

@@ -90,11 +90,6 @@ def remarks(case, row):
     return said
 
 
-def _ratio(row, first):
-    """Its time as a multiple of ours."""
-    return " / ".join(f"{row[regime]['seconds'] / first[regime]['seconds']:.2f}" for regime in ("burst", "sustained"))
-
-
 def shape_of(case):
     sizes = ", ".join(f"{name}={value}" for name, value in case["sizes"].items())
     kind = ("forward and backward " if case["operator"].endswith("_backward") and case["group"] != "attention"
@@ -114,9 +109,9 @@ def group_table(cases):
                 continue
             cells = [row["name"], errors_text(row["errors"])]
             if measured(row):
-                times = "" if first is None else _ratio(row, first)
+                times = [] if first is None else [f"{row[regime]['seconds'] / first[regime]['seconds']:.2f}" for regime in ("burst", "sustained")]
                 counts = (case["operations"], case.get("bytes", 0))
-                cells += [_time_cell(row["burst"], *counts), _time_cell(row["sustained"], *counts), times,
+                cells += [_time_cell(row["burst"], *counts), _time_cell(row["sustained"], *counts), " / ".join(times),
                           _time_cell(row["whole"], 0), "; ".join(remarks(case, row) + ([row["message"]] if row["message"] else []))]
             else:
                 cells += ["", "", "", "", row["message"]]

@@ -7,14 +7,15 @@ import importlib.util
 import io
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import cases
 import compare
@@ -22,8 +23,13 @@ import ours
 import peers
 import sampling
 import tables
+from compare import torch
+from for_tests import InAFolder
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+if torch:
+    import workloads
+
+LIBRARIES = sorted(compare.ROOT.glob("build*/tools/upkeep/compare/libladder_launchers.so"))
 
 
 class Arguments(unittest.TestCase):
@@ -98,79 +104,77 @@ class Cases(unittest.TestCase):
         self.assertFalse([peer for _, peer in compiled if peer in cases.SDPA])
 
 
-class PeersThatAreNotThere(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.case = next(case for case in cases.all_cases() if "rwkv_cuda" in case.peers)
+class PeersThatAreNotThere(InAFolder):
+    case = next(case for case in cases.all_cases() if "rwkv_cuda" in case.peers)
 
     def test_it_is_said_where_they_were_looked_for(self):
         for source, (folder, package, _) in peers.SOURCES.items():
             if package and importlib.util.find_spec(package):
                 continue
             with self.assertRaises(peers.NotThere) as reason:
-                peers.Sources(self.folder).version(source)
+                peers.Peers(self.root).version(source)
             self.assertIn(f"not installed: .peers/{folder} is not there", str(reason.exception))
 
     def test_an_fla_with_layers_and_models_is_loaded_without_them(self):
-        fla = self.folder / "flash-linear-attention" / "fla"
-        for package in ("", "layers", "models", "ops", "ops/gla"):
-            (fla / package).mkdir(parents=True)
-            (fla / package / "__init__.py").write_text("")
-        (fla / "__init__.py").write_text("import importlib\ntry:\n    importlib.import_module('fla.layers')\n"
-                                         "except ModuleNotFoundError as missing:\n    assert missing.name == 'fla.layers'\n")
-        (fla / "layers" / "__init__.py").write_text("from fla.ops.gla import chunk_gla\n")
-        (fla / "ops" / "gla" / "__init__.py").write_text("import fla\nchunk_gla = 1\n")
-        (fla.parent / "COMMIT").write_text("abc\n")
+        packages = {"": "import importlib\ntry:\n    importlib.import_module('fla.layers')\n"
+                        "except ModuleNotFoundError as missing:\n    assert missing.name == 'fla.layers'\n",
+                    "layers/": "from fla.ops.gla import chunk_gla\n", "models/": "", "ops/": "", "ops/gla/": "import fla\nchunk_gla = 1\n"}
+        self.write({f"flash-linear-attention/fla/{package}__init__.py": text for package, text in packages.items()})
+        self.write({"flash-linear-attention/COMMIT": "abc\n"})
         self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "fla"])
         self.addCleanup(lambda path: sys.path.__setitem__(slice(None), path), list(sys.path))
         case = next(case for case in cases.all_cases() if case.group == "gla")
-        self.assertEqual(peers.Peers(self.folder).load("fla_chunk", case), 1)
+        self.assertEqual(peers.Peers(self.root).load("fla_chunk", case), 1)
         self.assertNotIn("fla.layers", sys.modules)
 
     def test_asking_twice_says_the_same(self):
-        both = peers.Peers(self.folder)
+        both = peers.Peers(self.root)
         for _ in range(2):
             with self.assertRaises(peers.NotThere) as reason:
                 both.load("rwkv_cuda", self.case)
             self.assertIn("not installed", str(reason.exception))
 
     def test_a_tree_that_cannot_be_loaded_is_no_crash(self):
-        (self.folder / "RWKV-CUDA").mkdir()
+        (self.root / "RWKV-CUDA").mkdir()
         with self.assertRaises(peers.NotThere) as reason:
-            peers.Peers(self.folder).load("rwkv_cuda", self.case)
+            peers.Peers(self.root).load("rwkv_cuda", self.case)
         self.assertIn("cannot be loaded: FileNotFoundError", str(reason.exception))
 
     def test_the_commit_comes_from_a_note_or_from_git(self):
-        tree = self.folder / "RWKV-CUDA"
+        tree = self.root / "RWKV-CUDA"
         tree.mkdir()
-        self.assertEqual(peers.Sources(self.folder).version("rwkv_cuda"), "unknown")
+        self.assertEqual(peers.Peers(self.root).version("rwkv_cuda"), "unknown")
         (tree / "COMMIT").write_text("abc123\n")
-        self.assertEqual(peers.Sources(self.folder).version("rwkv_cuda"), "abc123")
+        self.assertEqual(peers.Peers(self.root).version("rwkv_cuda"), "abc123")
         (tree / "COMMIT").unlink()
         for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"]):
             subprocess.run(["git", "-C", str(tree), *command], check=True)
-        self.assertRegex(peers.Sources(self.folder).version("rwkv_cuda"), "^[0-9a-f]{40}$")
+        self.assertRegex(peers.Peers(self.root).version("rwkv_cuda"), "^[0-9a-f]{40}$")
 
 
 class Interface(unittest.TestCase):
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
-    def test_structures_are_those_of_launchers_h(self):
-        names = {ours.Wkv: "LadderWkv", ours.LinearAttention: "LadderLinearAttention", ours.Attention: "LadderAttention"}
-        lines = ["#include <stddef.h>", f'#include "{HERE / "launchers.h"}"']
-        for kind, name in names.items():
-            lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{name}");')
-            for field, _ in kind._fields_:
-                lines.append(f'_Static_assert(offsetof({name}, {field}) == {getattr(kind, field).offset}, "{name}.{field}");')
+    def test_a_value_is_that_of_the_launchers(self):
+        struct = re.search(r"^struct LadderValue \{.*?^\};", (HERE / "launchers.cu").read_text(), re.DOTALL | re.MULTILINE)[0]
+        lines = ["#include <stddef.h>", struct, f'_Static_assert(sizeof(struct LadderValue) == {ctypes.sizeof(ours.Value)}, "LadderValue");']
+        for field, _ in ours.Value._fields_:
+            lines.append(f'_Static_assert(offsetof(struct LadderValue, {field}) == {getattr(ours.Value, field).offset}, "{field}");')
         result = subprocess.run(["cc", "-std=c11", "-fsyntax-only", "-xc", "-"], input="\n".join(lines) + "\n", text=True,
                                 capture_output=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_a_value_without_a_field_is_a_mistake(self):
-        with self.assertRaises(KeyError):
-            ours.structure(ours.Wkv, {"B": 1, "T_q": 4})
-        self.assertIsNone(ours.structure(ours.Wkv, {"u": None}).u)
+    def test_a_value_is_a_number_a_pointer_or_null(self):
+        tensor = mock.Mock(data_ptr=lambda: 4096)
+        for value, number, array in ((64, 64, None), (0.5, 0.5, None), (True, 1, None), (None, 0, None), (tensor, 0, 4096)):
+            given = ours.value_of("q", value)
+            self.assertEqual((given.name, given.number, given.array), (b"q", number, array))
+
+    @unittest.skipUnless(LIBRARIES, "ladder_launchers is not built")
+    def test_a_value_that_the_operator_does_not_have_is_refused(self):
+        library = ours.Library(LIBRARIES[-1])
+        wkv = next(name for name in library.names if name.startswith("wkv_"))
+        with self.assertRaisesRegex(ours.Refused, "wkv has no T_q"):
+            library.call(wkv, "wkv", "fp32", {"B": 1, "u": None, "T_q": 4})
 
 
 class Sampling(unittest.TestCase):
@@ -210,7 +214,7 @@ def document():
         {**attention, "rows": [row("attention_sm90", True, 2e-3, 10e-3, 12e-3), row("cuDNN", False, 2e-3, 9.95e-3, 11e-3)]}]}
 
 
-class Tables(unittest.TestCase):
+class Tables(InAFolder):
     def line(self, text, begin):
         return next(line for line in text.split("\n") if line.startswith(f"| {begin} "))
 
@@ -237,45 +241,43 @@ class Tables(unittest.TestCase):
         self.assertIn("| FLA chunk | 1.50e-03 | 500 us |", tables.render(one))
 
     def test_files_are_merged_by_case(self):
-        with tempfile.TemporaryDirectory() as folder:
-            first, second, other = (pathlib.Path(folder) / name for name in ("a.json", "b.json", "c.json"))
-            compare.write(first, document())
-            later = document()
-            later["cases"] = [copy.deepcopy(later["cases"][1])]
-            later["cases"][0]["rows"][0]["burst"]["seconds"] = 8e-3
-            compare.write(second, later)
-            merged = tables.read([first, second])
-            self.assertEqual([case["name"] for case in merged["cases"]], ["wkv_fp32", "attention"])
-            self.assertEqual(merged["cases"][1]["rows"][0]["burst"]["seconds"], 8e-3)
-            later["conditions"]["commit"] = "another"
-            compare.write(second, later)
-            self.assertEqual(tables.read([first, second])["conditions"]["commit"], document()["conditions"]["commit"] + ", another")
-            later["conditions"]["driver"] = "2"
-            compare.write(second, later)
-            with self.assertRaisesRegex(ValueError, "other conditions"):
-                tables.read([first, second])
-            other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
-            with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
-                tables.read([other])
+        first, second, other = (self.root / name for name in ("a.json", "b.json", "c.json"))
+        compare.write(first, document())
+        later = document()
+        later["cases"] = [copy.deepcopy(later["cases"][1])]
+        later["cases"][0]["rows"][0]["burst"]["seconds"] = 8e-3
+        compare.write(second, later)
+        merged = tables.read([first, second])
+        self.assertEqual([case["name"] for case in merged["cases"]], ["wkv_fp32", "attention"])
+        self.assertEqual(merged["cases"][1]["rows"][0]["burst"]["seconds"], 8e-3)
+        later["conditions"]["commit"] = "another"
+        compare.write(second, later)
+        self.assertEqual(tables.read([first, second])["conditions"]["commit"], document()["conditions"]["commit"] + ", another")
+        later["conditions"]["driver"] = "2"
+        compare.write(second, later)
+        with self.assertRaisesRegex(ValueError, "other conditions"):
+            tables.read([first, second])
+        other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
+        with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
+            tables.read([other])
 
 
-class SeveralRuns(unittest.TestCase):
+class SeveralRuns(InAFolder):
     def test_each_has_its_own_part_and_a_case_counts_where_it_was_measured_last(self):
-        with tempfile.TemporaryDirectory() as folder:
-            first, second = (pathlib.Path(folder) / name for name in ("a.json", "b.json"))
-            old, young = document(), document()
-            old["conditions"]["date"], young["conditions"]["date"] = "2026-01-01", "2026-01-02"
-            young["cases"] = young["cases"][1:]
-            compare.write(first, old)
-            compare.write(second, young)
-            runs = tables.runs_of([first, second], {})
-            self.assertEqual([[case["name"] for case in run["cases"]] for run in runs], [["attention"], ["wkv_fp32"]])
-            young["cases"] = document()["cases"]
-            compare.write(second, young)
-            self.assertEqual(len(tables.runs_of([first, second], {})), 1)
-            young["conditions"]["kernels"] = {"a.cu": "then"}
-            compare.write(second, young)
-            self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
+        first, second = (self.root / name for name in ("a.json", "b.json"))
+        old, young = document(), document()
+        old["conditions"]["date"], young["conditions"]["date"] = "2026-01-01", "2026-01-02"
+        young["cases"] = young["cases"][1:]
+        compare.write(first, old)
+        compare.write(second, young)
+        runs = tables.runs_of([first, second], {})
+        self.assertEqual([[case["name"] for case in run["cases"]] for run in runs], [["attention"], ["wkv_fp32"]])
+        young["cases"] = document()["cases"]
+        compare.write(second, young)
+        self.assertEqual(len(tables.runs_of([first, second], {})), 1)
+        young["conditions"]["kernels"] = {"a.cu": "then"}
+        compare.write(second, young)
+        self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
 
 
 class KernelsThatHaveChanged(unittest.TestCase):
@@ -289,26 +291,11 @@ class KernelsThatHaveChanged(unittest.TestCase):
         self.assertNotIn("a.cu", said)
 
 
-class Recorded(unittest.TestCase):
-    """records/h200_compare.md is what the JSON beside it says."""
-    files = sorted((compare.ROOT / "records").glob("h200_compare*.json"))
-
-    @unittest.skipUnless(files, "nothing is recorded yet")
-    def test_the_page_is_generated(self):
-        page = (compare.ROOT / "records" / "h200_compare.md").read_text()
-        self.assertEqual(page, tables.page(self.files, compare.ROOT),
-                         "tools/upkeep/render.py writes it anew")
-
-
-@unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
+@unittest.skipUnless(torch, "PyTorch is not installed")
 class Truth(unittest.TestCase):
     """The float64 recurrences against the sums they stand for, written out."""
 
     def test_recurrence(self):
-        import torch
-
-        import workloads
-
         B, T, H, K, V = 2, 7, 3, 4, 5
         generator = torch.Generator().manual_seed(1)
         q, k, log_w = (torch.rand((B, T, H, K), generator=generator).double() for _ in range(3))
@@ -331,16 +318,8 @@ class Truth(unittest.TestCase):
             self.assertLess(float((last - expected).abs().max()), 1e-12)
 
     def test_attention_masks_from_the_last_key(self):
-        import torch
-
-        import workloads
-
         q, k, v = torch.rand((1, 2, 4)).double(), torch.rand((1, 5, 4)).double(), torch.rand((1, 5, 3)).double()
         o = workloads.softmax_attention(q, k, v, 0.5, True)
         first = torch.softmax(0.5 * (k[0, :4] @ q[0, 0]), 0) @ v[0, :4]
         last = torch.softmax(0.5 * (k[0] @ q[0, 1]), 0) @ v[0]
         self.assertLess(float((o[0] - torch.stack((first, last))).abs().max()), 1e-12)
-
-
-if __name__ == "__main__":
-    unittest.main()

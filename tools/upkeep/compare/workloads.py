@@ -1,8 +1,6 @@
 """Inputs of a case, the truth in float64 for a sample of them, and the calls of our implementations."""
 import torch
 
-import ours
-
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "bf16_fp32_decay": torch.bfloat16}
 SAMPLED_BATCHES = 8
 
@@ -159,10 +157,6 @@ def errors(case, outputs, right):
 
 # ---- ours ----
 
-def our_names(case, library):
-    return [name for name in case.ours if name in library.names]
-
-
 def our_call(library, implementation, case, data):
     """A function that runs the implementation and returns {name: tensor}. WKV's backward runs the forward pass, too: the peers'
     gradients need one. Attention's does not: both sides keep o and lse of a forward pass that is not timed."""
@@ -174,44 +168,45 @@ def our_call(library, implementation, case, data):
     def empty(*shape, like=dtype):
         return torch.empty(shape, dtype=like, device=device)
 
+    sizes = dict(s)
+    if case.group == "linear_attention":
+        sizes["T_q"] = sizes["T_k"] = sizes.pop("T")
+
+    def made(name, values, operator=case.operator):
+        return library.call(name, operator, case.precision, {**sizes, **values})
+
     if case.group == "warmup":
         y = empty(*data["y_shape"])
-        inputs = [value for name, value in data.items() if name not in ("y_shape", "library")]
-        run = library.call_warmup(implementation, case.operator, list(case.sizes.values()), [*inputs, y])
-        return lambda: (run(), {"y": y})[1]
-    if case.group == "attention":
+        inputs = {name: value for name, value in data.items() if name not in ("y_shape", "library")}
+        name = "c" if case.operator in ("vector_add", "matmul") else "y"
+        run, outputs = made(implementation, {**inputs, name: y}), {"y": y}
+    elif case.group == "attention":
         o, lse = empty(*data["q"].shape), empty(s["B"], s["H_q"], s["T_q"], like=torch.float32)
-        values = {**s, **data, "o": o, "lse": lse, "causal": case.causal}
+        values = {**data, "o": o, "lse": lse, "causal": case.causal}
         if not case.backward:
-            run, outputs = library.call(implementation, case.operator, case.precision, values), {"o": o}
+            run, outputs = made(implementation, values), {"o": o}
         else:
-            outputs = {"dq": empty(*data["q"].shape), "dk": empty(*data["k"].shape), "dv": empty(*data["v"].shape)}
+            outputs = {f"d{name}": torch.empty_like(data[name]) for name in ("q", "k", "v")}
             first = {name: value for name, value in values.items() if name != "d_o"}
             forward = implementation.replace("_backward", "") if implementation.endswith("sm90") else "attention_pipelined"
-            library.call(forward, "attention", case.precision, first)()
-            run = library.call(implementation, case.operator, case.precision, {**values, **outputs})
+            made(forward, first, "attention")()
+            run = made(implementation, {**values, **outputs})
     elif case.group == "linear_attention":
         o = empty(*data["v"].shape)
-        values = {"B": s["B"], "T_q": s["T"], "T_k": s["T"], "H": s["H"], "K": s["K"], "V": s["V"], **data, "o": o,
-                  "causal": 1, "elu_plus_one": 0, "normalize": 0, "eps": 1e-6}
-        run, outputs = library.call(implementation, case.operator, case.precision, values), {"o": o}
+        run, outputs = made(implementation, {**data, "o": o, "causal": True, "feature_map": 0, "normalize": False}), {"o": o}
     else:
-        o = empty(*data["v"].shape)
-        outputs = {"o": o}
-        values = {**s, **{name: value for name, value in data.items() if name != "d_o"}}
+        outputs = {"o": empty(*data["v"].shape)}
+        values = {name: value for name, value in data.items() if name != "d_o"}
+        values.update(log_w_stride_B=s["T"] * s["H"] * s["K"], log_w_stride_T=s["H"] * s["K"])
         if case.states:
             outputs["final_state"] = empty(s["B"], s["H"], s["K"], s["V"], like=torch.float32)
-        forward = case.operator.removesuffix("_backward")
-        run = library.call(forward_implementation(library, implementation, case), forward, case.precision,
-                           {**values, **outputs})
+        run = made(forward_implementation(library, implementation, case), {**values, **outputs}, case.operator.removesuffix("_backward"))
         if case.backward:
-            gradients = {"dq": empty(*data["q"].shape), "dk": empty(*data["k"].shape), "dv": empty(*data["v"].shape),
-                         "d_log_w": torch.empty_like(data["log_w"])}
+            gradients = {f"d{name}": torch.empty_like(data[name]) for name in ("q", "k", "v")} | {"d_log_w": torch.empty_like(data["log_w"])}
             if case.group == "wkv":
                 gradients["du"] = empty(s["H"], s["K"], like=torch.float32)
             outputs = {**outputs, **gradients}
-            runs = (run, library.call(implementation, case.operator, case.precision,
-                                      {**values, "d_o": data["d_o"], **gradients}))
+            runs = (run, made(implementation, {**values, "d_o": data["d_o"], **gradients}))
 
             def run():
                 for each in runs:
