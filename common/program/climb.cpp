@@ -13,7 +13,6 @@
 
 #include "common/diagnosis/diagnosis.hpp"
 #include "common/program/estimate.hpp"
-#include "common/program/memory.hpp"
 
 namespace ladder::program {
 namespace {
@@ -37,13 +36,6 @@ constexpr double kMemoryShare = 0.5;
 // More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
 constexpr std::size_t kMostCopies = 8192;
 
-std::unique_ptr<AnyProblem> timed_problem(const Selection& selection, double& seconds) {
-  const auto begin = std::chrono::steady_clock::now();
-  std::unique_ptr<AnyProblem> problem = case_of(selection)->make();
-  seconds = seconds_since(begin);
-  return problem;
-}
-
 // How often a timing calls at most, with calls that take `once`: more copies would never be used.
 double most_calls(double once) {
   return 30 + 4.0 / once;
@@ -62,10 +54,9 @@ class Runner {
   // One call and its verdict.
   void check(Row& row, Spent& spent) {
     place();
-    const auto call = [&] { data_[0]->call(); };
-    spent.launch = device_.time(call);
+    spent.launch = called();
     if (device_.back_end() == "cuda")
-      spent.launch = device_.time(call);  // the first call loads the kernel, too
+      spent.launch = called();  // the first call loads the kernel, too
     device_.synchronize();
     const auto begin = std::chrono::steady_clock::now();
     const Arithmetic arithmetic = arithmetic_of(implementation_, precision_);
@@ -78,7 +69,7 @@ class Runner {
     row.plain_loop_error = verdict.plain_loop.whole;
   }
 
-  // Seconds of another call, after `check`.
+  // Seconds of a call; after `check` of another one.
   double called() {
     return device_.time([&] { data_[0]->call(); });
   }
@@ -135,12 +126,14 @@ void set_bound(Row& row, const Implementation& implementation, const Climb& clim
   row.bound_by_bytes = bytes >= operations;
 }
 
-Row row_of(const AbsentImplementation& absent) {
+// Of an implementation, or of an absent one.
+template <typename Each>
+Row row_of(const Each& each) {
   Row row;
-  row.chapter = absent.chapter;
-  row.implementation = absent.name;
-  row.source = absent.source;
-  row.message = "needs " + absent.needs;
+  row.chapter = each.chapter;
+  row.implementation = each.name;
+  row.source = each.source;
+  if constexpr (requires { each.needs; }) row.message = "needs " + each.needs;
   return row;
 }
 
@@ -151,7 +144,7 @@ class Climber {
       : options_(options), progress_(progress), limits_(limits) {
     options_.shape = case_of(options)->shape();
     result_.options = options_;
-    const Cost cost = cost_of(options_);
+    const Cost cost = case_of(options_)->cost();
     result_.fma_count = cost.fma_count;
     result_.bytes = cost.bytes;
   }
@@ -183,10 +176,7 @@ class Climber {
   }
 
   Row climbed(const Implementation& implementation) {
-    Row row;
-    row.chapter = implementation.chapter;
-    row.implementation = implementation.name;
-    row.source = implementation.source;
+    Row row = row_of(implementation);
     row.message = why_unavailable(implementation.device);
     if (!row.message.empty()) return row;
     Device& where = device(implementation.device);
@@ -200,7 +190,8 @@ class Climber {
     row.ran = true;
     const bool gpu = row.back_end == "cuda";
     if (!gpu && only_a_part_ran(row, implementation, where)) return row;
-    make_whole(where);
+    if (checked_room_.insert(&where).second) require_memory(options_, where);
+    if (!whole_) whole_ = case_of(options_)->make();
     if (row.estimated_seconds > kShownSeconds)
       progress_(what + ", about " + time_text(row.estimated_seconds));
     row.estimated_seconds = 0;
@@ -243,12 +234,6 @@ class Climber {
     return known[&where];
   }
 
-  void make_whole(Device& where) {
-    if (checked_room_.insert(&where).second) require_memory(options_, where);
-    if (whole_) return;
-    whole_ = case_of(options_)->make();
-  }
-
   // Runs growing parts of the shape until one says how long the whole takes. True if that is the end: the row then holds the
   // verdict on the parts.
   bool only_a_part_ran(Row& row, const Implementation& implementation, Device& where) {
@@ -266,7 +251,9 @@ class Climber {
       require_memory(selection, where);
       Spent spent;
       guarded(row, [&] {
-        const auto problem = timed_problem(selection, spent.problem);
+        const auto begin = std::chrono::steady_clock::now();
+        const auto problem = case_of(selection)->make();
+        spent.problem = seconds_since(begin);
         Runner runner(where, *problem, implementation, options_.precision);
         runner.check(row, spent);
         // The first call starts threads, which a larger one would not start more often.

@@ -100,6 +100,7 @@ std::string kernel_hash(const std::string& folder, const std::string& source);
 std::string to_table(const Climb& climb);
 std::string to_table(const std::vector<Climb>& climbs);
 
+nlohmann::json to_json(const Shape& shape);
 // records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
 

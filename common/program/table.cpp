@@ -8,20 +8,15 @@
 
 #include "common/program/climb.hpp"
 #include "common/program/estimate.hpp"
-#include "common/program/memory.hpp"
-#include "common/program/shape.hpp"
 
 namespace ladder::program {
-namespace {
-
-nlohmann::json options_json(const Options& options) {
+nlohmann::json to_json(const Shape& shape) {
   nlohmann::json json = nlohmann::json::object();
-  for (const auto& [name, value] : options)
-    json[name] = value;
+  for (const Size& size : shape.sizes()) {
+    if (size.value != 0) json[size.name] = size.value;
+  }
   return json;
 }
-
-}  // namespace
 
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
   nlohmann::json json = {
@@ -31,12 +26,14 @@ nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
       {"shape", to_json(climb.options.shape)},
       {"causal", climb.options.causal},
       {"states", climb.options.states},
-      {"options", options_json(climb.options.options)},
+      {"options", nlohmann::json::object()},
       {"fma_count", climb.fma_count},
       {"bytes", climb.bytes},
       {"ceilings", nlohmann::json::array()},
       {"rows", nlohmann::json::array()},
   };
+  for (const auto& [name, value] : climb.options.options)
+    json["options"][name] = value;
   for (const auto& [name, ceiling] : climb.ceilings) {
     json["ceilings"].push_back({{"device", name},
                                 {"fma_per_second", ceiling.fma_per_second},
