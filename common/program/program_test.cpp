@@ -53,7 +53,7 @@ void failing_gla(const WkvArgs&) {
   throw std::runtime_error("the launch failed");
 }
 
-void does_nothing(const WkvArgs&) {}
+void nothing(const WkvArgs&) {}
 
 // One step of one head without a state: o = scale * (q . k) v
 void right_gradients(const WkvGradArgs& args) {
@@ -100,39 +100,26 @@ void counted_gla(const WkvArgs& a) {
 }
 
 constexpr DeviceKind kCuda = DeviceKind::kCuda;
+Registration rung(const char* file, const char* name, const Launchers& launchers,
+                  DeviceKind device = DeviceKind::kCpu, int step = 0) {
+  return Registration(
+      {.name = name, .step = step, .device = device, .rung = true, .launchers = launchers}, file);
+}
+
+const Implementation kFirst{.name = "test_first", .step = 1, .launchers = launchers<Wkv>(nothing)};
+const Implementation kSecond{.name = "test_second", .step = 2, .launchers = kFirst.launchers};
 const Implementation kCopied{.name = "test_copied"}, kCopiedFirst{.name = "test_copied_first"};
 const Registration registrations[] = {
-    Registration({.name = "test_right", .rung = true, .launchers = launchers<Wkv>(right_wkv)},
-                 "91_right/kernel.cpp"),
-    Registration({.name = "test_wrong", .rung = true, .launchers = launchers<Wkv>(wrong_wkv)},
-                 "92_wrong/kernel.cpp"),
-    Registration({.name = "test_picky", .rung = true, .launchers = launchers<Wkv>(picky_wkv)},
-                 "93_picky/kernel.cpp"),
-    Registration({.name = "test_gpu",
-                  .device = kCuda,
-                  .rung = true,
-                  .launchers = launchers<Wkv>(does_nothing)},
-                 "94_gpu/kernel.cpp"),
-    Registration({.name = "test_gradients",
-                  .rung = true,
-                  .launchers = launchers<GlaBackward>(right_gradients)},
-                 "95_gradients/kernel.cpp"),
+    rung("91_right/kernel.cpp", "test_right", launchers<Wkv>(right_wkv)),
+    rung("92_wrong/kernel.cpp", "test_wrong", launchers<Wkv>(wrong_wkv)),
+    rung("93_picky/kernel.cpp", "test_picky", launchers<Wkv>(picky_wkv)),
+    rung("94_gpu/kernel.cpp", "test_gpu", launchers<Wkv>(nothing), kCuda),
+    rung("95_gradients/kernel.cpp", "test_gradients", launchers<GlaBackward>(right_gradients)),
     // Registered last step first.
-    Registration({.name = "test_second", .step = 2, .launchers = launchers<Wkv>(does_nothing)},
-                 "96_steps/kernel.cpp"),
-    Registration({.name = "test_first", .step = 1, .launchers = launchers<Wkv>(does_nothing)},
-                 "96_steps/kernel.cpp"),
-    Registration({.name = "test_counted",
-                  .device = kCuda,
-                  .rung = true,
-                  .launchers = launchers<Gla>(counted_gla)},
-                 "97_counted/kernel.cpp"),
-    Registration({.name = "test_failing",
-                  .step = -1,
-                  .device = kCuda,
-                  .rung = true,
-                  .launchers = launchers<Gla>(failing_gla)},
-                 "97_counted/kernel.cpp"),
+    Registration(kSecond, "96_steps/kernel.cpp"),
+    Registration(kFirst, "96_steps/kernel.cpp"),
+    rung("97_counted/kernel.cpp", "test_counted", launchers<Gla>(counted_gla), kCuda),
+    rung("97_counted/kernel.cpp", "test_failing", launchers<Gla>(failing_gla), kCuda, -1),
     // A learner's copy of an exercise beside ours, registered behind it and before it.
     Registration(kCopied, "/r/98_copied/kernel.cu"),
     Registration(kCopied, "/r/my/98_copied/exercise.cu"),
