@@ -44,12 +44,8 @@ double most_calls(double once) {
 // Runs one implementation on a problem: checks it, then times it.
 class Runner {
  public:
-  Runner(Device& device, const AnyProblem& problem, const Implementation& implementation,
-         const std::string& precision)
-      : device_(device),
-        problem_(problem),
-        implementation_(implementation),
-        precision_(precision) {}
+  Runner(Device& device, const AnyProblem& problem, const Implementation& implementation)
+      : device_(device), problem_(problem), implementation_(implementation) {}
 
   // One call and its verdict.
   void check(Row& row, Spent& spent) {
@@ -59,7 +55,7 @@ class Runner {
       spent.launch = called();  // the first call loads the kernel, too
     device_.synchronize();
     const auto begin = std::chrono::steady_clock::now();
-    const Arithmetic arithmetic = arithmetic_of(implementation_, precision_);
+    const Arithmetic arithmetic = arithmetic_of(implementation_, problem_.storage());
     const Verdict verdict = data_[0]->judge(arithmetic, true);
     spent.judge = seconds_since(begin);
     row.right = verdict.right;
@@ -89,8 +85,8 @@ class Runner {
       }));
     }
     const bool gpu = device_.back_end() == "cuda";
-    row.conditions = {gpu ? Regime::kBurst : Regime::kPlain, layout.calls,
-                      rotation.recordings[0].without_host, layout.copies, layout.passes_caches};
+    row.conditions = {gpu ? Regime::kBurst : Regime::kPlain, rotation.recordings[0].without_host,
+                      layout};
     row.timing = measure(device_, rotation, row.conditions.regime);
     if (!gpu) return;
     row.sustained = measure(device_, rotation, Regime::kSustained);
@@ -111,7 +107,6 @@ class Runner {
   Device& device_;
   const AnyProblem& problem_;
   const Implementation& implementation_;
-  std::string precision_;
   std::vector<std::unique_ptr<AnyOnDevice>> data_;
 };
 
@@ -140,8 +135,8 @@ Row row_of(const Each& each) {
 // The problem on the asked shape is made once, when the first implementation needs it.
 class Climber {
  public:
-  Climber(const Selection& options, const Progress& progress, const Limits& limits)
-      : options_(options), progress_(progress), limits_(limits) {
+  Climber(const Selection& options, const Progress& progress, double patience_seconds)
+      : options_(options), progress_(progress), patience_seconds_(patience_seconds) {
     options_.shape = case_of(options)->shape();
     result_.options = options_;
     const Cost cost = case_of(options_)->cost();
@@ -196,7 +191,7 @@ class Climber {
       progress_(what + ", about " + time_text(row.estimated_seconds));
     row.estimated_seconds = 0;
     guarded(row, [&] {
-      Runner runner(where, *whole_, implementation, options_.precision);
+      Runner runner(where, *whole_, implementation);
       Spent spent;
       runner.check(row, spent);
       if (!row.right || row.back_end == "emulator") return;
@@ -242,7 +237,7 @@ class Climber {
     while (!(part == options_.shape)) {
       Selection selection = options_;
       selection.shape = part;
-      if (least_seconds(selection) > limits_.patience_seconds) {
+      if (least_seconds(selection) > patience_seconds_) {
         row.ran = false;
         row.message = fmt::format("even {} would take at least {}; allowed: a smaller --shape",
                                   to_string(part), time_text(least_seconds(selection)));
@@ -254,7 +249,7 @@ class Climber {
         const auto begin = std::chrono::steady_clock::now();
         const auto problem = case_of(selection)->make();
         spent.problem = seconds_since(begin);
-        Runner runner(where, *problem, implementation, options_.precision);
+        Runner runner(where, *problem, implementation);
         runner.check(row, spent);
         // The first call starts threads, which a larger one would not start more often.
         if (row.right && spent.launch < kStartSeconds)
@@ -276,7 +271,7 @@ class Climber {
                                  : std::max(4 * whole.launch, std::min(TimingLimits().most_seconds,
                                                                        100 * whole.launch));
       row.estimated_seconds = problem + whole.launch + whole.judge + samples;
-      if (row.estimated_seconds <= limits_.patience_seconds) return false;
+      if (row.estimated_seconds <= patience_seconds_) return false;
       row.checked_shape = smallest;
       return true;
     }
@@ -285,7 +280,7 @@ class Climber {
 
   Selection options_;
   const Progress& progress_;
-  const Limits& limits_;
+  const double patience_seconds_;
   std::string counter_;
   std::unique_ptr<AnyProblem> whole_;
   std::set<Device*> checked_room_;
@@ -346,8 +341,8 @@ Layout layout_of(double once, double bytes, const Device& device) {
   return layout;
 }
 
-Climb climb(const Selection& options, const Progress& progress, const Limits& limits) {
-  return Climber(options, progress, limits).climb();
+Climb climb(const Selection& options, const Progress& progress, double patience_seconds) {
+  return Climber(options, progress, patience_seconds).climb();
 }
 
 }  // namespace ladder::program

@@ -44,8 +44,8 @@ int main(int argc, char** argv) {
   app.add_option("--json", json_path, "Write the results there");
   app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU")
       ->group("");  // set by the script
-  Limits limits;
-  app.add_option("--patience", limits.patience_seconds,
+  double patience_seconds = kPatienceSeconds;
+  app.add_option("--patience", patience_seconds,
                  "Seconds that one implementation may take in the emulator or on the CPU. Beyond "
                  "that, by estimate, only a part of the shape is checked, and nothing timed")
       ->capture_default_str();
@@ -53,14 +53,14 @@ int main(int argc, char** argv) {
   return run_program(app, argc, argv, [&] {
     const std::vector<Selection> selections = options.selections(climbed_ladders());
     ladder::require(
-        limits.patience_seconds > 0,
-        fmt::format("--patience is {}; allowed: more than 0 seconds", limits.patience_seconds));
+        patience_seconds > 0,
+        fmt::format("--patience is {}; allowed: more than 0 seconds", patience_seconds));
     require_writable("--json", json_path);
     const auto on_gpu = [](const Row& row) { return row.back_end == "cuda"; };
     std::vector<Climb> climbs;
     std::vector<nlohmann::json> runs;
     for (const Selection& selection : selections) {
-      climbs.push_back(climb(selection, show_progress, limits));
+      climbs.push_back(climb(selection, show_progress, patience_seconds));
       add_recorded(climbs.back(), recorded);
       auto conditions = options.conditions();
       if (std::any_of(climbs.back().rows.begin(), climbs.back().rows.end(), on_gpu))

@@ -158,17 +158,18 @@ const DeviceRegistration pretended{kCuda, [] { return std::make_unique<Pretended
 
 const Shape kTiny{{"B", 1}, {"T", 1}, {"H", 1}, {"K", 4}, {"V", 4}};
 
-Climb climbed(const Selection& selection, double patience = 60) {
-  const auto says_nothing = [](const std::string&) {};
-  return climb(selection, says_nothing, {.patience_seconds = patience});
+Climb climbed(const Selection& selection, double patience_seconds = kPatienceSeconds) {
+  return climb(
+      selection, [](const std::string&) {}, patience_seconds);
 }
 
 Climb climb_tiny(const Texts& chapters) {
   return climbed({.op = "wkv", .shape = kTiny, .chapters = chapters});
 }
 
-Climb climb_gla(const Texts& names, const Shape& shape = kTiny, double patience = 60) {
-  return climbed({.op = "gla", .shape = shape, .names = names}, patience);
+Climb climb_gla(const Texts& names, const Shape& shape = kTiny,
+                double patience_seconds = kPatienceSeconds) {
+  return climbed({.op = "gla", .shape = shape, .names = names}, patience_seconds);
 }
 
 Climb emulated_tiny() {
@@ -429,13 +430,12 @@ TEST(Registry, KnowsTheFileThatRegisters) {
   const Registration here({.name = "test_here"});
   EXPECT_EQ(find_implementation("test_here").source, "program/program_test.cpp");
   // The repository may lie in a folder whose name looks like a chapter's.
-  const std::string root = LADDER_SOURCE_FOLDER;
   const std::pair<std::string, std::string> files[] = {
       {"/home/me/98_files/a.cu", "98_files/a.cu"},
       {"../98_files/01_lesson/kernel.cu", "98_files/01_lesson/kernel.cu"},
       {"98_files/kernel.cu", "98_files/kernel.cu"},
       {"/07_pack/a/98_files/11b_lesson/kernel.cu", "98_files/11b_lesson/kernel.cu"},
-      {root + "/98_files/kernel.cu", "98_files/kernel.cu"},
+      {source_folder() + "/98_files/kernel.cu", "98_files/kernel.cu"},
   };
   for (const auto& [file, source] : files) {
     Registration({.name = file}, file.c_str());
@@ -480,7 +480,7 @@ TEST(Climb, NeverTimesAWrongResult) {
   EXPECT_FALSE(result.rows[0].right);
   EXPECT_EQ(result.rows[0].timing.samples, 0);
   EXPECT_FALSE(result.all_right());
-  expect_says(to_table(result), {"WRONG"});
+  expect_says(to_table({result}), {"WRONG"});
   EXPECT_FALSE(to_json(result)["rows"][0].contains("seconds"));
 }
 
@@ -489,7 +489,7 @@ TEST(Climb, ReportsARefusal) {
   ASSERT_EQ(result.rows.size(), 1u);
   EXPECT_FALSE(result.rows[0].ran);
   EXPECT_EQ(result.rows[0].message, "K is 4; allowed: 5");
-  expect_says(to_table(result), {"not run: K is 4"});
+  expect_says(to_table({result}), {"not run: K is 4"});
   EXPECT_TRUE(result.all_right());
 }
 
@@ -547,7 +547,7 @@ TEST(Climb, GoesOnAfterAFailure) {
   ASSERT_EQ(result.rows.size(), 2u);
   EXPECT_TRUE(result.rows[0].ran);
   EXPECT_FALSE(result.rows[0].right);
-  expect_says(to_table(result), {"FAILED: the launch failed"});
+  expect_says(to_table({result}), {"FAILED: the launch failed"});
   EXPECT_TRUE(result.rows[1].right) << result.rows[1].message;
   EXPECT_FALSE(result.all_right());
 }
@@ -572,7 +572,7 @@ TEST(Climb, ShowsAnAbsentOneAskedForByName) {
 
 // What the table has in the column with that header, in the line of `name`; "" if there is no such column.
 std::string cell_of(const Climb& climb, const std::string& name, const std::string& column) {
-  std::istringstream table(to_table(climb));
+  std::istringstream table(to_table({climb}));
   std::size_t begin = 0, end = std::string::npos;
   for (std::string line; std::getline(table, line);) {
     if (line.find("implementation") != std::string::npos) {
@@ -598,9 +598,9 @@ TEST(Climb, NeverTimesTheEmulator) {
   EXPECT_EQ(counted_calls, 1);
   EXPECT_EQ(result.rows[0].timing.samples, 0);
   EXPECT_FALSE(to_json(result).at("rows").at(0).contains("seconds"));
-  EXPECT_EQ(cell_of(result, "test_counted", "time"), "") << to_table(result);  // nobody has one
+  EXPECT_EQ(cell_of(result, "test_counted", "time"), "") << to_table({result});  // nobody has one
   result.rows.push_back(result.rows[0]);
-  expect_once(to_table(result), "It is not timed");
+  expect_once(to_table({result}), "It is not timed");
 }
 
 TEST(Climb, ChecksAPartOfAShapeThatWouldTakeTooLong) {
@@ -618,7 +618,7 @@ TEST(Climb, ChecksAPartOfAShapeThatWouldTakeTooLong) {
   EXPECT_GT(row.estimated_seconds, 0.3);
   EXPECT_LT(row.estimated_seconds, 20);
   EXPECT_EQ(to_json(result).at("rows").at(0).at("checked_shape").at("T"), T);
-  expect_says(to_table(result), {"checked on B=1, T=128"});
+  expect_says(to_table({result}), {"checked on B=1, T=128"});
 }
 
 TEST(Climb, GrowsAPartThatIsOverTooSoonToTell) {
@@ -660,7 +660,7 @@ TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
       beside({{"run.json", run_on_gpu(0.125).dump()}, {"broken.json", "{"}, {"list.json", "[]"}});
   EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
   EXPECT_FALSE(now.rows[0].recorded.old);  // there is no kernels.json that could tell
-  expect_says(to_table(now), {"* recorded on Some GPU", " 125 ms*"});
+  expect_says(to_table({now}), {"* recorded on Some GPU", " 125 ms*"});
   EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_seconds"), 0.125);
 }
 
@@ -673,7 +673,7 @@ TEST(Climb, MarksATimeWhoseKernelHasChangedAsOld) {
     EXPECT_EQ(now.rows[0].recorded.old, old);
     EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_old"), old);
     for (const char* mark : {"125 ms?", "an old number"})
-      EXPECT_EQ(to_table(now).find(mark) != std::string::npos, old) << to_table(now);
+      EXPECT_EQ(to_table({now}).find(mark) != std::string::npos, old) << to_table({now});
   }
 }
 
@@ -698,7 +698,7 @@ TEST(Climb, KnowsTheShareOfTheBoundOfARecordedTime) {
   run["rows"][0]["units"] = "fp32 multiply-adds";
   const Climb now = beside({{"run.json", run.dump()}});
   EXPECT_EQ(now.rows[0].recorded.bound_seconds, 0.025);
-  expect_says(to_table(now), {" 20.0%"});
+  expect_says(to_table({now}), {" 20.0%"});
   EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_bound_seconds"), 0.025);
 }
 
@@ -711,7 +711,7 @@ TEST(Climb, ShowsWhatItIsBuiltWithout) {
   EXPECT_EQ(now.rows[2].message, "needs a GPU nobody has");
   now = beside({{"run.json", run.dump()}}, now);
   EXPECT_EQ(now.rows[2].recorded.seconds, 0.5);
-  expect_says(to_table(now), {"500 ms*", "needs a GPU nobody has"});
+  expect_says(to_table({now}), {"500 ms*", "needs a GPU nobody has"});
 }
 
 TEST(Climb, NamesTheKernelsHashOfWhatRanOnAGpu) {
@@ -751,8 +751,8 @@ TEST(Climb, NeverDividesTimesOfTwoMachinesByEachOther) {
                 timed_row("d", "two", 1), timed_row("e", "one", 1)});
   for (const auto& [name, factor] : std::map<std::string, std::string>{
            {"a", "-"}, {"b", "2x"}, {"c", "-"}, {"d", "2x"}, {"e", "-"}}) {
-    EXPECT_EQ(cell_of(climb, name, "vs last"), factor) << to_table(climb);
-    EXPECT_EQ(cell_of(climb, name, "vs first"), factor) << to_table(climb);
+    EXPECT_EQ(cell_of(climb, name, "vs last"), factor) << to_table({climb});
+    EXPECT_EQ(cell_of(climb, name, "vs first"), factor) << to_table({climb});
   }
 }
 
@@ -764,7 +764,7 @@ TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
     climb.rows[i].timing = {};
     climb.rows[i].recorded = {2.0 / i, "Some GPU", false};
   }
-  EXPECT_EQ(cell_of(climb, "b", "vs last"), "-") << to_table(climb);
+  EXPECT_EQ(cell_of(climb, "b", "vs last"), "-") << to_table({climb});
   EXPECT_EQ(cell_of(climb, "c", "vs last"), "2x");
   EXPECT_EQ(cell_of(climb, "c", "vs first"), "2x");
 }
@@ -772,17 +772,17 @@ TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
 TEST(Climb, EndsOnItsBestRung) {
   Climb climb = climb_of({timed_row("a", "one", 1e-6), timed_row("b", "two", 8),
                           timed_row("c", "two", 2), timed_row("d", "two", 4)});
-  expect_says(to_table(climb), {"fastest: 99 c, 2 s\n"});
+  expect_says(to_table({climb}), {"fastest: 99 c, 2 s\n"});
   climb.rows.pop_back();
-  EXPECT_EQ(to_table(climb).find("fastest"), std::string::npos) << to_table(climb);
+  EXPECT_EQ(to_table({climb}).find("fastest"), std::string::npos) << to_table({climb});
 }
 
 TEST(Table, LeavesOutColumnsWithoutACell) {
   Climb climb = climb_of({timed_row("a", "CPU", 8)});
-  EXPECT_EQ(to_table(climb).find("of bound"), std::string::npos) << to_table(climb);
+  EXPECT_EQ(to_table({climb}).find("of bound"), std::string::npos) << to_table({climb});
   climb.rows[0].bound_seconds = 2;
-  EXPECT_EQ(cell_of(climb, "a", "of bound"), "25.0%") << to_table(climb);
-  expect_says(to_table(climb), {"of bound: least time / time"});
+  EXPECT_EQ(cell_of(climb, "a", "of bound"), "25.0%") << to_table({climb});
+  expect_says(to_table({climb}), {"of bound: least time / time"});
 }
 
 TEST(Table, IsAHundredColumnsWide) {
@@ -799,10 +799,11 @@ TEST(Table, IsAHundredColumnsWide) {
   for (const char letter : {'x', 'y', 'z', 'w'})
     climb.rows[1].message += std::string(40, letter) + " ";
   climb.ceilings = {{kLong, {1e12, 1e12, 1e12, 1e12, 1e12}}};
-  std::istringstream table(to_table(climb));
+  std::istringstream table(to_table({climb}));
   for (std::string line; std::getline(table, line);)
     EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_EQ(cell_of(climb, "attention_backward_two_kernels", "call"), "200 us") << to_table(climb);
+  EXPECT_EQ(cell_of(climb, "attention_backward_two_kernels", "call"), "200 us")
+      << to_table({climb});
 }
 
 TEST(Table, SaysOnceWhatHoldsForSeveralLadders) {
@@ -810,7 +811,7 @@ TEST(Table, SaysOnceWhatHoldsForSeveralLadders) {
   Climb other = climb;
   other.options.op = "attention";
   other.options.precision = "bf16";
-  const std::string table = to_table(std::vector<Climb>{climb, other});
+  const std::string table = to_table({climb, other});
   expect_says(table, {"wkv in fp32 on ", "attention in bf16 on "});
   expect_once(table, "error: against");
 }

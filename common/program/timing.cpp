@@ -77,16 +77,13 @@ Timing sampled(const TimingLimits& limits, const std::function<double()>& sample
 }  // namespace
 
 Timing measure_end_to_end(Device& device, const std::vector<std::function<void()>>& calls) {
-  constexpr std::size_t kLeastSamples = 25;
+  constexpr std::size_t kSamples = 25;
   std::vector<double> samples;
-  while (samples.size() < kLeastSamples) {
-    for (const auto& call : calls) {
-      if (samples.size() == kLeastSamples) break;
-      const auto begin = std::chrono::steady_clock::now();
-      call();
-      device.synchronize();
-      samples.push_back(seconds_since(begin));
-    }
+  for (std::size_t n = 0; n < kSamples; ++n) {
+    const auto begin = std::chrono::steady_clock::now();
+    calls[n % calls.size()]();
+    device.synchronize();
+    samples.push_back(seconds_since(begin));
   }
   return summarise(samples);
 }
