@@ -63,7 +63,7 @@ ShareSolver::~ShareSolver() = default;
 std::optional<Shares> ShareSolver::shares(const std::vector<double>& o) const {
   if (solvers_.empty()) return std::nullopt;
   Shares result;
-  result.reserve(heads() * T_q_ * v_.T);
+  result.reserve(v_.B * H_q_ * T_q_ * v_.T);
   const double all = Eigen::Map<const Vector>(o.data(), o.size()).norm();
   double left = 0;
   for (std::int64_t b = 0; b < v_.B; ++b) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -100,6 +101,7 @@ void counted_gla(const WkvArgs& a) {
 }
 
 constexpr DeviceKind kCuda = DeviceKind::kCuda;
+
 Registration rung(const char* file, const char* name, const Launchers& launchers,
                   DeviceKind device = DeviceKind::kCpu, int step = 0) {
   return Registration(
