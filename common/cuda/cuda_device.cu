@@ -50,15 +50,15 @@ __global__ void fma_ceiling(float* sink, int steps) {
   sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
-// Independent products per warp, enough to hide one's latency.
-__global__ void tensor_ceiling(float* sink, int steps) {
+// Independent products per warp, enough to hide one's latency: multiply(sums, a, b) of operands that hold `element` everywhere.
+template <typename Multiply>
+__device__ void product_ceiling(float* sink, int steps, std::uint32_t element, Multiply multiply) {
   float sums[kChains][4] = {};
-  const std::uint32_t one = cuda::pack_bf16(1e-3f * static_cast<float>(threadIdx.x), 1.0f);
-  const std::uint32_t a[4] = {one, one, one, one}, b[2] = {one, one};
+  const std::uint32_t a[4] = {element, element, element, element}, b[2] = {element, element};
   for (int step = 0; step < steps; ++step) {
 #pragma unroll
     for (int i = 0; i < kChains; ++i)
-      cuda::mma_bf16(sums[i], a, b);
+      multiply(sums[i], a, b);
   }
   float sum = 0.0f;
   for (int i = 0; i < kChains; ++i)
@@ -66,19 +66,14 @@ __global__ void tensor_ceiling(float* sink, int steps) {
   sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
+__global__ void tensor_ceiling(float* sink, int steps) {
+  const std::uint32_t pair = cuda::pack_bf16(1e-3f * static_cast<float>(threadIdx.x), 1.0f);
+  product_ceiling(sink, steps, pair, [](auto& d, auto& a, auto& b) { cuda::mma_bf16(d, a, b); });
+}
+
 __global__ void tf32_ceiling(float* sink, int steps) {
-  float sums[kChains][4] = {};
   const std::uint32_t one = cuda::to_tf32(1e-3f * static_cast<float>(threadIdx.x));
-  const std::uint32_t a[4] = {one, one, one, one}, b[2] = {one, one};
-  for (int step = 0; step < steps; ++step) {
-#pragma unroll
-    for (int i = 0; i < kChains; ++i)
-      cuda::mma_tf32(sums[i], a, b);
-  }
-  float sum = 0.0f;
-  for (int i = 0; i < kChains; ++i)
-    sum += sums[i][0];
-  sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
+  product_ceiling(sink, steps, one, [](auto& d, auto& a, auto& b) { cuda::mma_tf32(d, a, b); });
 }
 #endif
 
@@ -100,17 +95,6 @@ struct EventPair {
   }
 };
 
-#ifdef __CUDACC__
-struct Graph {
-  cudaGraph_t graph;
-  explicit Graph(cudaGraph_t g) : graph(g) {}
-  Graph(const Graph&) = delete;
-  ~Graph() {
-    if (graph != nullptr) cudaGraphDestroy(graph);
-  }
-};
-#endif
-
 class CudaDevice : public Device {
  public:
   CudaDevice() {
@@ -125,32 +109,20 @@ class CudaDevice : public Device {
   }
 
   std::string name() const override { return properties_.name; }
-  std::string back_end() const override {
-#ifdef __CUDACC__
-    return "cuda";
-#else
-    return "emulator";
-#endif
-  }
-
   void* allocate(std::size_t bytes) override {
     void* pointer = nullptr;
     CUDA_CHECK(cudaMalloc(&pointer, bytes));
     CUDA_CHECK(cudaMemset(pointer, 0xFF, bytes));
     return pointer;
   }
-  void release(void* pointer) override {
-    cudaFree(pointer);
-  }
+  void release(void* pointer) override { cudaFree(pointer); }
   void upload(void* to, const void* from_host, std::size_t bytes) override {
     CUDA_CHECK(cudaMemcpy(to, from_host, bytes, cudaMemcpyHostToDevice));
   }
   void download(void* to_host, const void* from, std::size_t bytes) override {
     CUDA_CHECK(cudaMemcpy(to_host, from, bytes, cudaMemcpyDeviceToHost));
   }
-  void synchronize() override {
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
+  void synchronize() override { CUDA_CHECK(cudaDeviceSynchronize()); }
 
   double time(const std::function<void()>& work) override {
     const EventPair events;
@@ -164,6 +136,10 @@ class CudaDevice : public Device {
   }
 
 #ifdef __CUDACC__
+  std::string back_end() const override {
+    return "cuda";
+  }
+
   Recording record(const std::function<void()>& work) override {
     const cudaStream_t stream = cudaStreamPerThread;  // the default stream of all of this program
     cudaGraph_t graph = nullptr;
@@ -179,7 +155,7 @@ class CudaDevice : public Device {
     }
     recorded = cudaStreamEndCapture(stream, &graph) == cudaSuccess && recorded;
     cudaGetLastError();  // what cannot be recorded leaves an error behind
-    const Graph owned(graph);
+    const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> owned(graph, cudaGraphDestroy);
     if (failure) std::rethrow_exception(failure);
     if (!recorded) return {work, false};
     cudaGraphExec_t instance = nullptr;
@@ -194,19 +170,11 @@ class CudaDevice : public Device {
     CUDA_CHECK(cudaMemGetInfo(&free, &total));
     return free;
   }
-#endif
-
   std::size_t cache_bytes() const override {
-#ifdef __CUDACC__
     return static_cast<std::size_t>(properties_.l2CacheSize);
-#else
-    return 0;
-#endif
   }
 
-  // The emulator's speed says nothing about a GPU: it has no ceilings.
   Ceilings measure_ceilings() override {
-#ifdef __CUDACC__
     Ceilings ceilings;
     ceilings.fma_per_second = measured_per_second(fma_ceiling, kChains);
     ceilings.bytes_per_second = measured_bytes_per_second();
@@ -216,12 +184,18 @@ class CudaDevice : public Device {
     ceilings.tf32_fma_per_second = measured_per_second(tf32_ceiling, kChains * 16 * 8 * 8 / 32.0);
     ceilings.warpgroup_fma_per_second = measured_warpgroup_fma_per_second();
     return ceilings;
-#else
-    return {};
-#endif
   }
-
-#ifndef __CUDACC__
+#else
+  std::string back_end() const override {
+    return "emulator";
+  }
+  std::size_t cache_bytes() const override {
+    return 0;
+  }
+  // The emulator's speed says nothing about a GPU: it has no ceilings.
+  Ceilings measure_ceilings() override {
+    return {};
+  }
   void name_memory(const void* pointer, std::size_t bytes, const std::string& name,
                    std::size_t element_bytes, bool written) override {
     emulator::name_memory({pointer, bytes, name, element_bytes, written});

@@ -45,9 +45,8 @@ std::string misplaced(const Layout& layout, const std::vector<float>& result,
     const std::int64_t outer = static_cast<std::int64_t>(truth.size()) / (stride * slices);
     if (slices < 2 || slices > kMostSlices || outer * stride < kFewest) continue;
     const auto holds = [&](std::int64_t slice, std::int64_t of) {
-      bool shows =
-          slice ==
-          of;  // zeros are found in many places: they say nothing about where they come from
+      // Zeros are found in many places: they say nothing about where they come from.
+      bool shows = slice == of;
       for (std::int64_t n = 0; n < outer; ++n) {
         for (std::int64_t i = 0; i < stride; ++i) {
           const double yours = result[(n * slices + slice) * stride + i];

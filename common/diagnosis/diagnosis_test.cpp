@@ -20,13 +20,17 @@ std::string said_of_part(const Part& part) {
   return explained(judge_part(part), [&](const auto& use) { use({{part}, 0, {}}); });
 }
 
+float wave(std::int64_t i) {
+  return static_cast<float>(std::sin(1.0 + static_cast<double>(i)));
+}
+
 // One axis of an array, or two.
 std::string said_of_part(const std::vector<std::int64_t>& sizes,
                          const std::function<float(std::int64_t, double)>& change) {
   std::vector<double> truth;
   std::vector<float> result;
   for (std::int64_t i = 0; i < (sizes.size() > 1 ? sizes[0] * sizes[1] : sizes[0]); ++i) {
-    truth.push_back(static_cast<float>(std::sin(1.0 + static_cast<double>(i))));
+    truth.push_back(wave(i));
     result.push_back(change(i, truth.back()));
   }
   const std::vector<std::string> axes = {"m", "n"};
@@ -35,14 +39,11 @@ std::string said_of_part(const std::vector<std::int64_t>& sizes,
 }
 
 TEST(Shares, OfWhatLiesInTheWrongPlaceAreNamed) {
-  const auto value = [](std::int64_t i) {
-    return static_cast<float>(std::sin(1.0 + static_cast<double>(i)));
-  };
   expect_said(
-      said_of_part({8, 16}, [&](std::int64_t i, double) { return value(i % 16 == 2 ? i - 1 : i); }),
+      said_of_part({8, 16}, [](std::int64_t i, double) { return wave(i % 16 == 2 ? i - 1 : i); }),
       "\nN=2 holds what n=1 should.\n");
   expect_said(
-      said_of_part({8, 16}, [&](std::int64_t i, double) { return value((i + 16) % 128); }),
+      said_of_part({8, 16}, [](std::int64_t i, double) { return wave((i + 16) % 128); }),
       "\nM=0 holds what m=1 should, m=1 holds what m=2 should, m=2 holds what m=3 should, ...\n");
 }
 
@@ -50,7 +51,7 @@ TEST(Shares, OfWhatLiesInTheWrongPlaceAreNamed) {
 TEST(Shares, OfZerosAreInNoPlace) {
   std::vector<double> truth;
   for (int i = 0; i < 64; ++i)
-    truth.push_back(i < 16 ? 0.0 : static_cast<float>(std::sin(1.0 + i)));
+    truth.push_back(i < 16 ? 0.0 : wave(i));
   std::vector<float> result(truth.begin(), truth.end());
   std::fill_n(result.begin() + 32, 16, 0.0f);
   const std::string said = said_of_part({{"y", {"m", "n"}, {4, 16}}, &result, &truth, &truth, {}});

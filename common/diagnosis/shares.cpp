@@ -63,7 +63,7 @@ ShareSolver::~ShareSolver() = default;
 std::optional<Shares> ShareSolver::shares(const std::vector<double>& o) const {
   if (solvers_.empty()) return std::nullopt;
   Shares result;
-  result.reserve(heads() * T_q_ * v_.T);
+  result.reserve(v_.B * H_q_ * T_q_ * v_.T);
   const double all = Eigen::Map<const Vector>(o.data(), o.size()).norm();
   double left = 0;
   for (std::int64_t b = 0; b < v_.B; ++b) {
@@ -356,17 +356,18 @@ std::string said_of_counts(const std::vector<double>& counts, double scale) {
   }
   if (wrong.empty()) return "";
   std::string text;
+  const auto named = [](const std::vector<std::int64_t>& rows) {
+    return (rows.size() == 1 ? "key row " : "key rows ") + list_of(rows);
+  };
   if (wrong.size() == 1 && 2 * right.size() < counts.size()) {
-    const bool missing = alike(wrong[0].first, 0);
     if (right.empty()) return "all key rows" + said_of_count(wrong[0].first, false, scale);
-    const std::string rows = (right.size() == 1 ? "key row " : "key rows ") + list_of(right);
-    if (missing) return "only " + rows + (right.size() == 1 ? " counts" : " count");
+    if (alike(wrong[0].first, 0))
+      return "only " + named(right) + (right.size() == 1 ? " counts" : " count");
     return "all key rows but " + list_of(right) + said_of_count(wrong[0].first, false, scale);
   }
   for (std::size_t n = 0; n < wrong.size() && n < kMostSaid; ++n) {
     const auto& [count, rows] = wrong[n];
-    text += (n ? "; " : "") + std::string(rows.size() == 1 ? "key row " : "key rows ") +
-            list_of(rows) + said_of_count(count, rows.size() == 1, scale);
+    text += (n ? "; " : "") + named(rows) + said_of_count(count, rows.size() == 1, scale);
   }
   if (wrong.size() > kMostSaid) text += "; and so on";
   return text + (right.empty() ? "" : "; all others count once");

@@ -25,7 +25,6 @@ class ShareSolver {
   // nullopt where o is not a sum of rows of v, or where more sums than one give it.
   std::optional<Shares> shares(const std::vector<double>& o) const;
 
-  std::int64_t heads() const { return v_.B * H_q_; }
   std::int64_t queries() const { return T_q_; }
   std::int64_t keys() const { return v_.T; }
   double rounding() const { return rounding_; }

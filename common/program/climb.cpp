@@ -13,7 +13,6 @@
 
 #include "common/diagnosis/diagnosis.hpp"
 #include "common/program/estimate.hpp"
-#include "common/program/memory.hpp"
 
 namespace ladder::program {
 namespace {
@@ -37,13 +36,6 @@ constexpr double kMemoryShare = 0.5;
 // More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
 constexpr std::size_t kMostCopies = 8192;
 
-std::unique_ptr<AnyProblem> timed_problem(const Selection& selection, double& seconds) {
-  const auto begin = std::chrono::steady_clock::now();
-  std::unique_ptr<AnyProblem> problem = case_of(selection)->make();
-  seconds = seconds_since(begin);
-  return problem;
-}
-
 // How often a timing calls at most, with calls that take `once`: more copies would never be used.
 double most_calls(double once) {
   return 30 + 4.0 / once;
@@ -52,23 +44,18 @@ double most_calls(double once) {
 // Runs one implementation on a problem: checks it, then times it.
 class Runner {
  public:
-  Runner(Device& device, const AnyProblem& problem, const Implementation& implementation,
-         const std::string& precision)
-      : device_(device),
-        problem_(problem),
-        implementation_(implementation),
-        precision_(precision) {}
+  Runner(Device& device, const AnyProblem& problem, const Implementation& implementation)
+      : device_(device), problem_(problem), implementation_(implementation) {}
 
   // One call and its verdict.
   void check(Row& row, Spent& spent) {
     place();
-    const auto call = [&] { data_[0]->call(); };
-    spent.launch = device_.time(call);
+    spent.launch = called();
     if (device_.back_end() == "cuda")
-      spent.launch = device_.time(call);  // the first call loads the kernel, too
+      spent.launch = called();  // the first call loads the kernel, too
     device_.synchronize();
     const auto begin = std::chrono::steady_clock::now();
-    const Arithmetic arithmetic = arithmetic_of(implementation_, precision_);
+    const Arithmetic arithmetic = arithmetic_of(implementation_, problem_.storage());
     const Verdict verdict = data_[0]->judge(arithmetic, true);
     spent.judge = seconds_since(begin);
     row.right = verdict.right;
@@ -78,7 +65,7 @@ class Runner {
     row.plain_loop_error = verdict.plain_loop.whole;
   }
 
-  // Seconds of another call, after `check`.
+  // Seconds of a call; after `check` of another one.
   double called() {
     return device_.time([&] { data_[0]->call(); });
   }
@@ -98,8 +85,8 @@ class Runner {
       }));
     }
     const bool gpu = device_.back_end() == "cuda";
-    row.conditions = {gpu ? Regime::kBurst : Regime::kPlain, layout.calls,
-                      rotation.recordings[0].without_host, layout.copies, layout.passes_caches};
+    row.conditions = {gpu ? Regime::kBurst : Regime::kPlain, rotation.recordings[0].without_host,
+                      layout};
     row.timing = measure(device_, rotation, row.conditions.regime);
     if (!gpu) return;
     row.sustained = measure(device_, rotation, Regime::kSustained);
@@ -120,7 +107,6 @@ class Runner {
   Device& device_;
   const AnyProblem& problem_;
   const Implementation& implementation_;
-  std::string precision_;
   std::vector<std::unique_ptr<AnyOnDevice>> data_;
 };
 
@@ -135,23 +121,25 @@ void set_bound(Row& row, const Implementation& implementation, const Climb& clim
   row.bound_by_bytes = bytes >= operations;
 }
 
-Row row_of(const AbsentImplementation& absent) {
+// Of an implementation, or of an absent one.
+template <typename Each>
+Row row_of(const Each& each) {
   Row row;
-  row.chapter = absent.chapter;
-  row.implementation = absent.name;
-  row.source = absent.source;
-  row.message = "needs " + absent.needs;
+  row.chapter = each.chapter;
+  row.implementation = each.name;
+  row.source = each.source;
+  if constexpr (requires { each.needs; }) row.message = "needs " + each.needs;
   return row;
 }
 
 // The problem on the asked shape is made once, when the first implementation needs it.
 class Climber {
  public:
-  Climber(const Selection& options, const Progress& progress, const Limits& limits)
-      : options_(options), progress_(progress), limits_(limits) {
+  Climber(const Selection& options, const Progress& progress, double patience_seconds)
+      : options_(options), progress_(progress), patience_seconds_(patience_seconds) {
     options_.shape = case_of(options)->shape();
     result_.options = options_;
-    const Cost cost = cost_of(options_);
+    const Cost cost = case_of(options_)->cost();
     result_.fma_count = cost.fma_count;
     result_.bytes = cost.bytes;
   }
@@ -183,10 +171,7 @@ class Climber {
   }
 
   Row climbed(const Implementation& implementation) {
-    Row row;
-    row.chapter = implementation.chapter;
-    row.implementation = implementation.name;
-    row.source = implementation.source;
+    Row row = row_of(implementation);
     row.message = why_unavailable(implementation.device);
     if (!row.message.empty()) return row;
     Device& where = device(implementation.device);
@@ -200,12 +185,13 @@ class Climber {
     row.ran = true;
     const bool gpu = row.back_end == "cuda";
     if (!gpu && only_a_part_ran(row, implementation, where)) return row;
-    make_whole(where);
+    if (checked_room_.insert(&where).second) require_memory(options_, where);
+    if (!whole_) whole_ = case_of(options_)->make();
     if (row.estimated_seconds > kShownSeconds)
       progress_(what + ", about " + time_text(row.estimated_seconds));
     row.estimated_seconds = 0;
     guarded(row, [&] {
-      Runner runner(where, *whole_, implementation, options_.precision);
+      Runner runner(where, *whole_, implementation);
       Spent spent;
       runner.check(row, spent);
       if (!row.right || row.back_end == "emulator") return;
@@ -243,12 +229,6 @@ class Climber {
     return known[&where];
   }
 
-  void make_whole(Device& where) {
-    if (checked_room_.insert(&where).second) require_memory(options_, where);
-    if (whole_) return;
-    whole_ = case_of(options_)->make();
-  }
-
   // Runs growing parts of the shape until one says how long the whole takes. True if that is the end: the row then holds the
   // verdict on the parts.
   bool only_a_part_ran(Row& row, const Implementation& implementation, Device& where) {
@@ -257,7 +237,7 @@ class Climber {
     while (!(part == options_.shape)) {
       Selection selection = options_;
       selection.shape = part;
-      if (least_seconds(selection) > limits_.patience_seconds) {
+      if (least_seconds(selection) > patience_seconds_) {
         row.ran = false;
         row.message = fmt::format("even {} would take at least {}; allowed: a smaller --shape",
                                   to_string(part), time_text(least_seconds(selection)));
@@ -266,8 +246,10 @@ class Climber {
       require_memory(selection, where);
       Spent spent;
       guarded(row, [&] {
-        const auto problem = timed_problem(selection, spent.problem);
-        Runner runner(where, *problem, implementation, options_.precision);
+        const auto begin = std::chrono::steady_clock::now();
+        const auto problem = case_of(selection)->make();
+        spent.problem = seconds_since(begin);
+        Runner runner(where, *problem, implementation);
         runner.check(row, spent);
         // The first call starts threads, which a larger one would not start more often.
         if (row.right && spent.launch < kStartSeconds)
@@ -289,7 +271,7 @@ class Climber {
                                  : std::max(4 * whole.launch, std::min(TimingLimits().most_seconds,
                                                                        100 * whole.launch));
       row.estimated_seconds = problem + whole.launch + whole.judge + samples;
-      if (row.estimated_seconds <= limits_.patience_seconds) return false;
+      if (row.estimated_seconds <= patience_seconds_) return false;
       row.checked_shape = smallest;
       return true;
     }
@@ -298,7 +280,7 @@ class Climber {
 
   Selection options_;
   const Progress& progress_;
-  const Limits& limits_;
+  const double patience_seconds_;
   std::string counter_;
   std::unique_ptr<AnyProblem> whole_;
   std::set<Device*> checked_room_;
@@ -359,8 +341,8 @@ Layout layout_of(double once, double bytes, const Device& device) {
   return layout;
 }
 
-Climb climb(const Selection& options, const Progress& progress, const Limits& limits) {
-  return Climber(options, progress, limits).climb();
+Climb climb(const Selection& options, const Progress& progress, double patience_seconds) {
+  return Climber(options, progress, patience_seconds).climb();
 }
 
 }  // namespace ladder::program

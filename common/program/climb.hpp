@@ -23,13 +23,18 @@ struct Recorded {
   double bound_seconds = 0;  // of that run; 0: it says none, or not of which units
 };
 
+// How the data of a timing lies, and the calls on it.
+struct Layout {
+  std::size_t copies = 1;     // of the data, used in turn
+  std::size_t calls = 1;      // recorded together, a sample; the same number for all that are quick
+  bool passes_caches = true;  // the copies are more than three times as large as the last cache
+};
+
 // What stood still and what changed between the calls of a timing.
 struct Conditions {
   Regime regime = Regime::kPlain;  // of Row::timing
-  std::size_t calls = 0;           // in a sample
-  bool without_host = false;       // those are a graph
-  std::size_t copies = 0;          // of the data, used in turn
-  bool copies_pass_caches = true;  // they are more than three times as large as the last cache
+  bool without_host = false;       // the calls of a sample are a graph
+  Layout layout = {};
 };
 
 struct Row {
@@ -67,21 +72,15 @@ struct Climb {
 
 using Progress = std::function<void(const std::string&)>;
 
-struct Limits {
-  // What one implementation may take in the emulator or on a CPU, by estimate. Beyond it a part of the shape is checked, and nothing timed.
-  double patience_seconds = 60;
-};
+// What one implementation may take in the emulator or on a CPU, by estimate. Beyond it a part of the shape is checked, and nothing timed.
+constexpr double kPatienceSeconds = 60;
 
 // std::invalid_argument for an unknown operator or chapter and for a shape without room, before anything runs. What one
 // implementation throws becomes its row.
-Climb climb(const Selection& options, const Progress& progress, const Limits& limits = {});
+Climb climb(const Selection& options, const Progress& progress,
+            double patience_seconds = kPatienceSeconds);
 
-// How the data lies for calls of `once` seconds that touch so many bytes.
-struct Layout {
-  std::size_t copies = 1;  // used in turn
-  std::size_t calls = 1;   // recorded together; the same number for all that are quick
-  bool passes_caches = true;
-};
+// For calls of `once` seconds that touch so many bytes.
 Layout layout_of(double once, double bytes, const Device& device);
 
 // The time that `units` need for so many multiply-adds of tensors in that precision; 0 where they were not measured.
@@ -96,10 +95,10 @@ void add_recorded(Climb& climb, const std::string& folder);
 // The hash in `folder`'s kernels.json for a source; empty if there is none.
 std::string kernel_hash(const std::string& folder, const std::string& source);
 
-// At most 100 characters a line. Of several climbs: one ladder after the other, and what is said of all of them once, at the end.
-std::string to_table(const Climb& climb);
+// At most 100 characters a line. One ladder after the other, and what is said of all of them once, at the end.
 std::string to_table(const std::vector<Climb>& climbs);
 
+nlohmann::json to_json(const Shape& shape);
 // records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
 

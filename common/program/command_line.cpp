@@ -1,5 +1,6 @@
 #include "common/program/command_line.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -10,14 +11,44 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "common/program/build.hpp"
-#include "common/program/shape.hpp"
 
 namespace ladder::program {
-
 namespace {
+
+// Larger sizes would only overflow further on: 2^31 elements of one axis are more than any memory holds.
+constexpr std::int64_t kLargest = std::int64_t{1} << 31;
+
+// No shape needs more elements than this in one array: 2^34 floats are 64 GiB.
+constexpr double kMostElements = 17179869184.0;
+
+std::vector<std::pair<std::string, Shape>> named_shapes() {
+  std::vector<std::pair<std::string, Shape>> all;
+  for (const auto& op : operators()) {
+    const auto shapes = op->named_shapes();
+    all.insert(all.end(), shapes.begin(), shapes.end());
+  }
+  return all;
+}
+
+std::int64_t parse_size(const std::string& name, const std::string& text) {
+  std::int64_t value = 0;
+  require(read_option(text, value).empty() && value >= 1 && value <= kLargest,
+          fmt::format("--shape: {} is '{}'; allowed: a whole number from 1 to {}", name, text,
+                      kLargest));
+  return value;
+}
+
+// One line per known name, for --help.
+std::string known_shapes() {
+  std::string text;
+  for (const auto& [name, shape] : named_shapes())
+    text += fmt::format("  {:<16} {}\n", name, to_string(shape));
+  return text;
+}
 
 // One line per operator.
 std::string known_operators(SelectionOptions::Shapes shapes) {
@@ -32,6 +63,38 @@ std::string known_operators(SelectionOptions::Shapes shapes) {
 }
 
 }  // namespace
+
+Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base) {
+  Shape shape = base;
+  const auto set = [&](const std::string& name, std::int64_t value) {
+    require(op.set_size(shape, name, value),
+            fmt::format("--shape is '{}'; allowed for {}: sizes such as {}, or one of\n{}", text,
+                        op.name(), to_string(base), known_shapes()));
+  };
+  bool any = false;
+  for (const auto& [name, named] : named_shapes()) {
+    if (name != text) continue;
+    shape = op.shape();
+    for (const Size& size : named.sizes())
+      set(size.name, size.value);
+    any = true;
+  }
+  std::istringstream items(any ? "" : text);
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto equals = item.find('=');
+    const std::string name = item.substr(0, equals);
+    set(equals == std::string::npos ? "" : name,
+        parse_size(name, equals == std::string::npos ? "1" : item.substr(equals + 1)));
+    any = true;
+  }
+  require(any, fmt::format("--shape is empty; allowed: sizes such as {}, or one of\n{}",
+                           to_string(base), known_shapes()));
+  const double most = op.make_case(shape, {}, op.storages().front())->largest_array();
+  require(most <= kMostElements,
+          fmt::format("--shape is {}: its largest array has {:.3g} elements; allowed: up to {:.0f}",
+                      to_string(shape), most, kMostElements));
+  return shape;
+}
 
 SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shapes) {
   selection_.op = operators().front()->name();
@@ -88,8 +151,7 @@ Selection SelectionOptions::selection() const {
   return result;
 }
 
-std::vector<Selection> SelectionOptions::selections(
-    const std::vector<std::pair<std::string, std::string>>& ladders) const {
+std::vector<Selection> SelectionOptions::selections(const std::vector<OperatorIn>& ladders) const {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   if (std::any_of(asking_.begin(), asking_.end(), given)) return {selection()};
   const auto ladders_of = [&](const auto& names) {
@@ -146,10 +208,7 @@ void require_writable(const std::string& option, const std::string& path) {
   const bool existed = std::filesystem::exists(path);
   const bool writable = std::ofstream(path, std::ios::app).good();
   if (writable && !existed) std::filesystem::remove(path);
-  if (!writable) {
-    throw std::invalid_argument(
-        fmt::format("{} is '{}'; allowed: a path that can be written", option, path));
-  }
+  require(writable, fmt::format("{} is '{}'; allowed: a path that can be written", option, path));
 }
 
 void write_file(const std::string& path, const std::string& contents) {
@@ -170,10 +229,7 @@ void show_progress(const std::string& what) {
 }
 
 std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-  return text;
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
 }
 
 }  // namespace ladder::program

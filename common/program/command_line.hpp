@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/program/selection.hpp"
@@ -15,6 +14,10 @@ namespace ladder::program {
 
 constexpr int kWrongResult = 1;
 constexpr int kUsage = 2;
+
+// A known name ("rwkv6-1.6b"), or sizes such as "B=8,T=4096": those left out are those of `base`. std::invalid_argument names the
+// size that is no positive number, or that the operator does not have, and lists what is allowed.
+Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base);
 
 // Options for a selection, and for the conditions that go into a JSON file.
 class SelectionOptions {
@@ -26,11 +29,10 @@ class SelectionOptions {
   // After parsing; std::invalid_argument names what is wrong. Without --operator it is the first, or what the chapters compute instead,
   // where that is one operator.
   Selection selection() const;
-  // That one, if anything but chapters was asked for; otherwise those of `ladders` (operator and precision) that the chapters have.
+  // That one, if anything but chapters was asked for; otherwise those of `ladders` that the chapters have.
   // A single chapter's begin with the rungs below it, which it is compared with. Chapters that have none of `ladders` are climbed in
   // all operators that they compute.
-  std::vector<Selection> selections(
-      const std::vector<std::pair<std::string, std::string>>& ladders) const;
+  std::vector<Selection> selections(const std::vector<OperatorIn>& ladders) const;
   // What was given, and what counts more: the commit and the compiler as the program knows them.
   std::map<std::string, std::string> conditions() const;
 

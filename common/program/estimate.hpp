@@ -1,8 +1,10 @@
-// How long a shape will take where a clock says little: in the emulator, and on a CPU. Told from a part of it.
+// What a shape will take, told before it runs: how long where a clock says little (in the emulator, and on a CPU), from a part of it; and
+// whether its arrays have room.
 #pragma once
 
 #include <string>
 
+#include "common/core/device.hpp"
 #include "common/program/selection.hpp"
 
 namespace ladder::program {
@@ -29,5 +31,22 @@ double least_seconds(const Selection& selection);
 
 // "40 seconds", "3 minutes", "5.9 hours", "12 days"
 std::string time_text(double seconds);
+
+struct Memory {
+  double host = 0, device = 0;  // bytes
+};
+
+// What checking one implementation takes: the problem, its arrays on a device, the truth in double. A device's scratch memory is
+// not in it. `host_is_device`: as on a CPU and in the emulator.
+Memory needed_memory(const Selection& selection, bool host_is_device);
+
+// What the host still gives: of the machine, of the process's own limit (ulimit -v), and of its control group.
+double available_host_bytes();
+
+// std::invalid_argument names --shape, what is needed and what is there.
+void require_memory(const Selection& selection, const Memory& needed, const Memory& available);
+
+// The same for that device as it is now.
+void require_memory(const Selection& selection, Device& device);
 
 }  // namespace ladder::program

@@ -4,10 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/program/build.hpp"
@@ -18,9 +15,8 @@ using namespace ladder::program;
 
 namespace {
 
-// Operators and storages.
-std::vector<std::pair<std::string, std::string>> climbed_ladders() {
-  std::vector<std::pair<std::string, std::string>> ladders;
+std::vector<OperatorIn> climbed_ladders() {
+  std::vector<OperatorIn> ladders;
   for (const auto& op : ladder::operators()) {
     for (const std::string& storage : op->climbed())
       ladders.emplace_back(op->name(), storage);
@@ -33,15 +29,6 @@ std::string climbed_text() {
   for (const auto& [op, storage] : climbed_ladders())
     text += (text.empty() ? "" : ", ") + op + " in " + storage;
   return text;
-}
-
-std::map<std::string, std::string> conditions_of(const Climb& climb,
-                                                 const SelectionOptions& options) {
-  auto conditions = options.conditions();
-  const auto on_gpu = [](const Row& row) { return row.back_end == "cuda"; };
-  if (std::any_of(climb.rows.begin(), climb.rows.end(), on_gpu))
-    conditions["cuda_compiler"] = cuda_compiler();
-  return conditions;
 }
 
 }  // namespace
@@ -57,24 +44,27 @@ int main(int argc, char** argv) {
   app.add_option("--json", json_path, "Write the results there");
   app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU")
       ->group("");  // set by the script
-  Limits limits;
-  app.add_option("--patience", limits.patience_seconds,
+  double patience_seconds = kPatienceSeconds;
+  app.add_option("--patience", patience_seconds,
                  "Seconds that one implementation may take in the emulator or on the CPU. Beyond "
                  "that, by estimate, only a part of the shape is checked, and nothing timed")
       ->capture_default_str();
 
   return run_program(app, argc, argv, [&] {
     const std::vector<Selection> selections = options.selections(climbed_ladders());
-    if (!(limits.patience_seconds > 0))
-      throw std::invalid_argument(
-          fmt::format("--patience is {}; allowed: more than 0 seconds", limits.patience_seconds));
+    ladder::require(
+        patience_seconds > 0,
+        fmt::format("--patience is {}; allowed: more than 0 seconds", patience_seconds));
     require_writable("--json", json_path);
+    const auto on_gpu = [](const Row& row) { return row.back_end == "cuda"; };
     std::vector<Climb> climbs;
     std::vector<nlohmann::json> runs;
     for (const Selection& selection : selections) {
-      climbs.push_back(climb(selection, show_progress, limits));
+      climbs.push_back(climb(selection, show_progress, patience_seconds));
       add_recorded(climbs.back(), recorded);
-      const auto conditions = conditions_of(climbs.back(), options);
+      auto conditions = options.conditions();
+      if (std::any_of(climbs.back().rows.begin(), climbs.back().rows.end(), on_gpu))
+        conditions["cuda_compiler"] = cuda_compiler();
       // A kernel that was edited is not the one whose hash is kept.
       const bool edited = conditions.at("commit").find("-dirty") != std::string::npos;
       runs.push_back(to_json(climbs.back(), edited ? "" : recorded));

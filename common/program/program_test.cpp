@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <numeric>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -20,656 +20,58 @@
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
 #include "common/program/estimate.hpp"
-#include "common/program/memory.hpp"
-#include "common/program/shape.hpp"
 #include "common/program/timing.hpp"
+#include "common/testing/tests.hpp"
 
 namespace ladder::program {
 namespace {
 
-const Registration right_registration{
-    {.name = "test_right", .rung = true, .launchers = launchers<Wkv>([](const WkvArgs& a) {
-                                           // One step, no decay, one head: o = scale * sum_j q u k v
-                                           for (std::int64_t i = 0; i < a.V; ++i) {
-                                             float sum = 0;
-                                             for (std::int64_t j = 0; j < a.K; ++j) {
-                                               sum += a.q[j] * a.u[j] * a.k[j] * a.v[i];
-                                             }
-                                             a.o[i] = a.scale * sum;
-                                           }
-                                         })},
-    "91_right/kernel.cpp"};
-const Registration wrong_registration{
-    {.name = "test_wrong", .rung = true, .launchers = launchers<Wkv>([](const WkvArgs& a) {
-                                           std::fill_n(a.o, a.B * a.T * a.H * a.V, 1.0f);
-                                         })},
-    "92_wrong/kernel.cpp"};
-const Registration picky_registration{
-    {.name = "test_picky", .rung = true, .launchers = launchers<Wkv>([](const WkvArgs&) {
-                                           throw std::invalid_argument("K is 4; allowed: 5");
-                                         })},
-    "93_picky/kernel.cpp"};
-const Registration gpu_registration{{.name = "test_gpu",
-                                     .device = DeviceKind::kCuda,
-                                     .rung = true,
-                                     .launchers = launchers<Wkv>([](const WkvArgs&) {})},
-                                    "94_gpu/kernel.cpp"};
+using Shapes = SelectionOptions::Shapes;
+using Texts = std::vector<std::string>;
+using testing::expect_refused;
+
+// ---- What is climbed here ----
+
+// One step, no decay, one head: o = scale * sum_j q u k v
+void right_wkv(const WkvArgs& a) {
+  for (std::int64_t i = 0; i < a.V; ++i) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < a.K; ++j)
+      sum += a.q[j] * a.u[j] * a.k[j] * a.v[i];
+    a.o[i] = a.scale * sum;
+  }
+}
+
+void wrong_wkv(const WkvArgs& a) {
+  std::fill_n(a.o, a.B * a.T * a.H * a.V, 1.0f);
+}
+
+void picky_wkv(const WkvArgs&) {
+  throw std::invalid_argument("K is 4; allowed: 5");
+}
+
+void failing_gla(const WkvArgs&) {
+  throw std::runtime_error("the launch failed");
+}
+
+void nothing(const WkvArgs&) {}
 
 // One step of one head without a state: o = scale * (q . k) v
-const Registration gradient_registration{
-    {.name = "test_gradients",
-     .rung = true,
-     .launchers = launchers<GlaBackward>([](const WkvGradArgs& args) {
-       const WkvArgs& a = args.forward;
-       float score = 0, d_score = 0;
-       for (std::int64_t j = 0; j < a.K; ++j)
-         score += a.q[j] * a.k[j];
-       for (std::int64_t i = 0; i < a.V; ++i) {
-         d_score += a.v[i] * args.d_o[i];
-         args.dv[i] = a.scale * score * args.d_o[i];
-       }
-       for (std::int64_t j = 0; j < a.K; ++j) {
-         args.dq[j] = a.scale * d_score * a.k[j];
-         args.dk[j] = a.scale * d_score * a.q[j];
-         args.d_log_w[j] = 0;
-       }
-     })},
-    "95_gradients/kernel.cpp"};
-
-// Registered last step first.
-const Registration second_registration{
-    {.name = "test_second", .step = 2, .launchers = launchers<Wkv>([](const WkvArgs&) {})},
-    "96_steps/kernel.cpp"};
-const Registration first_registration{
-    {.name = "test_first", .step = 1, .launchers = launchers<Wkv>([](const WkvArgs&) {})},
-    "96_steps/kernel.cpp"};
-
-// A learner's copy of an exercise beside ours, registered behind it and before it.
-const Implementation kCopied{.name = "test_copied"};
-const Implementation kCopiedFirst{.name = "test_copied_first"};
-const Registration copied{kCopied, "/r/98_copied/kernel.cu"};
-const Registration copy{kCopied, "/r/my/98_copied/exercise.cu"};
-const Registration copy_before{kCopiedFirst, "/r/my/98_copied/exercise.cu"};
-const Registration copied_behind{kCopiedFirst, "/r/98_copied/kernel.cu"};
-
-const Shape kTiny{{"B", 1}, {"T", 1}, {"H", 1}, {"K", 4}, {"V", 4}};
-
-Shape parsed(const std::string& text, const char* op = "wkv") {
-  return parse_shape(text, find_operator(op), find_operator(op).shape());
-}
-
-Climb climb_tiny(std::vector<std::string> chapters) {
-  return climb({.op = "wkv", .shape = kTiny, .chapters = std::move(chapters)},
-               [](const std::string&) {});
-}
-
-TEST(Shape, ReadsNamesAndSizes) {
-  EXPECT_EQ(parsed("profile"), (Shape{{"B", 1}, {"T", 54}, {"H", 32}, {"K", 64}, {"V", 64}}));
-  EXPECT_EQ(parsed("T=7,V=100"), (Shape{{"B", 1}, {"T", 7}, {"H", 32}, {"K", 64}, {"V", 100}}));
-}
-
-TEST(Shape, TakesWhatIsLeftOutFromTheBase) {
-  const Shape base{{"B", 1}, {"T", 16}, {"H", 2}, {"K", 64}, {"V", 64}};
-  EXPECT_EQ(parse_shape("K=128,V=128", find_operator("wkv"), base),
-            (Shape{{"B", 1}, {"T", 16}, {"H", 2}, {"K", 128}, {"V", 128}}));
-  EXPECT_EQ(parse_shape("profile", find_operator("wkv"), base), parsed("profile"));
-}
-
-TEST(Shape, KnowsAttentionsSizes) {
-  const Shape decode = parsed("B=8,T=300,T_q=1,H=32,H_kv=8,D=128", "attention");
-  EXPECT_EQ(
-      decode,
-      (Shape{{"B", 8}, {"T", 300}, {"H", 32}, {"K", 128}, {"V", 128}, {"T_q", 1}, {"H_kv", 8}}));
-  EXPECT_EQ(to_string(decode), "B=8, T=300, H=32, K=128, V=128, T_q=1, H_kv=8");
-  EXPECT_EQ(to_json(decode).at("H_kv"), 8);
-  EXPECT_FALSE(to_json(kTiny).contains("H_kv"));
-}
-
-TEST(CommandLine, TakesWhatIsLeftOutOfAShapeFromTheProgramsDefault) {
-  using Shapes = SelectionOptions::Shapes;
-  const auto shape = [](const std::string& arguments, Shapes shapes = Shapes::kUsual) {
-    CLI::App app;
-    const SelectionOptions options(app, shapes);
-    app.parse(arguments);
-    return options.selection().shape;
-  };
-  EXPECT_EQ(shape("--shape K=128,V=128", Shapes::kSmall),
-            (Shape{{"B", 1}, {"T", 16}, {"H", 2}, {"K", 128}, {"V", 128}}));
-  EXPECT_EQ(shape("--operator attention"), parsed("attention", "attention"));
-  EXPECT_EQ(shape("--operator attention --shape T=1000")["T"], 1000);
-  EXPECT_EQ(shape("--operator attention --shape T=1000")["K"], 128);
-}
-
-TEST(CommandLine, SaysEveryOption) {
-  const auto selected = [](const std::string& arguments) {
-    CLI::App app;
-    const SelectionOptions options(app, SelectionOptions::Shapes::kUsual);
-    app.parse(arguments);
-    return options.selection();
-  };
-  const Selection packed = selected("--options reverse,decay=strong,lengths=5+0+17,scale=0.5");
-  EXPECT_EQ(packed.shape["B"], 1);
-  EXPECT_EQ(packed.shape["T"], 22);
-  EXPECT_EQ(options_text(case_of(packed)->options()),
-            "lengths=5+0+17,decay=strong,reverse=true,scale=0.5");
-  const Selection attention =
-      selected("--operator attention_backward --causal --options lengths=5x7+3x9");
-  EXPECT_EQ(attention.shape["T"], 16);
-  EXPECT_EQ(attention.shape["T_q"], 8);
-  EXPECT_EQ(options_text(case_of(attention)->options()), "lengths=5x7+3x9,causal=true");
-  for (const char* wrong :
-       {"--options reverse=maybe", "--options decay=some", "--options lengths=5+x",
-        "--options lengths=5+-1", "--options key_lengths", "--options =3", "--options scale=",
-        "--operator attention --options lengths=5", "--operator linear_attention --states"}) {
-    try {
-      selected(wrong);
-      ADD_FAILURE() << wrong;
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find("allowed"), std::string::npos) << error.what();
-    }
+void right_gradients(const WkvGradArgs& args) {
+  const WkvArgs& a = args.forward;
+  float score = 0, d_score = 0;
+  for (std::int64_t j = 0; j < a.K; ++j)
+    score += a.q[j] * a.k[j];
+  for (std::int64_t i = 0; i < a.V; ++i) {
+    d_score += a.v[i] * args.d_o[i];
+    args.dv[i] = a.scale * score * args.d_o[i];
+  }
+  for (std::int64_t j = 0; j < a.K; ++j) {
+    args.dq[j] = a.scale * d_score * a.k[j];
+    args.dk[j] = a.scale * d_score * a.q[j];
+    args.d_log_w[j] = 0;
   }
 }
-
-TEST(Climb, RunsPackedSequences) {
-  const Climb result =
-      climb({.op = "gla", .shape = kTiny, .names = {"test_counted"}, .options = {{"lengths", "1"}}},
-            [](const std::string&) {});
-  EXPECT_TRUE(result.rows.at(0).right) << result.rows[0].message;
-  EXPECT_EQ(to_json(result).at("options").at("lengths"), "1");
-}
-
-TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
-  using Ladders = std::vector<std::pair<std::string, std::string>>;
-  const auto selections =
-      [](const std::string& arguments,
-         const Ladders& ladders = {{"gla", "fp32"}, {"gla", "bf16"}, {"attention", "bf16"}}) {
-        CLI::App app;
-        const SelectionOptions options(app, SelectionOptions::Shapes::kSmall);
-        app.parse(arguments);
-        return options.selections(ladders);
-      };
-  const auto only = selections("97");  // a chapter of the tests, in fp32 only
-  ASSERT_EQ(only.size(), 1u);
-  EXPECT_EQ(only[0].op, "gla");
-  EXPECT_EQ(only[0].precision, "fp32");
-  EXPECT_EQ(only[0].chapters.front(), "91_right");  // what it is compared with
-  EXPECT_EQ(only[0].chapters.back(), "97_counted");
-  EXPECT_EQ(selections("96 97")[0].chapters, (std::vector<std::string>{"96", "97"}));
-  EXPECT_EQ(up_to({"97.02"}), std::vector<std::string>{"97.02"});
-  EXPECT_EQ(up_to({}), std::vector<std::string>{});
-  EXPECT_THROW(selections("--causal"), std::invalid_argument);  // asked of wkv, which has none
-  for (const char* asked : {"--operator gla", "--precision bf16", "--shape T=8", "--states",
-                            "--implementation test_counted"}) {
-    ASSERT_EQ(selections(asked).size(), 1u) << asked;
-    EXPECT_EQ(selections(asked)[0].op, asked == std::string("--operator gla") ? "gla" : "wkv");
-  }
-  EXPECT_EQ(selections("77").size(), 1u);                      // no such chapter: the climb says so
-  const auto own = selections("97", {{"attention", "bf16"}});  // what it computes instead
-  ASSERT_EQ(own.size(), 1u);
-  EXPECT_EQ(own[0].op, "gla");
-  EXPECT_EQ(own[0].chapters, std::vector<std::string>{"97"});
-  EXPECT_EQ(selections("97 --shape T=8")[0].op, "gla");
-  EXPECT_THROW(selections("97 --operator wkv --shape N=8"), std::invalid_argument);
-}
-
-TEST(Shape, RefusesWhatIsNoPositiveNumber) {
-  for (const char* text : {"T=0", "T=-3", "T=", "T=1e3", "T=4x", "B=99999999999999999999", "Q=3",
-                           "T", "", "rwkv7", ",", "B=2147483648,T=2147483648"}) {
-    try {
-      parsed(text);
-      ADD_FAILURE() << "'" << text << "' was accepted";
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find("allowed"), std::string::npos) << error.what();
-    }
-  }
-}
-
-TEST(Timing, MedianIgnoresAnOutlier) {
-  const Timing timing = summarise({1.0, 1.0, 9.0, 1.0, 1.0});
-  EXPECT_EQ(timing.seconds, 1.0);
-  EXPECT_EQ(timing.spread, 0.0);
-  EXPECT_EQ(timing.samples, 5);
-}
-
-TEST(Timing, DividesBySeveralCalls) {
-  int count = 0;
-  const auto call = [&] { ++count; };
-  const Timing timing = measure(device(DeviceKind::kCpu), {call, call},
-                                {.enough_spread = -1, .least_samples = 3, .most_samples = 4});
-  EXPECT_EQ(timing.samples, 4);
-  EXPECT_EQ(count, 2 * (4 + 1));
-}
-
-TEST(Climb, TimesARightResult) {
-  const Climb result = climb_tiny({"91"});
-  ASSERT_EQ(result.rows.size(), 1u);
-  EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
-  EXPECT_GT(result.rows[0].timing.seconds, 0.0);
-  EXPECT_GT(result.rows[0].bound_seconds, 0.0);
-  EXPECT_TRUE(result.all_right());
-}
-
-TEST(Registration, OfALearnersCopyHasANameOfItsOwnAndStandsBehindOurs) {
-  std::vector<std::string> names, sources;
-  for (const Implementation& each : implementations()) {
-    if (each.chapter != "98_copied") continue;
-    names.push_back(each.name);
-    sources.push_back(each.source);
-  }
-  EXPECT_EQ(names, (std::vector<std::string>{"test_copied", "test_copied_first",
-                                             "test_copied (yours)", "test_copied_first (yours)"}));
-  EXPECT_EQ(sources[0], "98_copied/kernel.cu");
-  EXPECT_EQ(sources[2], "98_copied/exercise.cu");
-}
-
-TEST(Climb, FollowsTheStepsOfAChapter) {
-  const Climb result = climb({.op = "wkv", .shape = kTiny, .chapters = {"96"}, .rungs_only = false},
-                             [](const std::string&) {});
-  ASSERT_EQ(result.rows.size(), 2u);
-  EXPECT_EQ(result.rows[0].implementation, "test_first");
-  EXPECT_EQ(result.rows[1].implementation, "test_second");
-}
-
-TEST(Climb, NeverTimesAWrongResult) {
-  const Climb result = climb_tiny({"92_wrong"});
-  ASSERT_EQ(result.rows.size(), 1u);
-  EXPECT_FALSE(result.rows[0].right);
-  EXPECT_EQ(result.rows[0].timing.samples, 0);
-  EXPECT_FALSE(result.all_right());
-  EXPECT_NE(to_table(result).find("WRONG"), std::string::npos);
-  EXPECT_FALSE(to_json(result)["rows"][0].contains("seconds"));
-}
-
-TEST(Selection, SaysWhichChaptersCompute) {
-  try {
-    chosen({.op = "wkv", .chapters = {"91_right/"}, .cuda_only = true});
-    FAIL() << "no CUDA kernel is in that chapter";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("allowed: 94_gpu, "), std::string::npos)
-        << error.what();
-  }
-}
-
-TEST(Climb, ReportsARefusal) {
-  const Climb result = climb_tiny({"93"});
-  ASSERT_EQ(result.rows.size(), 1u);
-  EXPECT_FALSE(result.rows[0].ran);
-  EXPECT_EQ(result.rows[0].message, "K is 4; allowed: 5");
-  EXPECT_NE(to_table(result).find("not run: K is 4"), std::string::npos) << to_table(result);
-  EXPECT_TRUE(result.all_right());
-}
-
-TEST(Climb, RefusesUnknownNames) {
-  EXPECT_THROW(climb_tiny({"77"}), std::invalid_argument);
-  EXPECT_THROW(climb({.op = "softmax", .shape = kTiny}, [](const std::string&) {}),
-               std::invalid_argument);
-}
-
-TEST(Climb, CountsTheStatesItAsksFor) {
-  const auto climbed = [](bool states) {
-    return climb({.op = "wkv", .shape = kTiny, .chapters = {"91"}, .states = states},
-                 [](const std::string&) {});
-  };
-  const Climb with = climbed(true), without = climbed(false);
-  const double state_bytes = 4.0 * kTiny["B"] * kTiny["H"] * kTiny["K"] * kTiny["V"];
-  EXPECT_EQ(with.bytes - without.bytes, 2 * state_bytes);
-  EXPECT_TRUE(to_json(with).at("states").get<bool>());
-}
-
-TEST(Climb, TimesGradientsAndCountsTheirBytes) {
-  const Climb result = climb({.op = "gla_backward", .shape = kTiny}, [](const std::string&) {});
-  ASSERT_EQ(result.rows.size(), 1u);
-  EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
-  EXPECT_GT(result.rows[0].timing.seconds, 0.0);
-  // q, k, v, log_w, d_o in; dq, dk, dv, d_log_w out
-  EXPECT_EQ(result.bytes, 4.0 * 4 * 9);
-  EXPECT_EQ(result.fma_count, 8.0 * 4 * 4);
-}
-
-TEST(Selection, CountsWhatIsStored) {
-  const auto bytes = [](const char* op, const std::string& precision) {
-    return cost_of({.op = op,
-                    .shape = {{"B", 2}, {"T", 3}, {"H", 5}, {"K", 4}, {"V", 4}},
-                    .precision = precision})
-        .bytes;
-  };
-  const double tensor = 2 * 3 * 5 * 4, u = 5 * 4;
-  EXPECT_EQ(bytes("wkv", "fp32"), 4 * (5 * tensor + u));
-  EXPECT_EQ(bytes("gla", "bf16"), 2 * 5 * tensor);
-  EXPECT_EQ(bytes("gla", "bf16_fp32_decay"), 2 * 4 * tensor + 4 * tensor);
-  EXPECT_EQ(bytes("wkv_backward", "bf16"), 2 * (9 * tensor + u) + 4 * u);
-  EXPECT_EQ(bytes("causal_dot_product", "bf16"), 2 * 4 * tensor);
-}
-
-TEST(Selection, CountsAttention) {
-  Selection selection{
-      .op = "attention",
-      .shape = {{"B", 2}, {"T", 30}, {"H", 6}, {"K", 4}, {"V", 4}, {"T_q", 3}, {"H_kv", 2}},
-      .precision = "fp16"};
-  const double queries = 2 * 3 * 6 * 4, keys = 2 * 30 * 2 * 4, lse = 2 * 3 * 6;
-  const double pairs = 2 * 6 * 3 * 30;
-  EXPECT_EQ(cost_of(selection).fma_count, 2 * pairs * 4);
-  EXPECT_EQ(cost_of(selection).bytes, 2 * 2 * (queries + keys) + 4 * lse);
-  selection.causal = true;
-  EXPECT_EQ(cost_of(selection).fma_count, pairs * 4);
-  selection.op = "attention_backward";
-  EXPECT_EQ(cost_of(selection).fma_count, 2.5 * pairs * 4);
-  EXPECT_EQ(cost_of(selection).bytes, 4 * 2 * (queries + keys) + 4 * lse);
-}
-
-TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
-  for (const Selection& selection :
-       {Selection{.op = "linear_attention", .precision = "bf16_fp32_decay"},
-        Selection{.op = "causal_dot_product", .states = true},
-        Selection{.op = "wkv", .precision = "fp16"}, Selection{.op = "gla", .causal = true},
-        Selection{.op = "wkv", .shape = {{"T_q", 1}}},
-        Selection{.op = "wkv", .shape = {{"H_kv", 4}}},
-        Selection{.op = "attention", .shape = {{"K", 64}, {"V", 32}}},
-        Selection{.op = "attention", .shape = {{"H", 32}, {"H_kv", 5}}},
-        Selection{.op = "attention", .precision = "bf16_fp32_decay"},
-        Selection{.op = "attention_backward", .states = true}}) {
-    try {
-      chosen(selection);
-      ADD_FAILURE() << selection.op;
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find("allowed"), std::string::npos) << error.what();
-    }
-  }
-}
-
-TEST(Selection, NamesWhatAChapterComputesInstead) {
-  try {
-    chosen({.op = "wkv", .chapters = {"95"}});
-    ADD_FAILURE();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("another --operator (gla_backward)"),
-              std::string::npos)
-        << error.what();
-  }
-}
-
-// A folder of its own that is gone after the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = ::testing::TempDir() + "ladder_XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_.string(); }
-  void write(const std::string& name, const std::string& contents) const {
-    std::ofstream(path_ / name) << contents;
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-Climb climb_gla(
-    std::vector<std::string> names, const Shape& shape, double patience = 60,
-    const Progress& progress = [](const std::string&) {});
-
-Climb emulated_tiny() {
-  return climb_gla({"test_counted"}, kTiny);
-}
-
-// As it would be in the JSON of a run on a GPU.
-nlohmann::json run_on_gpu(double seconds, const char* ptx = nullptr) {
-  nlohmann::json run = to_json(emulated_tiny());
-  nlohmann::json& row = run.at("rows").at(0);
-  row["back_end"] = "cuda";
-  row["device"] = "Some GPU";
-  row["seconds"] = seconds;
-  if (ptx != nullptr) row["ptx"] = ptx;
-  return run;
-}
-
-TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
-  const Folder folder;
-  folder.write("run.json", run_on_gpu(0.125).dump());
-  folder.write("broken.json", "{");
-  folder.write("list.json", "[]");
-  Climb now = emulated_tiny();
-  add_recorded(now, folder.path());
-  EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
-  EXPECT_FALSE(now.rows[0].recorded.old);  // there is no kernels.json that could tell
-  EXPECT_NE(to_table(now).find("* recorded on Some GPU"), std::string::npos) << to_table(now);
-  EXPECT_NE(to_table(now).find(" 125 ms*"), std::string::npos) << to_table(now);
-  EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_seconds"), 0.125);
-}
-
-constexpr const char* kKernels =
-    R"({"schema":"kernel-ladder/kernels/1","nvcc":"13.0","files":{"97_counted/kernel.cpp":"now"}})";
-
-TEST(Climb, MarksATimeWhoseKernelHasChangedAsOld) {
-  const auto recorded = [](const char* ptx) {
-    const Folder folder;
-    folder.write("kernels.json", kKernels);
-    folder.write("run.json", run_on_gpu(0.125, ptx).dump());
-    Climb now = emulated_tiny();
-    add_recorded(now, folder.path());
-    EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
-    EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_old"), now.rows[0].recorded.old);
-    const bool marked = to_table(now).find("125 ms?") != std::string::npos &&
-                        to_table(now).find("an old number") != std::string::npos;
-    EXPECT_EQ(marked, now.rows[0].recorded.old) << to_table(now);
-    return now.rows[0].recorded.old;
-  };
-  EXPECT_FALSE(recorded("now"));
-  EXPECT_TRUE(recorded("before"));
-  EXPECT_TRUE(recorded(nullptr));
-}
-
-TEST(Climb, PrefersTheRecordedTimeOfTheKernelAsItIs) {
-  const Folder folder;
-  folder.write("kernels.json", kKernels);
-  nlohmann::json young = run_on_gpu(0.5, "before"), fit = run_on_gpu(0.25, "now"), older = fit;
-  young["date"] = "2026-12-01";
-  fit["date"] = "2026-11-02";
-  older["date"] = "2026-11-01";
-  older["rows"][0]["seconds"] = 1.0;
-  folder.write("a.json", fit.dump());
-  folder.write("b.json", young.dump());
-  folder.write("c.json", older.dump());
-  Climb now = emulated_tiny();
-  add_recorded(now, folder.path());
-  EXPECT_EQ(now.rows[0].recorded.seconds, 0.25);
-}
-
-TEST(Climb, NamesTheKernelsHashOfWhatRanOnAGpu) {
-  const Folder folder;
-  folder.write("kernels.json", kKernels);
-  Climb now = emulated_tiny();
-  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
-  now.rows[0].back_end = "cuda";
-  EXPECT_EQ(to_json(now, folder.path()).at("rows").at(0).at("ptx"), "now");
-  now.rows[0].source = "another.cu";
-  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
-}
-
-Row timed_row(const char* name, const char* device, double seconds) {
-  Row row;
-  row.chapter = "99_x";
-  row.implementation = name;
-  row.device = device;
-  row.back_end = "cpu";
-  row.right = row.ran = true;
-  row.timing = {seconds, 0, 5};
-  return row;
-}
-
-// What the table has in the column with that header, in the line of `name`; "" if there is no such column.
-std::string cell_of(const Climb& climb, const std::string& name, const std::string& column) {
-  std::istringstream table(to_table(climb));
-  std::size_t begin = 0, end = std::string::npos;
-  for (std::string line; std::getline(table, line);) {
-    if (line.find("implementation") != std::string::npos) {
-      begin = line.find(column);
-      if (begin == std::string::npos) return "";
-      end = begin + column.size();
-    } else if (line.find(" " + name + " ") != std::string::npos) {
-      // The column is right-aligned: its text ends where the header does, and begins behind two blanks or a unit's blank.
-      std::string text = line.substr(0, end);
-      std::size_t first = text.find_last_of(' ');
-      const std::string unit = text.substr(first + 1);
-      if (unit == "s" || unit == "ms" || unit == "us") first = text.find_last_of(' ', first - 1);
-      return text.substr(first + 1);
-    }
-  }
-  return "";
-}
-
-TEST(Climb, NeverDividesTimesOfTwoMachinesByEachOther) {
-  Climb climb;
-  climb.rows = {timed_row("a", "one", 8), timed_row("b", "one", 4), timed_row("c", "two", 2),
-                timed_row("d", "two", 1), timed_row("e", "one", 1)};
-  const auto factors = [&](const char* name) {
-    return cell_of(climb, name, "vs last") + " " + cell_of(climb, name, "vs first");
-  };
-  EXPECT_EQ(factors("a"), "- -") << to_table(climb);
-  EXPECT_EQ(factors("b"), "2x 2x");
-  EXPECT_EQ(factors("c"), "- -");
-  EXPECT_EQ(factors("d"), "2x 2x");
-  EXPECT_EQ(factors("e"), "- -");
-}
-
-TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
-  Climb climb;
-  climb.rows = {timed_row("a", "CPU", 8), timed_row("b", "emulator", 0),
-                timed_row("c", "emulator", 0)};
-  for (std::size_t i : {1, 2}) {
-    climb.rows[i].back_end = "emulator";
-    climb.rows[i].timing = {};
-    climb.rows[i].recorded = {2.0 / i, "Some GPU", false};
-  }
-  EXPECT_EQ(cell_of(climb, "b", "vs last"), "-") << to_table(climb);
-  EXPECT_EQ(cell_of(climb, "c", "vs last"), "2x");
-  EXPECT_EQ(cell_of(climb, "c", "vs first"), "2x");
-}
-
-TEST(Climb, EndsOnItsBestRung) {
-  Climb climb;
-  climb.rows = {timed_row("a", "one", 1e-6), timed_row("b", "two", 8), timed_row("c", "two", 2),
-                timed_row("d", "two", 4)};
-  EXPECT_NE(to_table(climb).find("fastest: 99 c, 2 s\n"), std::string::npos) << to_table(climb);
-  climb.rows.pop_back();
-  EXPECT_EQ(to_table(climb).find("fastest"), std::string::npos) << to_table(climb);
-}
-
-TEST(Table, LeavesOutColumnsWithoutACell) {
-  Climb climb;
-  climb.rows = {timed_row("a", "CPU", 8)};
-  EXPECT_EQ(to_table(climb).find("of bound"), std::string::npos) << to_table(climb);
-  climb.rows[0].bound_seconds = 2;
-  EXPECT_EQ(cell_of(climb, "a", "of bound"), "25.0%") << to_table(climb);
-  EXPECT_NE(to_table(climb).find("of bound: least time / time"), std::string::npos);
-}
-
-TEST(Table, IsAHundredColumnsWide) {
-  Climb climb;
-  climb.fma_count = climb.bytes = 1e12;
-  climb.rows = {timed_row("attention_backward_two_kernels", "A GPU of a name that is long", 1e-4),
-                timed_row("b", "A GPU of a name that is long", 0.1)};
-  for (Row& row : climb.rows) {
-    row.back_end = "cuda";
-    row.bound_seconds = row.timing.seconds / 3;
-    row.sustained = row.end_to_end = {2 * row.timing.seconds, 0, 5};
-  }
-  climb.rows[1].right = false;
-  climb.rows[1].message = std::string(40, 'x') + " " + std::string(40, 'y') + " " +
-                          std::string(40, 'z') + " " + std::string(40, 'w');
-  climb.ceilings = {{"A GPU of a name that is long",
-                     {.fma_per_second = 1e12,
-                      .bytes_per_second = 1e12,
-                      .tensor_fma_per_second = 1e12,
-                      .tf32_fma_per_second = 1e12,
-                      .warpgroup_fma_per_second = 1e12}}};
-  std::istringstream table(to_table(climb));
-  for (std::string line; std::getline(table, line);)
-    EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_EQ(cell_of(climb, "attention_backward_two_kernels", "call"), "200 us") << to_table(climb);
-}
-
-TEST(Table, SaysOnceWhatHoldsForSeveralLadders) {
-  Climb climb;
-  climb.options.op = "wkv";
-  climb.rows = {timed_row("a", "CPU", 8)};
-  Climb other = climb;
-  other.options.op = "attention";
-  other.options.precision = "bf16";
-  const std::string table = to_table(std::vector<Climb>{climb, other});
-  EXPECT_NE(table.find("wkv in fp32 on "), std::string::npos) << table;
-  EXPECT_NE(table.find("attention in bf16 on "), std::string::npos) << table;
-  EXPECT_EQ(table.find("error: against"), table.rfind("error: against")) << table;
-}
-
-TEST(Climb, KnowsTheShareOfTheBoundOfARecordedTime) {
-  const Folder folder;
-  nlohmann::json run = run_on_gpu(0.125);
-  run["rows"][0]["bound_seconds"] = 0.025;
-  folder.write("run.json", run.dump());
-  Climb old = emulated_tiny();
-  add_recorded(old, folder.path());
-  EXPECT_EQ(old.rows[0].recorded.bound_seconds, 0);  // it does not say of which units
-  run["rows"][0]["units"] = "fp32 multiply-adds";
-  folder.write("run.json", run.dump());
-  Climb now = emulated_tiny();
-  add_recorded(now, folder.path());
-  EXPECT_EQ(now.rows[0].recorded.bound_seconds, 0.025);
-  EXPECT_NE(to_table(now).find(" 20.0%"), std::string::npos) << to_table(now);
-  EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_bound_seconds"), 0.025);
-}
-
-TEST(Plot, NeverDividesTimesOfTwoMachinesByEachOther) {
-  if (std::system("python3 -c 'pass' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
-  Climb climb;
-  climb.options.op = "wkv";
-  climb.rows = {timed_row("a", "one", 8), timed_row("b", "one", 4), timed_row("c", "two", 2),
-                timed_row("d", "two", 1)};
-  climb.rows[1].bound_seconds = 0.5;
-  const Folder folder;
-  folder.write("run.json", to_json(climb).dump());
-  const std::string program =
-      "cd '" + source_folder() +
-      "/common/program' && python3 -B -c \"import json, plot; run = "
-      "json.load(open('" +
-      folder.path() +
-      "/run.json')); "
-      "assert [rung.factor for rung in plot.rungs(run)] == [1, 2, 1, 2], plot.rungs(run); "
-      "assert [rung.bound for rung in plot.rungs(run)] == [None, 0.5, None, None]; "
-      "assert plot.runs_of({'runs': [run, run]}) == [run, run]; "
-      "assert plot.title(run).startswith('wkv in fp32 at '), plot.title(run)\"";
-  EXPECT_EQ(std::system(program.c_str()), 0);
-}
-
-// ---- The emulator is checked, never timed ----
-
-// Counts the calls of its launchers; claims to be an emulator.
-class PretendedEmulator : public Device {
- public:
-  std::string name() const override { return "pretended"; }
-  std::string back_end() const override { return back_end_; }
-  void* allocate(std::size_t bytes) override { return cpu().allocate(bytes); }
-  void release(void* pointer) override { cpu().release(pointer); }
-  void upload(void* to, const void* from, std::size_t bytes) override {
-    cpu().upload(to, from, bytes);
-  }
-  void download(void* to, const void* from, std::size_t bytes) override {
-    cpu().download(to, from, bytes);
-  }
-  void synchronize() override {}
-  double time(const std::function<void()>& work) override { return cpu().time(work); }
-  Ceilings measure_ceilings() override { return {}; }
-  std::size_t cache_bytes() const override { return 0; }
-  static std::string back_end_;
-
- private:
-  static Device& cpu() { return device(DeviceKind::kCpu); }
-};
-std::string PretendedEmulator::back_end_ = "emulator";
-const DeviceRegistration pretended{DeviceKind::kCuda,
-                                   [] { return std::make_unique<PretendedEmulator>(); }};
 
 std::atomic<int> counted_calls{0};
 std::atomic<double> seconds_per_step{0};
@@ -697,19 +99,35 @@ void counted_gla(const WkvArgs& a) {
     }
   }
 }
-const Registration counted_registration{{.name = "test_counted",
-                                         .device = DeviceKind::kCuda,
-                                         .rung = true,
-                                         .launchers = launchers<Gla>(counted_gla)},
-                                        "97_counted/kernel.cpp"};
-const Registration failing_registration{{.name = "test_failing",
-                                         .step = -1,
-                                         .device = DeviceKind::kCuda,
-                                         .rung = true,
-                                         .launchers = launchers<Gla>([](const WkvArgs&) {
-                                           throw std::runtime_error("the launch failed");
-                                         })},
-                                        "97_counted/kernel.cpp"};
+
+constexpr DeviceKind kCuda = DeviceKind::kCuda;
+
+Registration rung(const char* file, const char* name, const Launchers& launchers,
+                  DeviceKind device = DeviceKind::kCpu, int step = 0) {
+  return Registration(
+      {.name = name, .step = step, .device = device, .rung = true, .launchers = launchers}, file);
+}
+
+const Implementation kFirst{.name = "test_first", .step = 1, .launchers = launchers<Wkv>(nothing)};
+const Implementation kSecond{.name = "test_second", .step = 2, .launchers = kFirst.launchers};
+const Implementation kCopied{.name = "test_copied"}, kCopiedFirst{.name = "test_copied_first"};
+const Registration registrations[] = {
+    rung("91_right/kernel.cpp", "test_right", launchers<Wkv>(right_wkv)),
+    rung("92_wrong/kernel.cpp", "test_wrong", launchers<Wkv>(wrong_wkv)),
+    rung("93_picky/kernel.cpp", "test_picky", launchers<Wkv>(picky_wkv)),
+    rung("94_gpu/kernel.cpp", "test_gpu", launchers<Wkv>(nothing), kCuda),
+    rung("95_gradients/kernel.cpp", "test_gradients", launchers<GlaBackward>(right_gradients)),
+    // Registered last step first.
+    Registration(kSecond, "96_steps/kernel.cpp"),
+    Registration(kFirst, "96_steps/kernel.cpp"),
+    rung("97_counted/kernel.cpp", "test_counted", launchers<Gla>(counted_gla), kCuda),
+    rung("97_counted/kernel.cpp", "test_failing", launchers<Gla>(failing_gla), kCuda, -1),
+    // A learner's copy of an exercise beside ours, registered behind it and before it.
+    Registration(kCopied, "/r/98_copied/kernel.cu"),
+    Registration(kCopied, "/r/my/98_copied/exercise.cu"),
+    Registration(kCopiedFirst, "/r/my/98_copied/exercise.cu"),
+    Registration(kCopiedFirst, "/r/98_copied/kernel.cu"),
+};
 const AbsentRegistration absent_registration{{.name = "test_absent",
                                               .source = "97_counted/x_sm90.cu",
                                               .step = 1,
@@ -717,118 +135,244 @@ const AbsentRegistration absent_registration{{.name = "test_absent",
                                               .needs = "a GPU nobody has",
                                               .launchers = {"gla", "attention_bf16"}}};
 
-Climb climb_gla(std::vector<std::string> names, const Shape& shape, double patience,
-                const Progress& progress) {
-  return climb({.op = "gla", .shape = shape, .names = std::move(names)}, progress,
-               {.patience_seconds = patience});
+// The CPU, which claims to be an emulator.
+class PretendedEmulator : public Device {
+ public:
+  std::string name() const override { return "pretended"; }
+  std::string back_end() const override { return "emulator"; }
+  void* allocate(std::size_t bytes) override { return cpu_.allocate(bytes); }
+  void release(void* pointer) override { cpu_.release(pointer); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    cpu_.upload(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    cpu_.download(to, from, bytes);
+  }
+  void synchronize() override {}
+  double time(const std::function<void()>& work) override { return cpu_.time(work); }
+  Ceilings measure_ceilings() override { return {}; }
+  std::size_t cache_bytes() const override { return 0; }
+
+ private:
+  Device& cpu_ = device(DeviceKind::kCpu);
+};
+const DeviceRegistration pretended{kCuda, [] { return std::make_unique<PretendedEmulator>(); }};
+
+const Shape kTiny{{"B", 1}, {"T", 1}, {"H", 1}, {"K", 4}, {"V", 4}};
+
+Climb climbed(const Selection& selection, double patience_seconds = kPatienceSeconds) {
+  return climb(
+      selection, [](const std::string&) {}, patience_seconds);
 }
 
-TEST(Climb, NeverTimesTheEmulator) {
-  counted_calls = 0;
-  const Climb result = climb_gla({"test_counted"}, kTiny);
-  ASSERT_TRUE(result.rows.at(0).right) << result.rows[0].message;
-  EXPECT_EQ(counted_calls, 1);
-  EXPECT_EQ(result.rows[0].timing.samples, 0);
-  EXPECT_FALSE(to_json(result).at("rows").at(0).contains("seconds"));
-  const std::string table = to_table(result);
-  EXPECT_NE(table.find("It is not timed"), std::string::npos) << table;
-  EXPECT_EQ(cell_of(result, "test_counted", "time"), "") << table;  // nobody has one
+Climb climb_tiny(const Texts& chapters) {
+  return climbed({.op = "wkv", .shape = kTiny, .chapters = chapters});
 }
 
-TEST(Climb, SaysOnceWhatTheEmulatorIs) {
-  Climb result = climb_gla({"test_counted"}, kTiny);
-  result.rows.push_back(result.rows[0]);
-  const std::string table = to_table(result);
-  EXPECT_EQ(table.find("It is not timed"), table.rfind("It is not timed"));
+Climb climb_gla(const Texts& names, const Shape& shape = kTiny,
+                double patience_seconds = kPatienceSeconds) {
+  return climbed({.op = "gla", .shape = shape, .names = names}, patience_seconds);
 }
 
-TEST(Climb, ChecksAPartOfAShapeThatWouldTakeTooLong) {
-  const Shape large{{"B", 1}, {"T", 3000}, {"H", 2}, {"K", 4}, {"V", 4}};
-  counted_calls = 0;
-  seconds_per_step = 1e-4;  // 0.6 s for the whole
-  const Climb result = climb_gla({"test_counted"}, large, 0.3);
-  seconds_per_step = 0;
-  const Row& row = result.rows.at(0);
-  EXPECT_TRUE(row.right) << row.message;
-  EXPECT_LE(counted_calls, 2);
-  ASSERT_TRUE(row.checked_shape);
-  EXPECT_LT((*row.checked_shape)["T"], 200);
-  EXPECT_GT(row.estimated_seconds, 0.3);
-  EXPECT_LT(row.estimated_seconds, 20);
-  EXPECT_EQ(to_json(result).at("rows").at(0).at("checked_shape").at("T"),
-            (*row.checked_shape)["T"]);
-  EXPECT_NE(to_table(result).find("checked on B=1, T=128"), std::string::npos) << to_table(result);
+Climb emulated_tiny() {
+  return climb_gla({"test_counted"});
 }
 
-TEST(Climb, GrowsAPartThatIsOverTooSoonToTell) {
-  counted_calls = 0;
-  const Climb result =
-      climb_gla({"test_counted"}, {{"B", 600}, {"T", 1}, {"H", 1}, {"K", 1}, {"V", 1}}, 60);
-  EXPECT_TRUE(result.rows.at(0).right) << result.rows[0].message;
-  EXPECT_FALSE(result.rows[0].checked_shape);  // in the end the whole was checked
-  EXPECT_GE(counted_calls, 2);
+void expect_says(const std::string& text, const Texts& words) {
+  for (const std::string& each : words)
+    EXPECT_NE(text.find(each), std::string::npos) << "no '" << each << "' in: " << text;
 }
 
-TEST(Climb, GoesOnAfterAFailure) {
-  const Climb result = climb_gla({"test_failing", "test_counted"}, kTiny);
-  ASSERT_EQ(result.rows.size(), 2u);
-  EXPECT_TRUE(result.rows[0].ran);
-  EXPECT_FALSE(result.rows[0].right);
-  EXPECT_NE(to_table(result).find("FAILED: the launch failed"), std::string::npos)
-      << to_table(result);
-  EXPECT_TRUE(result.rows[1].right) << result.rows[1].message;
-  EXPECT_FALSE(result.all_right());
+void expect_once(const std::string& text, const std::string& words) {
+  expect_says(text, {words});
+  EXPECT_EQ(text.find(words), text.rfind(words)) << text;
 }
 
-TEST(Climb, KnowsWhetherAnythingRan) {
-  const Climb refused = climb_tiny({"93"}), some = climb_tiny({"91", "93"});
-  EXPECT_FALSE(refused.any_ran());
-  EXPECT_FALSE(refused.passed());
-  EXPECT_TRUE(some.any_ran());
-  EXPECT_TRUE(some.passed());
-  EXPECT_FALSE(climb_tiny({"91", "92"}).passed());
+// A folder of its own that is gone after the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = ::testing::TempDir() + "ladder_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+  void write(const std::string& name, const std::string& contents) const {
+    std::ofstream(path_ / name) << contents;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// ---- What is asked for ----
+
+Shape parsed(const std::string& text, const char* op = "wkv") {
+  return parse_shape(text, find_operator(op), find_operator(op).shape());
 }
 
-TEST(Climb, CountsWhatItIsAt) {
-  std::vector<std::string> lines;
-  climb_gla({"test_failing", "test_counted"}, kTiny, 60,
-            [&](const std::string& line) { lines.push_back(line); });
-  const auto said = [&](const char* line) {
-    return std::count(lines.begin(), lines.end(), std::string(line));
+TEST(Shape, ReadsNamesAndSizes) {
+  EXPECT_EQ(parsed("profile"), (Shape{{"B", 1}, {"T", 54}, {"H", 32}, {"K", 64}, {"V", 64}}));
+  EXPECT_EQ(parsed("T=7,V=100"), (Shape{{"B", 1}, {"T", 7}, {"H", 32}, {"K", 64}, {"V", 100}}));
+}
+
+TEST(Shape, TakesWhatIsLeftOutFromTheBase) {
+  const Shape base{{"B", 1}, {"T", 16}, {"H", 2}, {"K", 64}, {"V", 64}};
+  EXPECT_EQ(parse_shape("K=128,V=128", find_operator("wkv"), base),
+            (Shape{{"B", 1}, {"T", 16}, {"H", 2}, {"K", 128}, {"V", 128}}));
+  EXPECT_EQ(parse_shape("profile", find_operator("wkv"), base), parsed("profile"));
+}
+
+TEST(Shape, KnowsAttentionsSizes) {
+  const Shape decode = parsed("B=8,T=300,T_q=1,H=32,H_kv=8,D=128", "attention");
+  EXPECT_EQ(to_string(decode), "B=8, T=300, H=32, K=128, V=128, T_q=1, H_kv=8");
+  EXPECT_EQ(to_json(decode).at("H_kv"), 8);
+  EXPECT_FALSE(to_json(kTiny).contains("H_kv"));
+}
+
+TEST(Shape, RefusesWhatIsNoPositiveNumber) {
+  for (const char* text : {"T=0", "T=-3", "T=", "T=1e3", "T=4x", "B=99999999999999999999", "Q=3",
+                           "T", "", "rwkv7", ",", "B=2147483648,T=2147483648"}) {
+    SCOPED_TRACE(text);
+    expect_refused("allowed", [&] { parsed(text); });
+  }
+}
+
+// What a program makes of its arguments.
+struct Parsed {
+  explicit Parsed(const std::string& arguments, Shapes shapes) : options(app, shapes) {
+    app.parse(arguments);
+  }
+  CLI::App app;
+  SelectionOptions options;
+};
+
+Selection selected(const std::string& arguments, Shapes shapes = Shapes::kUsual) {
+  return Parsed(arguments, shapes).options.selection();
+}
+
+TEST(CommandLine, TakesWhatIsLeftOutOfAShapeFromTheProgramsDefault) {
+  EXPECT_EQ(selected("--shape K=128,V=128", Shapes::kSmall).shape,
+            (Shape{{"B", 1}, {"T", 16}, {"H", 2}, {"K", 128}, {"V", 128}}));
+  EXPECT_EQ(selected("--operator attention").shape, parsed("attention", "attention"));
+  EXPECT_EQ(selected("--operator attention --shape T=1000").shape["T"], 1000);
+  EXPECT_EQ(selected("--operator attention --shape T=1000").shape["K"], 128);
+}
+
+TEST(CommandLine, SaysEveryOption) {
+  const Selection packed = selected("--options reverse,decay=strong,lengths=5+0+17,scale=0.5");
+  EXPECT_EQ(packed.shape["B"], 1);
+  EXPECT_EQ(packed.shape["T"], 22);
+  EXPECT_EQ(options_text(case_of(packed)->options()),
+            "lengths=5+0+17,decay=strong,reverse=true,scale=0.5");
+  const Selection attention =
+      selected("--operator attention_backward --causal --options lengths=5x7+3x9");
+  EXPECT_EQ(attention.shape["T"], 16);
+  EXPECT_EQ(attention.shape["T_q"], 8);
+  EXPECT_EQ(options_text(case_of(attention)->options()), "lengths=5x7+3x9,causal=true");
+  for (const char* wrong :
+       {"--options reverse=maybe", "--options decay=some", "--options lengths=5+x",
+        "--options lengths=5+-1", "--options key_lengths", "--options =3", "--options scale=",
+        "--operator attention --options lengths=5", "--operator linear_attention --states"}) {
+    SCOPED_TRACE(wrong);
+    expect_refused("allowed", [&] { selected(wrong); });
+  }
+}
+
+TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
+  const auto selections = [](const std::string& arguments,
+                             const std::vector<OperatorIn>& ladders = {
+                                 {"gla", "fp32"}, {"gla", "bf16"}, {"attention", "bf16"}}) {
+    return Parsed(arguments, Shapes::kSmall).options.selections(ladders);
   };
-  EXPECT_EQ(said("1 of 2: checking test_failing"), 1);
-  EXPECT_EQ(said("2 of 2: checking test_counted"), 1);
+  const auto only = selections("97");  // a chapter of the tests, in fp32 only
+  ASSERT_EQ(only.size(), 1u);
+  EXPECT_EQ(only[0].op, "gla");
+  EXPECT_EQ(only[0].precision, "fp32");
+  EXPECT_EQ(only[0].chapters.front(), "91_right");  // what it is compared with
+  EXPECT_EQ(only[0].chapters.back(), "97_counted");
+  EXPECT_EQ(selections("96 97")[0].chapters, (Texts{"96", "97"}));
+  EXPECT_EQ(up_to({"97.02"}), Texts{"97.02"});
+  EXPECT_EQ(up_to({}), Texts{});
+  EXPECT_THROW(selections("--causal"), std::invalid_argument);  // asked of wkv, which has none
+  for (const char* asked : {"--operator gla", "--precision bf16", "--shape T=8", "--states",
+                            "--implementation test_counted"}) {
+    ASSERT_EQ(selections(asked).size(), 1u) << asked;
+    EXPECT_EQ(selections(asked)[0].op, asked == std::string("--operator gla") ? "gla" : "wkv");
+  }
+  EXPECT_EQ(selections("77").size(), 1u);                      // no such chapter: the climb says so
+  const auto own = selections("97", {{"attention", "bf16"}});  // what it computes instead
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_EQ(own[0].op, "gla");
+  EXPECT_EQ(own[0].chapters, Texts{"97"});
+  EXPECT_EQ(selections("97 --shape T=8")[0].op, "gla");
+  EXPECT_THROW(selections("97 --operator wkv --shape N=8"), std::invalid_argument);
 }
 
-TEST(Climb, ShowsWhatItIsBuiltWithout) {
-  const Folder folder;
-  nlohmann::json run = to_json(climb_gla({"test_counted"}, kTiny));
-  run["rows"] = {{{"implementation", "test_absent"},
-                  {"back_end", "cuda"},
-                  {"device", "Some GPU"},
-                  {"right", true},
-                  {"seconds", 0.5}}};
-  folder.write("run.json", run.dump());
-  Climb now = climb({.op = "gla", .shape = kTiny, .chapters = {"97"}}, [](const std::string&) {});
-  ASSERT_EQ(now.rows.size(), 3u);
-  EXPECT_EQ(now.rows[2].implementation, "test_absent");
-  EXPECT_EQ(now.rows[2].message, "needs a GPU nobody has");
-  add_recorded(now, folder.path());
-  EXPECT_EQ(now.rows[2].recorded.seconds, 0.5);
-  EXPECT_NE(to_table(now).find("500 ms*"), std::string::npos) << to_table(now);
-  EXPECT_NE(to_table(now).find("needs a GPU nobody has"), std::string::npos) << to_table(now);
+TEST(CommandLine, KnowsTheCompilerBetterThanItsCaller) {
+  const auto conditions = Parsed("--condition compiler guess --condition driver 7", Shapes::kSmall)
+                              .options.conditions();
+  EXPECT_EQ(conditions.at("compiler"), compiler());
+  EXPECT_EQ(conditions.at("driver"), "7");
+  EXPECT_EQ(conditions.count("commit"), 1u);
 }
 
-TEST(Climb, ShowsAnAbsentOneAskedForByName) {
-  const Climb now = climb_gla({"test_absent"}, kTiny);
-  ASSERT_EQ(now.rows.size(), 1u);
-  EXPECT_EQ(now.rows[0].message, "needs a GPU nobody has");
-  EXPECT_FALSE(now.any_ran());
-  try {
-    find_implementation("test_absent");
-    ADD_FAILURE() << "found what is not there";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("needs a GPU nobody has"), std::string::npos);
+TEST(Progress, IsALineForEachKernelWhereNobodyLooks) {
+  EXPECT_EQ(progress_text("3 of 8: checking x", false), "3 of 8: checking x\n");
+  EXPECT_EQ(progress_text("", false), "");
+  EXPECT_EQ(progress_text("x", true), "\r\033[Kx");
+}
+
+TEST(Selection, SaysWhichChaptersCompute) {
+  expect_refused("allowed: 94_gpu, ",
+                 [] { chosen({.op = "wkv", .chapters = {"91_right/"}, .cuda_only = true}); });
+  expect_refused("another --operator (gla_backward)",
+                 [] { chosen({.op = "wkv", .chapters = {"95"}}); });
+}
+
+TEST(Selection, CountsWhatIsStored) {
+  const auto bytes = [](const char* op, const std::string& precision) {
+    const Shape shape{{"B", 2}, {"T", 3}, {"H", 5}, {"K", 4}, {"V", 4}};
+    return case_of({.op = op, .shape = shape, .precision = precision})->cost().bytes;
+  };
+  const double tensor = 2 * 3 * 5 * 4, u = 5 * 4;
+  EXPECT_EQ(bytes("wkv", "fp32"), 4 * (5 * tensor + u));
+  EXPECT_EQ(bytes("gla", "bf16"), 2 * 5 * tensor);
+  EXPECT_EQ(bytes("gla", "bf16_fp32_decay"), 2 * 4 * tensor + 4 * tensor);
+  EXPECT_EQ(bytes("wkv_backward", "bf16"), 2 * (9 * tensor + u) + 4 * u);
+  EXPECT_EQ(bytes("causal_dot_product", "bf16"), 2 * 4 * tensor);
+}
+
+TEST(Selection, CountsAttention) {
+  Selection selection{
+      .op = "attention",
+      .shape = {{"B", 2}, {"T", 30}, {"H", 6}, {"K", 4}, {"V", 4}, {"T_q", 3}, {"H_kv", 2}},
+      .precision = "fp16"};
+  const double queries = 2 * 3 * 6 * 4, keys = 2 * 30 * 2 * 4, lse = 2 * 3 * 6;
+  const double pairs = 2 * 6 * 3 * 30;
+  EXPECT_EQ(case_of(selection)->cost().fma_count, 2 * pairs * 4);
+  EXPECT_EQ(case_of(selection)->cost().bytes, 2 * 2 * (queries + keys) + 4 * lse);
+  selection.causal = true;
+  EXPECT_EQ(case_of(selection)->cost().fma_count, pairs * 4);
+  selection.op = "attention_backward";
+  EXPECT_EQ(case_of(selection)->cost().fma_count, 2.5 * pairs * 4);
+  EXPECT_EQ(case_of(selection)->cost().bytes, 4 * 2 * (queries + keys) + 4 * lse);
+}
+
+TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
+  for (const Selection& selection :
+       {Selection{.op = "linear_attention", .precision = "bf16_fp32_decay"},
+        Selection{.op = "causal_dot_product", .states = true},
+        Selection{.op = "wkv", .precision = "fp16"}, Selection{.op = "gla", .causal = true},
+        Selection{.op = "wkv", .shape = {{"T_q", 1}}},
+        Selection{.op = "wkv", .shape = {{"H_kv", 4}}},
+        Selection{.op = "attention", .shape = {{"K", 64}, {"V", 32}}},
+        Selection{.op = "attention", .shape = {{"H", 32}, {"H_kv", 5}}},
+        Selection{.op = "attention", .precision = "bf16_fp32_decay"},
+        Selection{.op = "attention_backward", .states = true}}) {
+    SCOPED_TRACE(selection.op);
+    expect_refused("allowed", [&] { chosen(selection); });
   }
 }
 
@@ -846,45 +390,6 @@ TEST(Selection, ChoosesWhatIsAbsentByOperatorAndPrecision) {
   EXPECT_EQ(names({.op = "attention"}), "");
   EXPECT_EQ(names({.op = "attention", .precision = "bf16"}), "test_absent");
   EXPECT_EQ(names({.op = "attention", .precision = "fp16"}), "");
-}
-
-TEST(Registry, KnowsTheFileThatRegisters) {
-  const Registration here({.name = "test_here"});
-  EXPECT_EQ(find_implementation("test_here").source, "program/program_test.cpp");
-  const auto source = [](const char* name, const std::string& file) {
-    Registration({.name = name}, file.c_str());
-    const Implementation found = find_implementation(name);
-    EXPECT_EQ(found.chapter, "98_files");
-    return found.source;
-  };
-  EXPECT_EQ(source("test_file_1", "/home/me/98_files/a.cu"), "98_files/a.cu");
-  EXPECT_EQ(source("test_file_2", "../98_files/01_lesson/kernel.cu"),
-            "98_files/01_lesson/kernel.cu");
-  EXPECT_EQ(source("test_file_3", "98_files/kernel.cu"), "98_files/kernel.cu");
-  EXPECT_EQ(source("test_file_4", "/07_pack/a/98_files/11b_lesson/kernel.cu"),
-            "98_files/11b_lesson/kernel.cu");
-  // The repository may lie in a folder whose name looks like a chapter's.
-  const std::string root = LADDER_SOURCE_FOLDER;
-  EXPECT_EQ(source("test_file_5", root + "/98_files/kernel.cu"), "98_files/kernel.cu");
-}
-
-TEST(Registry, LessonsComeInTheOrderOfTheirFolders) {
-  const char* const in_order[] = {"99_order/kernel.cu",           "99_order/02_b/kernel.cu",
-                                  "99_order/02_b/kernel_sm90.cu", "99_order/11_a/kernel.cu",
-                                  "99_order/11b_c/kernel.cu",     "99_order/12_a/kernel.cu",
-                                  "99_order/dispatch.cu"};
-  EXPECT_EQ(lesson_of(in_order[0]), "");
-  EXPECT_EQ(lesson_of(in_order[1]), "02_b");
-  EXPECT_EQ(lesson_of("test.cpp"), "");
-  for (std::size_t a = 0; a < std::size(in_order); ++a) {
-    for (std::size_t b = 0; b < std::size(in_order); ++b) {
-      const bool same_lesson =
-          lesson_of(in_order[a]) == lesson_of(in_order[b]) && a != 0 && b != 0 && a != 6 && b != 6;
-      const Implementation first{.source = in_order[a], .chapter = "99_order"};
-      const AbsentImplementation second{.source = in_order[b], .chapter = "99_order"};
-      EXPECT_EQ(comes_before(first, second), a < b && !same_lesson) << in_order[a] << in_order[b];
-    }
-  }
 }
 
 TEST(Selection, KnowsALessonByItsNumberAndItsFolder) {
@@ -908,6 +413,429 @@ TEST(Selection, KnowsALessonByItsNumberAndItsFolder) {
   EXPECT_THROW(names("97.03"), std::invalid_argument);
   EXPECT_EQ(names("97.02", true), "97_lessons/02_b/kernel.cu ");  // a variant, but named
   EXPECT_THROW(names("97_lessons/", true), std::invalid_argument);
+}
+
+TEST(Registration, OfALearnersCopyHasANameOfItsOwnAndStandsBehindOurs) {
+  Texts names, sources;
+  for (const Implementation& each : implementations()) {
+    if (each.chapter != "98_copied") continue;
+    names.push_back(each.name);
+    sources.push_back(each.source);
+  }
+  EXPECT_EQ(names, (Texts{"test_copied", "test_copied_first", "test_copied (yours)",
+                          "test_copied_first (yours)"}));
+  EXPECT_EQ(sources[0], "98_copied/kernel.cu");
+  EXPECT_EQ(sources[2], "98_copied/exercise.cu");
+}
+
+TEST(Registry, KnowsTheFileThatRegisters) {
+  const Registration here({.name = "test_here"});
+  EXPECT_EQ(find_implementation("test_here").source, "program/program_test.cpp");
+  // The repository may lie in a folder whose name looks like a chapter's.
+  const std::pair<std::string, std::string> files[] = {
+      {"/home/me/98_files/a.cu", "98_files/a.cu"},
+      {"../98_files/01_lesson/kernel.cu", "98_files/01_lesson/kernel.cu"},
+      {"98_files/kernel.cu", "98_files/kernel.cu"},
+      {"/07_pack/a/98_files/11b_lesson/kernel.cu", "98_files/11b_lesson/kernel.cu"},
+      {source_folder() + "/98_files/kernel.cu", "98_files/kernel.cu"},
+  };
+  for (const auto& [file, source] : files) {
+    Registration({.name = file}, file.c_str());
+    EXPECT_EQ(find_implementation(file).source, source);
+    EXPECT_EQ(find_implementation(file).chapter, "98_files");
+  }
+}
+
+TEST(Registry, LessonsComeInTheOrderOfTheirFolders) {
+  const char* const in_order[] = {"99_order/kernel.cu",           "99_order/02_b/kernel.cu",
+                                  "99_order/02_b/kernel_sm90.cu", "99_order/11_a/kernel.cu",
+                                  "99_order/11b_c/kernel.cu",     "99_order/12_a/kernel.cu",
+                                  "99_order/dispatch.cu"};
+  EXPECT_EQ(lesson_of(in_order[0]), "");
+  EXPECT_EQ(lesson_of(in_order[1]), "02_b");
+  EXPECT_EQ(lesson_of("test.cpp"), "");
+  for (std::size_t a = 0; a < std::size(in_order); ++a) {
+    for (std::size_t b = 0; b < std::size(in_order); ++b) {
+      const bool same_lesson =
+          lesson_of(in_order[a]) == lesson_of(in_order[b]) && a != 0 && b != 0 && a != 6 && b != 6;
+      const Implementation first{.source = in_order[a], .chapter = "99_order"};
+      const AbsentImplementation second{.source = in_order[b], .chapter = "99_order"};
+      EXPECT_EQ(comes_before(first, second), a < b && !same_lesson) << in_order[a] << in_order[b];
+    }
+  }
+}
+
+// ---- A climb checks, then times ----
+
+TEST(Climb, TimesARightResult) {
+  const Climb result = climb_tiny({"91"});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
+  EXPECT_GT(result.rows[0].timing.seconds, 0.0);
+  EXPECT_GT(result.rows[0].bound_seconds, 0.0);
+  EXPECT_TRUE(result.all_right());
+}
+
+TEST(Climb, NeverTimesAWrongResult) {
+  const Climb result = climb_tiny({"92_wrong"});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_FALSE(result.rows[0].right);
+  EXPECT_EQ(result.rows[0].timing.samples, 0);
+  EXPECT_FALSE(result.all_right());
+  expect_says(to_table({result}), {"WRONG"});
+  EXPECT_FALSE(to_json(result)["rows"][0].contains("seconds"));
+}
+
+TEST(Climb, ReportsARefusal) {
+  const Climb result = climb_tiny({"93"});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_FALSE(result.rows[0].ran);
+  EXPECT_EQ(result.rows[0].message, "K is 4; allowed: 5");
+  expect_says(to_table({result}), {"not run: K is 4"});
+  EXPECT_TRUE(result.all_right());
+}
+
+TEST(Climb, RefusesUnknownNames) {
+  EXPECT_THROW(climb_tiny({"77"}), std::invalid_argument);
+  EXPECT_THROW(climbed({.op = "softmax", .shape = kTiny}), std::invalid_argument);
+}
+
+TEST(Climb, KnowsWhetherAnythingRan) {
+  const Climb refused = climb_tiny({"93"}), some = climb_tiny({"91", "93"});
+  EXPECT_FALSE(refused.any_ran());
+  EXPECT_FALSE(refused.passed());
+  EXPECT_TRUE(some.any_ran());
+  EXPECT_TRUE(some.passed());
+  EXPECT_FALSE(climb_tiny({"91", "92"}).passed());
+}
+
+TEST(Climb, RunsPackedSequences) {
+  const Climb result = climbed(
+      {.op = "gla", .shape = kTiny, .names = {"test_counted"}, .options = {{"lengths", "1"}}});
+  EXPECT_TRUE(result.rows.at(0).right) << result.rows[0].message;
+  EXPECT_EQ(to_json(result).at("options").at("lengths"), "1");
+}
+
+TEST(Climb, FollowsTheStepsOfAChapter) {
+  const Climb result =
+      climbed({.op = "wkv", .shape = kTiny, .chapters = {"96"}, .rungs_only = false});
+  ASSERT_EQ(result.rows.size(), 2u);
+  EXPECT_EQ(result.rows[0].implementation, "test_first");
+  EXPECT_EQ(result.rows[1].implementation, "test_second");
+}
+
+TEST(Climb, CountsTheStatesItAsksFor) {
+  const auto with_states = [](bool states) {
+    return climbed({.op = "wkv", .shape = kTiny, .chapters = {"91"}, .states = states});
+  };
+  const Climb with = with_states(true), without = with_states(false);
+  const double state_bytes = 4.0 * kTiny["B"] * kTiny["H"] * kTiny["K"] * kTiny["V"];
+  EXPECT_EQ(with.bytes - without.bytes, 2 * state_bytes);
+  EXPECT_TRUE(to_json(with).at("states").get<bool>());
+}
+
+TEST(Climb, TimesGradientsAndCountsTheirBytes) {
+  const Climb result = climbed({.op = "gla_backward", .shape = kTiny});
+  ASSERT_EQ(result.rows.size(), 1u);
+  EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
+  EXPECT_GT(result.rows[0].timing.seconds, 0.0);
+  // q, k, v, log_w, d_o in; dq, dk, dv, d_log_w out
+  EXPECT_EQ(result.bytes, 4.0 * 4 * 9);
+  EXPECT_EQ(result.fma_count, 8.0 * 4 * 4);
+}
+
+TEST(Climb, GoesOnAfterAFailure) {
+  const Climb result = climb_gla({"test_failing", "test_counted"});
+  ASSERT_EQ(result.rows.size(), 2u);
+  EXPECT_TRUE(result.rows[0].ran);
+  EXPECT_FALSE(result.rows[0].right);
+  expect_says(to_table({result}), {"FAILED: the launch failed"});
+  EXPECT_TRUE(result.rows[1].right) << result.rows[1].message;
+  EXPECT_FALSE(result.all_right());
+}
+
+TEST(Climb, CountsWhatItIsAt) {
+  Texts lines;
+  climb({.op = "gla", .shape = kTiny, .names = {"test_failing", "test_counted"}},
+        [&](const std::string& line) { lines.push_back(line); });
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "1 of 2: checking test_failing"), 1);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "2 of 2: checking test_counted"), 1);
+}
+
+TEST(Climb, ShowsAnAbsentOneAskedForByName) {
+  const Climb now = climb_gla({"test_absent"});
+  ASSERT_EQ(now.rows.size(), 1u);
+  EXPECT_EQ(now.rows[0].message, "needs a GPU nobody has");
+  EXPECT_FALSE(now.any_ran());
+  expect_refused("needs a GPU nobody has", [] { find_implementation("test_absent"); });
+}
+
+// ---- The emulator is checked, never timed ----
+
+// What the table has in the column with that header, in the line of `name`; "" if there is no such column.
+std::string cell_of(const Climb& climb, const std::string& name, const std::string& column) {
+  std::istringstream table(to_table({climb}));
+  std::size_t begin = 0, end = std::string::npos;
+  for (std::string line; std::getline(table, line);) {
+    if (line.find("implementation") != std::string::npos) {
+      begin = line.find(column);
+      if (begin == std::string::npos) return "";
+      end = begin + column.size();
+    } else if (line.find(" " + name + " ") != std::string::npos) {
+      // The column is right-aligned: its text ends where the header does, and begins behind two blanks or a unit's blank.
+      std::string text = line.substr(0, end);
+      std::size_t first = text.find_last_of(' ');
+      const std::string unit = text.substr(first + 1);
+      if (unit == "s" || unit == "ms" || unit == "us") first = text.find_last_of(' ', first - 1);
+      return text.substr(first + 1);
+    }
+  }
+  return "";
+}
+
+TEST(Climb, NeverTimesTheEmulator) {
+  counted_calls = 0;
+  Climb result = emulated_tiny();
+  ASSERT_TRUE(result.rows.at(0).right) << result.rows[0].message;
+  EXPECT_EQ(counted_calls, 1);
+  EXPECT_EQ(result.rows[0].timing.samples, 0);
+  EXPECT_FALSE(to_json(result).at("rows").at(0).contains("seconds"));
+  EXPECT_EQ(cell_of(result, "test_counted", "time"), "") << to_table({result});  // nobody has one
+  result.rows.push_back(result.rows[0]);
+  expect_once(to_table({result}), "It is not timed");
+}
+
+TEST(Climb, ChecksAPartOfAShapeThatWouldTakeTooLong) {
+  const Shape large{{"B", 1}, {"T", 3000}, {"H", 2}, {"K", 4}, {"V", 4}};
+  counted_calls = 0;
+  seconds_per_step = 1e-4;  // 0.6 s for the whole
+  const Climb result = climb_gla({"test_counted"}, large, 0.3);
+  seconds_per_step = 0;
+  const Row& row = result.rows.at(0);
+  EXPECT_TRUE(row.right) << row.message;
+  EXPECT_LE(counted_calls, 2);
+  ASSERT_TRUE(row.checked_shape);
+  const std::int64_t T = (*row.checked_shape)["T"];
+  EXPECT_LT(T, 200);
+  EXPECT_GT(row.estimated_seconds, 0.3);
+  EXPECT_LT(row.estimated_seconds, 20);
+  EXPECT_EQ(to_json(result).at("rows").at(0).at("checked_shape").at("T"), T);
+  expect_says(to_table({result}), {"checked on B=1, T=128"});
+}
+
+TEST(Climb, GrowsAPartThatIsOverTooSoonToTell) {
+  counted_calls = 0;
+  const Climb result =
+      climb_gla({"test_counted"}, {{"B", 600}, {"T", 1}, {"H", 1}, {"K", 1}, {"V", 1}});
+  EXPECT_TRUE(result.rows.at(0).right) << result.rows[0].message;
+  EXPECT_FALSE(result.rows[0].checked_shape);  // in the end the whole was checked
+  EXPECT_GE(counted_calls, 2);
+}
+
+// ---- Earlier results beside it ----
+
+// As it would be in the JSON of a run on a GPU.
+nlohmann::json run_on_gpu(double seconds, const char* ptx = nullptr) {
+  nlohmann::json run = to_json(emulated_tiny());
+  nlohmann::json& row = run.at("rows").at(0);
+  row["back_end"] = "cuda";
+  row["device"] = "Some GPU";
+  row["seconds"] = seconds;
+  if (ptx != nullptr) row["ptx"] = ptx;
+  return run;
+}
+
+constexpr const char* kKernels =
+    R"({"schema":"kernel-ladder/kernels/1","nvcc":"13.0","files":{"97_counted/kernel.cpp":"now"}})";
+
+// `now`, beside a folder that has these files.
+Climb beside(const std::map<std::string, std::string>& files, Climb now = emulated_tiny()) {
+  const Folder folder;
+  for (const auto& [name, contents] : files)
+    folder.write(name, contents);
+  add_recorded(now, folder.path());
+  return now;
+}
+
+TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
+  const Climb now =
+      beside({{"run.json", run_on_gpu(0.125).dump()}, {"broken.json", "{"}, {"list.json", "[]"}});
+  EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
+  EXPECT_FALSE(now.rows[0].recorded.old);  // there is no kernels.json that could tell
+  expect_says(to_table({now}), {"* recorded on Some GPU", " 125 ms*"});
+  EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_seconds"), 0.125);
+}
+
+TEST(Climb, MarksATimeWhoseKernelHasChangedAsOld) {
+  const std::pair<const char*, bool> hashes[] = {{"now", false}, {"before", true}, {nullptr, true}};
+  for (const auto& [ptx, old] : hashes) {
+    const Climb now =
+        beside({{"kernels.json", kKernels}, {"run.json", run_on_gpu(0.125, ptx).dump()}});
+    EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
+    EXPECT_EQ(now.rows[0].recorded.old, old);
+    EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_old"), old);
+    for (const char* mark : {"125 ms?", "an old number"})
+      EXPECT_EQ(to_table({now}).find(mark) != std::string::npos, old) << to_table({now});
+  }
+}
+
+TEST(Climb, PrefersTheRecordedTimeOfTheKernelAsItIs) {
+  nlohmann::json young = run_on_gpu(0.5, "before"), fit = run_on_gpu(0.25, "now"), older = fit;
+  young["date"] = "2026-12-01";
+  fit["date"] = "2026-11-02";
+  older["date"] = "2026-11-01";
+  older["rows"][0]["seconds"] = 1.0;
+  const Climb now = beside({{"kernels.json", kKernels},
+                            {"a.json", fit.dump()},
+                            {"b.json", young.dump()},
+                            {"c.json", older.dump()}});
+  EXPECT_EQ(now.rows[0].recorded.seconds, 0.25);
+}
+
+TEST(Climb, KnowsTheShareOfTheBoundOfARecordedTime) {
+  nlohmann::json run = run_on_gpu(0.125);
+  run["rows"][0]["bound_seconds"] = 0.025;
+  const Climb old = beside({{"run.json", run.dump()}});
+  EXPECT_EQ(old.rows[0].recorded.bound_seconds, 0);  // it does not say of which units
+  run["rows"][0]["units"] = "fp32 multiply-adds";
+  const Climb now = beside({{"run.json", run.dump()}});
+  EXPECT_EQ(now.rows[0].recorded.bound_seconds, 0.025);
+  expect_says(to_table({now}), {" 20.0%"});
+  EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_bound_seconds"), 0.025);
+}
+
+TEST(Climb, ShowsWhatItIsBuiltWithout) {
+  nlohmann::json run = run_on_gpu(0.5);
+  run["rows"][0]["implementation"] = "test_absent";
+  Climb now = climbed({.op = "gla", .shape = kTiny, .chapters = {"97"}});
+  ASSERT_EQ(now.rows.size(), 3u);
+  EXPECT_EQ(now.rows[2].implementation, "test_absent");
+  EXPECT_EQ(now.rows[2].message, "needs a GPU nobody has");
+  now = beside({{"run.json", run.dump()}}, now);
+  EXPECT_EQ(now.rows[2].recorded.seconds, 0.5);
+  expect_says(to_table({now}), {"500 ms*", "needs a GPU nobody has"});
+}
+
+TEST(Climb, NamesTheKernelsHashOfWhatRanOnAGpu) {
+  const Folder folder;
+  folder.write("kernels.json", kKernels);
+  Climb now = emulated_tiny();
+  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
+  now.rows[0].back_end = "cuda";
+  EXPECT_EQ(to_json(now, folder.path()).at("rows").at(0).at("ptx"), "now");
+  now.rows[0].source = "another.cu";
+  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
+}
+
+// ---- The table ----
+
+Row timed_row(const char* name, const char* device, double seconds) {
+  Row row;
+  row.chapter = "99_x";
+  row.implementation = name;
+  row.device = device;
+  row.back_end = "cpu";
+  row.right = row.ran = true;
+  row.timing = {seconds, 0, 5};
+  return row;
+}
+
+Climb climb_of(const std::vector<Row>& rows) {
+  Climb climb;
+  climb.options.op = "wkv";
+  climb.rows = rows;
+  return climb;
+}
+
+TEST(Climb, NeverDividesTimesOfTwoMachinesByEachOther) {
+  const Climb climb =
+      climb_of({timed_row("a", "one", 8), timed_row("b", "one", 4), timed_row("c", "two", 2),
+                timed_row("d", "two", 1), timed_row("e", "one", 1)});
+  for (const auto& [name, factor] : std::map<std::string, std::string>{
+           {"a", "-"}, {"b", "2x"}, {"c", "-"}, {"d", "2x"}, {"e", "-"}}) {
+    EXPECT_EQ(cell_of(climb, name, "vs last"), factor) << to_table({climb});
+    EXPECT_EQ(cell_of(climb, name, "vs first"), factor) << to_table({climb});
+  }
+}
+
+TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
+  Climb climb = climb_of(
+      {timed_row("a", "CPU", 8), timed_row("b", "emulator", 0), timed_row("c", "emulator", 0)});
+  for (std::size_t i : {1, 2}) {
+    climb.rows[i].back_end = "emulator";
+    climb.rows[i].timing = {};
+    climb.rows[i].recorded = {2.0 / i, "Some GPU", false};
+  }
+  EXPECT_EQ(cell_of(climb, "b", "vs last"), "-") << to_table({climb});
+  EXPECT_EQ(cell_of(climb, "c", "vs last"), "2x");
+  EXPECT_EQ(cell_of(climb, "c", "vs first"), "2x");
+}
+
+TEST(Climb, EndsOnItsBestRung) {
+  Climb climb = climb_of({timed_row("a", "one", 1e-6), timed_row("b", "two", 8),
+                          timed_row("c", "two", 2), timed_row("d", "two", 4)});
+  expect_says(to_table({climb}), {"fastest: 99 c, 2 s\n"});
+  climb.rows.pop_back();
+  EXPECT_EQ(to_table({climb}).find("fastest"), std::string::npos) << to_table({climb});
+}
+
+TEST(Table, LeavesOutColumnsWithoutACell) {
+  Climb climb = climb_of({timed_row("a", "CPU", 8)});
+  EXPECT_EQ(to_table({climb}).find("of bound"), std::string::npos) << to_table({climb});
+  climb.rows[0].bound_seconds = 2;
+  EXPECT_EQ(cell_of(climb, "a", "of bound"), "25.0%") << to_table({climb});
+  expect_says(to_table({climb}), {"of bound: least time / time"});
+}
+
+TEST(Table, IsAHundredColumnsWide) {
+  constexpr const char* kLong = "A GPU of a name that is long";
+  Climb climb = climb_of(
+      {timed_row("attention_backward_two_kernels", kLong, 1e-4), timed_row("b", kLong, 0.1)});
+  climb.fma_count = climb.bytes = 1e12;
+  for (Row& row : climb.rows) {
+    row.back_end = "cuda";
+    row.bound_seconds = row.timing.seconds / 3;
+    row.sustained = row.end_to_end = {2 * row.timing.seconds, 0, 5};
+  }
+  climb.rows[1].right = false;
+  for (const char letter : {'x', 'y', 'z', 'w'})
+    climb.rows[1].message += std::string(40, letter) + " ";
+  climb.ceilings = {{kLong, {1e12, 1e12, 1e12, 1e12, 1e12}}};
+  std::istringstream table(to_table({climb}));
+  for (std::string line; std::getline(table, line);)
+    EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_EQ(cell_of(climb, "attention_backward_two_kernels", "call"), "200 us")
+      << to_table({climb});
+}
+
+TEST(Table, SaysOnceWhatHoldsForSeveralLadders) {
+  const Climb climb = climb_of({timed_row("a", "CPU", 8)});
+  Climb other = climb;
+  other.options.op = "attention";
+  other.options.precision = "bf16";
+  const std::string table = to_table({climb, other});
+  expect_says(table, {"wkv in fp32 on ", "attention in bf16 on "});
+  expect_once(table, "error: against");
+}
+
+TEST(Plot, NeverDividesTimesOfTwoMachinesByEachOther) {
+  if (std::system("python3 -c 'pass' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
+  Climb climb = climb_of({timed_row("a", "one", 8), timed_row("b", "one", 4),
+                          timed_row("c", "two", 2), timed_row("d", "two", 1)});
+  climb.rows[1].bound_seconds = 0.5;
+  const Folder folder;
+  folder.write("run.json", to_json(climb).dump());
+  folder.write("test.py", R"(
+import json, plot, sys
+run = json.load(open(sys.argv[1]))
+assert [rung.factor for rung in plot.rungs(run)] == [1, 2, 1, 2], plot.rungs(run)
+assert [rung.bound for rung in plot.rungs(run)] == [None, 0.5, None, None]
+assert plot.runs_of({'runs': [run, run]}) == [run, run]
+assert plot.title(run).startswith('wkv in fp32 at '), plot.title(run)
+)");
+  const std::string program = "PYTHONPATH='" + source_folder() + "/common/program' python3 -B '" +
+                              folder.path() + "/test.py' '" + folder.path() + "/run.json'";
+  EXPECT_EQ(std::system(program.c_str()), 0);
 }
 
 // ---- Estimates ----
@@ -948,7 +876,7 @@ TEST(Estimate, ScalesWithTheOperations) {
   part.shape.set("H", 2);
   const Spent spent = scaled({.problem = 1, .launch = 1, .judge = 1}, part.shape, whole);
   EXPECT_DOUBLE_EQ(spent.launch, 64.0 * 64 * 16);
-  EXPECT_DOUBLE_EQ(spent.problem, cost_of(whole).bytes / cost_of(part).bytes);
+  EXPECT_DOUBLE_EQ(spent.problem, case_of(whole)->cost().bytes / case_of(part)->cost().bytes);
   EXPECT_LT(spent.judge, spent.launch);  // only a part is judged
 }
 
@@ -965,14 +893,8 @@ TEST(Memory, RefusesBeforeItAllocates) {
   const Selection selection{.op = "wkv", .shape = parsed("B=1000000000,T=1,H=1,K=1,V=1")};
   const Memory needed = needed_memory(selection, true);
   EXPECT_GT(needed.host, 5 * 4 * 1e9);
-  try {
-    require_memory(selection, needed, {.host = 8e9, .device = 0});
-    ADD_FAILURE() << "accepted";
-  } catch (const std::invalid_argument& error) {
-    const std::string text = error.what();
-    for (const char* word : {"--shape", "B=1000000000", "allowed", "8 GB"})
-      EXPECT_NE(text.find(word), std::string::npos) << text;
-  }
+  for (const char* words : {"--shape", "B=1000000000", "8 GB"})
+    expect_refused(words, [&] { require_memory(selection, needed, {.host = 8e9, .device = 0}); });
   EXPECT_THROW(require_memory(selection, {.host = 1, .device = 2}, {.host = 1, .device = 1}),
                std::invalid_argument);
   require_memory(selection, {.host = 1, .device = 1}, {.host = 1, .device = 1});
@@ -984,64 +906,56 @@ TEST(Memory, CountsAStatePerHead) {
   EXPECT_GT(needed_memory(selection, true).host, 8e10);
 }
 
-// In a process of its own.
-void allow_addresses(double bytes) {
-  const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
-  setrlimit(RLIMIT_AS, &limit);
-}
-
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kLimitsAddresses = false;
 #else
 constexpr bool kLimitsAddresses = true;
 #endif
 
-TEST(Memory, KnowsTheProcesssOwnLimit) {
-  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs more addresses than any limit allows";
+// In a process of its own, which has so many bytes of addresses: `work` is true, and has printed the words.
+void expect_alone(rlim_t bytes, const std::function<bool()>& work, const char* words = "") {
+  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs addresses and memory of its own";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto work = [] {
-    allow_addresses(4e9);
-    const double available = available_host_bytes();
-    std::exit(available > 0 && available < 4e9 ? 0 : 1);
+  const auto process = [&] {
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_AS, &limit);
+    std::exit(work() ? 0 : 1);
   };
-  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(process(), ::testing::ExitedWithCode(0), words);
+}
+
+TEST(Memory, KnowsTheProcesssOwnLimit) {
+  expect_alone(4'000'000'000, [] {
+    const double available = available_host_bytes();
+    return available > 0 && available < 4e9;
+  });
 }
 
 TEST(Memory, EndsInASentenceUnderALimit) {
-  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs more addresses than any limit allows";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto work = [] {
-    allow_addresses(4e9);
+  const auto refuses = [] {
     try {
-      climb({.op = "gla",
-             .shape = {{"B", 64}, {"T", 4096}, {"H", 32}, {"K", 64}, {"V", 64}},
-             .names = {"test_counted"}},
-            [](const std::string&) {}, {.patience_seconds = 1e30});
+      climb_gla({"test_counted"}, {{"B", 64}, {"T", 4096}, {"H", 32}, {"K", 64}, {"V", 64}}, 1e30);
     } catch (const std::invalid_argument& error) {
       std::fprintf(stderr, "%s\n", error.what());
-      std::exit(0);
+      return true;
     }
-    std::exit(1);
+    return false;
   };
-  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "--shape .* of the host's memory");
+  expect_alone(4'000'000'000, refuses, "--shape .* of the host's memory");
 }
 
 TEST(Memory, NeedsNoMoreThanItSays) {
-  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs memory of its own";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto work = [] {
-    const Selection selection{.op = "gla",
-                              .shape = {{"B", 2}, {"T", 1024}, {"H", 16}, {"K", 64}, {"V", 64}},
-                              .names = {"test_counted"}};
-    const Climb result = climb(selection, [](const std::string&) {}, {.patience_seconds = 1e30});
+  expect_alone(RLIM_INFINITY, [] {
+    const Shape shape{{"B", 2}, {"T", 1024}, {"H", 16}, {"K", 64}, {"V", 64}};
+    const Climb result = climb_gla({"test_counted"}, shape, 1e30);
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
-    const double peak = 1024.0 * used.ru_maxrss, needed = needed_memory(selection, true).host;
+    const double peak = 1024.0 * used.ru_maxrss;
+    const double needed = needed_memory(result.options, true).host;
     std::fprintf(stderr, "peak %g, needed %g, %s\n", peak, needed,
                  result.rows.at(0).message.c_str());
-    std::exit(result.rows.at(0).right && peak < needed && peak > needed / 3 ? 0 : 1);
-  };
-  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "");
+    return result.rows.at(0).right && peak < needed && peak > needed / 3;
+  });
 }
 
 // ---- What the units do ----
@@ -1066,30 +980,61 @@ TEST(Bound, IsThatOfTheUnitsInUse) {
 
 // ---- The stopwatch ----
 
+using Clock = std::chrono::steady_clock;
+
 // A GPU whose clock counts: each replayed call takes a millisecond, and pauses are seen.
 class CountingGpu : public PretendedEmulator {
  public:
   std::string back_end() const override { return "cuda"; }
   double time(const std::function<void()>& work) override {
     const int before = counted;
-    const auto now = std::chrono::steady_clock::now();
-    rests.push_back(std::chrono::duration<double>(now - last).count());
+    rests.push_back(seconds_since(last));
     work();
-    last = std::chrono::steady_clock::now();
+    last = Clock::now();
     return 1e-3 * (counted - before);
   }
-  Recording record(const std::function<void()>& work) override { return {work, true}; }
+  // So many recordings of two calls each.
+  Rotation rotation(int recordings) {
+    Rotation result;
+    result.calls = 2;
+    result.seconds = 1e-3;
+    for (int r = 0; r < recordings; ++r) {
+      const auto replay = [this, r] {
+        order.push_back(r);
+        counted += 2;
+      };
+      result.recordings.push_back({replay, true});
+    }
+    return result;
+  }
   int counted = 0;
+  std::vector<int> order;     // of the recordings
   std::vector<double> rests;  // before each timed piece of work
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  Clock::time_point last = Clock::now();
 };
 
-class LargeGpu : public CountingGpu {
+class LargeGpu : public PretendedEmulator {
  public:
   std::size_t cache_bytes() const override { return 60'000'000; }
   std::size_t free_bytes() const override { return free; }
   std::size_t free = std::size_t{100} << 30;
 };
+
+TEST(Timing, MedianIgnoresAnOutlier) {
+  const Timing timing = summarise({1.0, 1.0, 9.0, 1.0, 1.0});
+  EXPECT_EQ(timing.seconds, 1.0);
+  EXPECT_EQ(timing.spread, 0.0);
+  EXPECT_EQ(timing.samples, 5);
+}
+
+TEST(Timing, DividesBySeveralCalls) {
+  int count = 0;
+  const auto call = [&] { ++count; };
+  const Timing timing = measure(device(DeviceKind::kCpu), {call, call},
+                                {.enough_spread = -1, .least_samples = 3, .most_samples = 4});
+  EXPECT_EQ(timing.samples, 4);
+  EXPECT_EQ(count, 2 * (4 + 1));
+}
 
 TEST(Layout, RotatesPastThreeTimesTheCache) {
   const LargeGpu gpu;
@@ -1126,25 +1071,9 @@ TEST(Layout, SaysWhenThereIsNoMemoryForMore) {
   EXPECT_EQ(layout.copies, 10u);
 }
 
-Rotation rotation_of(CountingGpu& gpu, int recordings, int calls, std::vector<int>& order) {
-  Rotation rotation;
-  rotation.calls = calls;
-  rotation.seconds = 1e-3;
-  for (int r = 0; r < recordings; ++r) {
-    rotation.recordings.push_back({[&, r, calls] {
-                                     order.push_back(r);
-                                     gpu.counted += calls;
-                                   },
-                                   true});
-  }
-  return rotation;
-}
-
 TEST(Timing, RestsBeforeEachBurst) {
   CountingGpu gpu;
-  std::vector<int> order;
-  const Rotation rotation = rotation_of(gpu, 1, 2, order);
-  const Timing timing = measure(gpu, rotation, Regime::kBurst, {.least_samples = 3});
+  const Timing timing = measure(gpu, gpu.rotation(1), Regime::kBurst, {.least_samples = 3});
   EXPECT_EQ(timing.samples, 3);
   EXPECT_DOUBLE_EQ(timing.seconds, 1e-3);
   ASSERT_EQ(gpu.rests.size(), 3u);
@@ -1154,13 +1083,10 @@ TEST(Timing, RestsBeforeEachBurst) {
 
 TEST(Timing, NeverRestsUnderASustainedLoad) {
   CountingGpu gpu;
-  std::vector<int> order;
-  const Rotation rotation = rotation_of(gpu, 1, 2, order);
-  const auto begin = std::chrono::steady_clock::now();
-  const Timing timing = measure(gpu, rotation, Regime::kSustained, {.most_samples = 1 << 30});
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  EXPECT_GE(seconds, kLoadSecondsBefore + kLoadSecondsTimed);
+  const auto begin = Clock::now();
+  const Timing timing =
+      measure(gpu, gpu.rotation(1), Regime::kSustained, {.most_samples = 1 << 30});
+  EXPECT_GE(seconds_since(begin), kLoadSecondsBefore + kLoadSecondsTimed);
   EXPECT_GE(kLoadSecondsBefore + kLoadSecondsTimed, 0.5);
   EXPECT_DOUBLE_EQ(timing.seconds, 1e-3);
   std::sort(gpu.rests.begin(), gpu.rests.end());
@@ -1169,12 +1095,10 @@ TEST(Timing, NeverRestsUnderASustainedLoad) {
 
 TEST(Timing, TakesTheRecordingsInTurn) {
   CountingGpu gpu;
-  std::vector<int> order;
-  const Rotation rotation = rotation_of(gpu, 3, 2, order);
-  measure(gpu, rotation, Regime::kBurst, {.least_samples = 2});
-  for (std::size_t i = 0; i < order.size(); ++i)
-    EXPECT_EQ(order[i], static_cast<int>(i % 3));
-  EXPECT_GE(order.size(), 3u);
+  measure(gpu, gpu.rotation(3), Regime::kBurst, {.least_samples = 2});
+  for (std::size_t i = 0; i < gpu.order.size(); ++i)
+    EXPECT_EQ(gpu.order[i], static_cast<int>(i % 3));
+  EXPECT_GE(gpu.order.size(), 3u);
 }
 
 // ---- Where a number comes from ----
@@ -1189,15 +1113,6 @@ TEST(Build, NamesTheCompilerThatBuiltIt) {
   EXPECT_EQ(compiler().rfind("GNU ", 0), 0u) << compiler();
 #endif
   EXPECT_NE(compiler().find(version), std::string::npos) << compiler();
-}
-
-TEST(CommandLine, KnowsTheCompilerBetterThanItsCaller) {
-  CLI::App app;
-  const SelectionOptions options(app, SelectionOptions::Shapes::kSmall);
-  app.parse("--condition compiler guess --condition driver 7");
-  EXPECT_EQ(options.conditions().at("compiler"), compiler());
-  EXPECT_EQ(options.conditions().at("driver"), "7");
-  EXPECT_EQ(options.conditions().count("commit"), 1u);
 }
 
 TEST(Build, SaysWhenACommitHasBeenEdited) {
@@ -1220,12 +1135,6 @@ TEST(Build, SaysWhenACommitHasBeenEdited) {
   EXPECT_EQ(commit_of(folder.path()), commit);
   folder.write("another.cu", "new");
   EXPECT_EQ(commit_of(folder.path()), commit + "-dirty");
-}
-
-TEST(Progress, IsALineForEachKernelWhereNobodyLooks) {
-  EXPECT_EQ(progress_text("3 of 8: checking x", false), "3 of 8: checking x\n");
-  EXPECT_EQ(progress_text("", false), "");
-  EXPECT_EQ(progress_text("x", true), "\r\033[Kx");
 }
 
 }  // namespace

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/program/climb.hpp"
@@ -48,13 +49,12 @@ void add_recorded(Climb& climb, const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) return;
   const nlohmann::json mine = to_json(climb);
   const nlohmann::json kernels = kernels_of(folder);
-  std::vector<std::filesystem::path> files;
+  std::set<std::filesystem::path> files;  // in the order of their names
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
+    if (entry.path().extension() == ".json") files.insert(entry.path());
   }
-  std::sort(files.begin(), files.end());
   // Where there are several, the one of the kernel as it is now is taken, then the youngest.
-  std::vector<std::tuple<bool, std::string>> best(climb.rows.size());
+  std::vector<std::pair<bool, std::string>> best(climb.rows.size());
   for (const auto& file : files) {
     const nlohmann::json run = parsed(file);
     if (!is_same_run(run, mine)) continue;
@@ -69,7 +69,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
         // By the hash, not by the file: files move.
         const bool old = kernels.is_object() && std::find(kernels.begin(), kernels.end(),
                                                           text(each, "ptx")) == kernels.end();
-        const std::tuple<bool, std::string> rank(!old, text(run, "date"));
+        const std::pair<bool, std::string> rank(!old, text(run, "date"));
         if (row.recorded.seconds > 0 && rank < best[i]) continue;
         best[i] = rank;
         // A record without `units` has the bound of units that its kernel may not use.

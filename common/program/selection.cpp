@@ -12,18 +12,17 @@
 namespace ladder::program {
 namespace {
 
-bool computes(const Implementation& implementation, const Selection& selection) {
-  return find_operator(selection.op).computes(implementation, selection.precision);
-}
-
-// Adds the operators, other than `except`, that the implementation computes in any storage.
-void add_operators_of(const Implementation& implementation, const std::string& except,
-                      std::set<std::string>& names) {
+// The operators that it computes, each with the first of its storages.
+std::vector<OperatorIn> computed_by(const Implementation& implementation) {
+  std::vector<OperatorIn> result;
   for (const auto& op : operators()) {
-    for (const std::string& storage : op->storages()) {
-      if (op->name() != except && op->computes(implementation, storage)) names.insert(op->name());
-    }
+    const std::vector<std::string> storages = op->storages();
+    const auto first = std::find_if(
+        storages.begin(), storages.end(),
+        [&](const std::string& storage) { return op->computes(implementation, storage); });
+    if (first != storages.end()) result.emplace_back(op->name(), *first);
   }
+  return result;
 }
 
 // As AbsentImplementation calls it: "attention_bf16".
@@ -87,21 +86,20 @@ std::unique_ptr<AnyCase> case_of(const Selection& selection) {
 std::vector<Implementation> chosen(const Selection& selection) {
   case_of(selection);  // refuses what the operator does not have
   const std::vector<Implementation> all = implementations();
+  std::set<std::string> known;
+  for (const Implementation& each : all)
+    known.insert(each.chapter);
   for (const std::string& wanted : selection.chapters) {
-    std::set<std::string> known;
-    for (const Implementation& each : all)
-      known.insert(each.chapter);
     const auto meant = [&](const Implementation& each) {
       return means(wanted, each.chapter, each.source);
     };
-    if (std::none_of(all.begin(), all.end(), meant)) {
-      throw std::invalid_argument(
-          fmt::format("chapter is '{}'; allowed: {} or their numbers, and lessons such as 07.02",
-                      wanted, fmt::join(known, ", ")));
-    }
+    require(std::any_of(all.begin(), all.end(), meant),
+            fmt::format("chapter is '{}'; allowed: {} or their numbers, and lessons such as 07.02",
+                        wanted, fmt::join(known, ", ")));
   }
   for (const std::string& name : selection.names)
     find_implementation(name);
+  const AnyOperator& op = find_operator(selection.op);
   std::vector<Implementation> result;
   std::set<std::string> able;    // chapters, whether wanted or not
   std::set<std::string> others;  // operators that the wanted chapters compute instead
@@ -109,13 +107,15 @@ std::vector<Implementation> chosen(const Selection& selection) {
     const bool wanted = is_wanted(selection, each);
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
     if (!is_shown(selection, each) || !runs) continue;
-    if (!computes(each, selection)) {
-      if (wanted && !selection.chapters.empty()) add_operators_of(each, selection.op, others);
-      continue;
+    if (op.computes(each, selection.precision)) {
+      able.insert(each.chapter);
+      if (wanted) result.push_back(each);
+    } else if (wanted && !selection.chapters.empty()) {
+      for (const OperatorIn& other : computed_by(each))
+        others.insert(other.first);
     }
-    able.insert(each.chapter);
-    if (wanted) result.push_back(each);
   }
+  others.erase(selection.op);  // which they compute in another precision
   if (result.empty()) {
     throw std::invalid_argument(fmt::format(
         "no {} in {} computes {} in {}; allowed: {}another --operator{} or --precision, or --all "
@@ -130,17 +130,14 @@ std::vector<Implementation> chosen(const Selection& selection) {
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> computed(const Selection& selection) {
-  std::vector<std::pair<std::string, std::string>> result;
+std::vector<OperatorIn> computed(const Selection& selection) {
+  std::vector<OperatorIn> result;
   std::set<std::string> names;
   for (const Implementation& each : implementations()) {
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
     if (!runs || !is_wanted(selection, each) || !is_shown(selection, each)) continue;
-    for (const auto& op : operators()) {
-      for (const std::string& storage : op->storages()) {
-        if (op->computes(each, storage) && names.insert(op->name()).second)
-          result.emplace_back(op->name(), storage);
-      }
+    for (const OperatorIn& op : computed_by(each)) {
+      if (names.insert(op.first).second) result.push_back(op);
     }
   }
   return result;
@@ -180,10 +177,6 @@ std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
     if (computes && is_wanted(selection, each) && is_shown(selection, each)) result.push_back(each);
   }
   return result;
-}
-
-Cost cost_of(const Selection& selection) {
-  return case_of(selection)->cost();
 }
 
 }  // namespace ladder::program

@@ -10,6 +10,9 @@
 
 namespace ladder::program {
 
+// The name of an operator, and how its tensors are stored.
+using OperatorIn = std::pair<std::string, std::string>;
+
 struct Selection {
   std::string op = {};                     // the name of an operator
   Shape shape = {};                        // sizes left out are the operator's default
@@ -30,7 +33,7 @@ std::unique_ptr<AnyCase> case_of(const Selection& selection);
 std::vector<Implementation> chosen(const Selection& selection);
 
 // The operators that what is shown of the wanted chapters computes, each with the first of its storages, by chapter and lesson.
-std::vector<std::pair<std::string, std::string>> computed(const Selection& selection);
+std::vector<OperatorIn> computed(const Selection& selection);
 
 // A single chapter ("03") becomes it and all before it; anything else stays as it is.
 std::vector<std::string> up_to(const std::vector<std::string>& chapters);
@@ -40,8 +43,5 @@ bool has_any(const Selection& selection);
 
 // What of it this program was built without; the same for names. By chapter.
 std::vector<AbsentImplementation> chosen_absent(const Selection& selection);
-
-// What it takes: multiply-adds, and bytes when every array moves once.
-Cost cost_of(const Selection& selection);
 
 }  // namespace ladder::program

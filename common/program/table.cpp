@@ -8,20 +8,15 @@
 
 #include "common/program/climb.hpp"
 #include "common/program/estimate.hpp"
-#include "common/program/memory.hpp"
-#include "common/program/shape.hpp"
 
 namespace ladder::program {
-namespace {
-
-nlohmann::json options_json(const Options& options) {
+nlohmann::json to_json(const Shape& shape) {
   nlohmann::json json = nlohmann::json::object();
-  for (const auto& [name, value] : options)
-    json[name] = value;
+  for (const Size& size : shape.sizes()) {
+    if (size.value != 0) json[size.name] = size.value;
+  }
   return json;
 }
-
-}  // namespace
 
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
   nlohmann::json json = {
@@ -31,12 +26,14 @@ nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
       {"shape", to_json(climb.options.shape)},
       {"causal", climb.options.causal},
       {"states", climb.options.states},
-      {"options", options_json(climb.options.options)},
+      {"options", nlohmann::json::object()},
       {"fma_count", climb.fma_count},
       {"bytes", climb.bytes},
       {"ceilings", nlohmann::json::array()},
       {"rows", nlohmann::json::array()},
   };
+  for (const auto& [name, value] : climb.options.options)
+    json["options"][name] = value;
   for (const auto& [name, ceiling] : climb.ceilings) {
     json["ceilings"].push_back({{"device", name},
                                 {"fma_per_second", ceiling.fma_per_second},
@@ -68,10 +65,10 @@ nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
       entry["spread"] = row.timing.spread;
       entry["samples"] = row.timing.samples;
       entry["regime"] = to_string(row.conditions.regime);
-      entry[row.conditions.without_host ? "calls_per_graph" : "calls_per_sample"] =
-          row.conditions.calls;
-      entry["copies"] = row.conditions.copies;
-      entry["copies_pass_caches"] = row.conditions.copies_pass_caches;
+      const Layout& layout = row.conditions.layout;
+      entry[row.conditions.without_host ? "calls_per_graph" : "calls_per_sample"] = layout.calls;
+      entry["copies"] = layout.copies;
+      entry["copies_pass_caches"] = layout.passes_caches;
       if (row.sustained.samples > 0) {
         entry["sustained_seconds"] = row.sustained.seconds;
         entry["sustained_spread"] = row.sustained.spread;
@@ -108,18 +105,13 @@ std::string times(double factor) {
   return factor >= 100 ? fmt::format("{:.0f}x", factor) : fmt::format("{:.3g}x", factor);
 }
 
-std::string bytes_per_second(double rate) {
-  return rate < 1e12 ? fmt::format("{:.3g} GB/s", 1e-9 * rate)
-                     : fmt::format("{:.0f} GB/s", 1e-9 * rate);
-}
-
 // In what the shape is rich of: bytes that must move, or operations.
 std::string rate_of(const Climb& climb, double seconds) {
   constexpr double kFmaPerByte = 50;  // about what a GPU's tensor cores do in the time of a byte
-  const double operations = 2 * climb.fma_count;
-  return climb.fma_count > kFmaPerByte * climb.bytes
-             ? fmt::format("{:.3g} TF/s", 1e-12 * operations / seconds)
-             : bytes_per_second(climb.bytes / seconds);
+  if (climb.fma_count > kFmaPerByte * climb.bytes)
+    return fmt::format("{:.3g} TF/s", 1e-12 * (2 * climb.fma_count) / seconds);
+  const double rate = climb.bytes / seconds;
+  return fmt::format(fmt::runtime(rate < 1e12 ? "{:.3g} GB/s" : "{:.0f} GB/s"), 1e-9 * rate);
 }
 
 std::string name_of(const Row& row) {
@@ -310,7 +302,7 @@ std::string legend_of(const std::vector<Climb>& climbs) {
 
 std::string cache_note(const Climb& climb) {
   const bool any = std::any_of(climb.rows.begin(), climb.rows.end(), [](const Row& row) {
-    return is_timed_here(row) && !row.conditions.copies_pass_caches;
+    return is_timed_here(row) && !row.conditions.layout.passes_caches;
   });
   return any ? wrapped(
                    "The copies of the data are not three times as large as the last cache (no "
@@ -394,10 +386,6 @@ std::string to_table(const std::vector<Climb>& climbs) {
   }
   return table + legend_of(climbs) + cache_note(all) + recorded_notes(all) + emulator_notes(all) +
          ceiling_notes(all);
-}
-
-std::string to_table(const Climb& climb) {
-  return to_table(std::vector<Climb>{climb});
 }
 
 }  // namespace ladder::program

@@ -30,34 +30,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 namespace {
 
-// Replays recordings in turn, also from one sample to the next.
-class Turns {
- public:
-  Turns(Device& device, const Rotation& rotation) : device_(device), rotation_(rotation) {}
-
-  void replay(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-      rotation_.recordings[next_++ % rotation_.recordings.size()].replay();
-  }
-
-  // Per call.
-  double timed(std::size_t count) {
-    const double seconds = device_.time([&] { replay(count); });
-    return seconds / (static_cast<double>(count) * rotation_.calls);
-  }
-
-  // As many as take that long, at least one.
-  std::size_t replays_in(double seconds) const {
-    const double each = std::max(rotation_.seconds * rotation_.calls, 1e-9);
-    return static_cast<std::size_t>(std::max(1.0, std::ceil(seconds / each)));
-  }
-
- private:
-  Device& device_;
-  const Rotation& rotation_;
-  std::size_t next_ = 0;
-};
-
 Timing sampled(const TimingLimits& limits, const std::function<double()>& sample,
                double least_seconds = 0) {
   const auto begin = std::chrono::steady_clock::now();
@@ -77,42 +49,51 @@ Timing sampled(const TimingLimits& limits, const std::function<double()>& sample
 }  // namespace
 
 Timing measure_end_to_end(Device& device, const std::vector<std::function<void()>>& calls) {
-  constexpr std::size_t kLeastSamples = 25;
+  constexpr std::size_t kSamples = 25;
   std::vector<double> samples;
-  while (samples.size() < kLeastSamples) {
-    for (const auto& call : calls) {
-      if (samples.size() == kLeastSamples) break;
-      const auto begin = std::chrono::steady_clock::now();
-      call();
-      device.synchronize();
-      samples.push_back(seconds_since(begin));
-    }
+  for (std::size_t n = 0; n < kSamples; ++n) {
+    const auto begin = std::chrono::steady_clock::now();
+    calls[n % calls.size()]();
+    device.synchronize();
+    samples.push_back(seconds_since(begin));
   }
   return summarise(samples);
 }
 
 Timing measure(Device& device, const Rotation& rotation, Regime regime,
                const TimingLimits& limits) {
-  Turns turns(device, rotation);
+  std::size_t next = 0;  // recordings are replayed in turn, also from one sample to the next
+  const auto replay = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      rotation.recordings[next++ % rotation.recordings.size()].replay();
+  };
+  const auto seconds_of_a_call = [&](std::size_t count) {
+    return device.time([&] { replay(count); }) / (static_cast<double>(count) * rotation.calls);
+  };
+  // As many as take that long, at least one.
+  const auto replays_in = [&](double seconds) {
+    const double each = std::max(rotation.seconds * rotation.calls, 1e-9);
+    return static_cast<std::size_t>(std::max(1.0, std::ceil(seconds / each)));
+  };
   if (regime == Regime::kSustained) {
-    const std::size_t count = turns.replays_in(kSustainedSampleSeconds);
+    const std::size_t count = replays_in(kSustainedSampleSeconds);
     const auto begin = std::chrono::steady_clock::now();
     while (seconds_since(begin) < kLoadSecondsBefore)
-      turns.timed(count);
+      seconds_of_a_call(count);
     return sampled(
-        limits, [&] { return turns.timed(count); }, kLoadSecondsTimed);
+        limits, [&] { return seconds_of_a_call(count); }, kLoadSecondsTimed);
   }
   if (regime == Regime::kBurst) {
-    const std::size_t count = turns.replays_in(kLeastBurstSeconds);
+    const std::size_t count = replays_in(kLeastBurstSeconds);
     return sampled(limits, [&] {
       std::this_thread::sleep_for(std::chrono::duration<double>(kPauseSeconds));
-      turns.replay(1);
-      return turns.timed(count);
+      replay(1);
+      return seconds_of_a_call(count);
     });
   }
-  turns.replay(1);
+  replay(1);
   device.synchronize();
-  return sampled(limits, [&] { return turns.timed(1); });
+  return sampled(limits, [&] { return seconds_of_a_call(1); });
 }
 
 Timing measure(Device& device, const std::vector<std::function<void()>>& calls,

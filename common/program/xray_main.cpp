@@ -10,8 +10,8 @@
 #include <string>
 
 #include "common/diagnosis/diagnosis.hpp"
+#include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
-#include "common/program/shape.hpp"
 #include "common/xray/run.hpp"
 
 using namespace ladder::program;
@@ -28,12 +28,13 @@ Shape small_shape_of(const Selection& selection) {
 // Each element of each array is touched at least once.
 void refuse_what_cannot_be_traced(const Selection& selection) {
   const double elements = case_of(selection)->elements();
-  if (elements <= static_cast<double>(ladder::kMostAccesses)) return;
-  throw std::invalid_argument(fmt::format(
-      "--shape is {}: its arrays alone have {} elements; allowed: shapes that make up to {} "
-      "accesses, such as {}",
-      to_string(selection.shape), grouped(static_cast<std::uint64_t>(elements)),
-      grouped(ladder::kMostAccesses), to_string(small_shape_of(selection))));
+  ladder::require(
+      elements <= static_cast<double>(ladder::kMostAccesses),
+      fmt::format(
+          "--shape is {}: its arrays alone have {} elements; allowed: shapes that make up to {} "
+          "accesses, such as {}",
+          to_string(selection.shape), grouped(static_cast<std::uint64_t>(elements)),
+          grouped(ladder::kMostAccesses), to_string(small_shape_of(selection))));
 }
 
 [[noreturn]] void refuse(const ladder::Implementation& implementation, const Selection& selection,

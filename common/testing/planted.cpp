@@ -17,29 +17,28 @@ std::vector<Planted> planted_in(const Part& part, bool fp32) {
   const auto size_of = [&](std::int64_t i) {
     return std::max(std::abs((*part.truth)[i]), (*part.terms)[i]);
   };
+  const auto square_of_row = [&](std::int64_t r, const auto& value_of) {
+    double square = 0;
+    for (std::int64_t i = r * row; i < (r + 1) * row; ++i)
+      square += value_of(i) * value_of(i);
+    return square;
+  };
   // In the largest row but the last, so that the fault is none of a row that is next to nothing.
   std::int64_t largest = 0;
   double most = -1;
   for (std::int64_t r = 0; r < std::max<std::int64_t>(1, rows - 1); ++r) {
-    double size = 0;
-    for (std::int64_t i = r * row; i < (r + 1) * row; ++i)
-      size += size_of(i) * size_of(i);
+    const double size = square_of_row(r, size_of);
     if (size > most) most = size, largest = r;
   }
   // Where nothing is left of the terms, as of a gradient through one key, there is nothing to be wrong.
-  double of_truth = 0;
-  for (std::int64_t i = largest * row; i < (largest + 1) * row; ++i)
-    of_truth += (*part.truth)[i] * (*part.truth)[i];
-  if (std::sqrt(of_truth) < 1e-6 * std::sqrt(most)) return result;
+  const auto truth_of = [&](std::int64_t i) { return (*part.truth)[i]; };
+  if (std::sqrt(square_of_row(largest, truth_of)) < 1e-6 * std::sqrt(most)) return result;
   if (rows > 1) {
     std::vector<float> swapped = *part.result;
     std::copy_n(part.result->begin() + (largest + 1) * row, row, swapped.begin() + largest * row);
-    double change = 0;
-    for (std::int64_t i = largest * row; i < (largest + 1) * row; ++i) {
-      const double off = swapped[i] - (*part.result)[i];
-      change += off * off;
-    }
-    if (std::sqrt(change) > 0.1 * std::sqrt(most)) result.push_back({"row", std::move(swapped)});
+    const auto change_of = [&](std::int64_t i) -> double { return swapped[i] - (*part.result)[i]; };
+    if (std::sqrt(square_of_row(largest, change_of)) > 0.1 * std::sqrt(most))
+      result.push_back({"row", std::move(swapped)});
   }
   std::int64_t element = largest * row;
   for (std::int64_t i = element; i < (largest + 1) * row; ++i) {

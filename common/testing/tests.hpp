@@ -3,33 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
-#include <sstream>
-#include <stdexcept>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
-#include "common/core/lists.hpp"
-#include "common/core/on_device.hpp"
-#include "common/core/options.hpp"
 #include "common/core/registry.hpp"
-#include "common/core/shape.hpp"
 #include "common/core/verdict.hpp"
 #include "common/diagnosis/diagnosis.hpp"
 #include "common/judge/plan.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace ladder::testing {
-
-// Whether the environment has it as 1.
-bool is_set(const char* variable);
 
 // For a chapter's own tests: skips (or, with LADDER_REQUIRE_GPU=1, fails) where the device is missing. Returns true
 // if the test must not go on.

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "common/diagnosis/diagnosis.hpp"
 
@@ -14,11 +16,12 @@ namespace {
 
 using emulator::xray::Buffer;
 using emulator::xray::Kernel;
+using emulator::xray::Operation;
 
 // No solution comes near; what a learner's endless loop records must stay small.
 constexpr std::uint64_t kMostBudgetAccesses = 20'000'000;
 
-std::uint64_t accesses(const std::vector<Kernel>& kernels, emulator::xray::Operation operation) {
+std::uint64_t accesses(const std::vector<Kernel>& kernels, Operation operation) {
   std::uint64_t count = 0;
   for (const Kernel& kernel : kernels) {
     for (const Buffer& buffer : kernel.buffers)
@@ -65,75 +68,66 @@ class ErrorsFailTests : public ::testing::EmptyTestEventListener {
   return true;
 }();
 
+// Where most of these accesses to global memory are made.
+void print_dearest(const std::vector<Kernel>& kernels, Operation operation) {
+  const emulator::xray::Access* dearest = nullptr;
+  std::uint64_t all = 0;
+  for (const Kernel& kernel : kernels) {
+    for (const emulator::xray::Access& access : kernel.accesses) {
+      if (access.space != emulator::xray::Space::kGlobal || access.operation != operation) continue;
+      all += access.requests;
+      if (dearest == nullptr || access.requests > dearest->requests) dearest = &access;
+    }
+  }
+  if (dearest == nullptr) return;
+  fmt::print("dearest: {:.0f} % of these {}s are made at {}, {} bytes at a time\n",
+             100.0 * static_cast<double>(dearest->requests) / static_cast<double>(all),
+             to_string(operation), dearest->where.text(), dearest->bytes);
+}
+
+void expect_budget_kept(const std::string& implementation, const std::string& op,
+                        const Budget& budget, const Shape& shape) {
+  const auto asked = find_operator(op).make_case(shape, {}, "fp32");
+  const auto problem = asked->make();
+  const XrayRun run =
+      xray(find_implementation(implementation), *problem, by_name, kMostBudgetAccesses);
+  const std::vector<Kernel> kernels = sound_kernels(run);
+  write_report(kernels, to_string(shape));
+  if (run.too_large) {
+    FAIL() << "stopped: more than " << emulator::xray::grouped(kMostBudgetAccesses)
+           << " accesses and basic blocks. Is there a loop that does not end?";
+  }
+  if (run.stopped) return;  // the counts are of a part of the run
+  const auto expect_within = [&](const std::string& what, const std::string& part, double used,
+                                 double allowed) {
+    expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation);
+  };
+  const auto [output, elements] = asked->first_output();
+  for (const auto& [what, operation, allowed] :
+       {std::tuple("global loads", Operation::kLoad, budget.loads),
+        std::tuple("global stores", Operation::kStore, budget.stores),
+        std::tuple("global atomics", Operation::kAtomic, budget.atomics)}) {
+    const double used = static_cast<double>(accesses(kernels, operation)) / elements;
+    if (used > 1.5 * allowed)
+      print_dearest(kernels, operation);  // of a few too many it would name an innocent line
+    expect_within(what, "element of " + output, used, allowed);
+  }
+  for (const Budget::Count& count : budget.counts) {
+    std::uint64_t used = 0;
+    for (const Kernel& kernel : kernels)
+      used += kernel[count.counter];
+    expect_within(emulator::xray::info(count.counter).words, count.part,
+                  static_cast<double>(used) / static_cast<double>(count.of), count.allowed);
+  }
+}
+
 class BudgetTest : public ::testing::Test {
  public:
-  BudgetTest(std::string implementation, std::string op, const Budget& budget, const Shape& shape)
-      : implementation_(std::move(implementation)),
-        op_(std::move(op)),
-        budget_(budget),
-        shape_(shape) {}
-
-  void TestBody() override {
-    using emulator::xray::Operation;
-    constexpr const char* kStorage = "fp32";
-    const auto asked = find_operator(op_).make_case(shape_, {}, kStorage);
-    const auto problem = asked->make();
-    const XrayRun run =
-        xray(find_implementation(implementation_), *problem, by_name, kMostBudgetAccesses);
-    const std::vector<Kernel> kernels = sound_kernels(run);
-    write_report(kernels, to_string(shape_));
-    if (run.too_large) {
-      FAIL() << "stopped: more than " << emulator::xray::grouped(kMostBudgetAccesses)
-             << " accesses and basic blocks. Is there a loop that does not end?";
-    }
-    if (run.stopped) return;  // the counts are of a part of the run
-    const auto output = asked->first_output();
-    const auto expect_accesses = [&](const char* what, Operation operation, double allowed) {
-      const double used = static_cast<double>(accesses(kernels, operation)) / output.second;
-      if (used > 1.5 * allowed)
-        print_dearest(kernels, operation);  // of a few too many it would name an innocent line
-      expect_within(what, "element of " + output.first, used, allowed);
-    };
-    expect_accesses("global loads", Operation::kLoad, budget_.loads);
-    expect_accesses("global stores", Operation::kStore, budget_.stores);
-    expect_accesses("global atomics", Operation::kAtomic, budget_.atomics);
-    for (const Budget::Count& count : budget_.counts) {
-      std::uint64_t used = 0;
-      for (const Kernel& kernel : kernels)
-        used += kernel[count.counter];
-      expect_within(emulator::xray::info(count.counter).words, count.part,
-                    static_cast<double>(used) / static_cast<double>(count.of), count.allowed);
-    }
-  }
+  explicit BudgetTest(std::function<void()> body) : body_(std::move(body)) {}
+  void TestBody() override { body_(); }
 
  private:
-  // Where most of these accesses to global memory are made.
-  static void print_dearest(const std::vector<Kernel>& kernels,
-                            emulator::xray::Operation operation) {
-    const emulator::xray::Access* dearest = nullptr;
-    std::uint64_t all = 0;
-    for (const Kernel& kernel : kernels) {
-      for (const emulator::xray::Access& access : kernel.accesses) {
-        if (access.space != emulator::xray::Space::kGlobal || access.operation != operation)
-          continue;
-        all += access.requests;
-        if (dearest == nullptr || access.requests > dearest->requests) dearest = &access;
-      }
-    }
-    if (dearest == nullptr) return;
-    fmt::print("dearest: {:.0f} % of these {}s are made at {}, {} bytes at a time\n",
-               100.0 * static_cast<double>(dearest->requests) / static_cast<double>(all),
-               to_string(operation), dearest->where.text(), dearest->bytes);
-  }
-
-  void expect_within(const std::string& what, const std::string& part, double used,
-                     double allowed) const {
-    expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation_);
-  }
-
-  std::string implementation_, op_;
-  Budget budget_;
-  Shape shape_;
+  std::function<void()> body_;
 };
 
 }  // namespace
@@ -180,9 +174,9 @@ Kernel xray_of(const std::string& implementation, const std::string& op, const S
 
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
                      const Shape& shape) {
-  ::testing::RegisterTest(
-      implementation.c_str(), "KeepsItsBudget", nullptr, nullptr, __FILE__, __LINE__,
-      [=]() -> ::testing::Test* { return new BudgetTest(implementation, op, budget, shape); });
+  const auto body = [=] { expect_budget_kept(implementation, op, budget, shape); };
+  ::testing::RegisterTest(implementation.c_str(), "KeepsItsBudget", nullptr, nullptr, __FILE__,
+                          __LINE__, [=]() -> ::testing::Test* { return new BudgetTest(body); });
   return true;
 }
 
