@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <string>
 
-#include "common/operators/linear_attention/mistakes.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/self_test.hpp"
 
@@ -71,8 +69,7 @@ TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   LinearAttentionCase c{.B = 1, .T_q = 48, .T_k = 48, .H = 8, .K = 65, .V = 3};
   c.precision = Precision::kBf16;
   const LinearAttentionProblem problem = make_problem(c);
-  std::vector<float> almost =
-      stored<LinearAttention>(problem, true_answer<LinearAttention>(problem));
+  std::vector<float> almost = right_answer(problem);
   const std::size_t largest = std::max_element(almost.begin(), almost.end()) - almost.begin();
   almost[largest] *= 1.06f;  // beyond what one element may be off by, and little of the whole
   const std::string message = is_right(problem, almost, Arithmetic::kBf16Operands).message();
@@ -81,24 +78,17 @@ TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
 }
 
 TEST(JudgeIsSharp, ForLinearAttention) {
-  constexpr int kSeeds = 200;
-  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32},
-                         kWidths[] = {1, 2, 3, 4, 16, 20, 32};
-  SelfTest<LinearAttention> test;
-  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    std::mt19937 engine(seed);
-    const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
-    LinearAttentionCase c{.T_q = one_of(kLengths), .T_k = one_of(kLengths), .H = 2};
-    c.K = one_of(kSizes);
-    c.V = one_of(kWidths);
-    c.causal = engine() % 2 == 0;
-    c.feature_map = engine() % 2 == 0 ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne;
-    c.normalize = c.feature_map == FeatureMap::kEluPlusOne && engine() % 2 == 0;
-    c.precision = engine() % 2 == 0 ? Precision::kFp32 : Precision::kBf16;
-    c.seed = static_cast<std::uint32_t>(engine());
-    test.add(make_problem(c));
-  }
-  test.expect_sharp(kSeeds);
+  expect_sharp_judge<LinearAttention>([](SmallDraw& draw) {
+    LinearAttentionCase c{.T_q = draw.length(), .T_k = draw.length(), .H = 2};
+    c.K = draw.size();
+    c.V = draw.width();
+    c.causal = draw.coin();
+    c.feature_map = draw.coin() ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne;
+    c.normalize = c.feature_map == FeatureMap::kEluPlusOne && draw.coin();
+    c.precision = draw.coin() ? Precision::kFp32 : Precision::kBf16;
+    c.seed = draw.seed();
+    return c;
+  });
 }
 
 TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
@@ -110,11 +100,7 @@ TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
 
 TEST(Variants, LoopsOfLinearAttentionAreRight) {
   for (const LinearAttentionCase& c : linear_attention_cases({})) {
-    if (c.T_q > 20 || c.T_k > 20) continue;
-    const LinearAttentionProblem problem = make_problem(c);
-    EXPECT_TRUE(
-        is_right(problem, stored<LinearAttention>(problem, {linear_attention_loop(problem, {})})))
-        << name_of(c);
+    if (c.T_q <= 20 && c.T_k <= 20) expect_right_loop(make_problem(c));
   }
 }
 
