@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/judge/sequences.hpp"
+#include "common/judge/stored.hpp"
 #include "common/testing/planted.hpp"
 #include "common/testing/tests.hpp"
 
@@ -33,28 +34,6 @@ inline void expect_close(const std::vector<double>& a, const std::vector<double>
     size += b[i] * b[i];
   }
   EXPECT_LE(std::sqrt(difference), tolerance * std::sqrt(size));
-}
-
-// What an answer is when it is stored.
-template <typename Op>
-typename Op::Outputs stored(const typename Op::Problem& problem, const Answer& answer) {
-  typename Op::Outputs outputs;
-  const auto& c = Op::case_of(problem);
-  with_storage<Op>(storage_of(c), [&]<typename Args>() {
-    std::size_t n = 0;
-    Args sizes;
-    Args::arrays(sizes, [&](const char* name, auto& pointer, const Axes&, auto...) {
-      using Stored = Pointee<decltype(pointer)>;
-      if constexpr (!kIsInput<decltype(pointer)>) {
-        if (!wants<Op>(c, name)) return;
-        std::vector<float> values;
-        for (const double x : answer.at(n++))
-          values.push_back(converted<float>(converted<Stored>(static_cast<float>(x))));
-        detail::put(outputs, name, values);
-      }
-    });
-  });
-  return outputs;
 }
 
 template <typename Op>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/core/threads.hpp"
+#include "common/judge/stored.hpp"
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
@@ -313,32 +314,24 @@ Precision operands_of(Arithmetic arithmetic, Precision stored) {
   return arithmetic == Arithmetic::kFp32 ? Precision::kFp32 : stored;
 }
 
-void store(std::vector<float>& values, Precision stored) {
-  for (float& x : values)
-    x = rounded(x, stored);
-}
-
 }  // namespace
 
 Attention::Outputs Attention::plain(const Problem& problem, Arithmetic arithmetic) {
-  const Precision stored = problem.drawn_case().precision;
   S plain;
-  plain.operands = operands_of(arithmetic, stored);
-  auto result = attention_loop<float>(problem.args(), plain);
-  store(result.o, stored);
-  return {std::move(result.o), std::move(result.lse)};
+  plain.operands = operands_of(arithmetic, problem.drawn_case().precision);
+  const auto result = attention_loop<float>(problem.args(), plain);
+  return stored<Attention>(
+      problem, {{result.o.begin(), result.o.end()}, {result.lse.begin(), result.lse.end()}});
 }
 
 // With the problem's own o and lse.
 AttentionBackward::Outputs AttentionBackward::plain(const Problem& problem, Arithmetic arithmetic) {
-  const Precision stored = problem.drawn_case().precision;
+  const AttentionCase& c = problem.drawn_case();
   G plain;
-  plain.operands = operands_of(arithmetic, stored);
-  Outputs result =
+  plain.operands = operands_of(arithmetic, c.precision);
+  const Outputs result =
       attention_gradient_loop<float>(problem.args(), {problem["o"], problem["lse"], {}}, plain);
-  for (std::vector<float>* gradient : {&result.dq, &result.dk, &result.dv})
-    store(*gradient, stored);
-  return result;
+  return stored<AttentionBackward>(problem, answer_of<AttentionBackward>(c, result));
 }
 
 Variants<S> attention_variants(const AttentionCase& c) {
@@ -583,17 +576,7 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
     add(
         what, [=] { return answer(a, s); }, tile);
   });
-  if (c.precision == Precision::kFp32) {
-    add(
-        "of operands rounded to TF32",
-        [=, &problem] {
-          Problem changed = problem;
-          for (const char* name : {"q", "k", "v"})
-            to_tf32(changed[name]);
-          return answer(changed.args(), {});
-        },
-        0, "tf32");
-  }
+  add_tf32(mistakes, problem, [=](const Problem& changed) { return answer(changed.args(), {}); });
   if (c.lengths.empty())
     mistakes.values = {{a.v, a.B, a.T_k, a.H_kv, a.D}, a.T_q, a.H_q, "query", "key"};
   return mistakes;
@@ -625,17 +608,10 @@ Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<T
     mistakes.known.push_back({equals + "with the last partial tile of * queries missing",
                               [=] { return answer(a, a.forward, {.query_tile = tile}); }, tile});
   }
-  if (c.precision == Precision::kFp32) {
-    mistakes.known.push_back({equals + "of operands rounded to TF32",
-                              [=, &problem] {
-                                Problem changed = problem;
-                                for (const char* name : {"q", "k", "v", "d_o"})
-                                  to_tf32(changed[name]);
-                                const AttentionGradArgs args = changed.args();
-                                return answer(args, args.forward, {});
-                              },
-                              0, "tf32"});
-  }
+  add_tf32(mistakes, problem, [=](const Problem& changed) {
+    const AttentionGradArgs args = changed.args();
+    return answer(args, args.forward, {});
+  });
   return mistakes;
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common/core/threads.hpp"
+#include "common/judge/stored.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/linear_attention/truth.hpp"
 
@@ -191,10 +192,8 @@ template std::vector<float> linear_attention_loop(const LinearAttentionProblem&,
 LinearAttention::Outputs LinearAttention::plain(const Problem& problem, Arithmetic arithmetic) {
   S switches;
   if (arithmetic == Arithmetic::kBf16Operands) switches.operand = bf16;
-  Outputs o = linear_attention_loop<float>(problem, switches);
-  for (float& x : o)
-    x = rounded(x, problem.drawn_case().precision);
-  return o;
+  const Outputs o = linear_attention_loop<float>(problem, switches);
+  return stored<LinearAttention>(problem, {{o.begin(), o.end()}});
 }
 
 namespace {
@@ -455,16 +454,8 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
                [&problem](const S& s, Look look) {
                  return Answer{linear_attention_loop(problem, s, look)};
                });
-  if (c.precision == Precision::kFp32) {
-    mistakes.known.push_back({"equals the result of operands rounded to TF32",
-                              [&problem] {
-                                LinearAttentionProblem changed = problem;
-                                for (const char* name : {"q", "k", "v"})
-                                  to_tf32(changed[name]);
-                                return Answer{linear_attention_recurrence(changed)};
-                              },
-                              0, "tf32"});
-  }
+  add_tf32(mistakes, problem,
+           [](const Problem& changed) { return Answer{linear_attention_recurrence(changed)}; });
   if (arithmetic == Arithmetic::kFp32) {
     mistakes.known.push_back({"equals the result of a state rounded to bf16 in every step",
                               [&problem] {
