@@ -1,10 +1,10 @@
 // The tests of WKV, GLA and their gradients: their plan, and what must hold besides.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <tuple>
 #include <utility>
 
+#include "common/judge/reach.hpp"
 #include "common/operators/wkv/operator.hpp"
 
 namespace ladder {
@@ -86,20 +86,10 @@ void expect_no_steps(const Implementation& i, Report& report, const Support& sup
     const auto problem = Op::make_problem(c);
     const OnDevice<Op, Args> on_device(device(i.device), problem);
     Args args = on_device.args();
-    const auto forget_tokens = [](auto& forward) {
-      forward.q = forward.k = forward.v = nullptr;
-      forward.log_w = nullptr;
-    };
-    if constexpr (kIsGradient<Op>) {
-      forget_tokens(args.forward);
-      args.d_o = nullptr;
-      args.dq = args.dk = args.dv = nullptr;
-      args.d_log_w = nullptr;
-    } else {
-      forget_tokens(args);
-      args.u = nullptr;
-      args.o = nullptr;
-    }
+    Args::arrays(args, [](const char*, auto& pointer, const Axes& axes, auto...) {
+      if (count(axes) == 0) pointer = nullptr;
+    });
+    if constexpr (!kIsGradient<Op>) args.u = nullptr;
     launch<Op>(i, args);
     device(i.device).synchronize();
     const auto outputs = on_device.download();
@@ -233,88 +223,52 @@ WkvCase aligned_case(const Support& support, Recurrence recurrence, std::int64_t
   return c;
 }
 
-// What the place reaches of a (B, T, H, width) array: its own sequence and head, from the first step of its tile on.
-Reach reach_of_token(const WkvArgs& args, std::int64_t tile, std::int64_t must_from,
-                     std::int64_t element, std::int64_t width) {
-  const std::int64_t row = element / width, h = row % args.H, token = row / args.H;
-  const WkvSequence s = sequence(args, kSpoilt.sequence);
-  if (h != kSpoilt.h || token < s.first || token >= s.first + s.length) return Reach::kMustNot;
-  const std::int64_t step = token - s.first;
-  if (step >= must_from) return Reach::kMust;
-  return step >= kSpoilt.step / tile * tile ? Reach::kMay : Reach::kMustNot;
+const WkvArgs& forward_of(const WkvArgs& args) {
+  return args;
+}
+const WkvArgs& forward_of(const WkvGradArgs& args) {
+  return args.forward;
 }
 
-// The same for an array in which `width` elements belong to each head of each sequence, or to each head.
-Reach reach_of_head(std::int64_t head, std::int64_t element, std::int64_t width) {
-  return element / width == head ? Reach::kMust : Reach::kMustNot;
-}
-
-template <typename Problem>
-void spoil(Problem& problem, const WkvArgs& args, float value) {
-  const std::int64_t row = kSpoilt.row(args);
-  std::fill_n(problem["q"].begin() + row * args.K, args.K, value);
-  std::fill_n(problem["k"].begin() + row * args.K, args.K, value);
-  std::fill_n(problem["v"].begin() + row * args.V, args.V, value);
-}
-
+template <typename Op>
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const WkvCase& c) {
-  const WkvProblem clean = make_problem(c);
-  const WkvArgs args = clean.args();
-  const WkvOutputs before = run(i, clean);
-  const std::int64_t head = kSpoilt.sequence * c.H + kSpoilt.h;
-  const auto expect_outputs = [&](const WkvProblem& problem, std::int64_t must_from) {
-    const WkvOutputs after = run(i, problem);
-    report.expect(
-        wrong_reach("o", before.o, after.o, support.repeatable, [&](std::int64_t element) {
-          return reach_of_token(args, support.nan_tile, must_from, element, c.V);
-        }));
-    report.expect(
-        wrong_reach("final_state", before.final_state, after.final_state, support.repeatable,
-                    [&](std::int64_t element) { return reach_of_head(head, element, c.K * c.V); }));
+  const auto clean = Op::make_problem(c);
+  const auto all_args = clean.args();
+  const WkvArgs& args = forward_of(all_args);
+  const auto before = run_as<Op>(i, clean);
+  const auto [first, length] = sequence(args, kSpoilt.sequence);
+  // Of the place's own sequence and head all is reached from the step `must_from` on, and from the step `may_from` on some may be.
+  const auto expect = [&, first = first, length = length](
+                          const auto& spoilt, std::int64_t must_from, std::int64_t may_from) {
+    expect_reach<Op>(
+        report, c, before, run_as<Op>(i, spoilt), support, [&](const ElementPlace& at) {
+          if (at.h != kSpoilt.h) return Reach::kMustNot;
+          if (at.row < 0)
+            return at.b < 0 || at.b == kSpoilt.sequence ? Reach::kMust : Reach::kMustNot;
+          const std::int64_t step = at.row - first;
+          if (step < may_from || step >= length) return Reach::kMustNot;
+          return step >= must_from ? Reach::kMust : Reach::kMay;
+        });
   };
+  const std::int64_t tile = kSpoilt.step / support.nan_tile * support.nan_tile;
   for (const float value : {kNan, INFINITY}) {
-    WkvProblem spoilt = clean;
-    spoil(spoilt, args, value);
-    expect_outputs(spoilt, kSpoilt.step);
+    auto spoilt = clean;
+    for (const char* array : {"q", "k", "v", "d_o"}) {
+      const std::int64_t width = std::ssize(spoilt[array]) / (c.B * c.T * c.H);
+      std::fill_n(spoilt[array].begin() + kSpoilt.row(args) * width, width, value);
+    }
+    if (kIsGradient<Op>) {
+      expect(spoilt, c.T, 0);  // a gradient may be reached from every step
+    } else {
+      expect(spoilt, kSpoilt.step, tile);
+    }
   }
-  WkvProblem spoilt = clean;
+  if (kIsGradient<Op>) return;
+  auto spoilt = clean;
   std::fill_n(spoilt["log_w"].begin() + kSpoilt.row(args) * c.K, c.K, kNan);
   // WKV reads the state before it decays.
-  expect_outputs(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1));
-}
-
-// A gradient may be reached from every step of its sequence and head.
-void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
-                               const WkvCase& c) {
-  const WkvGradProblem clean = make_grad_problem(c);
-  const WkvArgs args = clean.args().forward;
-  const WkvGradients before = run_backward(i, clean);
-  for (const float value : {kNan, INFINITY}) {
-    WkvGradProblem spoilt = clean;
-    spoil(spoilt, args, value);
-    std::fill_n(spoilt["d_o"].begin() + kSpoilt.row(args) * c.V, c.V, value);
-    const WkvGradients after = run_backward(i, spoilt);
-    const auto expect = [&](const char* name, std::vector<float> WkvGradients::*array,
-                            const std::function<Reach(std::int64_t)>& reach) {
-      report.expect(wrong_reach(name, before.*array, after.*array, support.repeatable, reach));
-    };
-    const auto expect_token = [&](const char* name, std::vector<float> WkvGradients::*array,
-                                  std::int64_t width) {
-      expect(name, array, [&args, &c, width](std::int64_t element) {
-        return reach_of_token(args, c.T, c.T, element, width);
-      });
-    };
-    expect_token("dq", &WkvGradients::dq, c.K);
-    expect_token("dk", &WkvGradients::dk, c.K);
-    expect_token("dv", &WkvGradients::dv, c.V);
-    expect_token("d_log_w", &WkvGradients::d_log_w, c.K);
-    expect("du", &WkvGradients::du,
-           [&](std::int64_t element) { return reach_of_head(kSpoilt.h, element, c.K); });
-    expect("d_initial_state", &WkvGradients::d_initial_state, [&](std::int64_t element) {
-      return reach_of_head(kSpoilt.sequence * c.H + kSpoilt.h, element, c.K * c.V);
-    });
-  }
+  expect(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1), tile);
 }
 
 template <typename Args>
@@ -470,23 +424,14 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
     add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
   add("TakesNoStepsAndNullTensors", expect_no_steps<Op>, 0);
   if (states) add_both_ways("SplitAndResume", expect_right_in_halves<Op>);
-  if constexpr (kIsGradient<Op>) {
+  for (const bool packed_sequences : {false, true}) {
+    if (packed_sequences && (kIsGradient<Op> || !support.has("packed sequences"))) continue;
     add(
-        "KeepsNanToItself",
-        [](const Implementation& i, Report& report, const Support& s) {
-          expect_isolated_gradients(i, report, s, isolation_case(s, Op::kRecurrence, false));
+        std::string("KeepsNanToItself") + (packed_sequences ? "InPackedSequences" : ""),
+        [=](const Implementation& i, Report& report, const Support& s) {
+          expect_isolation<Op>(i, report, s, isolation_case(s, Op::kRecurrence, packed_sequences));
         },
-        1);
-  } else {
-    for (const bool packed_sequences : {false, true}) {
-      if (packed_sequences && !support.has("packed sequences")) continue;
-      add(
-          std::string("KeepsNanToItself") + (packed_sequences ? "InPackedSequences" : ""),
-          [=](const Implementation& i, Report& report, const Support& s) {
-            expect_isolation(i, report, s, isolation_case(s, Op::kRecurrence, packed_sequences));
-          },
-          packed_sequences);
-    }
+        kIsGradient<Op> || packed_sequences);
   }
   return plan;
 }
