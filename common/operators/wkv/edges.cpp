@@ -314,22 +314,16 @@ std::vector<BadInput<Args>> bad_forward_inputs(const Support& support, Recurrenc
   }
   if (!support.has("reverse")) bad.push_back({"reverse", [](Args& a) { a.reverse = true; }});
   if (support.has("packed sequences")) {
-    const auto pack = [](Args& a) {
-      a.cu_seqlens = cu_seqlens;
-      a.sequences = 1;
+    const auto add_packed = [&](const char* argument, void (*spoil)(Args&)) {
+      bad.push_back({argument, [=](Args& a) {
+                       a.cu_seqlens = cu_seqlens;
+                       a.sequences = 1;
+                       spoil(a);
+                     }});
     };
-    bad.push_back({"B", [=](Args& a) {
-                     pack(a);
-                     a.B = 2;
-                   }});
-    bad.push_back({"sequences", [=](Args& a) {
-                     pack(a);
-                     a.sequences = -1;
-                   }});
-    bad.push_back({"cu_seqlens", [=](Args& a) {
-                     pack(a);
-                     misalign(a.cu_seqlens);
-                   }});
+    add_packed("B", [](Args& a) { a.B = 2; });
+    add_packed("sequences", [](Args& a) { a.sequences = -1; });
+    add_packed("cu_seqlens", [](Args& a) { misalign(a.cu_seqlens); });
   } else {
     bad.push_back({"cu_seqlens", [](Args& a) { a.cu_seqlens = cu_seqlens; }});
   }

@@ -14,14 +14,11 @@
 namespace ladder::testing {
 namespace {
 
-const WkvCase kCase{.B = 2,
-                    .T = 37,
-                    .H = 3,
-                    .K = 16,
-                    .V = 16,
-                    .initial_state = true,
-                    .final_state = true,
-                    .scale = 0.5f};
+const WkvCase kCase = [] {
+  WkvCase c{.B = 2, .T = 37, .H = 3, .K = 16, .V = 16, .scale = 0.5f};
+  c.initial_state = c.final_state = true;
+  return c;
+}();
 
 void round_to_bf16(std::vector<float>& values) {
   for (float& x : values)

@@ -54,8 +54,7 @@ INSTANTIATE_TEST_SUITE_P(All, WkvForms, ::testing::ValuesIn(wkv_forms()),
 // One head, K = V = 1, so that the formula fits on a line.
 WkvProblem scalar_problem(std::vector<float> q, std::vector<float> k, std::vector<float> v,
                           std::vector<float> w, float u) {
-  WkvProblem problem = make_problem(
-      WkvCase{.B = 1, .T = static_cast<std::int64_t>(q.size()), .H = 1, .K = 1, .V = 1});
+  WkvProblem problem = make_problem(WkvCase{.T = std::ssize(q), .K = 1, .V = 1});
   problem["q"] = std::move(q);
   problem["k"] = std::move(k);
   problem["v"] = std::move(v);
