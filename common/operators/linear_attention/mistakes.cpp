@@ -8,6 +8,7 @@
 
 #include "common/core/threads.hpp"
 #include "common/judge/stored.hpp"
+#include "common/judge/variant_list.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/linear_attention/truth.hpp"
 
@@ -199,7 +200,7 @@ LinearAttention::Outputs LinearAttention::plain(const Problem& problem, Arithmet
 namespace {
 
 // The variants for a case, group by group.
-struct Collected {
+struct Collected : VariantList<S> {
   using Mask = S::Mask;
   using Map = S::Map;
   using Normaliser = S::Normaliser;
@@ -210,72 +211,61 @@ struct Collected {
       "with the first four rows of the state updated in the place of all";
 
   const LinearAttentionCase& c;
-  Variants<S> list = {};
-  bool square = c.K == c.V, same_steps = c.T_q == c.T_k;
+  bool square, same_steps;
 
-  void add(const std::string& words, const std::string& line,
-           const std::function<void(S&)>& change) {
-    list.push_back({words, line, change});
-  }
+  explicit Collected(const LinearAttentionCase& of)
+      : c(of), square(c.K == c.V), same_steps(c.T_q == c.T_k) {}
 
   // Which keys a query sees.
   void add_masks() {
-    const auto add_mask = [&](const char* words, const char* line, Mask mask) {
-      add(words, line, [=](S& s) { s.mask = mask; });
-    };
-    add_mask(c.causal ? "without the causal mask" : "with a causal mask",
-             "if (s > l) score = 0 left out", Mask::kTurned);
+    add(c.causal ? "without the causal mask" : "with a causal mask",
+        "if (s > l) score = 0 left out", &S::mask, Mask::kTurned);
     if (c.causal) {
-      add_mask("without each query's own key",
-               "if (s >= l) score = 0, or the state read before its update", Mask::kStrict);
-      add_mask("with one key more than each query may see", "if (s > l + 1) score = 0",
-               Mask::kOneMore);
-      add_mask("with the mask turned round: each query sees its own key and the later ones",
-               "if (s < l) score = 0", Mask::kFromBehind);
+      add("without each query's own key",
+          "if (s >= l) score = 0, or the state read before its update", &S::mask, Mask::kStrict);
+      add("with one key more than each query may see", "if (s > l + 1) score = 0", &S::mask,
+          Mask::kOneMore);
+      add("with the mask turned round: each query sees its own key and the later ones",
+          "if (s < l) score = 0", &S::mask, Mask::kFromBehind);
     }
   }
 
   // What the sum is divided by.
   void add_normalisers() {
-    const auto add_normaliser = [&](const char* words, const char* line, Normaliser normaliser) {
-      add(words, line, [=](S& s) { s.normaliser = normaliser; });
-    };
-    add_normaliser(c.normalize ? "with the normaliser forgotten" : "with a normaliser",
-                   "o / (q z + eps) left out", Normaliser::kTurned);
+    add(c.normalize ? "with the normaliser forgotten" : "with a normaliser",
+        "o / (q z + eps) left out", &S::normaliser, Normaliser::kTurned);
     if (c.normalize) {
-      add_normaliser("with z not summed: the normaliser of the last key alone",
-                     "z = phi_k for z += phi_k", Normaliser::kOfLastKey);
-      add_normaliser("with the normaliser of all keys, also those that the query does not see",
-                     "z summed before the loop", Normaliser::kOfAllKeys);
-      add_normaliser("with z not multiplied by phi(q)", "normaliser += z[ik]",
-                     Normaliser::kWithoutQ);
-      add_normaliser("divided by the number of keys, not by the normaliser", "o / (l + 1)",
-                     Normaliser::kMean);
-      add_normaliser("divided by the normaliser twice", "o / n / n", Normaliser::kTwice);
-      add_normaliser("with z before the own key is added", "q z before z += phi_k",
-                     Normaliser::kWithoutLastKey);
+      add("with z not summed: the normaliser of the last key alone", "z = phi_k for z += phi_k",
+          &S::normaliser, Normaliser::kOfLastKey);
+      add("with the normaliser of all keys, also those that the query does not see",
+          "z summed before the loop", &S::normaliser, Normaliser::kOfAllKeys);
+      add("with z not multiplied by phi(q)", "normaliser += z[ik]", &S::normaliser,
+          Normaliser::kWithoutQ);
+      add("divided by the number of keys, not by the normaliser", "o / (l + 1)", &S::normaliser,
+          Normaliser::kMean);
+      add("divided by the normaliser twice", "o / n / n", &S::normaliser, Normaliser::kTwice);
+      add("with z before the own key is added", "q z before z += phi_k", &S::normaliser,
+          Normaliser::kWithoutLastKey);
       if (c.feature_map != FeatureMap::kIdentity) {
-        add_normaliser("with z of k without the feature map", "z += k for z += phi_k",
-                       Normaliser::kOfRawKeys);
+        add("with z of k without the feature map", "z += k for z += phi_k", &S::normaliser,
+            Normaliser::kOfRawKeys);
       }
-      add_normaliser("with z of the first key again and again", "z += k[0] for z += k[s]",
-                     Normaliser::kOfFirstKey);
-      add_normaliser("with k in the place of q in the normaliser", "k z + eps for q z + eps",
-                     Normaliser::kOfKForQ);
-      add_normaliser("multiplied by the normaliser, not divided", "o * n for o / n",
-                     Normaliser::kMultiplied);
-      const auto add_eps = [&](const char* words, const char* line, double (*eps)(double, double)) {
-        add(words, line, [=](S& s) { s.add_eps = eps; });
-      };
-      add_eps("with eps not added", "o / (q z), or / fmaxf(q z, eps)",
-              [](double n, double) { return n; });
-      add_eps("with eps added twice", "z + eps, and the sum + eps",
-              [](double n, double eps) { return n + 2 * eps; });
-      add_eps("with eps subtracted", "q z - eps", [](double n, double eps) { return n - eps; });
-      add_eps("with eps alone as the normaliser", "o / eps",
-              [](double, double eps) { return eps; });
+      add("with z of the first key again and again", "z += k[0] for z += k[s]", &S::normaliser,
+          Normaliser::kOfFirstKey);
+      add("with k in the place of q in the normaliser", "k z + eps for q z + eps", &S::normaliser,
+          Normaliser::kOfKForQ);
+      add("multiplied by the normaliser, not divided", "o * n for o / n", &S::normaliser,
+          Normaliser::kMultiplied);
+      add("with eps not added", "o / (q z), or / fmaxf(q z, eps)", &S::add_eps,
+          [](double n, double) { return n; });
+      add("with eps added twice", "z + eps, and the sum + eps", &S::add_eps,
+          [](double n, double eps) { return n + 2 * eps; });
+      add("with eps subtracted", "q z - eps", &S::add_eps,
+          [](double n, double eps) { return n - eps; });
+      add("with eps alone as the normaliser", "o / eps", &S::add_eps,
+          [](double, double eps) { return eps; });
       add("with z of one head running into the next", "z set to 0 before the loop over the heads",
-          [](S& s) { s.z_kept = true; });
+          &S::z_kept, true);
     }
   }
 
@@ -315,8 +305,7 @@ struct Collected {
       if (c.normalize) {
         add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kQ, Array::kV,
                    Array::kK);
-        add(transposed, "kv[iv * V + ik] for kv[ik * V + iv]",
-            [](S& s) { s.read_transposed = true; });
+        add(transposed, "kv[iv * V + ik] for kv[ik * V + iv]", &S::read_transposed, true);
       } else {
         add_arrays("with k and v swapped, which is the same as " + transposed.substr(5),
                    "k = args.v, v = args.k; or kv[iv * V + ik]", Array::kQ, Array::kV, Array::kK);
@@ -334,22 +323,22 @@ struct Collected {
 
   // How the state is summed and read.
   void add_states() {
-    add("with the sign turned", "sum -= for sum +=", [](S& s) { s.factor = -1; });
+    add("with the sign turned", "sum -= for sum +=", &S::factor, -1);
     add("multiplied by 1 / sqrt(K), which linear attention has not", "scale * sum",
         [K = c.K](S& s) { s.factor = 1 / std::sqrt(static_cast<double>(K)); });
     add("with the state overwritten, not added to", "kv = k * v for kv += k * v",
-        [](S& s) { s.state_overwritten = true; });
+        &S::state_overwritten, true);
     for (const Rows& rows : partial_rows(c.K))
-      add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+      add(rows.words, rows.line, &S::arrives, rows.arrives);
     add("with the first four rows of the state in the place of all", "kv[i] for kv[ik + i]",
         [](S& s) { s.read_rows = s.written_rows = 4; });
     if (c.normalize) {
-      add(kRead, "kv[i] for kv[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
-      add(kUpdated, "kv[i] for kv[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
+      add(kRead, "kv[i] for kv[ik + i] where it is read", &S::read_rows, 4);
+      add(kUpdated, "kv[i] for kv[ik + i] where it is updated", &S::written_rows, 4);
     }
     if (c.normalize) {
       add("with the state of one head running into the next, and z not",
-          "kv set to 0 before the loop over the heads", [](S& s) { s.state_kept = true; });
+          "kv set to 0 before the loop over the heads", &S::state_kept, true);
     }
     add(c.normalize ? "with the state and z of one head running into the next"
                     : "with the state of one head running into the next",
@@ -389,12 +378,11 @@ struct Collected {
 }  // namespace
 
 Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
-  Collected collected{c};
+  Collected collected(c);
   collected.add_masks();
   collected.add_normalisers();
   if (c.key_lengths) {
-    collected.add("with the key lengths ignored", "keys = T_k",
-                  [](S& s) { s.lengths_ignored = true; });
+    collected.add("with the key lengths ignored", "keys = T_k", &S::lengths_ignored, true);
   }
   collected.add_feature_maps();
   collected.add_swapped_arrays();
