@@ -399,14 +399,9 @@ Variants<S> attention_variants(const AttentionCase& c) {
   }
   for (const auto& [name, taken] : {std::pair{"q", &S::q}, {"k", &S::k}, {"v", &S::v}})
     add(taken_changes(name, "i"), taken);
-  const auto of_all = [](S& s, const auto& change) {
-    for (Taken* taken : {&s.q, &s.k, &s.v})
-      change(*taken);
-  };
-  add("of batch 0 in every batch", "q, k and v without b",
-      [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
-  add("of head 0 in every head", "q, k and v without h",
-      [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
+  const std::vector<Taken S::*> all = {&S::q, &S::k, &S::v};
+  add("of batch 0 in every batch", "q, k and v without b", all, of_batch_0);
+  add("of head 0 in every head", "q, k and v without h", all, of_head_0);
   add_stored(variants.list);
   return variants.list;
 }
@@ -533,19 +528,12 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
     };
     return answer(a, s);
   });
-  if (c.key_lengths) {
-    add("with the key lengths ignored", [=] {
-      AttentionArgs changed = a;
-      changed.key_lengths = nullptr;
-      return answer(changed, {});
-    });
-  }
+  AttentionArgs all_keys = a, one_sequence = a;
+  all_keys.key_lengths = nullptr;
+  one_sequence.cu_seqlens_q = one_sequence.cu_seqlens_k = nullptr;
+  if (c.key_lengths) add("with the key lengths ignored", [=] { return answer(all_keys, {}); });
   if (!c.lengths.empty()) {
-    add("with the sequences running into each other", [=] {
-      AttentionArgs changed = a;
-      changed.cu_seqlens_q = changed.cu_seqlens_k = nullptr;
-      return answer(changed, {});
-    });
+    add("with the sequences running into each other", [=] { return answer(one_sequence, {}); });
   }
   add_tiles(c.causal, [&](const std::string& what, const S& s, std::int64_t tile) {
     add(
@@ -573,11 +561,10 @@ Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<T
   add_variants(mistakes, equals, attention_gradient_variants(c), G{}, false,
                [=](const G& s, Look) { return answer(a, a.forward, s); });
   if (c.key_lengths) {
-    mistakes.known.push_back({equals + "with the key lengths ignored", [=] {
-                                AttentionGradArgs changed = a;
-                                changed.forward.key_lengths = nullptr;
-                                return answer(changed, a.forward, {});
-                              }});
+    AttentionGradArgs all_keys = a;
+    all_keys.forward.key_lengths = nullptr;
+    mistakes.known.push_back(
+        {equals + "with the key lengths ignored", [=] { return answer(all_keys, a.forward, {}); }});
   }
   for (const std::int64_t tile : kUsualTiles) {
     mistakes.known.push_back({equals + "with the last partial tile of * queries missing",

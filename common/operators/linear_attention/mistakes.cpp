@@ -205,6 +205,7 @@ struct Collected : VariantList<S> {
   using Map = S::Map;
   using Normaliser = S::Normaliser;
   using Array = S::Array;
+  using enum S::Array;
   static constexpr const char* kRead =
       "with the first four rows of the state read in the place of all";
   static constexpr const char* kUpdated =
@@ -272,19 +273,16 @@ struct Collected : VariantList<S> {
   // What q and k go through.
   void add_feature_maps() {
     if (c.feature_map != FeatureMap::kIdentity) {
-      const auto add_map = [&](const std::string& words, const std::string& line, Map of_q,
-                               Map of_k) {
-        add(words, line, [=](S& s) { s.map_of_q = of_q, s.map_of_k = of_k; });
-      };
       for (const auto& [words, line, map] :
            {std::tuple{"the feature map forgotten", "x for phi(x)", Map::kNone},
             {"elu(x) for elu(x) + 1 as the feature map", "expf(x) - 1", Map::kElu},
             {"exp(x) for elu(x) + 1 as the feature map", "expf(x)", Map::kExp},
             {"max(x, 0) for elu(x) + 1 as the feature map", "fmaxf(x, 0)", Map::kRelu},
             {"the feature map applied twice", "phi(phi(x))", Map::kTwice}}) {
-        add_map(std::string("with ") + words, line, map, map);
-        add_map(std::string("with ") + words + ", of q alone", line, map, Map::kOwn);
-        add_map(std::string("with ") + words + ", of k alone", line, Map::kOwn, map);
+        add(std::string("with ") + words, line,
+            [map = map](S& s) { s.map_of_q = s.map_of_k = map; });
+        add(std::string("with ") + words + ", of q alone", line, &S::map_of_q, map);
+        add(std::string("with ") + words + ", of k alone", line, &S::map_of_k, map);
       }
     }
   }
@@ -296,28 +294,27 @@ struct Collected : VariantList<S> {
       add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
     };
     if (same_steps) {
-      add_arrays("with q and k swapped", "q = args.k, k = args.q", Array::kK, Array::kQ, Array::kV);
-      add_arrays("with k in the place of q", "q = args.k", Array::kK, Array::kK, Array::kV);
-      add_arrays("with q in the place of k", "k = args.q", Array::kQ, Array::kQ, Array::kV);
+      add_arrays("with q and k swapped", "q = args.k, k = args.q", kK, kQ, kV);
+      add_arrays("with k in the place of q", "q = args.k", kK, kK, kV);
+      add_arrays("with q in the place of k", "k = args.q", kQ, kQ, kV);
     }
     if (square) {
       const std::string transposed = "with the state read transposed";
       if (c.normalize) {
-        add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kQ, Array::kV,
-                   Array::kK);
+        add_arrays("with k and v swapped", "k = args.v, v = args.k", kQ, kV, kK);
         add(transposed, "kv[iv * V + ik] for kv[ik * V + iv]", &S::read_transposed, true);
       } else {
         add_arrays("with k and v swapped, which is the same as " + transposed.substr(5),
-                   "k = args.v, v = args.k; or kv[iv * V + ik]", Array::kQ, Array::kV, Array::kK);
+                   "k = args.v, v = args.k; or kv[iv * V + ik]", kQ, kV, kK);
       }
-      add_arrays("with v in the place of k", "k = args.v", Array::kQ, Array::kV, Array::kV);
-      add_arrays("with k in the place of v", "v = args.k", Array::kQ, Array::kK, Array::kK);
-      add("with q of the value column, not of the key row", "q[iv] for q[ik]",
-          [](S& s) { s.q.crossed = true; });
-      add("with k of the value column, not of the key row", "k[iv] for k[ik]",
-          [](S& s) { s.k.crossed = true; });
-      add("with v of the key row, not of the value column", "v[ik] for v[iv]",
-          [](S& s) { s.v.crossed = true; });
+      add_arrays("with v in the place of k", "k = args.v", kQ, kV, kV);
+      add_arrays("with k in the place of v", "v = args.k", kQ, kK, kK);
+      add("with q of the value column, not of the key row", "q[iv] for q[ik]", {&S::q},
+          of_the_other_axis);
+      add("with k of the value column, not of the key row", "k[iv] for k[ik]", {&S::k},
+          of_the_other_axis);
+      add("with v of the key row, not of the value column", "v[ik] for v[iv]", {&S::v},
+          of_the_other_axis);
     }
   }
 
@@ -364,14 +361,9 @@ struct Collected : VariantList<S> {
             [=, taken = taken](S& s) { one.change(s.*taken); });
       }
     }
-    const auto of_all = [](S& s, const auto& change) {
-      for (Taken* taken : {&s.q, &s.k, &s.v})
-        change(*taken);
-    };
-    add("of head 0 in every head", "q, k and v without h",
-        [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
-    add("of batch 0 in every batch", "q, k and v without b",
-        [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
+    const std::vector<Taken S::*> all = {&S::q, &S::k, &S::v};
+    add("of head 0 in every head", "q, k and v without h", all, of_head_0);
+    add("of batch 0 in every batch", "q, k and v without b", all, of_batch_0);
   }
 };
 

@@ -39,6 +39,7 @@ class List : public VariantList<S> {
   using Read = S::Read;
   using Bonus = S::Bonus;
   using Array = S::Array;
+  using enum S::Array;
 
   void add_read(const char* words, const char* line, Read read, Bonus bonus) {
     add(words, line, [=](S& s) { s.read = read, s.bonus = bonus; });
@@ -147,32 +148,29 @@ class List : public VariantList<S> {
                                 Array v) {
       add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
     };
-    add_arrays("with q and k swapped", "q = args.k + ..., k = args.q + ...", Array::kK, Array::kQ,
-               Array::kV);
-    add_arrays("with k in the place of q", "q = args.k + ...", Array::kK, Array::kK, Array::kV);
-    add_arrays("with q in the place of k", "k = args.q + ...", Array::kQ, Array::kQ, Array::kV);
+    add_arrays("with q and k swapped", "q = args.k + ..., k = args.q + ...", kK, kQ, kV);
+    add_arrays("with k in the place of q", "q = args.k + ...", kK, kK, kV);
+    add_arrays("with q in the place of k", "k = args.q + ...", kQ, kQ, kV);
     if (square) {
-      add_arrays("with k and v swapped", "k = args.v + ..., v = args.k + ...", Array::kQ, Array::kV,
-                 Array::kK);
-      add_arrays("with q and v swapped", "q = args.v + ..., v = args.q + ...", Array::kV, Array::kK,
-                 Array::kQ);
-      add_arrays("with v in the place of k", "k = args.v + ...", Array::kQ, Array::kV, Array::kV);
-      add_arrays("with k in the place of v", "v = args.k + ...", Array::kQ, Array::kK, Array::kK);
-      add_arrays("with v in the place of q", "q = args.v + ...", Array::kV, Array::kK, Array::kV);
-      add_arrays("with q in the place of v", "v = args.q + ...", Array::kQ, Array::kK, Array::kQ);
+      add_arrays("with k and v swapped", "k = args.v + ..., v = args.k + ...", kQ, kV, kK);
+      add_arrays("with q and v swapped", "q = args.v + ..., v = args.q + ...", kV, kK, kQ);
+      add_arrays("with v in the place of k", "k = args.v + ...", kQ, kV, kV);
+      add_arrays("with k in the place of v", "v = args.k + ...", kQ, kK, kK);
+      add_arrays("with v in the place of q", "q = args.v + ...", kV, kK, kV);
+      add_arrays("with q in the place of v", "v = args.q + ...", kQ, kK, kQ);
       add("with the state read transposed", "state[iv * V + ik] for state[ik * V + iv]",
           &S::read_transposed, true);
-      for (const auto& [name, lanes, taken] : {std::tuple{"q", "[iv] for [ik]", &S::q},
-                                               {"k", "[iv] for [ik]", &S::k},
-                                               {"log_w", "[iv] for [ik]", &S::log_w},
-                                               {"v", "[ik] for [iv]", &S::v},
-                                               {"u", "[iv] for [ik]", &S::u}}) {
-        if (gla && taken == &S::u) continue;
-        const bool of_columns = taken == &S::v;
-        add(std::string("with ") + name + " of the " +
-                (of_columns ? "key row, not of the value column"
-                            : "value column, not of the key row"),
-            name + std::string(lanes), [taken = taken](S& s) { (s.*taken).crossed = true; });
+      add("with q of the value column, not of the key row", "q[iv] for [ik]", {&S::q},
+          of_the_other_axis);
+      add("with k of the value column, not of the key row", "k[iv] for [ik]", {&S::k},
+          of_the_other_axis);
+      add("with log_w of the value column, not of the key row", "log_w[iv] for [ik]", {&S::log_w},
+          of_the_other_axis);
+      add("with v of the key row, not of the value column", "v[ik] for [iv]", {&S::v},
+          of_the_other_axis);
+      if (!gla) {
+        add("with u of the value column, not of the key row", "u[iv] for [ik]", {&S::u},
+            of_the_other_axis);
       }
     }
   }
@@ -196,7 +194,7 @@ class List : public VariantList<S> {
 
   void rows_and_states() {
     for (const Rows& rows : partial_rows(c.K))
-      add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+      add(rows.words, rows.line, &S::arrives, rows.arrives);
     add("with the first four rows of the state in the place of all", "state[i] for state[ik + i]",
         [](S& s) { s.read_rows = s.source_rows = s.written_rows = 4; });
     if (!gla) {
@@ -254,41 +252,25 @@ class List : public VariantList<S> {
   }
 
   void several_taken() {
-    const auto of_all = [](S& s, const auto& change) {
-      for (Taken* taken : {&s.q, &s.k, &s.v, &s.log_w, &s.u})
-        change(*taken);
-    };
+    const std::vector<Taken S::*> of_rows = {&S::q, &S::k, &S::log_w},
+                                  all = {&S::q, &S::k, &S::v, &S::log_w, &S::u};
+    constexpr auto of_token_0 = [](Taken& t) { of_batch_0(t), of_step_0(t); };
+    constexpr auto of_row_0 = [](Taken& t) { of_batch_0(t), of_step_0(t), of_head_0(t); };
     add("with q, k, v and o in the order (B, H, T, channels)", "(b * H + h) * T + t", [](S& s) {
       s.q.heads_first = s.k.heads_first = s.v.heads_first = true;
       s.stored = Stored::kHeadsFirst;
     });
-    const auto of_rows = [](S& s, const auto& change) {
-      for (Taken* taken : {&s.q, &s.k, &s.log_w})
-        change(*taken);
-    };
-    const auto of_token_0 = [](Taken& t) { t.batch = t.step = Taken::Of::kFirst; };
     add("with q, k and log_w of the first step of batch 0 in every step",
-        "args.q + h * K: neither b nor t", [=](S& s) { of_rows(s, of_token_0); });
+        "args.q + h * K: neither b nor t", of_rows, of_token_0);
     add("with q, k, v and log_w of the first step of batch 0 in every step",
-        "args.q + h * K, args.v + h * V, ...: neither b nor t",
-        [=](S& s) { of_all(s, of_token_0); });
+        "args.q + h * K, args.v + h * V, ...: neither b nor t", all, of_token_0);
     add("with q, k and log_w of the first row of all: no pointer is moved",
-        "args.q[ik], args.k[ik] and args.log_w[ik]", [=](S& s) {
-          of_rows(s, [=](Taken& t) {
-            of_token_0(t);
-            t.head = Taken::Of::kFirst;
-          });
-        });
-    add("with q, k, log_w and u of head 0 in every head", "args.q without h * K, ...", [=](S& s) {
-      of_rows(s, [](Taken& t) { t.head = Taken::Of::kFirst; });
-      s.u.head = Taken::Of::kFirst;
-    });
-    add("of head 0 in every head", "q, k, v, log_w and u without h",
-        [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
-    add("of batch 0 in every batch", "q, k, v and log_w without b",
-        [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
-    add("of the first step in every step", "q, k, v and log_w without t",
-        [=](S& s) { of_all(s, [](Taken& t) { t.step = Taken::Of::kFirst; }); });
+        "args.q[ik], args.k[ik] and args.log_w[ik]", of_rows, of_row_0);
+    add("with q, k, log_w and u of head 0 in every head", "args.q without h * K, ...",
+        {&S::q, &S::k, &S::log_w, &S::u}, of_head_0);
+    add("of head 0 in every head", "q, k, v, log_w and u without h", all, of_head_0);
+    add("of batch 0 in every batch", "q, k, v and log_w without b", all, of_batch_0);
+    add("of the first step in every step", "q, k, v and log_w without t", all, of_step_0);
   }
 
   void given_states() {
