@@ -182,14 +182,12 @@ TEST(AttentionDiagnosis, Gradients) {
 
 TEST(AttentionOnDevice, NoticesWritesOverTheForwardPass) {
   const AttentionGradProblem problem(kFull);
-  const Implementation over_o{.name = "over_o",
-                              .launchers = launchers<AttentionBackward>(
-                                  [](const AttentionGradArgs& a) { a.forward.o[0] += 1.0f; })};
-  const Implementation over_lse{.name = "over_lse",
-                                .launchers = launchers<AttentionBackward>(
-                                    [](const AttentionGradArgs& a) { a.forward.lse[3] += 1.0f; })};
-  EXPECT_THROW(run_backward(over_o, problem), WroteElsewhere);
-  EXPECT_THROW(run_backward(over_lse, problem), WroteElsewhere);
+  const auto expect_thrown = [&](void (*launch)(const AttentionGradArgs&)) {
+    const Implementation over{.name = "over", .launchers = launchers<AttentionBackward>(launch)};
+    EXPECT_THROW(run_backward(over, problem), WroteElsewhere);
+  };
+  expect_thrown([](const AttentionGradArgs& a) { a.forward.o[0] += 1.0f; });
+  expect_thrown([](const AttentionGradArgs& a) { a.forward.lse[3] += 1.0f; });
 }
 
 AttentionCase random_case(SmallDraw& draw) {

@@ -437,13 +437,11 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
   add_tf32(mistakes, problem,
            [](const Problem& changed) { return Answer{linear_attention_recurrence(changed)}; });
   if (arithmetic == Arithmetic::kFp32) {
-    mistakes.known.push_back({"equals the result of a state rounded to bf16 in every step",
-                              [&problem] {
-                                S switches;
-                                switches.kept_state = bf16;
-                                return Answer{linear_attention_loop(problem, switches)};
-                              },
-                              0, "bf16 state"});
+    const auto answer = [&problem] {
+      return Answer{linear_attention_loop(problem, S{.kept_state = bf16})};
+    };
+    mistakes.known.push_back(
+        {"equals the result of a state rounded to bf16 in every step", answer, 0, "bf16 state"});
   }
   mistakes.own = [&problem](const Part& o) { return one_strip(problem, *o.result); };
   mistakes.values = SumOfValues{{args.v, c.B, c.T_k, c.H, c.V}, c.T_q, c.H, "query", "key"};

@@ -176,78 +176,78 @@ struct Between {
 // Which decays are taken between the two. A * stands for the length of blocks.
 struct Miscount {
   const char* words;
-  Spans (*spans)(const Between& x);
+  Spans (*spans)(Between x);
 };
 constexpr Miscount kMiscounts[] = {
-    {"with the decay forgotten", [](const Between&) { return Spans{}; }},
+    {"with the decay forgotten", [](Between) { return Spans{}; }},
     {"with the sign of the decay turned",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.end, -1}};
      }},
     {"with the decay applied twice",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.end, 2}};
      }},
     {"with the key's own decay applied to it too",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key, x.end}};
      }},
     {"without the first decay behind the key",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 2, x.end}};
      }},
     {"without the last decay before the query",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.end - 1}};
      }},
     {"with one decay too many before the query",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.end + 1}};
      }},
 };
 constexpr Miscount kMiscountsOfBlocks[] = {
     {"without the decay from the key to the border of blocks of *",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.border, x.end}};
      }},
     {"without the decay from the border of blocks of * to the query",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border}};
      }},
     {"without the decay of the blocks of * that lie between the key's and the query's",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.end_of_key}, {x.border, x.end}};
      }},
     {"with the sign of the decay from the key to the border of blocks of * turned",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border, -1}, {x.border, x.end}};
      }},
     {"with the sign of the decay from the border of blocks of * to the query turned",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border}, {x.border, x.end, -1}};
      }},
     {"with the decay from the key to the border of blocks of * applied twice",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border, 2}, {x.border, x.end}};
      }},
     {"with the decay from the border of blocks of * to the query applied twice",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border}, {x.border, x.end, 2}};
      }},
     {"without the first decay behind the border of blocks of *",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border}, {x.border + 1, x.end}};
      }},
     {"with the first decay behind the border of blocks of * applied twice",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.end}, {x.border, x.border + 1}};
      }},
     {"without the last decay before the border of blocks of *",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.key + 1, x.border - 1}, {x.border, x.end}};
      }},
     {"with the decay from the beginning of the key's block of * on, not from the key on",
-     [](const Between& x) {
+     [](Between x) {
        return Spans{{x.begin_of_key, x.end}};
      }},
 };
@@ -412,16 +412,16 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
   // A sum over 200 steps or more without decay, stored in fp32 beside bf16.
   if (c.precision == Precision::kBf16Fp32Decay && c.decay_per_head && c.decay == Decay::kNone &&
       c.T >= 200) {
-    constexpr std::size_t kDLogW = 3;  // of the outputs
+    const auto answer = [args, &truth] {
+      constexpr std::size_t kDLogW = 3;  // of the outputs
+      Answer answer;
+      for (const Truth& right : truth)
+        answer.push_back(right.values);
+      answer[kDLogW] = d_log_w_of_rounded_chunks(args);
+      return answer;
+    };
     mistakes.known.push_back(
-        {"equals the gradient of states that are rounded to bf16 once for each chunk of 64",
-         [args, &truth] {
-           Answer answer;
-           for (const Truth& right : truth)
-             answer.push_back(right.values);
-           answer[kDLogW] = d_log_w_of_rounded_chunks(args);
-           return answer;
-         },
+        {"equals the gradient of states that are rounded to bf16 once for each chunk of 64", answer,
          0, "d_log_w"});
   }
   mistakes.together = true;
