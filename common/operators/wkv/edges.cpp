@@ -23,6 +23,17 @@ constexpr const char* kPrefix<GlaBackward> = "GlaBackward";
 template <typename Op>
 constexpr bool kIsGradient = std::is_same_v<typename Op::Problem, WkvGradProblem>;
 
+// With states, where they are supported.
+WkvCase case_with_states(const Support& support, Recurrence recurrence, std::int64_t B,
+                         std::int64_t T, std::int64_t H) {
+  WkvCase c = ragged_wkv_case(support, recurrence);
+  c.B = B;
+  c.T = T;
+  c.H = H;
+  c.initial_state = c.final_state = support.has("states");
+  return c;
+}
+
 // A backward pass takes the emulator long: fewer heads for what runs several times.
 template <typename Op>
 WkvCase few_heads(WkvCase c) {
@@ -38,14 +49,11 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
   for (const Precision precision : precisions_of(support.storages)) {
     for (const std::int64_t V : kNarrow) {
       for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kTotal}) {
-        WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
-        c.B = 1;
-        c.H = 2;
-        c.T = 18;
+        WkvCase c = case_with_states(support, Op::kRecurrence, 1, 18, 2);
         c.V = V;
         c.decay = decay;
         c.precision = precision;
-        c.initial_state = c.final_state = support.has("states") && V % 2 == 0;
+        if (V % 2 == 1) c.initial_state = c.final_state = false;
         expect_right<Op>(report, i, Op::make_problem(c));
       }
     }
@@ -55,10 +63,8 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
 template <typename Op>
 void expect_right_with_every_decay(const Implementation& i, Report& report,
                                    const Support& support) {
-  WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
-  c.B = c.H = 1;  // nine runs: they must be short
-  c.T = 66;
-  c.initial_state = c.final_state = support.has("states");
+  WkvCase c =
+      case_with_states(support, Op::kRecurrence, 1, 66, 1);  // nine runs: they must be short
   c.decay = Decay::kFixed;
   for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
     c.fixed_log_w = log_w;
@@ -69,9 +75,7 @@ void expect_right_with_every_decay(const Implementation& i, Report& report,
 template <typename Op>
 void expect_right_in_packed_sequences(const Implementation& i, Report& report,
                                       const Support& support, bool reverse) {
-  WkvCase c = packed(ragged_wkv_case(support, Op::kRecurrence), {0, 5, 0, 17, 1, 150, 0});
-  c.H = 2;
-  c.initial_state = c.final_state = support.has("states");
+  WkvCase c = packed(case_with_states(support, Op::kRecurrence, 1, 0, 2), {0, 5, 0, 17, 1, 150, 0});
   c.reverse = reverse;
   expect_right<Op>(report, i, Op::make_problem(c));
 }
@@ -79,9 +83,7 @@ void expect_right_in_packed_sequences(const Implementation& i, Report& report,
 // Nothing to read but the state, which is handed on.
 template <typename Op>
 void expect_no_steps(const Implementation& i, Report& report, const Support& support) {
-  WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
-  c.T = 0;
-  c.initial_state = c.final_state = support.has("states");
+  const WkvCase c = case_with_states(support, Op::kRecurrence, 2, 0, 3);
   with_storage<Op>(storage_of(c), [&]<typename Args>() {
     const auto problem = Op::make_problem(c);
     const OnDevice<Op, Args> on_device(device(i.device), problem);
@@ -197,29 +199,22 @@ constexpr Place kSpoilt{1, 119, 1};  // in tiles of 4, 16, 32 and 64 the first s
 
 // A case whose second sequence is long enough for several tiles.
 WkvCase isolation_case(const Support& support, Recurrence recurrence, bool packed_sequences) {
-  WkvCase c = ragged_wkv_case(support, recurrence);
+  WkvCase c = case_with_states(support, recurrence, 2, 122, 2);
   const auto narrow = [&](const char* size) {
     const std::vector<std::int64_t> levels = support.levels(size, {32});
     return std::count(levels.begin(), levels.end(), 32) > 0 ? 32 : levels.front();
   };
-  c.H = 2;
-  c.T = 122;
   c.K = narrow("K");
   c.V = support.has("K != V") ? narrow("V") : c.K;
-  c.initial_state = c.final_state = support.has("states");
   return packed_sequences ? packed(c, {20, 122, 15}) : c;
 }
 
 // Rows of whole 16-byte words, where a kernel may read words.
 WkvCase aligned_case(const Support& support, Recurrence recurrence, std::int64_t T,
                      Precision precision) {
-  WkvCase c = ragged_wkv_case(support, recurrence);
-  c.B = 1;
-  c.T = T;
-  c.H = 2;
+  WkvCase c = case_with_states(support, recurrence, 1, T, 2);
   if (support.has("K != V")) c.V = preferred(support.levels("V", {64}), 64);
   c.precision = precision;
-  c.initial_state = c.final_state = support.has("states");
   return c;
 }
 

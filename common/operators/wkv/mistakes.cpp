@@ -5,7 +5,6 @@
 
 #include "common/judge/stored.hpp"
 #include "common/operators/wkv/backwards.hpp"
-#include "common/operators/wkv/operator.hpp"
 
 namespace ladder {
 namespace {
@@ -429,18 +428,17 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
   return mistakes;
 }
 
-WkvOutputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
+Answer wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
   const WkvArgs args = problem.args();
   WkvSwitches switches = right_switches(args);
   switches.bf16_operands = arithmetic == Arithmetic::kBf16Operands;
-  return stored<Wkv>(problem,
-                     answer_of<WkvInputs>(problem.drawn_case(), wkv_loop<float>(args, switches)));
+  return answer_of<WkvInputs>(problem.drawn_case(), wkv_loop<float>(args, switches));
 }
 
-WkvGradients wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
+Answer wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
   const WkvGradients gradients = wkv_gradient_loop<float>(
       problem.args(), {.bf16_operands = arithmetic == Arithmetic::kBf16Operands});
-  return stored<WkvBackward>(problem, answer_of<WkvGradInputs>(problem.drawn_case(), gradients));
+  return answer_of<WkvGradInputs>(problem.drawn_case(), gradients);
 }
 
 }  // namespace ladder
