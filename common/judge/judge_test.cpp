@@ -9,6 +9,7 @@
 #include "common/core/error_metrics.hpp"
 #include "common/core/float16.hpp"
 #include "common/core/registry.hpp"
+#include "common/judge/design.hpp"
 #include "common/judge/limits.hpp"
 #include "common/judge/pairwise.hpp"
 
@@ -25,6 +26,44 @@ TEST(Bfloat16, RoundsToTheNearestAndTiesToEven) {
   EXPECT_EQ(round_trip(-std::numeric_limits<float>::infinity()),
             -std::numeric_limits<float>::infinity());
   EXPECT_EQ(round_trip(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
+}
+
+TEST(Float16, EveryValueSurvivesTheWayThroughFloat) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const float16 value{static_cast<std::uint16_t>(bits)};
+    const float wide = to_float(value);
+    if (std::isnan(wide)) {
+      EXPECT_TRUE((bits & 0x7c00u) == 0x7c00u && (bits & 0x3ffu) != 0);
+      EXPECT_TRUE(std::isnan(to_float(to_float16(wide))));
+      continue;
+    }
+    ASSERT_EQ(to_float16(wide).bits, bits) << wide;
+    // Its size by the definition.
+    const int exponent = static_cast<int>(bits >> 10 & 31),
+              mantissa = static_cast<int>(bits & 1023);
+    const double size = exponent == 31 ? static_cast<double>(std::numeric_limits<float>::infinity())
+                        : exponent == 0 ? std::ldexp(mantissa, -24)
+                                        : std::ldexp(1024 + mantissa, exponent - 25);
+    ASSERT_EQ(wide, bits < 0x8000u ? size : -size) << bits;
+  }
+}
+
+TEST(Float16, RoundsToTheNearestAndTiesToEven) {
+  for (std::uint32_t bits = 0; bits < 0x7c00u; ++bits) {
+    const float low = to_float(float16{static_cast<std::uint16_t>(bits)});
+    const float high =
+        bits == 0x7bffu ? 65536.0f : to_float(float16{static_cast<std::uint16_t>(bits + 1)});
+    const float middle = (low + high) / 2;
+    for (const std::uint32_t sign : {0u, 0x8000u}) {
+      const auto rounded_bits = [&](float x) { return to_float16(sign ? -x : x).bits - sign; };
+      ASSERT_EQ(rounded_bits(middle), bits % 2 == 0 ? bits : bits + 1) << middle;
+      ASSERT_EQ(rounded_bits(std::nextafter(middle, 0.0f)), bits) << middle;
+      ASSERT_EQ(rounded_bits(std::nextafter(middle, std::numeric_limits<float>::infinity())),
+                bits + 1)
+          << middle;
+    }
+  }
+  EXPECT_EQ(to_float16(std::numeric_limits<float>::max()).bits, 0x7c00u);
 }
 
 // A gradient of one query and many keys may be so small that fp16 holds it in steps of 2^-24, whatever its size.
@@ -141,6 +180,35 @@ TEST(Input, UnknownNamesAreListed) {
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("nonsense"), std::string::npos);
   }
+}
+
+struct SomeCase {
+  std::int64_t T = 1;
+  float scale = 1;
+  bool reverse = false;
+  std::uint32_t seed = 1;
+};
+std::string name_of(const SomeCase& c) {
+  return std::to_string(c.T) + (c.scale != 1 ? "_scaled" : "") + (c.reverse ? "_reverse" : "");
+}
+
+// A suite that changes its cases after they were combined may take a pair back.
+TEST(Design, MissesPairsThatAChangeTakesBack) {
+  Design<SomeCase> design;
+  design.factor("T", std::vector<std::int64_t>{1, 17, 130}, &SomeCase::T);
+  design.factor("scale", std::vector<float>{1.0f, 0.125f}, &SomeCase::scale);
+  design.factor("reverse", std::vector<bool>{false, true}, &SomeCase::reverse);
+  const auto nothing = [](SomeCase&) {};
+  EXPECT_EQ(design.missing_pairs(design.cases({}, nothing, std::nullopt)),
+            std::vector<std::string>{});
+  const auto unscaled_where_long = [](SomeCase& c) {
+    if (c.T > 100) c.scale = 1.0f;
+  };
+  EXPECT_EQ(design.missing_pairs(design.cases({}, unscaled_where_long, std::nullopt)),
+            std::vector<std::string>{"T=130 with scale=0.125"});
+  design.exclude("T", std::int64_t{130}, "scale", 0.125f, "for this test");
+  EXPECT_EQ(design.missing_pairs(design.cases({}, unscaled_where_long, std::nullopt)),
+            std::vector<std::string>{});
 }
 
 }  // namespace

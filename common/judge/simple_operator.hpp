@@ -318,20 +318,7 @@ struct JudgedOperator {
     return result;
   }
 
-  static std::shared_ptr<const Plan> plan(const Support& support) {
-    return std::make_shared<Plan>(plan_by_lists(find_operator(Op::kName), support));
-  }
-
- private:
-  template <typename OpOutputs>
-  static decltype(auto) to_judge(const Problem& problem, const OpOutputs& outputs) {
-    if constexpr (requires { Op::to_judge(problem, outputs); }) {
-      return Op::to_judge(problem, outputs);
-    } else {
-      return (outputs);
-    }
-  }
-
+  // The n-th output that the case has, which has that name.
   template <typename OpOutputs>
   static const std::vector<float>& output(const OpOutputs& outputs, const std::string& name,
                                           std::size_t n) {
@@ -345,6 +332,20 @@ struct JudgedOperator {
       return outputs;
     } else {
       return outputs.at(n);
+    }
+  }
+
+  static std::shared_ptr<const Plan> plan(const Support& support) {
+    return std::make_shared<Plan>(plan_by_lists(find_operator(Op::kName), support));
+  }
+
+ private:
+  template <typename OpOutputs>
+  static decltype(auto) to_judge(const Problem& problem, const OpOutputs& outputs) {
+    if constexpr (requires { Op::to_judge(problem, outputs); }) {
+      return Op::to_judge(problem, outputs);
+    } else {
+      return (outputs);
     }
   }
 

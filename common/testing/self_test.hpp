@@ -5,14 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/judge/sequences.hpp"
+#include "common/judge/stored.hpp"
 #include "common/testing/planted.hpp"
 #include "common/testing/tests.hpp"
 
@@ -32,29 +36,40 @@ inline void expect_close(const std::vector<double>& a, const std::vector<double>
   EXPECT_LE(std::sqrt(difference), tolerance * std::sqrt(size));
 }
 
-// What an answer is when it is stored.
-template <typename Op>
-typename Op::Outputs stored(const typename Op::Problem& problem, const Answer& answer) {
-  typename Op::Outputs outputs;
-  const auto& c = Op::case_of(problem);
-  std::size_t n = 0;
-  for (const ListedArray& array : those_wanted<Op>(c, stored_list<Op>(c))) {
-    if (array.is_input) continue;
-    use_output(outputs, array.name, [&](std::vector<float>& values) {
-      for (const double x : answer.at(n))
-        values.push_back(rounding_of(array.type->precision)(x));
-    });
-    ++n;
-  }
-  return outputs;
-}
-
 template <typename Op>
 Answer true_answer(const typename Op::Problem& problem) {
   Answer answer;
   for (const Truth& truth : Op::truth_of(problem, Arithmetic::kFp32))
     answer.push_back(truth.values);
   return answer;
+}
+
+// The truth, as it is stored.
+template <typename Inputs>
+auto right_answer(const Drawn<Inputs>& problem) {
+  using Op = typename Inputs::Operator;
+  return stored<Op>(problem, true_answer<Op>(problem));
+}
+
+// "right", or what is said of a wrong result.
+template <typename Inputs, typename Outputs>
+std::string verdict(const Drawn<Inputs>& problem, const Outputs& outputs,
+                    Arithmetic arithmetic = Arithmetic::kFp32) {
+  const auto result = is_right(problem, outputs, arithmetic);
+  return result ? "right" : result.message();
+}
+
+inline void expect_words(const std::string& words, const std::string& said) {
+  EXPECT_NE(said.find(words), std::string::npos) << said;
+}
+
+// The result is refused, and these words are said of it.
+template <typename Inputs, typename Outputs>
+void expect_wrong(const std::string& words, const Drawn<Inputs>& problem, const Outputs& outputs,
+                  Arithmetic arithmetic = Arithmetic::kFp32) {
+  const std::string said = verdict(problem, outputs, arithmetic);
+  expect_words("WRONG RESULT", said);
+  expect_words(words, said);
 }
 
 // The sentences for a result, which may say that two mistakes were made together; "" if it is right.
@@ -70,11 +85,11 @@ std::string said_of(const typename Op::Problem& problem, const typename Op::Outp
 template <typename Op>
 void expect_no_name(const typename Op::Problem& problem) {
   Answer answer = true_answer<Op>(problem);
-  EXPECT_EQ(said_of<Op>(problem, stored<Op>(problem, answer)), "");
+  EXPECT_EQ(said_of<Op>(problem, right_answer(problem)), "");
   for (std::vector<double>& values : answer)
     std::fill(values.begin(), values.end(), 0.0);
   const std::string said = said_of<Op>(problem, stored<Op>(problem, answer));
-  EXPECT_NE(said.find("every element is zero"), std::string::npos) << said;
+  expect_words("every element is zero", said);
   EXPECT_EQ(said.find("equals"), std::string::npos) << said;
 }
 
@@ -99,6 +114,19 @@ void expect_distinct_variants(const typename Op::Case& c) {
           << answers[b].first << "  ==  " << answers[a].first;
     }
   }
+}
+
+// With no switch changed the loop of the variants is right.
+template <typename Inputs>
+void expect_right_loop(const Drawn<Inputs>& problem) {
+  using Op = typename Inputs::Operator;
+  const Answer truth = true_answer<Op>(problem);
+  Op::with_mistakes(problem, [&](const Mistakes& mistakes) {
+    Answer answer;
+    while (answer.size() < truth.size())
+      answer.push_back(mistakes.variants.output({}, answer.size(), Look::kThorough));
+    EXPECT_TRUE(is_right(problem, stored<Op>(problem, answer))) << name_of(problem.drawn_case());
+  });
 }
 
 // With random small problems: what the plain loop gives is refused less than once in a thousand arrays, and a planted fault more than 99
@@ -208,5 +236,35 @@ class SelfTest {
   int named_ = 0;
   std::map<std::string, Counts> planted_;
 };
+
+// What small random cases are made of.
+class SmallDraw {
+ public:
+  explicit SmallDraw(std::uint32_t seed) : engine_(seed) {}
+  template <typename Choices>
+  auto one_of(const Choices& choices) {
+    return choices[engine_() % std::size(choices)];
+  }
+  bool coin() { return engine_() % 2 == 0; }
+  std::int64_t length() { return one_of(kSmallLengths); }
+  std::int64_t size() { return one_of(kSmallSizes); }
+  std::int64_t width() { return one_of(std::array{1, 2, 3, 4, 16, 20, 32}); }
+  std::uint32_t seed() { return static_cast<std::uint32_t>(engine_()); }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// The self-test with 200 of them.
+template <typename Op>
+void expect_sharp_judge(typename Op::Case (*random_case)(SmallDraw&)) {
+  constexpr int kSeeds = 200;
+  SelfTest<Op> test;
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    SmallDraw draw(seed);
+    test.add(Op::make_problem(random_case(draw)));
+  }
+  test.expect_sharp(kSeeds);
+}
 
 }  // namespace ladder::testing

@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "common/judge/reach.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/operators/attention/truth.hpp"
 
@@ -78,7 +79,9 @@ struct Spoilt {
 
   template <typename Problem>
   void spoil(Problem& problem, float value) const {
-    std::fill_n(problem["q"].begin() + query_row * a.D, a.D, value);
+    for (const char* name : {"q", "d_o"}) {
+      if (!problem[name].empty()) std::fill_n(problem[name].begin() + query_row * a.D, a.D, value);
+    }
     for (const char* name : {"k", "v"})
       std::fill_n(problem[name].begin() + key_row * a.D, a.D, value);
   }
@@ -103,23 +106,12 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   for (const float value : kNotANumber) {
     AttentionProblem spoilt = clean;
     place.spoil(spoilt, value);
-    const AttentionOutputs after = run(i, spoilt);
-    const auto reach = [&](std::int64_t row, std::int64_t h) {
-      return place.of_query(row, h, support.nan_tile);
-    };
-    report.expect(wrong_reach(
-        "o", before.o, after.o, support.repeatable,
-        [&](std::int64_t element) { return reach(element / c.D / c.H_q, element / c.D % c.H_q); }));
-    report.expect(wrong_reach("lse", before.lse, after.lse, true, [&](std::int64_t element) {
-      const std::int64_t row = element / c.T_q / c.H_q * c.T_q + element % c.T_q;
-      return reach(row, element / c.T_q % c.H_q) == Reach::kMustNot ? Reach::kMustNot : Reach::kMay;
-    }));
+    expect_reach<Attention>(
+        report, c, before, run(i, spoilt), support, [&](const ElementPlace& at) {
+          const Reach reach = place.of_query(at.row, at.h, support.nan_tile);
+          return at.output == "lse" && reach == Reach::kMust ? Reach::kMay : reach;
+        });
   }
-}
-
-bool repeats(const Support& support, const std::string& output) {
-  return support.repeatable &&
-         std::count(support.not_repeatable.begin(), support.not_repeatable.end(), output) == 0;
 }
 
 // Gradients of the sequence and the key head may be reached, no others.
@@ -128,25 +120,21 @@ void expect_isolated_gradients(const Implementation& i, Report& report, const Su
   const AttentionGradProblem clean(c);
   const AttentionGradients before = run_backward(i, clean);
   const Spoilt place{clean.args().forward};
-  const AttentionSequence& s = place.s;
+  const auto& [first_query, queries, first_key, keys] = place.s;
+  const auto is_within = [](std::int64_t row, std::int64_t first, std::int64_t count) {
+    return row >= first && row < first + count;
+  };
   for (const float value : kNotANumber) {
     AttentionGradProblem spoilt = clean;
     place.spoil(spoilt, value);
-    std::fill_n(spoilt["d_o"].begin() + place.query_row * c.D, c.D, value);
     const AttentionGradients after = run_backward(i, spoilt);
-    const auto expect_reach = [&](const char* name, std::vector<float> AttentionGradients::*array,
-                                  std::int64_t first, std::int64_t count, std::int64_t H) {
-      report.expect(wrong_reach(
-          name, before.*array, after.*array, repeats(support, name), [&](std::int64_t element) {
-            const std::int64_t row = element / c.D / H, h = element / c.D % H;
-            const bool mine =
-                row >= first && row < first + count && h / (H / c.H_kv) == Spoilt::kHead;
-            return mine ? Reach::kMay : Reach::kMustNot;
-          }));
-    };
-    expect_reach("dq", &AttentionGradients::dq, s.first_query, s.queries, c.H_q);
-    expect_reach("dk", &AttentionGradients::dk, s.first_key, s.keys, c.H_kv);
-    expect_reach("dv", &AttentionGradients::dv, s.first_key, s.keys, c.H_kv);
+    expect_reach<AttentionBackward>(report, c, before, after, support, [&](const ElementPlace& at) {
+      const bool mine =
+          at.output == "dq"
+              ? is_within(at.row, first_query, queries) && at.h / place.group == Spoilt::kHead
+              : is_within(at.row, first_key, keys) && at.h == Spoilt::kHead;
+      return mine ? Reach::kMay : Reach::kMustNot;
+    });
     if (std::all_of(after.dv.begin(), after.dv.end(), [](float x) { return std::isfinite(x); }))
       report.fails("dv is finite, with a d_o that is not");
   }

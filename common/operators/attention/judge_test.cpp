@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <random>
 
 #include "common/operators/attention/operator.hpp"
 #include "common/operators/attention/truth.hpp"
@@ -13,7 +12,6 @@
 namespace ladder::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 const AttentionCase kFull{.B = 2, .T_q = 19, .T_k = 70, .H_q = 4, .H_kv = 2, .D = 16};
@@ -25,58 +23,11 @@ AttentionCase with(AttentionCase c, const std::function<void(AttentionCase&)>& c
 
 const AttentionCase kCausal = with(kFull, [](AttentionCase& c) { c.causal = true; });
 
-TEST(Float16, EveryValueSurvivesTheWayThroughFloat) {
-  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-    const float16 value{static_cast<std::uint16_t>(bits)};
-    const float wide = to_float(value);
-    if (std::isnan(wide)) {
-      EXPECT_TRUE((bits & 0x7c00u) == 0x7c00u && (bits & 0x3ffu) != 0);
-      EXPECT_TRUE(std::isnan(to_float(to_float16(wide))));
-      continue;
-    }
-    ASSERT_EQ(to_float16(wide).bits, bits) << wide;
-    // Its size by the definition.
-    const int exponent = static_cast<int>(bits >> 10 & 31),
-              mantissa = static_cast<int>(bits & 1023);
-    const double size = exponent == 31  ? static_cast<double>(kInfinity)
-                        : exponent == 0 ? std::ldexp(mantissa, -24)
-                                        : std::ldexp(1024 + mantissa, exponent - 25);
-    ASSERT_EQ(wide, bits < 0x8000u ? size : -size) << bits;
-  }
-}
-
-TEST(Float16, RoundsToTheNearestAndTiesToEven) {
-  for (std::uint32_t bits = 0; bits < 0x7c00u; ++bits) {
-    const float low = to_float(float16{static_cast<std::uint16_t>(bits)});
-    const float high =
-        bits == 0x7bffu ? 65536.0f : to_float(float16{static_cast<std::uint16_t>(bits + 1)});
-    const float middle = (low + high) / 2;
-    for (const std::uint32_t sign : {0u, 0x8000u}) {
-      const auto rounded_bits = [&](float x) { return to_float16(sign ? -x : x).bits - sign; };
-      ASSERT_EQ(rounded_bits(middle), bits % 2 == 0 ? bits : bits + 1) << middle;
-      ASSERT_EQ(rounded_bits(std::nextafter(middle, 0.0f)), bits) << middle;
-      ASSERT_EQ(rounded_bits(std::nextafter(middle, kInfinity)), bits + 1) << middle;
-    }
-  }
-  EXPECT_EQ(to_float16(std::numeric_limits<float>::max()).bits, 0x7c00u);
-}
-
 TEST(Fp16, IsOneOfThreeStorages) {
   EXPECT_THROW(make_problem({.precision = Precision::kBf16Fp32Decay}), std::invalid_argument);
 }
 
 constexpr Arithmetic kFp32 = Arithmetic::kFp32;
-
-template <typename Problem, typename Outputs>
-std::string verdict(const Problem& problem, const Outputs& outputs) {
-  const auto result = is_right(problem, outputs);
-  return result ? "right" : result.message();
-}
-
-void expect_in(const std::string& words, const std::string& message) {
-  EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
-  EXPECT_NE(message.find(words), std::string::npos) << message;
-}
 
 // The first wrong answer of the list whose words begin like that, in these tiles, as it is stored; and what it must be called.
 template <typename Op>
@@ -98,7 +49,7 @@ void expect_named(const std::string& words, AttentionCase c, std::int64_t tile) 
     c.precision = precision;
     const typename Op::Problem problem(c);
     const auto [wrong, name] = wrong_answer<Op>(problem, words, tile);
-    expect_in(name, verdict(problem, wrong));
+    expect_wrong(name, problem, wrong);
   }
 }
 void expect_diagnosis(const std::string& words, const AttentionCase& c, std::int64_t tile = 0) {
@@ -124,7 +75,7 @@ void expect_refused(const std::string& words, const std::function<void(Attention
   AttentionOutputs outputs = Attention::plain(problem, kFp32);
   ASSERT_EQ(verdict(problem, outputs), "right");
   spoil(outputs);
-  expect_in(words, verdict(problem, outputs));
+  expect_wrong(words, problem, outputs);
 }
 
 TEST(AttentionJudge, RefusesWhatIsNotWritten) {
@@ -157,7 +108,7 @@ TEST(AttentionJudge, WantsExactlyNoGradientsWhereNothingIsSeen) {
   for (auto array : {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
     AttentionGradients wrong = right;
     (wrong.*array)[0] = 1e-20f;
-    expect_in("must be 0, exactly", verdict(problem, wrong));
+    expect_wrong("must be 0, exactly", problem, wrong);
   }
 }
 
@@ -225,52 +176,37 @@ TEST(AttentionDiagnosis, Gradients) {
   AttentionGradients wrong = AttentionBackward::plain(problem, kFp32);
   for (float& x : wrong.dk)
     x /= problem.args().forward.scale;
-  expect_in("WRONG RESULT in dk", verdict(problem, wrong));
-  expect_in("the gradient without the scale", verdict(problem, wrong));
+  expect_wrong("WRONG RESULT in dk", problem, wrong);
+  expect_wrong("the gradient without the scale", problem, wrong);
 }
 
 TEST(AttentionOnDevice, NoticesWritesOverTheForwardPass) {
   const AttentionGradProblem problem(kFull);
-  const Implementation over_o{.name = "over_o",
-                              .launchers = launchers<AttentionBackward>(
-                                  [](const AttentionGradArgs& a) { a.forward.o[0] += 1.0f; })};
-  const Implementation over_lse{.name = "over_lse",
-                                .launchers = launchers<AttentionBackward>(
-                                    [](const AttentionGradArgs& a) { a.forward.lse[3] += 1.0f; })};
-  EXPECT_THROW(run_backward(over_o, problem), WroteElsewhere);
-  EXPECT_THROW(run_backward(over_lse, problem), WroteElsewhere);
+  const auto expect_thrown = [&](void (*launch)(const AttentionGradArgs&)) {
+    const Implementation over{.name = "over", .launchers = launchers<AttentionBackward>(launch)};
+    EXPECT_THROW(run_backward(over, problem), WroteElsewhere);
+  };
+  expect_thrown([](const AttentionGradArgs& a) { a.forward.o[0] += 1.0f; });
+  expect_thrown([](const AttentionGradArgs& a) { a.forward.lse[3] += 1.0f; });
 }
 
-constexpr int kSeeds = 200;
-
-AttentionCase random_case(std::uint32_t seed) {
-  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32};
+AttentionCase random_case(SmallDraw& draw) {
   constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
-  std::mt19937 engine(seed);
-  const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
-  AttentionCase c{.T_q = one_of(kLengths), .T_k = one_of(kLengths), .H_q = 2};
-  c.H_kv = 1 + static_cast<std::int64_t>(engine() % 2);
-  c.D = one_of(kSizes);
-  c.causal = engine() % 2 == 0;
-  c.precision = one_of(kPrecisions);
-  c.seed = static_cast<std::uint32_t>(engine());
+  AttentionCase c{.T_q = draw.length(), .T_k = draw.length(), .H_q = 2};
+  c.H_kv = draw.coin() ? 1 : 2;
+  c.D = draw.size();
+  c.causal = draw.coin();
+  c.precision = draw.one_of(kPrecisions);
+  c.seed = draw.seed();
   return c;
 }
 
-template <typename Op>
-void expect_sharp() {
-  SelfTest<Op> test;
-  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed)
-    test.add(typename Op::Problem(random_case(seed)));
-  test.expect_sharp(kSeeds);
-}
-
 TEST(JudgeIsSharp, ForSoftmaxAttention) {
-  expect_sharp<Attention>();
+  expect_sharp_judge<Attention>(random_case);
 }
 
 TEST(JudgeIsSharp, ForItsGradients) {
-  expect_sharp<AttentionBackward>();
+  expect_sharp_judge<AttentionBackward>(random_case);
 }
 
 }  // namespace

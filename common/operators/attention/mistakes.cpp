@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "common/core/threads.hpp"
+#include "common/judge/stored.hpp"
+#include "common/judge/variant_list.hpp"
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
@@ -313,97 +315,73 @@ Precision operands_of(Arithmetic arithmetic, Precision stored) {
   return arithmetic == Arithmetic::kFp32 ? Precision::kFp32 : stored;
 }
 
-void store(std::vector<float>& values, Precision stored) {
-  for (float& x : values)
-    x = rounded(x, stored);
-}
-
 }  // namespace
 
 Attention::Outputs Attention::plain(const Problem& problem, Arithmetic arithmetic) {
-  const Precision stored = problem.drawn_case().precision;
   S plain;
-  plain.operands = operands_of(arithmetic, stored);
-  auto result = attention_loop<float>(problem.args(), plain);
-  store(result.o, stored);
-  return {std::move(result.o), std::move(result.lse)};
+  plain.operands = operands_of(arithmetic, problem.drawn_case().precision);
+  const auto result = attention_loop<float>(problem.args(), plain);
+  return stored<Attention>(
+      problem, {{result.o.begin(), result.o.end()}, {result.lse.begin(), result.lse.end()}});
 }
 
 // With the problem's own o and lse.
 AttentionBackward::Outputs AttentionBackward::plain(const Problem& problem, Arithmetic arithmetic) {
-  const Precision stored = problem.drawn_case().precision;
+  const AttentionCase& c = problem.drawn_case();
   G plain;
-  plain.operands = operands_of(arithmetic, stored);
-  Outputs result =
+  plain.operands = operands_of(arithmetic, c.precision);
+  const Outputs result =
       attention_gradient_loop<float>(problem.args(), {problem["o"], problem["lse"], {}}, plain);
-  for (std::vector<float>* gradient : {&result.dq, &result.dk, &result.dv})
-    store(*gradient, stored);
-  return result;
+  return stored<AttentionBackward>(problem, answer_of<AttentionBackward>(c, result));
 }
 
 Variants<S> attention_variants(const AttentionCase& c) {
-  Variants<S> list;
-  const auto add = [&](const std::string& words, const std::string& line, const auto& change) {
-    list.push_back({words, line, change});
-  };
-  const auto add_lse = [&](const char* words, const char* line, double (*lse)(double, double)) {
-    add(words, line, [=](S& s) { s.lse = lse; });
-  };
-  add_lse("with lse in base 2: it must be the natural logarithm", "m * log2e + log2f(l)",
-          [](double m, double l) { return (m + l) / std::log(2.0); });
-  add_lse("with one part of lse in base 2: the maximum; both must be natural logarithms",
-          "m + logf(l), m of scores in base 2",
-          [](double m, double l) { return m / std::log(2.0) + l; });
-  add_lse(
-      "with one part of lse in base 2: the logarithm of the sum; both must be natural logarithms",
-      "m + log2f(l)", [](double m, double l) { return m + l / std::log(2.0); });
-  add_lse("with lse without the maximum", "logf(l)", [](double, double l) { return l; });
-  add_lse("with lse without the logarithm of the sum", "lse = m",
-          [](double m, double) { return m; });
-  add_lse("with lse's sum without its logarithm", "m + l",
-          [](double m, double l) { return m + std::exp(l); });
-  add_lse("with the logarithm of the sum subtracted in lse", "m - logf(l)",
-          [](double m, double l) { return m - l; });
+  VariantList<S> variants;
+  const auto add = [&](const auto&... variant) { variants.add(variant...); };
+  add("with lse in base 2: it must be the natural logarithm", "m * log2e + log2f(l)", &S::lse,
+      [](double m, double l) { return (m + l) / std::log(2.0); });
+  add("with one part of lse in base 2: the maximum; both must be natural logarithms",
+      "m + logf(l), m of scores in base 2", &S::lse,
+      [](double m, double l) { return m / std::log(2.0) + l; });
+  add("with one part of lse in base 2: the logarithm of the sum; both must be natural logarithms",
+      "m + log2f(l)", &S::lse, [](double m, double l) { return m + l / std::log(2.0); });
+  add("with lse without the maximum", "logf(l)", &S::lse, [](double, double l) { return l; });
+  add("with lse without the logarithm of the sum", "lse = m", &S::lse,
+      [](double m, double) { return m; });
+  add("with lse's sum without its logarithm", "m + l", &S::lse,
+      [](double m, double l) { return m + std::exp(l); });
+  add("with the logarithm of the sum subtracted in lse", "m - logf(l)", &S::lse,
+      [](double m, double l) { return m - l; });
   for (const WrongMask& wrong : wrong_masks(c))
-    add(wrong.words, wrong.line, [mask = wrong.mask](S& s) { s.mask = mask; });
-  const auto add_scale = [&](const char* words, const char* line, double (*scale)(double)) {
-    add(words, line, [=](S& s) { s.scale = scale; });
-  };
-  add_scale("with the scale forgotten", "score = q . k", [](double) { return 1.0; });
-  add_scale("with the scale applied twice", "scale * scale * score, or 1 / D for 1 / sqrt(D)",
-            [](double x) { return x * x; });
-  add_scale("with the scores divided by the scale", "score / scale",
-            [](double x) { return 1 / x; });
-  add_scale("with the sign of the scores turned", "expf(m - score)", [](double x) { return -x; });
-  const auto add_weight = [&](const char* words, const char* line,
-                              double (*weight)(double, double)) {
-    add(words, line, [=](S& s) { s.weight = weight; });
-  };
-  add_weight("with 2 to the power of the scores: exp2 for exp", "exp2f(score - m)",
-             [](double x, double m) { return std::exp2(x - m); });
-  add_weight("with exp of scores in base 2: exp for exp2", "expf(score * log2e - m)",
-             [](double x, double m) { return std::exp((x - m) / std::log(2.0)); });
-  add_weight("with the scores themselves as weights: exp forgotten", "weight = score",
-             [](double x, double) { return x; });
-  add_weight("with equal weights: the scores are not read", "weight = 1",
-             [](double, double) { return 1.0; });
-  const auto add_divisor = [&](const char* words, const char* line, S::Divisor divisor) {
-    add(words, line, [=](S& s) { s.divisor = divisor; });
-  };
-  add_divisor("without the division by the sum", "o for o / l", S::Divisor::kNone);
-  add_divisor("divided by the sum twice", "o / l / l", S::Divisor::kTwice);
-  add_divisor("divided by the number of keys, not by the sum", "o / T_k", S::Divisor::kCount);
+    add(wrong.words, wrong.line, &S::mask, wrong.mask);
+  add("with the scale forgotten", "score = q . k", &S::scale, [](double) { return 1.0; });
+  add("with the scale applied twice", "scale * scale * score, or 1 / D for 1 / sqrt(D)", &S::scale,
+      [](double x) { return x * x; });
+  add("with the scores divided by the scale", "score / scale", &S::scale,
+      [](double x) { return 1 / x; });
+  add("with the sign of the scores turned", "expf(m - score)", &S::scale,
+      [](double x) { return -x; });
+  add("with 2 to the power of the scores: exp2 for exp", "exp2f(score - m)", &S::weight,
+      [](double x, double m) { return std::exp2(x - m); });
+  add("with exp of scores in base 2: exp for exp2", "expf(score * log2e - m)", &S::weight,
+      [](double x, double m) { return std::exp((x - m) / std::log(2.0)); });
+  add("with the scores themselves as weights: exp forgotten", "weight = score", &S::weight,
+      [](double x, double) { return x; });
+  add("with equal weights: the scores are not read", "weight = 1", &S::weight,
+      [](double, double) { return 1.0; });
+  add("without the division by the sum", "o for o / l", &S::divisor, S::Divisor::kNone);
+  add("divided by the sum twice", "o / l / l", &S::divisor, S::Divisor::kTwice);
+  add("divided by the number of keys, not by the sum", "o / T_k", &S::divisor, S::Divisor::kCount);
   if (c.causal) {
     add("divided by the sum over all keys, also those that the query does not see",
-        "l += weight before the mask", [](S& s) { s.query_tile = kAllQueries; });
+        "l += weight before the mask", &S::query_tile, kAllQueries);
   }
   if (c.H_kv > 1 && c.H_q > c.H_kv) {
     add("with query head h at key head h % H_kv, not h / (H_q / H_kv)", "h % args.H_kv",
-        [](S& s) { s.key_head = KeyHead::kInterleaved; });
+        &S::key_head, KeyHead::kInterleaved);
   }
   if (c.H_kv > 1) {
-    add("with every query head at key head 0", "k and v without h",
-        [](S& s) { s.key_head = KeyHead::kFirst; });
+    add("with every query head at key head 0", "k and v without h", &S::key_head, KeyHead::kFirst);
   }
   using Array = S::Array;
   const auto add_arrays = [&](const char* words, const char* line, Array k, Array v) {
@@ -412,76 +390,61 @@ Variants<S> attention_variants(const AttentionCase& c) {
   add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kV, Array::kK);
   add_arrays("with v in the place of k", "k = args.v", Array::kV, Array::kV);
   add_arrays("with k in the place of v", "v = args.k", Array::kK, Array::kK);
-  add("with the sign turned", "o -= for o +=", [](S& s) { s.factor = -1; });
+  add("with the sign turned", "o -= for o +=", &S::factor, -1);
   for (const Rows& rows : partial_rows(c.D)) {
     std::string words = rows.words;
     for (auto at = words.find("key row"); at != std::string::npos; at = words.find("key row"))
       words.replace(at, 7, "channel");
-    add(words + ", in the scores", rows.line,
-        [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+    add(words + ", in the scores", rows.line, &S::arrives, rows.arrives);
   }
-  for (const auto& [name, taken] : {std::pair{"q", &S::q}, {"k", &S::k}, {"v", &S::v}}) {
-    for (const TakenChange& one : taken_changes(name, "i"))
-      add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
-  }
-  const auto of_all = [](S& s, const auto& change) {
-    for (Taken* taken : {&s.q, &s.k, &s.v})
-      change(*taken);
-  };
-  add("of batch 0 in every batch", "q, k and v without b",
-      [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
-  add("of head 0 in every head", "q, k and v without h",
-      [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
-  add_stored(list);
-  return list;
+  for (const auto& [name, taken] : {std::pair{"q", &S::q}, {"k", &S::k}, {"v", &S::v}})
+    add(taken_changes(name, "i"), taken);
+  const std::vector<Taken S::*> all = {&S::q, &S::k, &S::v};
+  add("of batch 0 in every batch", "q, k and v without b", all, of_batch_0);
+  add("of head 0 in every head", "q, k and v without h", all, of_head_0);
+  add_stored(variants.list);
+  return variants.list;
 }
 
 Variants<G> attention_gradient_variants(const AttentionCase& c) {
-  Variants<G> list;
-  const auto add = [&](const std::string& words, const std::string& line, void (*change)(G&)) {
-    list.push_back({words, line, change});
-  };
-  add("with delta forgotten", "ds = p * dp", [](G& s) { s.delta = 0; });
-  add("with delta added, not subtracted", "ds = p * (dp + delta)", [](G& s) { s.delta = -1; });
+  VariantList<G> variants;
+  const auto add = [&](const auto&... variant) { variants.add(variant...); };
+  add("with delta forgotten", "ds = p * dp", &G::delta, 0);
+  add("with delta added, not subtracted", "ds = p * (dp + delta)", &G::delta, -1);
   add("without the scale", "dq = ds k, dk = ds^T q",
       [](G& s) { s.scale_in_dq = s.scale_in_dk = false; });
-  add("without the scale in dq", "dq = ds k", [](G& s) { s.scale_in_dq = false; });
-  add("without the scale in dk", "dk = ds^T q", [](G& s) { s.scale_in_dk = false; });
+  add("without the scale in dq", "dq = ds k", &G::scale_in_dq, false);
+  add("without the scale in dk", "dk = ds^T q", &G::scale_in_dk, false);
   add("without the scale in the scores that are computed again", "p = expf(q . k - lse)",
-      [](G& s) { s.scale_in_scores = false; });
+      &G::scale_in_scores, false);
   add("without any scale", "args.scale left out",
       [](G& s) { s.scale_in_scores = s.scale_in_dq = s.scale_in_dk = false; });
-  add("with lse taken for a logarithm in base 2", "lse * ln2", [](G& s) {
-    s.weight = [](double x, double lse) { return std::exp(x - lse * std::log(2.0)); };
-  });
-  add("with 2 to the power of the scores: exp2 for exp", "exp2f(score - lse)",
-      [](G& s) { s.weight = [](double x, double lse) { return std::exp2(x - lse); }; });
-  add("with exp of scores in base 2: exp for exp2", "expf(score * log2e - lse)", [](G& s) {
-    s.weight = [](double x, double lse) { return std::exp((x - lse) / std::log(2.0)); };
-  });
-  add("with lse forgotten: the weights have another sum than 1", "p = expf(score)",
-      [](G& s) { s.weight = [](double x, double) { return std::exp(x); }; });
-  add("with the weights forgotten in dq and dk", "ds = dp - delta",
-      [](G& s) { s.weights_in_ds = false; });
-  add("with dv of ds, not of the weights", "dv += ds d_o", [](G& s) { s.weights_in_dv = false; });
-  add("with dv of v, not of d_o", "dv += p v", [](G& s) { s.d_o_in_dv = false; });
+  add("with lse taken for a logarithm in base 2", "lse * ln2", &G::weight,
+      [](double x, double lse) { return std::exp(x - lse * std::log(2.0)); });
+  add("with 2 to the power of the scores: exp2 for exp", "exp2f(score - lse)", &G::weight,
+      [](double x, double lse) { return std::exp2(x - lse); });
+  add("with exp of scores in base 2: exp for exp2", "expf(score * log2e - lse)", &G::weight,
+      [](double x, double lse) { return std::exp((x - lse) / std::log(2.0)); });
+  add("with lse forgotten: the weights have another sum than 1", "p = expf(score)", &G::weight,
+      [](double x, double) { return std::exp(x); });
+  add("with the weights forgotten in dq and dk", "ds = dp - delta", &G::weights_in_ds, false);
+  add("with dv of ds, not of the weights", "dv += ds d_o", &G::weights_in_dv, false);
+  add("with dv of v, not of d_o", "dv += p v", &G::d_o_in_dv, false);
   for (const WrongMask& wrong : wrong_masks(c))
-    list.push_back({wrong.words, wrong.line, [mask = wrong.mask](G& s) { s.mask = mask; }});
+    add(wrong.words, wrong.line, &G::mask, wrong.mask);
   if (c.H_q > c.H_kv) {
-    add("of the last query head of each group alone",
-        "dk = for dk +=", [](G& s) { s.heads = G::Group::kLast; });
-    add("of the first query head of each group alone", "if (h % group == 0)",
-        [](G& s) { s.heads = G::Group::kFirst; });
+    add("of the last query head of each group alone", "dk = for dk +=", &G::heads, G::Group::kLast);
+    add("of the first query head of each group alone", "if (h % group == 0)", &G::heads,
+        G::Group::kFirst);
   }
   if (c.H_kv > 1 && c.H_q > c.H_kv) {
     add("with query head h at key head h % H_kv, not h / (H_q / H_kv)", "h % args.H_kv",
-        [](G& s) { s.key_head = KeyHead::kInterleaved; });
+        &G::key_head, KeyHead::kInterleaved);
   }
   if (c.H_kv > 1) {
-    add("with every query head at key head 0", "k and v without h",
-        [](G& s) { s.key_head = KeyHead::kFirst; });
+    add("with every query head at key head 0", "k and v without h", &G::key_head, KeyHead::kFirst);
   }
-  return list;
+  return variants.list;
 }
 
 namespace {
@@ -565,35 +528,18 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
     };
     return answer(a, s);
   });
-  if (c.key_lengths) {
-    add("with the key lengths ignored", [=] {
-      AttentionArgs changed = a;
-      changed.key_lengths = nullptr;
-      return answer(changed, {});
-    });
-  }
+  AttentionArgs all_keys = a, one_sequence = a;
+  all_keys.key_lengths = nullptr;
+  one_sequence.cu_seqlens_q = one_sequence.cu_seqlens_k = nullptr;
+  if (c.key_lengths) add("with the key lengths ignored", [=] { return answer(all_keys, {}); });
   if (!c.lengths.empty()) {
-    add("with the sequences running into each other", [=] {
-      AttentionArgs changed = a;
-      changed.cu_seqlens_q = changed.cu_seqlens_k = nullptr;
-      return answer(changed, {});
-    });
+    add("with the sequences running into each other", [=] { return answer(one_sequence, {}); });
   }
   add_tiles(c.causal, [&](const std::string& what, const S& s, std::int64_t tile) {
     add(
         what, [=] { return answer(a, s); }, tile);
   });
-  if (c.precision == Precision::kFp32) {
-    add(
-        "of operands rounded to TF32",
-        [=, &problem] {
-          Problem changed = problem;
-          for (const char* name : {"q", "k", "v"})
-            to_tf32(changed[name]);
-          return answer(changed.args(), {});
-        },
-        0, "tf32");
-  }
+  add_tf32(mistakes, problem, [=](const Problem& changed) { return answer(changed.args(), {}); });
   if (c.lengths.empty())
     mistakes.values = {{a.v, a.B, a.T_k, a.H_kv, a.D}, a.T_q, a.H_q, "query", "key"};
   return mistakes;
@@ -615,27 +561,19 @@ Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<T
   add_variants(mistakes, equals, attention_gradient_variants(c), G{}, false,
                [=](const G& s, Look) { return answer(a, a.forward, s); });
   if (c.key_lengths) {
-    mistakes.known.push_back({equals + "with the key lengths ignored", [=] {
-                                AttentionGradArgs changed = a;
-                                changed.forward.key_lengths = nullptr;
-                                return answer(changed, a.forward, {});
-                              }});
+    AttentionGradArgs all_keys = a;
+    all_keys.forward.key_lengths = nullptr;
+    mistakes.known.push_back(
+        {equals + "with the key lengths ignored", [=] { return answer(all_keys, a.forward, {}); }});
   }
   for (const std::int64_t tile : kUsualTiles) {
     mistakes.known.push_back({equals + "with the last partial tile of * queries missing",
                               [=] { return answer(a, a.forward, {.query_tile = tile}); }, tile});
   }
-  if (c.precision == Precision::kFp32) {
-    mistakes.known.push_back({equals + "of operands rounded to TF32",
-                              [=, &problem] {
-                                Problem changed = problem;
-                                for (const char* name : {"q", "k", "v", "d_o"})
-                                  to_tf32(changed[name]);
-                                const AttentionGradArgs args = changed.args();
-                                return answer(args, args.forward, {});
-                              },
-                              0, "tf32"});
-  }
+  add_tf32(mistakes, problem, [=](const Problem& changed) {
+    const AttentionGradArgs args = changed.args();
+    return answer(args, args.forward, {});
+  });
   return mistakes;
 }
 

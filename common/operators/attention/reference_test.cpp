@@ -20,14 +20,9 @@ std::vector<AttentionCase> gentle_cases() {
   for (const bool causal : {false, true}) {
     for (const auto& [T_q, T_k] : {std::pair{7, 7}, {9, 4}, {4, 9}, {1, 5}, {3, 0}, {0, 3}}) {
       for (const bool lengths : {false, true}) {
-        result.push_back({.B = 2,
-                          .T_q = T_q,
-                          .T_k = T_k,
-                          .H_q = 4,
-                          .H_kv = 2,
-                          .D = 3,
-                          .causal = causal,
-                          .key_lengths = lengths});
+        result.push_back({.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 4, .H_kv = 2, .D = 3});
+        result.back().causal = causal;
+        result.back().key_lengths = lengths;
       }
     }
     result.push_back(packed({.H_q = 3, .H_kv = 1, .D = 4, .causal = causal},
@@ -108,12 +103,8 @@ INSTANTIATE_TEST_SUITE_P(Gentle, AttentionSlopes, ::testing::ValuesIn(gentle_cas
 // One head, D = 1.
 AttentionResult truth_of(const std::vector<float>& q, const std::vector<float>& k,
                          const std::vector<float>& v, bool causal) {
-  AttentionProblem problem = make_problem(AttentionCase{.T_q = static_cast<std::int64_t>(q.size()),
-                                                        .T_k = static_cast<std::int64_t>(k.size()),
-                                                        .H_q = 1,
-                                                        .H_kv = 1,
-                                                        .D = 1,
-                                                        .causal = causal});
+  AttentionCase c{.T_q = std::ssize(q), .T_k = std::ssize(k), .D = 1, .causal = causal};
+  AttentionProblem problem = make_problem(c);
   problem["q"] = q;
   problem["k"] = k;
   problem["v"] = v;

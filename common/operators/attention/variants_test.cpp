@@ -1,7 +1,6 @@
 // On the plain case each variant gives something of its own, and neither a right result nor zeros are called by a name.
 #include <gtest/gtest.h>
 
-#include "common/operators/attention/mistakes.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/self_test.hpp"
 
@@ -19,20 +18,11 @@ TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
   expect_distinct_variants<AttentionBackward>(plain_attention_case({}));
 }
 
-// With no switch changed the loops are right, whatever the case.
 TEST(Variants, LoopsOfAttentionAreRight) {
   for (const AttentionCase& c : attention_cases({})) {
     if (c.T_q > 63 || c.T_k > 63) continue;
-    const AttentionProblem problem = make_problem(c);
-    const AttentionResult result = attention_loop(problem.args(), {});
-    EXPECT_TRUE(is_right(problem, stored<Attention>(problem, {result.o, result.lse})))
-        << name_of(c);
-    const AttentionGradProblem of_gradients(c);
-    const auto gradients = attention_gradient_loop(of_gradients.args(), result, {});
-    EXPECT_TRUE(is_right(
-        of_gradients,
-        stored<AttentionBackward>(of_gradients, {gradients.dq, gradients.dk, gradients.dv})))
-        << name_of(c);
+    expect_right_loop(make_problem(c));
+    expect_right_loop(AttentionGradProblem(c));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "common/judge/reach.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 
 namespace ladder {
@@ -51,13 +52,13 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
     const std::int64_t row = (b * c.T_k + t) * c.H + h;
     std::fill_n(spoilt["k"].begin() + row * c.K, c.K, value);
     std::fill_n(spoilt["v"].begin() + row * c.V, c.V, value);
-    report.expect(
-        wrong_reach("o", before, run(i, spoilt), support.repeatable, [&](std::int64_t element) {
-          const std::int64_t token = element / c.V / c.H, query = token % c.T_q;
-          if (token / c.T_q != b || element / c.V % c.H != h) return Reach::kMustNot;
+    expect_reach<LinearAttention>(
+        report, c, before, run(i, spoilt), support, [&](const ElementPlace& at) {
+          const std::int64_t query = at.row % c.T_q;
+          if (at.b != b || at.h != h) return Reach::kMustNot;
           if (!c.causal || query >= t) return Reach::kMust;
           return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
-        }));
+        });
   }
 }
 

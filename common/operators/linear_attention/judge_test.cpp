@@ -1,13 +1,11 @@
 // The judge of linear attention is judged: it refuses no right result, however short its rows are, and diagnoses none; and it refuses
-// faults. On the plain case each variant gives something of its own.
+// faults, with the right diagnosis. On the plain case each variant gives something of its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <string>
 
-#include "common/operators/linear_attention/mistakes.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/self_test.hpp"
 
@@ -71,8 +69,7 @@ TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   LinearAttentionCase c{.B = 1, .T_q = 48, .T_k = 48, .H = 8, .K = 65, .V = 3};
   c.precision = Precision::kBf16;
   const LinearAttentionProblem problem = make_problem(c);
-  std::vector<float> almost =
-      stored<LinearAttention>(problem, true_answer<LinearAttention>(problem));
+  std::vector<float> almost = right_answer(problem);
   const std::size_t largest = std::max_element(almost.begin(), almost.end()) - almost.begin();
   almost[largest] *= 1.06f;  // beyond what one element may be off by, and little of the whole
   const std::string message = is_right(problem, almost, Arithmetic::kBf16Operands).message();
@@ -80,25 +77,72 @@ TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   EXPECT_EQ(message.find("equals"), std::string::npos) << message;
 }
 
+TEST(Diagnosis, LinearAttentionMisconceptions) {
+  LinearAttentionCase c{.B = 2, .T_q = 20, .T_k = 20, .H = 3, .K = 8, .V = 8};
+  c.key_lengths = true;
+  const LinearAttentionProblem problem = make_problem(c);
+  EXPECT_EQ(verdict(problem, right_answer(problem)), "right");
+  const auto expect = [&](const std::string& words, void (*change)(LinearAttentionProblem&)) {
+    LinearAttentionProblem changed = problem;
+    change(changed);
+    expect_words(words, verdict(problem, right_answer(changed)));
+  };
+  expect("without the causal mask", [](auto& p) { p.drawn_case().causal = false; });
+  expect("normaliser forgotten", [](auto& p) { p.drawn_case().normalize = false; });
+  expect("key lengths ignored", [](auto& p) {
+    p.template array<std::int64_t>("key_lengths").clear();
+    p.drawn_case().key_lengths = false;
+  });
+}
+
+TEST(Diagnosis, StripsOfKeyRows) {
+  LinearAttentionCase c{.B = 2, .T_q = 20, .T_k = 20, .H = 3, .K = 22, .V = 8};
+  c.feature_map = FeatureMap::kIdentity;
+  c.normalize = false;
+  const LinearAttentionProblem problem = make_problem(c);
+  const auto part = [&](std::int64_t first, std::int64_t end) {
+    LinearAttentionProblem rows = problem;
+    for (std::int64_t i = 0; i < std::ssize(rows["q"]); ++i) {
+      if (i % c.K < first || i % c.K >= end) rows["q"][i] = 0.0f;
+    }
+    return right_answer(rows);
+  };
+  expect_words("without the last 6 key rows", verdict(problem, part(0, 16)));
+
+  // Whichever strip is stored last wins, here another one for each element.
+  const std::vector<float> strips[] = {part(0, 8), part(8, 16), part(16, 22)};
+  std::vector<float> o = strips[2];
+  for (std::size_t i = 0; i < o.size(); ++i)
+    o[i] = strips[i % 3][i];
+  expect_words("the parts overwrite each other", verdict(problem, o));
+  o[7] += 1.0f;
+  EXPECT_EQ(verdict(problem, o).find("the parts overwrite each other"), std::string::npos);
+}
+
+TEST(LinearAttentionInBf16, IsRightAsAPlainLoopComputesIt) {
+  LinearAttentionCase c{.B = 2, .T_q = 20, .T_k = 20, .H = 3, .K = 16, .V = 8};
+  c.precision = Precision::kBf16;
+  const LinearAttentionProblem problem = make_problem(c);
+  constexpr Arithmetic kOperands = Arithmetic::kBf16Operands;
+  EXPECT_TRUE(is_right(problem, LinearAttention::plain(problem, kOperands), kOperands));
+  LinearAttentionProblem changed = problem;
+  changed.drawn_case().normalize = false;
+  expect_words("normaliser forgotten",
+               verdict(problem, LinearAttention::plain(changed, Arithmetic::kFp32), kOperands));
+}
+
 TEST(JudgeIsSharp, ForLinearAttention) {
-  constexpr int kSeeds = 200;
-  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32},
-                         kWidths[] = {1, 2, 3, 4, 16, 20, 32};
-  SelfTest<LinearAttention> test;
-  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    std::mt19937 engine(seed);
-    const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
-    LinearAttentionCase c{.T_q = one_of(kLengths), .T_k = one_of(kLengths), .H = 2};
-    c.K = one_of(kSizes);
-    c.V = one_of(kWidths);
-    c.causal = engine() % 2 == 0;
-    c.feature_map = engine() % 2 == 0 ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne;
-    c.normalize = c.feature_map == FeatureMap::kEluPlusOne && engine() % 2 == 0;
-    c.precision = engine() % 2 == 0 ? Precision::kFp32 : Precision::kBf16;
-    c.seed = static_cast<std::uint32_t>(engine());
-    test.add(make_problem(c));
-  }
-  test.expect_sharp(kSeeds);
+  expect_sharp_judge<LinearAttention>([](SmallDraw& draw) {
+    LinearAttentionCase c{.T_q = draw.length(), .T_k = draw.length(), .H = 2};
+    c.K = draw.size();
+    c.V = draw.width();
+    c.causal = draw.coin();
+    c.feature_map = draw.coin() ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne;
+    c.normalize = c.feature_map == FeatureMap::kEluPlusOne && draw.coin();
+    c.precision = draw.coin() ? Precision::kFp32 : Precision::kBf16;
+    c.seed = draw.seed();
+    return c;
+  });
 }
 
 TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
@@ -110,11 +154,7 @@ TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
 
 TEST(Variants, LoopsOfLinearAttentionAreRight) {
   for (const LinearAttentionCase& c : linear_attention_cases({})) {
-    if (c.T_q > 20 || c.T_k > 20) continue;
-    const LinearAttentionProblem problem = make_problem(c);
-    EXPECT_TRUE(
-        is_right(problem, stored<LinearAttention>(problem, {linear_attention_loop(problem, {})})))
-        << name_of(c);
+    if (c.T_q <= 20 && c.T_k <= 20) expect_right_loop(make_problem(c));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "common/core/threads.hpp"
+#include "common/judge/stored.hpp"
+#include "common/judge/variant_list.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/linear_attention/truth.hpp"
 
@@ -191,111 +193,96 @@ template std::vector<float> linear_attention_loop(const LinearAttentionProblem&,
 LinearAttention::Outputs LinearAttention::plain(const Problem& problem, Arithmetic arithmetic) {
   S switches;
   if (arithmetic == Arithmetic::kBf16Operands) switches.operand = bf16;
-  Outputs o = linear_attention_loop<float>(problem, switches);
-  for (float& x : o)
-    x = rounded(x, problem.drawn_case().precision);
-  return o;
+  const Outputs o = linear_attention_loop<float>(problem, switches);
+  return stored<LinearAttention>(problem, {{o.begin(), o.end()}});
 }
 
 namespace {
 
 // The variants for a case, group by group.
-struct Collected {
+struct Collected : VariantList<S> {
   using Mask = S::Mask;
   using Map = S::Map;
   using Normaliser = S::Normaliser;
   using Array = S::Array;
+  using enum S::Array;
   static constexpr const char* kRead =
       "with the first four rows of the state read in the place of all";
   static constexpr const char* kUpdated =
       "with the first four rows of the state updated in the place of all";
 
   const LinearAttentionCase& c;
-  Variants<S> list = {};
-  bool square = c.K == c.V, same_steps = c.T_q == c.T_k;
+  bool square, same_steps;
 
-  void add(const std::string& words, const std::string& line,
-           const std::function<void(S&)>& change) {
-    list.push_back({words, line, change});
-  }
+  explicit Collected(const LinearAttentionCase& of)
+      : c(of), square(c.K == c.V), same_steps(c.T_q == c.T_k) {}
 
   // Which keys a query sees.
   void add_masks() {
-    const auto add_mask = [&](const char* words, const char* line, Mask mask) {
-      add(words, line, [=](S& s) { s.mask = mask; });
-    };
-    add_mask(c.causal ? "without the causal mask" : "with a causal mask",
-             "if (s > l) score = 0 left out", Mask::kTurned);
+    add(c.causal ? "without the causal mask" : "with a causal mask",
+        "if (s > l) score = 0 left out", &S::mask, Mask::kTurned);
     if (c.causal) {
-      add_mask("without each query's own key",
-               "if (s >= l) score = 0, or the state read before its update", Mask::kStrict);
-      add_mask("with one key more than each query may see", "if (s > l + 1) score = 0",
-               Mask::kOneMore);
-      add_mask("with the mask turned round: each query sees its own key and the later ones",
-               "if (s < l) score = 0", Mask::kFromBehind);
+      add("without each query's own key",
+          "if (s >= l) score = 0, or the state read before its update", &S::mask, Mask::kStrict);
+      add("with one key more than each query may see", "if (s > l + 1) score = 0", &S::mask,
+          Mask::kOneMore);
+      add("with the mask turned round: each query sees its own key and the later ones",
+          "if (s < l) score = 0", &S::mask, Mask::kFromBehind);
     }
   }
 
   // What the sum is divided by.
   void add_normalisers() {
-    const auto add_normaliser = [&](const char* words, const char* line, Normaliser normaliser) {
-      add(words, line, [=](S& s) { s.normaliser = normaliser; });
-    };
-    add_normaliser(c.normalize ? "with the normaliser forgotten" : "with a normaliser",
-                   "o / (q z + eps) left out", Normaliser::kTurned);
+    add(c.normalize ? "with the normaliser forgotten" : "with a normaliser",
+        "o / (q z + eps) left out", &S::normaliser, Normaliser::kTurned);
     if (c.normalize) {
-      add_normaliser("with z not summed: the normaliser of the last key alone",
-                     "z = phi_k for z += phi_k", Normaliser::kOfLastKey);
-      add_normaliser("with the normaliser of all keys, also those that the query does not see",
-                     "z summed before the loop", Normaliser::kOfAllKeys);
-      add_normaliser("with z not multiplied by phi(q)", "normaliser += z[ik]",
-                     Normaliser::kWithoutQ);
-      add_normaliser("divided by the number of keys, not by the normaliser", "o / (l + 1)",
-                     Normaliser::kMean);
-      add_normaliser("divided by the normaliser twice", "o / n / n", Normaliser::kTwice);
-      add_normaliser("with z before the own key is added", "q z before z += phi_k",
-                     Normaliser::kWithoutLastKey);
+      add("with z not summed: the normaliser of the last key alone", "z = phi_k for z += phi_k",
+          &S::normaliser, Normaliser::kOfLastKey);
+      add("with the normaliser of all keys, also those that the query does not see",
+          "z summed before the loop", &S::normaliser, Normaliser::kOfAllKeys);
+      add("with z not multiplied by phi(q)", "normaliser += z[ik]", &S::normaliser,
+          Normaliser::kWithoutQ);
+      add("divided by the number of keys, not by the normaliser", "o / (l + 1)", &S::normaliser,
+          Normaliser::kMean);
+      add("divided by the normaliser twice", "o / n / n", &S::normaliser, Normaliser::kTwice);
+      add("with z before the own key is added", "q z before z += phi_k", &S::normaliser,
+          Normaliser::kWithoutLastKey);
       if (c.feature_map != FeatureMap::kIdentity) {
-        add_normaliser("with z of k without the feature map", "z += k for z += phi_k",
-                       Normaliser::kOfRawKeys);
+        add("with z of k without the feature map", "z += k for z += phi_k", &S::normaliser,
+            Normaliser::kOfRawKeys);
       }
-      add_normaliser("with z of the first key again and again", "z += k[0] for z += k[s]",
-                     Normaliser::kOfFirstKey);
-      add_normaliser("with k in the place of q in the normaliser", "k z + eps for q z + eps",
-                     Normaliser::kOfKForQ);
-      add_normaliser("multiplied by the normaliser, not divided", "o * n for o / n",
-                     Normaliser::kMultiplied);
-      const auto add_eps = [&](const char* words, const char* line, double (*eps)(double, double)) {
-        add(words, line, [=](S& s) { s.add_eps = eps; });
-      };
-      add_eps("with eps not added", "o / (q z), or / fmaxf(q z, eps)",
-              [](double n, double) { return n; });
-      add_eps("with eps added twice", "z + eps, and the sum + eps",
-              [](double n, double eps) { return n + 2 * eps; });
-      add_eps("with eps subtracted", "q z - eps", [](double n, double eps) { return n - eps; });
-      add_eps("with eps alone as the normaliser", "o / eps",
-              [](double, double eps) { return eps; });
+      add("with z of the first key again and again", "z += k[0] for z += k[s]", &S::normaliser,
+          Normaliser::kOfFirstKey);
+      add("with k in the place of q in the normaliser", "k z + eps for q z + eps", &S::normaliser,
+          Normaliser::kOfKForQ);
+      add("multiplied by the normaliser, not divided", "o * n for o / n", &S::normaliser,
+          Normaliser::kMultiplied);
+      add("with eps not added", "o / (q z), or / fmaxf(q z, eps)", &S::add_eps,
+          [](double n, double) { return n; });
+      add("with eps added twice", "z + eps, and the sum + eps", &S::add_eps,
+          [](double n, double eps) { return n + 2 * eps; });
+      add("with eps subtracted", "q z - eps", &S::add_eps,
+          [](double n, double eps) { return n - eps; });
+      add("with eps alone as the normaliser", "o / eps", &S::add_eps,
+          [](double, double eps) { return eps; });
       add("with z of one head running into the next", "z set to 0 before the loop over the heads",
-          [](S& s) { s.z_kept = true; });
+          &S::z_kept, true);
     }
   }
 
   // What q and k go through.
   void add_feature_maps() {
     if (c.feature_map != FeatureMap::kIdentity) {
-      const auto add_map = [&](const std::string& words, const std::string& line, Map of_q,
-                               Map of_k) {
-        add(words, line, [=](S& s) { s.map_of_q = of_q, s.map_of_k = of_k; });
-      };
       for (const auto& [words, line, map] :
            {std::tuple{"the feature map forgotten", "x for phi(x)", Map::kNone},
             {"elu(x) for elu(x) + 1 as the feature map", "expf(x) - 1", Map::kElu},
             {"exp(x) for elu(x) + 1 as the feature map", "expf(x)", Map::kExp},
             {"max(x, 0) for elu(x) + 1 as the feature map", "fmaxf(x, 0)", Map::kRelu},
             {"the feature map applied twice", "phi(phi(x))", Map::kTwice}}) {
-        add_map(std::string("with ") + words, line, map, map);
-        add_map(std::string("with ") + words + ", of q alone", line, map, Map::kOwn);
-        add_map(std::string("with ") + words + ", of k alone", line, Map::kOwn, map);
+        add(std::string("with ") + words, line,
+            [map = map](S& s) { s.map_of_q = s.map_of_k = map; });
+        add(std::string("with ") + words + ", of q alone", line, &S::map_of_q, map);
+        add(std::string("with ") + words + ", of k alone", line, &S::map_of_k, map);
       }
     }
   }
@@ -307,50 +294,48 @@ struct Collected {
       add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
     };
     if (same_steps) {
-      add_arrays("with q and k swapped", "q = args.k, k = args.q", Array::kK, Array::kQ, Array::kV);
-      add_arrays("with k in the place of q", "q = args.k", Array::kK, Array::kK, Array::kV);
-      add_arrays("with q in the place of k", "k = args.q", Array::kQ, Array::kQ, Array::kV);
+      add_arrays("with q and k swapped", "q = args.k, k = args.q", kK, kQ, kV);
+      add_arrays("with k in the place of q", "q = args.k", kK, kK, kV);
+      add_arrays("with q in the place of k", "k = args.q", kQ, kQ, kV);
     }
     if (square) {
       const std::string transposed = "with the state read transposed";
       if (c.normalize) {
-        add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kQ, Array::kV,
-                   Array::kK);
-        add(transposed, "kv[iv * V + ik] for kv[ik * V + iv]",
-            [](S& s) { s.read_transposed = true; });
+        add_arrays("with k and v swapped", "k = args.v, v = args.k", kQ, kV, kK);
+        add(transposed, "kv[iv * V + ik] for kv[ik * V + iv]", &S::read_transposed, true);
       } else {
         add_arrays("with k and v swapped, which is the same as " + transposed.substr(5),
-                   "k = args.v, v = args.k; or kv[iv * V + ik]", Array::kQ, Array::kV, Array::kK);
+                   "k = args.v, v = args.k; or kv[iv * V + ik]", kQ, kV, kK);
       }
-      add_arrays("with v in the place of k", "k = args.v", Array::kQ, Array::kV, Array::kV);
-      add_arrays("with k in the place of v", "v = args.k", Array::kQ, Array::kK, Array::kK);
-      add("with q of the value column, not of the key row", "q[iv] for q[ik]",
-          [](S& s) { s.q.crossed = true; });
-      add("with k of the value column, not of the key row", "k[iv] for k[ik]",
-          [](S& s) { s.k.crossed = true; });
-      add("with v of the key row, not of the value column", "v[ik] for v[iv]",
-          [](S& s) { s.v.crossed = true; });
+      add_arrays("with v in the place of k", "k = args.v", kQ, kV, kV);
+      add_arrays("with k in the place of v", "v = args.k", kQ, kK, kK);
+      add("with q of the value column, not of the key row", "q[iv] for q[ik]", {&S::q},
+          of_the_other_axis);
+      add("with k of the value column, not of the key row", "k[iv] for k[ik]", {&S::k},
+          of_the_other_axis);
+      add("with v of the key row, not of the value column", "v[ik] for v[iv]", {&S::v},
+          of_the_other_axis);
     }
   }
 
   // How the state is summed and read.
   void add_states() {
-    add("with the sign turned", "sum -= for sum +=", [](S& s) { s.factor = -1; });
+    add("with the sign turned", "sum -= for sum +=", &S::factor, -1);
     add("multiplied by 1 / sqrt(K), which linear attention has not", "scale * sum",
         [K = c.K](S& s) { s.factor = 1 / std::sqrt(static_cast<double>(K)); });
     add("with the state overwritten, not added to", "kv = k * v for kv += k * v",
-        [](S& s) { s.state_overwritten = true; });
+        &S::state_overwritten, true);
     for (const Rows& rows : partial_rows(c.K))
-      add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+      add(rows.words, rows.line, &S::arrives, rows.arrives);
     add("with the first four rows of the state in the place of all", "kv[i] for kv[ik + i]",
         [](S& s) { s.read_rows = s.written_rows = 4; });
     if (c.normalize) {
-      add(kRead, "kv[i] for kv[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
-      add(kUpdated, "kv[i] for kv[ik + i] where it is updated", [](S& s) { s.written_rows = 4; });
+      add(kRead, "kv[i] for kv[ik + i] where it is read", &S::read_rows, 4);
+      add(kUpdated, "kv[i] for kv[ik + i] where it is updated", &S::written_rows, 4);
     }
     if (c.normalize) {
       add("with the state of one head running into the next, and z not",
-          "kv set to 0 before the loop over the heads", [](S& s) { s.state_kept = true; });
+          "kv set to 0 before the loop over the heads", &S::state_kept, true);
     }
     add(c.normalize ? "with the state and z of one head running into the next"
                     : "with the state of one head running into the next",
@@ -376,26 +361,20 @@ struct Collected {
             [=, taken = taken](S& s) { one.change(s.*taken); });
       }
     }
-    const auto of_all = [](S& s, const auto& change) {
-      for (Taken* taken : {&s.q, &s.k, &s.v})
-        change(*taken);
-    };
-    add("of head 0 in every head", "q, k and v without h",
-        [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
-    add("of batch 0 in every batch", "q, k and v without b",
-        [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
+    const std::vector<Taken S::*> all = {&S::q, &S::k, &S::v};
+    add("of head 0 in every head", "q, k and v without h", all, of_head_0);
+    add("of batch 0 in every batch", "q, k and v without b", all, of_batch_0);
   }
 };
 
 }  // namespace
 
 Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
-  Collected collected{c};
+  Collected collected(c);
   collected.add_masks();
   collected.add_normalisers();
   if (c.key_lengths) {
-    collected.add("with the key lengths ignored", "keys = T_k",
-                  [](S& s) { s.lengths_ignored = true; });
+    collected.add("with the key lengths ignored", "keys = T_k", &S::lengths_ignored, true);
   }
   collected.add_feature_maps();
   collected.add_swapped_arrays();
@@ -455,24 +434,14 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
                [&problem](const S& s, Look look) {
                  return Answer{linear_attention_loop(problem, s, look)};
                });
-  if (c.precision == Precision::kFp32) {
-    mistakes.known.push_back({"equals the result of operands rounded to TF32",
-                              [&problem] {
-                                LinearAttentionProblem changed = problem;
-                                for (const char* name : {"q", "k", "v"})
-                                  to_tf32(changed[name]);
-                                return Answer{linear_attention_recurrence(changed)};
-                              },
-                              0, "tf32"});
-  }
+  add_tf32(mistakes, problem,
+           [](const Problem& changed) { return Answer{linear_attention_recurrence(changed)}; });
   if (arithmetic == Arithmetic::kFp32) {
-    mistakes.known.push_back({"equals the result of a state rounded to bf16 in every step",
-                              [&problem] {
-                                S switches;
-                                switches.kept_state = bf16;
-                                return Answer{linear_attention_loop(problem, switches)};
-                              },
-                              0, "bf16 state"});
+    const auto answer = [&problem] {
+      return Answer{linear_attention_loop(problem, S{.kept_state = bf16})};
+    };
+    mistakes.known.push_back(
+        {"equals the result of a state rounded to bf16 in every step", answer, 0, "bf16 state"});
   }
   mistakes.own = [&problem](const Part& o) { return one_strip(problem, *o.result); };
   mistakes.values = SumOfValues{{args.v, c.B, c.T_k, c.H, c.V}, c.T_q, c.H, "query", "key"};

@@ -18,16 +18,11 @@ TEST(LinearAttention, RecurrenceEqualsClosedSum) {
         if (normalize && map == FeatureMap::kIdentity) continue;
         for (bool lengths : {false, true}) {
           for (auto [T_q, T_k] : {std::pair{13, 13}, {13, 8}, {8, 13}, {1, 4}, {3, 0}, {0, 3}}) {
-            const LinearAttentionCase c{.B = 3,
-                                        .T_q = T_q,
-                                        .T_k = T_k,
-                                        .H = 2,
-                                        .K = 5,
-                                        .V = 7,
-                                        .causal = causal,
-                                        .feature_map = map,
-                                        .normalize = normalize,
-                                        .key_lengths = lengths};
+            LinearAttentionCase c{.B = 3, .T_q = T_q, .T_k = T_k, .H = 2, .K = 5, .V = 7};
+            c.causal = causal;
+            c.feature_map = map;
+            c.normalize = normalize;
+            c.key_lengths = lengths;
             SCOPED_TRACE(name_of(c));
             const LinearAttentionProblem problem = make_problem(c);
             expect_close(linear_attention_recurrence(problem),

@@ -9,7 +9,7 @@
 
 #include "common/core/bfloat16.hpp"
 #include "common/operators/wkv/operator.hpp"
-#include "common/testing/tests.hpp"
+#include "common/testing/self_test.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -23,34 +23,6 @@ WkvCase case_of(Recurrence recurrence) {
   return c;
 }
 
-WkvOutputs right_answer(const WkvProblem& problem) {
-  const auto result = wkv_recurrence(problem.args());
-  return {{result.o.begin(), result.o.end()},
-          {result.final_state.begin(), result.final_state.end()}};
-}
-
-std::vector<float> rounded(const std::vector<double>& values) {
-  return {values.begin(), values.end()};
-}
-
-WkvGradients right_answer(const WkvGradProblem& problem) {
-  const auto g = wkv_gradients(problem.args());
-  return {rounded(g.dq),      rounded(g.dk), rounded(g.dv),
-          rounded(g.d_log_w), rounded(g.du), rounded(g.d_initial_state)};
-}
-
-template <typename Problem, typename Outputs>
-std::string verdict(const Problem& problem, const Outputs& outputs,
-                    Arithmetic arithmetic = Arithmetic::kFp32) {
-  const auto result = is_right(problem, outputs, arithmetic);
-  return result ? "right" : result.message();
-}
-
-void expect_words(const std::string& words, const std::string& message) {
-  EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
-  EXPECT_NE(message.find(words), std::string::npos) << message;
-}
-
 TEST(Gla, AcceptsTheRightAnswer) {
   for (const WkvCase& c : wkv_cases({.sizes = {{"T", {0, 1, 17, 65}}}}, Recurrence::kGla)) {
     const WkvProblem problem = make_problem(c);
@@ -62,27 +34,26 @@ TEST(Gla, NamesTheMomentOfTheRead) {
   WkvProblem problem = make_problem(case_of(Recurrence::kGla)), other = problem;
   other.drawn_case().recurrence = Recurrence::kWkv;
   other["u"].assign(other.drawn_case().H * other.drawn_case().K, 0.0f);
-  expect_words("equals the result with the state read before the update",
-               verdict(problem, right_answer(other)));
+  expect_wrong("equals the result with the state read before the update", problem,
+               right_answer(other));
 
   problem = other = make_problem(case_of(Recurrence::kWkv));
   other.drawn_case().recurrence = Recurrence::kGla;
   other["u"].clear();
-  expect_words("equals the result with the state read after the update.",
-               verdict(problem, right_answer(other)));
+  expect_wrong("equals the result with the state read after the update.", problem,
+               right_answer(other));
 }
 
 TEST(Gla, KnowsTheMisconceptionsOfWkv) {
   const WkvProblem problem = make_problem(case_of(Recurrence::kGla));
-  WkvProblem other = problem;
-  other.drawn_case().scale = 1.0f;
-  expect_words("the scale forgotten", verdict(problem, right_answer(other)));
-  other = problem;
-  other["initial_state"].clear();
-  expect_words("the initial state ignored", verdict(problem, right_answer(other)));
-  other = problem;
-  std::swap(other["k"], other["v"]);
-  expect_words("k and v swapped", verdict(problem, right_answer(other)));
+  const auto expect = [&](const std::string& words, void (*change)(WkvProblem&)) {
+    WkvProblem other = problem;
+    change(other);
+    expect_wrong(words, problem, right_answer(other));
+  };
+  expect("the scale forgotten", [](auto& p) { p.drawn_case().scale = 1.0f; });
+  expect("the initial state ignored", [](auto& p) { p["initial_state"].clear(); });
+  expect("k and v swapped", [](auto& p) { std::swap(p["k"], p["v"]); });
 }
 
 // Zeros the steps of the last partial chunk, in the order of time.
@@ -103,7 +74,7 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissing) {
         const WkvProblem problem = make_problem(c);
         WkvOutputs outputs = right_answer(problem);
         drop_last_chunk(c, outputs.o, left_behind);
-        expect_words("the last partial chunk of 16 or 32 missing", verdict(problem, outputs));
+        expect_wrong("the last partial chunk of 16 or 32 missing", problem, outputs);
       }
     }
   }
@@ -125,48 +96,6 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissingFromTheState) {
   expect_words("equals the result with the last partial chunk of 16 or 32 missing", message);
 }
 
-// WKV in chunks, with `at_edge(state, w)` applied to each element of the state when a chunk ends.
-WkvOutputs with_edges(const WkvProblem& problem,
-                      const std::function<double(double state, double w)>& at_edge) {
-  const WkvCase& c = problem.drawn_case();
-  const WkvArgs args = problem.args();
-  WkvOutputs outputs = right_answer(problem);
-  std::fill(outputs.o.begin(), outputs.o.end(), 0.0f);
-  for (std::int64_t bh = 0; bh < c.B * c.H; ++bh) {
-    for (std::int64_t e = 0; e < c.K * c.V; ++e) {
-      const std::int64_t j = e / c.V, i = e % c.V;
-      double state = args.initial_state[bh * c.K * c.V + e];
-      for (std::int64_t t = 0; t < c.T; ++t) {
-        const std::int64_t row = (bh / c.H * c.T + t) * c.H + bh % c.H;
-        const double kv = double(args.k[row * c.K + j]) * args.v[row * c.V + i];
-        const double w = std::exp(double(args.log_w[row * c.K + j]));
-        const double q = c.scale * args.q[row * c.K + j];
-        outputs.o[row * c.V + i] +=
-            static_cast<float>(q * (state + args.u[bh % c.H * c.K + j] * kv));
-        state = w * state + kv;
-        if ((t + 1) % kChunk == 0) state = at_edge(state, w);
-      }
-      outputs.final_state[bh * c.K * c.V + e] = static_cast<float>(state);
-    }
-  }
-  return outputs;
-}
-
-TEST(Chunks, DecayAtTheirEdgesMustNotBeDoneTwiceOrForgotten) {
-  const WkvProblem problem = make_problem(case_of(Recurrence::kWkv));
-  const auto right = [](double state, double) { return state; };
-  EXPECT_EQ(verdict(problem, with_edges(problem, right)), "right");
-  const auto twice = [](double state, double w) { return w * state; };
-  expect_words("right at first, then wrong: steps 16 to 36",
-               verdict(problem, with_edges(problem, twice)));
-  const auto forgotten = [](double state, double w) { return state / w; };
-  expect_words("right at first, then wrong: steps 16 to 36",
-               verdict(problem, with_edges(problem, forgotten)));
-  const auto state_lost = [](double, double) { return 0.0; };
-  expect_words("right at first, then wrong: steps 16 to 36",
-               verdict(problem, with_edges(problem, state_lost)));
-}
-
 TEST(PackedSequences, MustNotRunIntoEachOther) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     const WkvProblem problem = make_problem(packed(case_of(recurrence), {5, 0, 17, 15}));
@@ -176,7 +105,7 @@ TEST(PackedSequences, MustNotRunIntoEachOther) {
     one.array<std::int64_t>("cu_seqlens").clear();
     WkvOutputs outputs = right_answer(problem);
     outputs.o = right_answer(one).o;
-    expect_words("the sequences running into each other", verdict(problem, outputs));
+    expect_wrong("the sequences running into each other", problem, outputs);
   }
 }
 
@@ -184,7 +113,7 @@ TEST(PackedSequences, StatesAreNamedBySequence) {
   const WkvProblem problem = make_problem(packed(case_of(Recurrence::kGla), {5, 0, 17, 15}));
   WkvOutputs outputs = right_answer(problem);
   outputs.final_state[3 * 3 * 16 * 16] += 1.0f;
-  expect_words("final_state(sequence=3, h=0, j=0, i=0)", verdict(problem, outputs));
+  expect_wrong("final_state(sequence=3, h=0, j=0, i=0)", problem, outputs);
 }
 
 TEST(PackedSequences, MustMatchTheSizes) {
@@ -265,7 +194,7 @@ TEST(Bf16Operands, AreAllowedWhereTheyAreSaid) {
         const WkvProblem problem = make_problem(c);
         const WkvOutputs outputs = in_chunks_of_bf16(problem);
         EXPECT_EQ(verdict(problem, outputs, Arithmetic::kBf16Operands), "right") << name_of(c);
-        if (T == 37 && decay == Decay::kMild) expect_words("", verdict(problem, outputs));
+        if (T == 37 && decay == Decay::kMild) expect_wrong("", problem, outputs);
       }
     }
   }
@@ -279,7 +208,7 @@ TEST(Bf16Operands, AreNoExcuseForAWrongResult) {
                            const std::function<void(WkvOutputs&)>& spoil) {
     WkvOutputs outputs = in_chunks_of_bf16(problem);
     spoil(outputs);
-    expect_words(words, verdict(problem, outputs, Arithmetic::kBf16Operands));
+    expect_wrong(words, problem, outputs, Arithmetic::kBf16Operands);
   };
   refused("o(b=0, t=2,", [](WkvOutputs& x) { x.o[100] *= 1.2f; });
   refused("", [](WkvOutputs& x) {  // two digits less
@@ -307,41 +236,31 @@ TEST(Gradients, AllowBf16OperandsWhereTheyAreSaid) {
     WkvCase c = case_of(recurrence);
     c.precision = Precision::kBf16;
     const WkvGradProblem problem = make_grad_problem(c);
-    const WkvGradients result = wkv_plain(problem, Arithmetic::kBf16Operands);
+    const WkvGradients result = WkvBackward::plain(problem, Arithmetic::kBf16Operands);
     EXPECT_EQ(verdict(problem, result, Arithmetic::kBf16Operands), "right");
     WkvGradients rounded = right_answer(problem);
     for (float& x : rounded.d_initial_state)
       x = to_float(to_bfloat16(x));
     EXPECT_EQ(verdict(problem, rounded, Arithmetic::kBf16Operands), "right");
-    expect_words("d_initial_state", verdict(problem, rounded));
+    expect_wrong("d_initial_state", problem, rounded);
   }
-}
-
-void expect_gradient_refused(const std::string& words,
-                             const std::function<void(WkvGradients&)>& spoil,
-                             Recurrence recurrence = Recurrence::kWkv) {
-  const WkvGradProblem problem = make_grad_problem(case_of(recurrence));
-  WkvGradients gradients = right_answer(problem);
-  spoil(gradients);
-  expect_words(words, verdict(problem, gradients));
 }
 
 TEST(Gradients, RefusesOneNanInAnyOfThem) {
-  using G = WkvGradients;
-  for (const auto& [name, array] : {std::pair{"dq", &G::dq},
-                                    {"dk", &G::dk},
-                                    {"dv", &G::dv},
-                                    {"d_log_w", &G::d_log_w},
-                                    {"du", &G::du},
-                                    {"d_initial_state", &G::d_initial_state}}) {
-    expect_gradient_refused("WRONG RESULT in " + std::string(name) + "\nis NaN: 1 of ",
-                            [array = array](G& g) { (g.*array)[17] = kNan; });
-    expect_gradient_refused("WRONG RESULT in " + std::string(name), [array = array](G& g) {
-      std::fill_n((g.*array).begin() + 16, 16, 0.0f);
-    });
-    expect_gradient_refused(std::string(name) + " has",
-                            [array = array](G& g) { (g.*array).pop_back(); });
-  }
+  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kWkv));
+  const WkvGradients right = right_answer(problem);
+  WkvGradients::arrays(right, [&](const std::string& name, const std::vector<float>&) {
+    const auto expect = [&](const std::string& words, void (*spoil)(std::vector<float>&)) {
+      WkvGradients wrong = right;
+      WkvGradients::arrays(wrong, [&](const char* other, std::vector<float>& values) {
+        if (name == other) spoil(values);
+      });
+      expect_wrong(words, problem, wrong);
+    };
+    expect("WRONG RESULT in " + name + "\nis NaN: 1 of ", [](auto& x) { x[17] = kNan; });
+    expect("WRONG RESULT in " + name, [](auto& x) { std::fill_n(x.begin() + 16, 16, 0.0f); });
+    expect(name + " has", [](auto& x) { x.pop_back(); });
+  });
 }
 
 TEST(Gradients, NamesWhatIsMissing) {
@@ -353,27 +272,22 @@ TEST(Gradients, NamesWhatIsMissing) {
       change(changed);
       WkvGradients gradients = right_answer(problem);
       gradients.*array = right_answer(changed).*array;
-      expect_words(words, verdict(problem, gradients));
+      expect_wrong(words, problem, gradients);
     };
     using G = WkvGradients;
     expect("d_final_state ignored", &G::dk, [](auto& p) { p["d_final_state"].clear(); });
     expect("the initial state ignored", &G::d_log_w, [](auto& p) { p["initial_state"].clear(); });
     expect("the scale forgotten", &G::dq, [](auto& p) { p.drawn_case().scale = 1.0f; });
     expect("time running the other way", &G::dv, [](auto& p) { p.drawn_case().reverse = true; });
-    if (recurrence == Recurrence::kGla) continue;
-    expect("the bonus forgotten", &G::dv,
-           [](auto& p) { std::fill(p["u"].begin(), p["u"].end(), 0.0f); });
+    if (recurrence == Recurrence::kGla) {
+      expect("o read before the update", &G::d_log_w, [](auto& p) {
+        p.drawn_case().recurrence = Recurrence::kWkv;
+        p["u"].assign(3 * 16, 0.0f);
+      });
+    } else {
+      expect("the bonus forgotten", &G::dv, [](auto& p) { p["u"].assign(3 * 16, 0.0f); });
+    }
   }
-}
-
-TEST(Gradients, NamesOneReadAtTheWrongTime) {
-  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kGla));
-  WkvGradProblem other = problem;
-  other.drawn_case().recurrence = Recurrence::kWkv;
-  other["u"].assign(3 * 16, 0.0f);
-  WkvGradients gradients = right_answer(problem);
-  gradients.d_log_w = right_answer(other).d_log_w;
-  expect_words("o read before the update", verdict(problem, gradients));
 }
 
 TEST(Gradients, NamesOneOfTheFactorInsteadOfItsLogarithm) {
@@ -381,13 +295,14 @@ TEST(Gradients, NamesOneOfTheFactorInsteadOfItsLogarithm) {
   WkvGradients gradients = right_answer(problem);
   for (std::size_t i = 0; i < gradients.d_log_w.size(); ++i)
     gradients.d_log_w[i] /= std::exp(problem["log_w"][i]);
-  expect_words("of the decay factor, not of its logarithm", verdict(problem, gradients));
+  expect_wrong("of the decay factor, not of its logarithm", problem, gradients);
 }
 
 TEST(Gradients, NamesAMissingLastChunk) {
-  expect_gradient_refused("the last partial chunk of 16 or 32 missing", [](WkvGradients& g) {
-    drop_last_chunk(case_of(Recurrence::kWkv), g.dk, kNan);  // K = V
-  });
+  const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kWkv));
+  WkvGradients gradients = right_answer(problem);
+  drop_last_chunk(problem.drawn_case(), gradients.dk, kNan);  // K = V
+  expect_wrong("the last partial chunk of 16 or 32 missing", problem, gradients);
 }
 
 TEST(Gradients, MustAllBeWritten) {
@@ -395,20 +310,19 @@ TEST(Gradients, MustAllBeWritten) {
   const Implementation lazy{.name = "lazy",
                             .launchers = launchers<WkvBackward>([](const WkvGradArgs&) {})};
   const WkvGradients gradients = run_backward(lazy, problem);
-  for (const auto* array : {&gradients.dq, &gradients.dk, &gradients.dv, &gradients.d_log_w,
-                            &gradients.du, &gradients.d_initial_state}) {
-    EXPECT_FALSE(array->empty());
-    EXPECT_TRUE(std::all_of(array->begin(), array->end(), [](float x) { return std::isnan(x); }));
-  }
+  WkvGradients::arrays(gradients, [](const char* name, const auto& values) {
+    EXPECT_FALSE(values.empty()) << name;
+    for (const float x : values)
+      EXPECT_TRUE(std::isnan(x)) << name;
+  });
 }
 
 TEST(Gradients, NoticesWritesElsewhere) {
   const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kWkv));
-  const auto expect_thrown = [&](std::function<void(const WkvGradArgs&)> launch) {
-    EXPECT_THROW(
-        run_backward({.name = "elsewhere", .launchers = launchers<WkvBackward>(std::move(launch))},
-                     problem),
-        WroteElsewhere);
+  const auto expect_thrown = [&](void (*launch)(const WkvGradArgs&)) {
+    const Implementation elsewhere{.name = "elsewhere",
+                                   .launchers = launchers<WkvBackward>(launch)};
+    EXPECT_THROW(run_backward(elsewhere, problem), WroteElsewhere);
   };
   expect_thrown([](const WkvGradArgs& a) { a.du[a.forward.H * a.forward.K] = 0; });
   expect_thrown([](const WkvGradArgs& a) { a.d_log_w[-1] = 0; });

@@ -1,10 +1,10 @@
 // The tests of WKV, GLA and their gradients: their plan, and what must hold besides.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <tuple>
 #include <utility>
 
+#include "common/judge/reach.hpp"
 #include "common/operators/wkv/operator.hpp"
 
 namespace ladder {
@@ -23,6 +23,17 @@ constexpr const char* kPrefix<GlaBackward> = "GlaBackward";
 template <typename Op>
 constexpr bool kIsGradient = std::is_same_v<typename Op::Problem, WkvGradProblem>;
 
+// With states, where they are supported.
+WkvCase case_with_states(const Support& support, Recurrence recurrence, std::int64_t B,
+                         std::int64_t T, std::int64_t H) {
+  WkvCase c = ragged_wkv_case(support, recurrence);
+  c.B = B;
+  c.T = T;
+  c.H = H;
+  c.initial_state = c.final_state = support.has("states");
+  return c;
+}
+
 // A backward pass takes the emulator long: fewer heads for what runs several times.
 template <typename Op>
 WkvCase few_heads(WkvCase c) {
@@ -38,14 +49,11 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
   for (const Precision precision : precisions_of(support.storages)) {
     for (const std::int64_t V : kNarrow) {
       for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kTotal}) {
-        WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
-        c.B = 1;
-        c.H = 2;
-        c.T = 18;
+        WkvCase c = case_with_states(support, Op::kRecurrence, 1, 18, 2);
         c.V = V;
         c.decay = decay;
         c.precision = precision;
-        c.initial_state = c.final_state = support.has("states") && V % 2 == 0;
+        if (V % 2 == 1) c.initial_state = c.final_state = false;
         expect_right<Op>(report, i, Op::make_problem(c));
       }
     }
@@ -55,10 +63,8 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
 template <typename Op>
 void expect_right_with_every_decay(const Implementation& i, Report& report,
                                    const Support& support) {
-  WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
-  c.B = c.H = 1;  // nine runs: they must be short
-  c.T = 66;
-  c.initial_state = c.final_state = support.has("states");
+  WkvCase c =
+      case_with_states(support, Op::kRecurrence, 1, 66, 1);  // nine runs: they must be short
   c.decay = Decay::kFixed;
   for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
     c.fixed_log_w = log_w;
@@ -69,9 +75,7 @@ void expect_right_with_every_decay(const Implementation& i, Report& report,
 template <typename Op>
 void expect_right_in_packed_sequences(const Implementation& i, Report& report,
                                       const Support& support, bool reverse) {
-  WkvCase c = packed(ragged_wkv_case(support, Op::kRecurrence), {0, 5, 0, 17, 1, 150, 0});
-  c.H = 2;
-  c.initial_state = c.final_state = support.has("states");
+  WkvCase c = packed(case_with_states(support, Op::kRecurrence, 1, 0, 2), {0, 5, 0, 17, 1, 150, 0});
   c.reverse = reverse;
   expect_right<Op>(report, i, Op::make_problem(c));
 }
@@ -79,27 +83,15 @@ void expect_right_in_packed_sequences(const Implementation& i, Report& report,
 // Nothing to read but the state, which is handed on.
 template <typename Op>
 void expect_no_steps(const Implementation& i, Report& report, const Support& support) {
-  WkvCase c = ragged_wkv_case(support, Op::kRecurrence);
-  c.T = 0;
-  c.initial_state = c.final_state = support.has("states");
+  const WkvCase c = case_with_states(support, Op::kRecurrence, 2, 0, 3);
   with_storage<Op>(storage_of(c), [&]<typename Args>() {
     const auto problem = Op::make_problem(c);
     const OnDevice<Op, Args> on_device(device(i.device), problem);
     Args args = on_device.args();
-    const auto forget_tokens = [](auto& forward) {
-      forward.q = forward.k = forward.v = nullptr;
-      forward.log_w = nullptr;
-    };
-    if constexpr (kIsGradient<Op>) {
-      forget_tokens(args.forward);
-      args.d_o = nullptr;
-      args.dq = args.dk = args.dv = nullptr;
-      args.d_log_w = nullptr;
-    } else {
-      forget_tokens(args);
-      args.u = nullptr;
-      args.o = nullptr;
-    }
+    Args::arrays(args, [](const char*, auto& pointer, const Axes& axes, auto...) {
+      if (count(axes) == 0) pointer = nullptr;
+    });
+    if constexpr (!kIsGradient<Op>) args.u = nullptr;
     launch<Op>(i, args);
     device(i.device).synchronize();
     const auto outputs = on_device.download();
@@ -207,114 +199,71 @@ constexpr Place kSpoilt{1, 119, 1};  // in tiles of 4, 16, 32 and 64 the first s
 
 // A case whose second sequence is long enough for several tiles.
 WkvCase isolation_case(const Support& support, Recurrence recurrence, bool packed_sequences) {
-  WkvCase c = ragged_wkv_case(support, recurrence);
+  WkvCase c = case_with_states(support, recurrence, 2, 122, 2);
   const auto narrow = [&](const char* size) {
     const std::vector<std::int64_t> levels = support.levels(size, {32});
     return std::count(levels.begin(), levels.end(), 32) > 0 ? 32 : levels.front();
   };
-  c.H = 2;
-  c.T = 122;
   c.K = narrow("K");
   c.V = support.has("K != V") ? narrow("V") : c.K;
-  c.initial_state = c.final_state = support.has("states");
   return packed_sequences ? packed(c, {20, 122, 15}) : c;
 }
 
 // Rows of whole 16-byte words, where a kernel may read words.
 WkvCase aligned_case(const Support& support, Recurrence recurrence, std::int64_t T,
                      Precision precision) {
-  WkvCase c = ragged_wkv_case(support, recurrence);
-  c.B = 1;
-  c.T = T;
-  c.H = 2;
+  WkvCase c = case_with_states(support, recurrence, 1, T, 2);
   if (support.has("K != V")) c.V = preferred(support.levels("V", {64}), 64);
   c.precision = precision;
-  c.initial_state = c.final_state = support.has("states");
   return c;
 }
 
-// What the place reaches of a (B, T, H, width) array: its own sequence and head, from the first step of its tile on.
-Reach reach_of_token(const WkvArgs& args, std::int64_t tile, std::int64_t must_from,
-                     std::int64_t element, std::int64_t width) {
-  const std::int64_t row = element / width, h = row % args.H, token = row / args.H;
-  const WkvSequence s = sequence(args, kSpoilt.sequence);
-  if (h != kSpoilt.h || token < s.first || token >= s.first + s.length) return Reach::kMustNot;
-  const std::int64_t step = token - s.first;
-  if (step >= must_from) return Reach::kMust;
-  return step >= kSpoilt.step / tile * tile ? Reach::kMay : Reach::kMustNot;
+const WkvArgs& forward_of(const WkvArgs& args) {
+  return args;
+}
+const WkvArgs& forward_of(const WkvGradArgs& args) {
+  return args.forward;
 }
 
-// The same for an array in which `width` elements belong to each head of each sequence, or to each head.
-Reach reach_of_head(std::int64_t head, std::int64_t element, std::int64_t width) {
-  return element / width == head ? Reach::kMust : Reach::kMustNot;
-}
-
-template <typename Problem>
-void spoil(Problem& problem, const WkvArgs& args, float value) {
-  const std::int64_t row = kSpoilt.row(args);
-  std::fill_n(problem["q"].begin() + row * args.K, args.K, value);
-  std::fill_n(problem["k"].begin() + row * args.K, args.K, value);
-  std::fill_n(problem["v"].begin() + row * args.V, args.V, value);
-}
-
+template <typename Op>
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const WkvCase& c) {
-  const WkvProblem clean = make_problem(c);
-  const WkvArgs args = clean.args();
-  const WkvOutputs before = run(i, clean);
-  const std::int64_t head = kSpoilt.sequence * c.H + kSpoilt.h;
-  const auto expect_outputs = [&](const WkvProblem& problem, std::int64_t must_from) {
-    const WkvOutputs after = run(i, problem);
-    report.expect(
-        wrong_reach("o", before.o, after.o, support.repeatable, [&](std::int64_t element) {
-          return reach_of_token(args, support.nan_tile, must_from, element, c.V);
-        }));
-    report.expect(
-        wrong_reach("final_state", before.final_state, after.final_state, support.repeatable,
-                    [&](std::int64_t element) { return reach_of_head(head, element, c.K * c.V); }));
+  const auto clean = Op::make_problem(c);
+  const auto all_args = clean.args();
+  const WkvArgs& args = forward_of(all_args);
+  const auto before = run_as<Op>(i, clean);
+  const auto [first, length] = sequence(args, kSpoilt.sequence);
+  // Of the place's own sequence and head all is reached from the step `must_from` on, and from the step `may_from` on some may be.
+  const auto expect = [&, first = first, length = length](
+                          const auto& spoilt, std::int64_t must_from, std::int64_t may_from) {
+    expect_reach<Op>(
+        report, c, before, run_as<Op>(i, spoilt), support, [&](const ElementPlace& at) {
+          if (at.h != kSpoilt.h) return Reach::kMustNot;
+          if (at.row < 0)
+            return at.b < 0 || at.b == kSpoilt.sequence ? Reach::kMust : Reach::kMustNot;
+          const std::int64_t step = at.row - first;
+          if (step < may_from || step >= length) return Reach::kMustNot;
+          return step >= must_from ? Reach::kMust : Reach::kMay;
+        });
   };
+  const std::int64_t tile = kSpoilt.step / support.nan_tile * support.nan_tile;
   for (const float value : {kNan, INFINITY}) {
-    WkvProblem spoilt = clean;
-    spoil(spoilt, args, value);
-    expect_outputs(spoilt, kSpoilt.step);
+    auto spoilt = clean;
+    for (const char* array : {"q", "k", "v", "d_o"}) {
+      const std::int64_t width = std::ssize(spoilt[array]) / (c.B * c.T * c.H);
+      std::fill_n(spoilt[array].begin() + kSpoilt.row(args) * width, width, value);
+    }
+    if (kIsGradient<Op>) {
+      expect(spoilt, c.T, 0);  // a gradient may be reached from every step
+    } else {
+      expect(spoilt, kSpoilt.step, tile);
+    }
   }
-  WkvProblem spoilt = clean;
+  if (kIsGradient<Op>) return;
+  auto spoilt = clean;
   std::fill_n(spoilt["log_w"].begin() + kSpoilt.row(args) * c.K, c.K, kNan);
   // WKV reads the state before it decays.
-  expect_outputs(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1));
-}
-
-// A gradient may be reached from every step of its sequence and head.
-void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
-                               const WkvCase& c) {
-  const WkvGradProblem clean = make_grad_problem(c);
-  const WkvArgs args = clean.args().forward;
-  const WkvGradients before = run_backward(i, clean);
-  for (const float value : {kNan, INFINITY}) {
-    WkvGradProblem spoilt = clean;
-    spoil(spoilt, args, value);
-    std::fill_n(spoilt["d_o"].begin() + kSpoilt.row(args) * c.V, c.V, value);
-    const WkvGradients after = run_backward(i, spoilt);
-    const auto expect = [&](const char* name, std::vector<float> WkvGradients::*array,
-                            const std::function<Reach(std::int64_t)>& reach) {
-      report.expect(wrong_reach(name, before.*array, after.*array, support.repeatable, reach));
-    };
-    const auto expect_token = [&](const char* name, std::vector<float> WkvGradients::*array,
-                                  std::int64_t width) {
-      expect(name, array, [&args, &c, width](std::int64_t element) {
-        return reach_of_token(args, c.T, c.T, element, width);
-      });
-    };
-    expect_token("dq", &WkvGradients::dq, c.K);
-    expect_token("dk", &WkvGradients::dk, c.K);
-    expect_token("dv", &WkvGradients::dv, c.V);
-    expect_token("d_log_w", &WkvGradients::d_log_w, c.K);
-    expect("du", &WkvGradients::du,
-           [&](std::int64_t element) { return reach_of_head(kSpoilt.h, element, c.K); });
-    expect("d_initial_state", &WkvGradients::d_initial_state, [&](std::int64_t element) {
-      return reach_of_head(kSpoilt.sequence * c.H + kSpoilt.h, element, c.K * c.V);
-    });
-  }
+  expect(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1), tile);
 }
 
 template <typename Args>
@@ -360,22 +309,16 @@ std::vector<BadInput<Args>> bad_forward_inputs(const Support& support, Recurrenc
   }
   if (!support.has("reverse")) bad.push_back({"reverse", [](Args& a) { a.reverse = true; }});
   if (support.has("packed sequences")) {
-    const auto pack = [](Args& a) {
-      a.cu_seqlens = cu_seqlens;
-      a.sequences = 1;
+    const auto add_packed = [&](const char* argument, void (*spoil)(Args&)) {
+      bad.push_back({argument, [=](Args& a) {
+                       a.cu_seqlens = cu_seqlens;
+                       a.sequences = 1;
+                       spoil(a);
+                     }});
     };
-    bad.push_back({"B", [=](Args& a) {
-                     pack(a);
-                     a.B = 2;
-                   }});
-    bad.push_back({"sequences", [=](Args& a) {
-                     pack(a);
-                     a.sequences = -1;
-                   }});
-    bad.push_back({"cu_seqlens", [=](Args& a) {
-                     pack(a);
-                     misalign(a.cu_seqlens);
-                   }});
+    add_packed("B", [](Args& a) { a.B = 2; });
+    add_packed("sequences", [](Args& a) { a.sequences = -1; });
+    add_packed("cu_seqlens", [](Args& a) { misalign(a.cu_seqlens); });
   } else {
     bad.push_back({"cu_seqlens", [](Args& a) { a.cu_seqlens = cu_seqlens; }});
   }
@@ -470,23 +413,14 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
     add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
   add("TakesNoStepsAndNullTensors", expect_no_steps<Op>, 0);
   if (states) add_both_ways("SplitAndResume", expect_right_in_halves<Op>);
-  if constexpr (kIsGradient<Op>) {
+  for (const bool packed_sequences : {false, true}) {
+    if (packed_sequences && (kIsGradient<Op> || !support.has("packed sequences"))) continue;
     add(
-        "KeepsNanToItself",
-        [](const Implementation& i, Report& report, const Support& s) {
-          expect_isolated_gradients(i, report, s, isolation_case(s, Op::kRecurrence, false));
+        std::string("KeepsNanToItself") + (packed_sequences ? "InPackedSequences" : ""),
+        [=](const Implementation& i, Report& report, const Support& s) {
+          expect_isolation<Op>(i, report, s, isolation_case(s, Op::kRecurrence, packed_sequences));
         },
-        1);
-  } else {
-    for (const bool packed_sequences : {false, true}) {
-      if (packed_sequences && !support.has("packed sequences")) continue;
-      add(
-          std::string("KeepsNanToItself") + (packed_sequences ? "InPackedSequences" : ""),
-          [=](const Implementation& i, Report& report, const Support& s) {
-            expect_isolation(i, report, s, isolation_case(s, Op::kRecurrence, packed_sequences));
-          },
-          packed_sequences);
-    }
+        kIsGradient<Op> || packed_sequences);
   }
   return plan;
 }

@@ -9,50 +9,20 @@
 #include "common/core/errors.hpp"
 #include "common/operators/wkv/decay.hpp"
 #include "common/operators/wkv/operator.hpp"
-#include "common/testing/tests.hpp"
+#include "common/testing/self_test.hpp"
 
 namespace ladder::testing {
 namespace {
 
-const WkvCase kCase{.B = 2,
-                    .T = 37,
-                    .H = 3,
-                    .K = 16,
-                    .V = 16,
-                    .initial_state = true,
-                    .final_state = true,
-                    .scale = 0.5f};
+const WkvCase kCase = [] {
+  WkvCase c{.B = 2, .T = 37, .H = 3, .K = 16, .V = 16, .scale = 0.5f};
+  c.initial_state = c.final_state = true;
+  return c;
+}();
 
-WkvOutputs rounded(const WkvResult& result) {
-  return {{result.o.begin(), result.o.end()},
-          {result.final_state.begin(), result.final_state.end()}};
-}
-
-WkvOutputs right_answer(const WkvProblem& problem) {
-  return rounded(wkv_recurrence(problem.args()));
-}
-
-std::string verdict(const WkvProblem& problem, const WkvOutputs& outputs) {
-  const auto result = is_right(problem, outputs);
-  return result ? "right" : result.message();
-}
-
-void expect_refused(const std::string& words, const std::function<void(WkvOutputs&)>& spoil) {
-  const WkvProblem problem = make_problem(kCase);
-  WkvOutputs outputs = right_answer(problem);
-  spoil(outputs);
-  EXPECT_NE(verdict(problem, outputs).find(words), std::string::npos) << verdict(problem, outputs);
-}
-
-// `change` makes the problem somebody with the misconception solves; its right answer is their wrong one.
-void expect_diagnosis(const std::string& words, const std::function<void(WkvProblem&)>& change) {
-  const WkvProblem problem = make_problem(kCase);
-  WkvProblem changed = problem;
-  change(changed);
-  WkvOutputs outputs = right_answer(changed);
-  const std::string message = verdict(problem, outputs);
-  EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
-  EXPECT_NE(message.find(words), std::string::npos) << message;
+void round_to_bf16(std::vector<float>& values) {
+  for (float& x : values)
+    x = to_float(to_bfloat16(x));
 }
 
 TEST(Judge, AllowsTheRoundingOfBf16AndNoMore) {
@@ -62,16 +32,13 @@ TEST(Judge, AllowsTheRoundingOfBf16AndNoMore) {
   for (float x : problem["log_w"])
     ASSERT_EQ(x, to_float(to_bfloat16(x)));
   WkvOutputs outputs = right_answer(problem);
-  for (float& x : outputs.o)
-    x = to_float(to_bfloat16(x));
   EXPECT_TRUE(is_right(problem, outputs));
   for (float& x : outputs.o)
     x = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(x).bits & 0xfffcu)});
   EXPECT_FALSE(is_right(problem, outputs));
   // The state is fp32 all the same.
   outputs = right_answer(problem);
-  for (float& x : outputs.final_state)
-    x = to_float(to_bfloat16(x));
+  round_to_bf16(outputs.final_state);
   EXPECT_FALSE(is_right(problem, outputs));
 }
 
@@ -81,10 +48,7 @@ TEST(Judge, RecognisesAMisconceptionThroughTheRoundingOfBf16) {
   const WkvProblem problem = make_problem(c);
   WkvProblem without_bonus = problem;
   std::fill(without_bonus["u"].begin(), without_bonus["u"].end(), 0.0f);
-  WkvOutputs outputs = right_answer(without_bonus);
-  for (float& x : outputs.o)
-    x = to_float(to_bfloat16(x));
-  EXPECT_NE(verdict(problem, outputs).find("bonus forgotten"), std::string::npos);
+  expect_wrong("bonus forgotten", problem, right_answer(without_bonus));
 }
 
 TEST(IsRight, AcceptsTheRightAnswer) {
@@ -94,9 +58,40 @@ TEST(IsRight, AcceptsTheRightAnswer) {
   }
 }
 
-TEST(IsRight, RefusesNan) {
-  expect_refused("is NaN: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: yours NaN, right ",
-                 [](WkvOutputs& x) { x.o[100] = kNan; });
+TEST(IsRight, SaysWhatIsWrong) {
+  const WkvProblem problem = make_problem(kCase);
+  const auto expect = [&](const std::string& words, const std::function<void(WkvOutputs&)>& spoil) {
+    WkvOutputs outputs = right_answer(problem);
+    spoil(outputs);
+    expect_words(words, verdict(problem, outputs));
+  };
+  expect("is NaN: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: yours NaN, right ",
+         [](auto& x) { x.o[100] = kNan; });
+  expect("WRONG RESULT", [](auto& x) { x.o[7] = std::numeric_limits<float>::infinity(); });
+  const float unwritten = poison<float>();
+  expect("nothing was written.\nnever written: 3552 of 3552 elements\n",
+         [=](auto& x) { x.o.assign(x.o.size(), unwritten); });
+  expect("never written: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: never written",
+         [=](auto& x) { x.o[100] = unwritten; });
+  // An atomic adds to what nobody has cleared.
+  expect("added to what was never written: 3552 of 3552 elements\n", [=](auto& x) {
+    for (float& value : x.o)
+      value += unwritten;
+  });
+  expect("first bad element: o(b=0, t=0, h=0, i=0)", [](auto& x) { x.o.assign(3552, 0.0f); });
+  expect("every element is zero", [](auto& x) { x.o.assign(3552, 0.0f); });
+  expect("at o(b=0, t=1, h=2, i=0)", [](auto& x) { std::fill_n(x.o.begin() + 5 * 16, 16, 0.0f); });
+  expect("WRONG RESULT", [](auto& x) { x.o[100] *= 1.001f; });
+  expect("final_state", [](auto& x) { x.final_state[3] += 1.0f; });
+  expect("elements", [](auto& x) { x.o.pop_back(); });
+  expect("WRONG RESULT", [](auto& x) {  // too little precision
+    for (float& value : x.o)
+      value = std::nearbyint(value * 4096.0f) / 4096.0f;
+  });
+  expect("the last columns are wrong: columns 12 to 15", [](auto& x) {
+    for (std::size_t n = 0; n < x.o.size(); ++n)
+      x.o[n] *= n % 16 >= 12 ? 0.0f : 1.0f;
+  });
 }
 
 TEST(IsRight, SaysOnePlaceAndThenTheNumbers) {
@@ -118,140 +113,51 @@ TEST(IsRight, SaysOnePlaceAndThenTheNumbers) {
   EXPECT_TRUE(line.starts_with("relative error ")) << message;
 }
 
-TEST(IsRight, RefusesInfinity) {
-  expect_refused("WRONG RESULT",
-                 [](WkvOutputs& x) { x.o[7] = std::numeric_limits<float>::infinity(); });
-}
-
-TEST(IsRight, RefusesUnwrittenOutput) {
-  const float unwritten = poison<float>();
-  expect_refused("nothing was written.\nnever written: 3552 of 3552 elements\n",
-                 [=](WkvOutputs& x) { x.o.assign(x.o.size(), unwritten); });
-  expect_refused(
-      "never written: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: never written",
-      [=](WkvOutputs& x) { x.o[100] = unwritten; });
-  // An atomic adds to what nobody has cleared.
-  expect_refused("added to what was never written: 3552 of 3552 elements\n", [=](WkvOutputs& x) {
-    for (float& value : x.o)
-      value += unwritten;
-  });
-}
-
-TEST(IsRight, RefusesZeros) {
-  expect_refused("first bad element: o(b=0, t=0, h=0, i=0)",
-                 [](WkvOutputs& x) { x.o.assign(x.o.size(), 0.0f); });
-}
-
-TEST(IsRight, NamesAnOutputOfZeros) {
-  expect_refused("every element is zero", [](WkvOutputs& x) { x.o.assign(x.o.size(), 0.0f); });
-}
-
-TEST(IsRight, RefusesOneRowOfZeros) {
-  expect_refused("at o(b=0, t=1, h=2, i=0)",
-                 [](WkvOutputs& x) { std::fill_n(x.o.begin() + 5 * 16, 16, 0.0f); });
-}
-
-TEST(IsRight, RefusesOneElementThatIsOffByAThousandth) {
-  expect_refused("WRONG RESULT", [](WkvOutputs& x) { x.o[100] *= 1.001f; });
-}
-
-TEST(IsRight, RefusesAWrongFinalState) {
-  expect_refused("final_state", [](WkvOutputs& x) { x.final_state[3] += 1.0f; });
-}
-
-TEST(IsRight, RefusesAWrongSize) {
-  expect_refused("elements", [](WkvOutputs& x) { x.o.pop_back(); });
-}
-
-TEST(IsRight, RefusesLowPrecision) {
-  expect_refused("WRONG RESULT", [](WkvOutputs& x) {
-    for (float& value : x.o)
-      value = std::nearbyint(value * 4096.0f) / 4096.0f;
-  });
-}
-
-TEST(IsRight, NamesTheLastColumns) {
-  expect_refused("the last columns are wrong: columns 12 to 15", [](WkvOutputs& x) {
-    for (std::size_t n = 0; n < x.o.size(); ++n) {
-      if (n % 16 >= 12) x.o[n] = 0.0f;
-    }
-  });
-}
-
-TEST(Diagnosis, BonusForgotten) {
-  expect_diagnosis("the bonus forgotten",
-                   [](WkvProblem& p) { std::fill(p["u"].begin(), p["u"].end(), 0.0f); });
-}
-
-TEST(Diagnosis, DecaysOneStepLateInChunks) {
-  expect_diagnosis("each decay one step late, in chunks of 16.\n", [](WkvProblem& p) {
+// The right answer to the problem that somebody with a misconception solves is their wrong one.
+TEST(Diagnosis, NamesTheAnswerToAnotherProblem) {
+  const WkvProblem problem = make_problem(kCase);
+  const auto expect = [&](const std::string& words,
+                          const std::function<void(WkvProblem&)>& change) {
+    WkvProblem changed = problem;
+    change(changed);
+    expect_wrong(words, problem, right_answer(changed));
+  };
+  expect("the bonus forgotten", [](auto& p) { std::fill(p["u"].begin(), p["u"].end(), 0.0f); });
+  const std::int64_t step = kCase.H * kCase.K;
+  expect("each decay one step late, in chunks of 16.\n", [=](auto& p) {
     const std::vector<float> log_w = p["log_w"];
-    const std::int64_t step = kCase.H * kCase.K;
-    for (std::int64_t i = 0; i < std::ssize(p["log_w"]); ++i)
+    for (std::int64_t i = 0; i < std::ssize(log_w); ++i)
       p["log_w"][i] = i / step % kCase.T % 16 == 0 ? 0.0f : log_w[i - step];
   });
-}
-
-TEST(Diagnosis, DecayOnceTooOftenAtTheChunksEdge) {
-  expect_diagnosis("once too often where chunks of 32 begin.\n", [](WkvProblem& p) {
-    const std::int64_t step = kCase.H * kCase.K;
-    for (std::int64_t i = 0; i < std::ssize(p["log_w"]); ++i) {
-      if (i / step % kCase.T == 32) p["log_w"][i] *= 2;
-    }
+  expect("once too often where chunks of 32 begin.\n", [=](auto& p) {
+    for (std::int64_t i = 0; i < std::ssize(p["log_w"]); ++i)
+      p["log_w"][i] *= i / step % kCase.T == 32 ? 2.0f : 1.0f;
   });
-}
-
-TEST(Diagnosis, KAndVSwapped) {
-  expect_diagnosis("k and v swapped", [](WkvProblem& p) { std::swap(p["k"], p["v"]); });
-}
-
-TEST(Diagnosis, InitialStateIgnored) {
-  expect_diagnosis("the initial state ignored", [](WkvProblem& p) {
-    std::fill(p["initial_state"].begin(), p["initial_state"].end(), 0.0f);
-  });
-}
-
-TEST(Diagnosis, TimeReversed) {
-  expect_diagnosis("time running the other way",
-                   [](WkvProblem& p) { p.drawn_case().reverse = true; });
-}
-
-TEST(Diagnosis, ScaleForgotten) {
-  expect_diagnosis("the scale forgotten", [](WkvProblem& p) { p.drawn_case().scale = 1.0f; });
-}
-
-TEST(Diagnosis, QAndKSwapped) {
-  expect_diagnosis("q and k swapped", [](WkvProblem& p) { std::swap(p["q"], p["k"]); });
-}
-
-// `arrives` says which key rows' part the output holds.
-void keep_rows(WkvProblem& problem, const std::function<bool(std::int64_t)>& arrives) {
-  std::vector<float>& q = problem["q"];
-  for (std::int64_t i = 0; i < std::ssize(q); ++i) {
-    if (!arrives(i % problem.drawn_case().K)) q[i] = 0.0f;
+  expect("k and v swapped", [](auto& p) { std::swap(p["k"], p["v"]); });
+  expect("q and k swapped", [](auto& p) { std::swap(p["q"], p["k"]); });
+  expect("the initial state ignored", [](auto& p) { p["initial_state"].clear(); });
+  expect("time running the other way", [](auto& p) { p.drawn_case().reverse = true; });
+  expect("the scale forgotten", [](auto& p) { p.drawn_case().scale = 1.0f; });
+  for (const char* array : {"q", "k", "log_w", "u"}) {
+    expect(std::string("the first of every four ") + array + " used", [=](auto& p) {
+      for (std::size_t i = 0; i < p[array].size(); ++i)
+        p[array][i] = p[array][i / 4 * 4];
+    });
   }
 }
 
 TEST(Diagnosis, KeyRowsMissing) {
-  const auto expect = [](const std::string& words, const std::function<bool(std::int64_t)>& rows) {
-    expect_diagnosis(words, [&](WkvProblem& p) { keep_rows(p, rows); });
+  const WkvProblem problem = make_problem(kCase);
+  const auto expect = [&](const std::string& words, bool (*arrives)(std::int64_t j)) {
+    WkvProblem changed = problem;
+    for (std::int64_t i = 0; i < std::ssize(changed["q"]); ++i)
+      changed["q"][i] *= arrives(i % kCase.K) ? 1.0f : 0.0f;
+    expect_wrong(words, problem, right_answer(changed));
   };
   expect("without the last key row.\n", [](std::int64_t j) { return j < 15; });
   expect("without the last 4 key rows", [](std::int64_t j) { return j < 12; });
   expect("the last key row alone", [](std::int64_t j) { return j == 15; });
   expect("every fourth key row alone: 1, 5", [](std::int64_t j) { return j % 4 == 1; });
-}
-
-TEST(Diagnosis, OneOfFourForAllFour) {
-  const auto spread = [](std::vector<float>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = values[i / 4 * 4];
-  };
-  expect_diagnosis("the first of every four q used", [&](WkvProblem& p) { spread(p["q"]); });
-  expect_diagnosis("the first of every four k used", [&](WkvProblem& p) { spread(p["k"]); });
-  expect_diagnosis("the first of every four log_w used",
-                   [&](WkvProblem& p) { spread(p["log_w"]); });
-  expect_diagnosis("the first of every four u used", [&](WkvProblem& p) { spread(p["u"]); });
 }
 
 TEST(Diagnosis, SumNotReset) {
@@ -269,38 +175,46 @@ TEST(Diagnosis, SumNotReset) {
           outputs.o[(b * c.T + t) * step + i] = sum[i] += outputs.o[(b * c.T + t) * step + i];
       }
     }
-    EXPECT_NE(verdict(problem, outputs).find("the sum over all steps so far"), std::string::npos)
-        << verdict(problem, outputs);
+    expect_wrong("the sum over all steps so far", problem, outputs);
   }
+}
+
+// WKV written out, for one element of the state after the other.
+struct WrittenOut {
+  std::function<double(double)> factor = [](double log_w) { return std::exp(log_w); };
+  bool decays_first = false;  // before the state is read
+  // What the state becomes where a chunk of 16 ends.
+  std::function<double(double state, double w)> at_edge = [](double state, double) {
+    return state;
+  };
+};
+
+WkvOutputs written_out(const WkvProblem& problem, const WrittenOut& how) {
+  const WkvCase& c = problem.drawn_case();
+  const WkvArgs args = problem.args();
+  std::vector<double> o(c.B * c.T * c.H * c.V), final_state(c.B * c.H * c.K * c.V);
+  for (std::int64_t at = 0; at < std::ssize(final_state); ++at) {
+    const std::int64_t i = at % c.V, j = at / c.V % c.K, h = at / c.V / c.K % c.H;
+    double state = args.initial_state[at];
+    for (std::int64_t n = 0; n < c.T; ++n) {
+      const std::int64_t t = c.reverse ? c.T - 1 - n : n;
+      const std::int64_t row = (at / (c.H * c.K * c.V) * c.T + t) * c.H + h;
+      const double kv = double(args.k[row * c.K + j]) * args.v[row * c.V + i];
+      const double w = how.factor(args.log_w[row * c.K + j]);
+      const double read = (how.decays_first ? w * state : state) + args.u[h * c.K + j] * kv;
+      o[row * c.V + i] += c.scale * args.q[row * c.K + j] * read;
+      state = w * state + kv;
+      if ((n + 1) % 16 == 0) state = how.at_edge(state, w);
+    }
+    final_state[at] = state;
+  }
+  return {{o.begin(), o.end()}, {final_state.begin(), final_state.end()}};
 }
 
 TEST(Diagnosis, DecayBeforeRead) {
   const WkvProblem problem = make_problem(kCase);
-  // o_t = scale * q_t (w_t S_{t-1} + u k_t v_t), written out
-  const WkvCase& c = problem.drawn_case();
-  const WkvArgs args = problem.args();
-  WkvOutputs outputs = right_answer(problem);
-  for (std::int64_t b = 0; b < c.B; ++b) {
-    for (std::int64_t h = 0; h < c.H; ++h) {
-      for (std::int64_t i = 0; i < c.V; ++i) {
-        for (std::int64_t t = 0; t < c.T; ++t)
-          outputs.o[((b * c.T + t) * c.H + h) * c.V + i] = 0;
-        for (std::int64_t j = 0; j < c.K; ++j) {
-          double state = args.initial_state[((b * c.H + h) * c.K + j) * c.V + i];
-          for (std::int64_t t = 0; t < c.T; ++t) {
-            const std::int64_t token = (b * c.T + t) * c.H + h;
-            const double kv = double(args.k[token * c.K + j]) * args.v[token * c.V + i];
-            state *= std::exp(args.log_w[token * c.K + j]);
-            outputs.o[token * c.V + i] += static_cast<float>(c.scale * args.q[token * c.K + j] *
-                                                             (state + args.u[h * c.K + j] * kv));
-            state += kv;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_NE(verdict(problem, outputs).find("the decay applied before the read"), std::string::npos)
-      << verdict(problem, outputs);
+  expect_wrong("the decay applied before the read", problem,
+               written_out(problem, {.decays_first = true}));
 }
 
 TEST(Diagnosis, LogarithmAsFactor) {
@@ -308,27 +222,21 @@ TEST(Diagnosis, LogarithmAsFactor) {
     WkvCase c = kCase;
     c.reverse = reverse;
     const WkvProblem problem = make_problem(c);
-    const WkvArgs args = problem.args();
-    WkvOutputs outputs = right_answer(problem);
-    for (std::int64_t element = 0; element < c.B * c.H * c.V; ++element) {
-      const std::int64_t b = element / (c.H * c.V), h = element / c.V % c.H, i = element % c.V;
-      std::vector<double> state(c.K);
-      for (std::int64_t j = 0; j < c.K; ++j)
-        state[j] = args.initial_state[((b * c.H + h) * c.K + j) * c.V + i];
-      for (std::int64_t n = 0; n < c.T; ++n) {
-        const std::int64_t token = (b * c.T + (reverse ? c.T - 1 - n : n)) * c.H + h;
-        double sum = 0;
-        for (std::int64_t j = 0; j < c.K; ++j) {
-          const double kv = double(args.k[token * c.K + j]) * args.v[token * c.V + i];
-          sum += args.q[token * c.K + j] * (state[j] + args.u[h * c.K + j] * kv);
-          state[j] = args.log_w[token * c.K + j] * state[j] + kv;
-        }
-        outputs.o[token * c.V + i] = static_cast<float>(c.scale * sum);
-      }
-    }
-    EXPECT_NE(verdict(problem, outputs).find("log_w itself as the decay factor"), std::string::npos)
-        << verdict(problem, outputs);
+    expect_wrong("log_w itself as the decay factor", problem,
+                 written_out(problem, {.factor = [](double log_w) { return log_w; }}));
   }
+}
+
+TEST(Chunks, DecayAtTheirEdgesMustNotBeDoneTwiceOrForgotten) {
+  const WkvProblem problem = make_problem(kCase);
+  EXPECT_EQ(verdict(problem, written_out(problem, {})), "right");
+  const auto expect = [&](double (*at_edge)(double state, double w)) {
+    expect_wrong("right at first, then wrong: steps 16 to 36", problem,
+                 written_out(problem, {.at_edge = at_edge}));
+  };
+  expect([](double state, double w) { return w * state; });
+  expect([](double state, double w) { return state / w; });
+  expect([](double, double) { return 0.0; });
 }
 
 TEST(Diagnosis, OneStepLate) {
@@ -336,52 +244,27 @@ TEST(Diagnosis, OneStepLate) {
   WkvOutputs outputs = right_answer(problem);
   const std::size_t step = kCase.H * kCase.V;
   outputs.o.insert(outputs.o.begin(), step, 0.0f);
-  for (std::int64_t b = 0; b < kCase.B; ++b) {
+  for (std::int64_t b = 0; b < kCase.B; ++b)
     std::fill_n(outputs.o.begin() + b * kCase.T * step, step, 0.0f);
-  }
   outputs.o.resize(kCase.B * kCase.T * step);
-  EXPECT_NE(verdict(problem, outputs).find("one step late"), std::string::npos)
-      << verdict(problem, outputs);
+  expect_wrong("one step late", problem, outputs);
 }
 
 TEST(OnDevice, NoticesWritesOutsideTheOutput) {
   const WkvProblem problem = make_problem(kCase);
-  Implementation behind{.name = "behind", .launchers = launchers<Wkv>([](const WkvArgs& a) {
-                                            a.o[a.B * a.T * a.H * a.V] = 0.0f;
-                                          })};
-  Implementation before{.name = "before",
-                        .launchers = launchers<Wkv>([](const WkvArgs& a) { a.o[-1] = 0.0f; })};
-  Implementation over{.name = "over", .launchers = launchers<Wkv>([](const WkvArgs& a) {
-                                        const_cast<float*>(a.q)[0] = 3.0f;
-                                      })};
-  EXPECT_THROW(run(behind, problem), WroteElsewhere);
-  EXPECT_THROW(run(before, problem), WroteElsewhere);
-  EXPECT_THROW(run(over, problem), WroteElsewhere);
+  const auto expect_thrown = [&](void (*launch)(const WkvArgs&)) {
+    EXPECT_THROW(run({.name = "elsewhere", .launchers = launchers<Wkv>(launch)}, problem),
+                 WroteElsewhere);
+  };
+  expect_thrown([](const WkvArgs& a) { a.o[a.B * a.T * a.H * a.V] = 0.0f; });
+  expect_thrown([](const WkvArgs& a) { a.o[-1] = 0.0f; });
+  expect_thrown([](const WkvArgs& a) { const_cast<float*>(a.q)[0] = 3.0f; });
 }
 
 TEST(OnDevice, PoisonsOutputs) {
   const Implementation lazy{.name = "lazy", .launchers = launchers<Wkv>([](const WkvArgs&) {})};
   for (float value : run(lazy, make_problem(kCase)).o)
     EXPECT_TRUE(std::isnan(value));
-}
-
-// A suite that changes its cases after they were combined may take a pair back.
-TEST(Design, MissesPairsThatAChangeTakesBack) {
-  Design<WkvCase> design;
-  design.factor("T", std::vector<std::int64_t>{1, 17, 130}, &WkvCase::T);
-  design.factor("scale", std::vector<float>{1.0f, 0.125f}, &WkvCase::scale);
-  design.factor("reverse", std::vector<bool>{false, true}, &WkvCase::reverse);
-  const auto nothing = [](WkvCase&) {};
-  EXPECT_EQ(design.missing_pairs(design.cases({}, nothing, std::nullopt)),
-            std::vector<std::string>{});
-  const auto unscaled_where_long = [](WkvCase& c) {
-    if (c.T > 100) c.scale = 1.0f;
-  };
-  EXPECT_EQ(design.missing_pairs(design.cases({}, unscaled_where_long, std::nullopt)),
-            std::vector<std::string>{"T=130 with scale=0.125"});
-  design.exclude("T", std::int64_t{130}, "scale", 0.125f, "for this test");
-  EXPECT_EQ(design.missing_pairs(design.cases({}, unscaled_where_long, std::nullopt)),
-            std::vector<std::string>{});
 }
 
 TEST(OnDevice, PlacesAnArrayOneElementOff) {
@@ -401,12 +284,7 @@ TEST(Input, PositiveLogDecayIsRefused) {
   EXPECT_NO_THROW(check_log_w(good, 3));
   for (float bad : {1e-7f, kNan}) {
     const float values[] = {0.0f, bad};
-    try {
-      check_log_w(values, 2);
-      ADD_FAILURE() << bad << " was accepted";
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find("log_w[1]"), std::string::npos) << error.what();
-    }
+    expect_refused("log_w[1]", [&] { check_log_w(values, 2); });
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/judge/stored.hpp"
 #include "common/operators/wkv/backwards.hpp"
 
 namespace ladder {
@@ -64,18 +65,6 @@ Answer without_last_chunk(const WkvGradProblem& problem, const std::vector<Truth
       drop_last_chunk(a, chunk, a.H * axis[3].size, dropped.back());
   }
   return dropped;
-}
-
-// `change(n, i)` is log_w's element i, of a sequence's n-th step.
-template <typename Change>
-WkvProblem with_decays(const WkvProblem& problem, const Change& change) {
-  WkvProblem changed = problem;
-  const WkvArgs a = problem.args();
-  for_each_step(a, [&](const Step& s) {
-    for (std::int64_t i = s.row * a.H * a.K; i < (s.row + 1) * a.H * a.K; ++i)
-      changed["log_w"][i] = change(s.n, i);
-  });
-  return changed;
 }
 
 // The problem of somebody who goes on from one packed sequence to the next.
@@ -170,16 +159,99 @@ std::vector<PartOfRows> parts_of_rows(const WkvArgs& args) {
   return parts;
 }
 
-// The sum of log_w over the steps from .first to .second - 1, times the sign.
+// The sum of log_w over the steps from .first to .end - 1, times the sign.
 struct Span {
   std::int64_t first, end;
   double sign = 1;
 };
+using Spans = std::vector<Span>;
 
-// Which steps' decays are taken between step s and the later step t, whose own decay is `end - 1`.
-using Spans = std::function<std::vector<Span>(std::int64_t s, std::int64_t t, std::int64_t end)>;
+// A key's step and a query's later step, whose own decay is `end - 1`. In blocks of steps: where the key's block begins and ends, and
+// where the query's begins, the border.
+struct Between {
+  std::int64_t key, end, begin_of_key, end_of_key, border;
+};
 
-Shares shares_of(const WkvArgs& a, const Spans& spans) {
+// Which decays are taken between the two. A * stands for the length of blocks.
+struct Miscount {
+  const char* words;
+  Spans (*spans)(Between x);
+};
+constexpr Miscount kMiscounts[] = {
+    {"with the decay forgotten", [](Between) { return Spans{}; }},
+    {"with the sign of the decay turned",
+     [](Between x) {
+       return Spans{{x.key + 1, x.end, -1}};
+     }},
+    {"with the decay applied twice",
+     [](Between x) {
+       return Spans{{x.key + 1, x.end, 2}};
+     }},
+    {"with the key's own decay applied to it too",
+     [](Between x) {
+       return Spans{{x.key, x.end}};
+     }},
+    {"without the first decay behind the key",
+     [](Between x) {
+       return Spans{{x.key + 2, x.end}};
+     }},
+    {"without the last decay before the query",
+     [](Between x) {
+       return Spans{{x.key + 1, x.end - 1}};
+     }},
+    {"with one decay too many before the query",
+     [](Between x) {
+       return Spans{{x.key + 1, x.end + 1}};
+     }},
+};
+constexpr Miscount kMiscountsOfBlocks[] = {
+    {"without the decay from the key to the border of blocks of *",
+     [](Between x) {
+       return Spans{{x.border, x.end}};
+     }},
+    {"without the decay from the border of blocks of * to the query",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border}};
+     }},
+    {"without the decay of the blocks of * that lie between the key's and the query's",
+     [](Between x) {
+       return Spans{{x.key + 1, x.end_of_key}, {x.border, x.end}};
+     }},
+    {"with the sign of the decay from the key to the border of blocks of * turned",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border, -1}, {x.border, x.end}};
+     }},
+    {"with the sign of the decay from the border of blocks of * to the query turned",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border}, {x.border, x.end, -1}};
+     }},
+    {"with the decay from the key to the border of blocks of * applied twice",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border, 2}, {x.border, x.end}};
+     }},
+    {"with the decay from the border of blocks of * to the query applied twice",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border}, {x.border, x.end, 2}};
+     }},
+    {"without the first decay behind the border of blocks of *",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border}, {x.border + 1, x.end}};
+     }},
+    {"with the first decay behind the border of blocks of * applied twice",
+     [](Between x) {
+       return Spans{{x.key + 1, x.end}, {x.border, x.border + 1}};
+     }},
+    {"without the last decay before the border of blocks of *",
+     [](Between x) {
+       return Spans{{x.key + 1, x.border - 1}, {x.border, x.end}};
+     }},
+    {"with the decay from the beginning of the key's block of * on, not from the key on",
+     [](Between x) {
+       return Spans{{x.begin_of_key, x.end}};
+     }},
+};
+
+Shares shares_of(const WkvArgs& a, const Miscount& miscount, std::int64_t block) {
   Shares result(a.B * a.H * a.T * a.T, std::nan(""));
   std::vector<double> sums(a.T + 1);
   for (std::int64_t head = 0; head < a.B * a.H; ++head) {
@@ -195,8 +267,10 @@ Shares shares_of(const WkvArgs& a, const Spans& spans) {
       };
       for (std::int64_t t = 1; t < a.T; ++t) {
         for (std::int64_t s = 0; s < t; ++s) {
+          const std::int64_t begin = s / block * block, border = t / block * block;
           double exponent = 0;
-          for (const Span& span : spans(s, t, is_gla(a) ? t + 1 : t)) {
+          for (const Span& span :
+               miscount.spans({s, is_gla(a) ? t + 1 : t, begin, begin + block, border})) {
             if (span.end > span.first)
               exponent += span.sign * (sum_before(span.end) - sum_before(span.first));
           }
@@ -216,32 +290,30 @@ template <typename Add>
 void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& truth, const Add& add) {
   const WkvCase& c = problem.drawn_case();
   const auto log_w = [&problem](std::int64_t i) { return problem["log_w"][i]; };
-  const std::int64_t step = c.H * c.K, back = c.reverse ? step : -step;
-  const auto answer = [&c](const WkvProblem& changed) {
-    return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
+  const std::int64_t step = c.H * c.K, before = c.reverse ? step : -step;
+  // `decay(n, i, chunk)` is log_w's element i, of a sequence's n-th step.
+  const auto add_decays = [&](const std::string& what, const auto& decay) {
+    for (const std::int64_t chunk : kUsualTiles) {
+      if (c.decay_per_head) break;
+      const auto answer = [&problem, &c, decay, chunk] {
+        WkvProblem changed = problem;
+        for_each_step(problem.args(), [&](const Step& s) {
+          for (std::int64_t i = s.row * c.H * c.K; i < (s.row + 1) * c.H * c.K; ++i)
+            changed["log_w"][i] = decay(s.n, i, chunk);
+        });
+        return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
+      };
+      add(what, answer, chunk);
+    }
   };
-  for (const std::int64_t chunk : kUsualTiles) {
-    if (c.decay_per_head) break;
-    add(
-        "result with each decay one step late, in chunks of *",
-        [=, &problem] {
-          return answer(with_decays(problem, [&](std::int64_t n, std::int64_t i) {
-            return n % chunk == 0 ? 0.0f : log_w(i + back);
-          }));
-        },
-        chunk);
-  }
-  for (const std::int64_t chunk : kUsualTiles) {
-    if (c.decay_per_head) break;
-    add(
-        "result with the decay applied once too often where chunks of * begin",
-        [=, &problem] {
-          return answer(with_decays(problem, [&](std::int64_t n, std::int64_t i) {
-            return (n > 0 && n % chunk == 0 ? 2 : 1) * log_w(i);
-          }));
-        },
-        chunk);
-  }
+  add_decays("result with each decay one step late, in chunks of *",
+             [=](std::int64_t n, std::int64_t i, std::int64_t chunk) {
+               return n % chunk == 0 ? 0.0f : log_w(i + before);
+             });
+  add_decays("result with the decay applied once too often where chunks of * begin",
+             [=](std::int64_t n, std::int64_t i, std::int64_t chunk) {
+               return (n > 0 && n % chunk == 0 ? 2 : 1) * log_w(i);
+             });
   for (const std::int64_t chunk : kUsualTiles) {
     add(
         "result with the last partial chunk of * missing",
@@ -253,72 +325,18 @@ void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& trut
 
 std::vector<std::pair<std::string, std::function<Shares()>>> decay_shares(const WkvArgs& args) {
   std::vector<std::pair<std::string, std::function<Shares()>>> list;
-  const auto add = [&](const std::string& words, const Spans& spans) {
-    list.emplace_back(words, [args, spans] { return shares_of(args, spans); });
+  const auto add = [&](const Miscount& miscount, std::int64_t block) {
+    std::string words = miscount.words;
+    if (const auto at = words.find('*'); at != std::string::npos)
+      words.replace(at, 1, std::to_string(block));
+    list.emplace_back(words, [args, &miscount, block] { return shares_of(args, miscount, block); });
   };
-  using List = std::vector<Span>;
-  add("with the decay forgotten", [](auto, auto, auto) { return List{}; });
-  add("with the sign of the decay turned", [](auto s, auto, auto end) {
-    return List{{s + 1, end, -1}};
-  });
-  add("with the decay applied twice", [](auto s, auto, auto end) { return List{{s + 1, end, 2}}; });
-  add("with the key's own decay applied to it too", [](auto s, auto, auto end) {
-    return List{{s, end}};
-  });
-  add("without the first decay behind the key", [](auto s, auto, auto end) {
-    return List{{s + 2, end}};
-  });
-  add("without the last decay before the query", [](auto s, auto, auto end) {
-    return List{{s + 1, end - 1}};
-  });
-  add("with one decay too many before the query", [](auto s, auto, auto end) {
-    return List{{s + 1, end + 1}};
-  });
+  for (const Miscount& miscount : kMiscounts)
+    add(miscount, 1);
   for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
-    if (block >= args.T) continue;
-    const std::string border = "the border of blocks of " + std::to_string(block);
-    const auto begin = [block](std::int64_t t) { return t / block * block; };
-    add("without the decay from the key to " + border, [=](auto, auto t, auto end) {
-      return List{{begin(t), end}};
-    });
-    add("without the decay from " + border + " to the query", [=](auto s, auto t, auto) {
-      return List{{s + 1, begin(t)}};
-    });
-    add("without the decay of the blocks of " + std::to_string(block) +
-            " that lie between the key's and the query's",
-        [=](auto s, auto t, auto end) {
-          return List{{s + 1, begin(s) + block}, {begin(t), end}};
-        });
-    add("with the sign of the decay from the key to " + border + " turned",
-        [=](auto s, auto t, auto end) {
-          return List{{s + 1, begin(t), -1}, {begin(t), end}};
-        });
-    add("with the sign of the decay from " + border + " to the query turned",
-        [=](auto s, auto t, auto end) {
-          return List{{s + 1, begin(t)}, {begin(t), end, -1}};
-        });
-    add("with the decay from the key to " + border + " applied twice",
-        [=](auto s, auto t, auto end) {
-          return List{{s + 1, begin(t), 2}, {begin(t), end}};
-        });
-    add("with the decay from " + border + " to the query applied twice",
-        [=](auto s, auto t, auto end) {
-          return List{{s + 1, begin(t)}, {begin(t), end, 2}};
-        });
-    add("without the first decay behind " + border, [=](auto s, auto t, auto end) {
-      return List{{s + 1, begin(t)}, {begin(t) + 1, end}};
-    });
-    add("with the first decay behind " + border + " applied twice", [=](auto s, auto t, auto end) {
-      return List{{s + 1, end}, {begin(t), begin(t) + 1}};
-    });
-    add("without the last decay before " + border, [=](auto s, auto t, auto end) {
-      return List{{s + 1, begin(t) - 1}, {begin(t), end}};
-    });
-    add("with the decay from the beginning of the key's block of " + std::to_string(block) +
-            " on, not from the key on",
-        [=](auto s, auto, auto end) {
-          return List{{begin(s), end}};
-        });
+    for (const Miscount& miscount : kMiscountsOfBlocks) {
+      if (block < args.T) add(miscount, block);
+    }
   }
   return list;
 }
@@ -336,25 +354,18 @@ Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth
                        std::int64_t tile = 0) {
     mistakes.known.push_back({"equals the " + what, answer, tile});
   };
-  // The right answer to another problem.
-  const auto add_change = [&](const std::string& what,
-                              const std::function<void(WkvProblem&)>& change) {
-    add(what, [&problem, &c, change] {
-      WkvProblem changed = problem;
-      change(changed);
-      return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
-    });
+  const auto right_answer = [&c](const WkvProblem& changed) {
+    return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
   };
-  if (!c.lengths.empty())
-    add_change("result with the sequences running into each other", join_sequences);
-  add_chunk_borders(problem, truth, add);
-  if (c.precision == Precision::kFp32) {
-    add_change("result of operands rounded to TF32", [](WkvProblem& p) {
-      for (const char* array : {"q", "k", "v"})
-        to_tf32(p[array]);
+  if (!c.lengths.empty()) {
+    add("result with the sequences running into each other", [&problem, right_answer] {
+      WkvProblem changed = problem;
+      join_sequences(changed);
+      return right_answer(changed);
     });
-    mistakes.known.back().slight = "tf32";
   }
+  add_chunk_borders(problem, truth, add);
+  add_tf32(mistakes, problem, right_answer);
   if (arithmetic == Arithmetic::kFp32) {
     add("result of a state rounded to bf16 in every step", [args, loop] {
       WkvSwitches switches = right_switches(args);
@@ -394,29 +405,22 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
         {"equals the gradient with the last partial chunk of * missing",
          [&problem, &truth, chunk] { return without_last_chunk(problem, truth, chunk); }, chunk});
   }
-  if (c.precision == Precision::kFp32) {
-    mistakes.known.push_back({"equals the gradient of operands rounded to TF32",
-                              [&problem, &c] {
-                                WkvGradProblem changed = problem;
-                                for (const char* array : {"q", "k", "v", "d_o"})
-                                  to_tf32(changed[array]);
-                                return answer_of<WkvGradInputs>(c, wkv_gradients(changed.args()));
-                              },
-                              0, "tf32"});
-  }
+  add_tf32(mistakes, problem, [&c](const WkvGradProblem& changed) {
+    return answer_of<WkvGradInputs>(c, wkv_gradients(changed.args()));
+  });
   // A sum over 200 steps or more without decay, stored in fp32 beside bf16.
   if (c.precision == Precision::kBf16Fp32Decay && c.decay_per_head && c.decay == Decay::kNone &&
       c.T >= 200) {
-    constexpr std::size_t kDLogW = 3;  // of the outputs
+    const auto answer = [args, &truth] {
+      constexpr std::size_t kDLogW = 3;  // of the outputs
+      Answer answer;
+      for (const Truth& right : truth)
+        answer.push_back(right.values);
+      answer[kDLogW] = d_log_w_of_rounded_chunks(args);
+      return answer;
+    };
     mistakes.known.push_back(
-        {"equals the gradient of states that are rounded to bf16 once for each chunk of 64",
-         [args, &truth] {
-           Answer answer;
-           for (const Truth& right : truth)
-             answer.push_back(right.values);
-           answer[kDLogW] = d_log_w_of_rounded_chunks(args);
-           return answer;
-         },
+        {"equals the gradient of states that are rounded to bf16 once for each chunk of 64", answer,
          0, "d_log_w"});
   }
   mistakes.together = true;
@@ -424,33 +428,17 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
   return mistakes;
 }
 
-namespace {
-
-void store_in_bf16(std::vector<float>& values) {
-  for (float& x : values)
-    x = static_cast<float>(bf16(x));
-}
-
-}  // namespace
-
-WkvOutputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
+Answer wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
   const WkvArgs args = problem.args();
   WkvSwitches switches = right_switches(args);
   switches.bf16_operands = arithmetic == Arithmetic::kBf16Operands;
-  WkvOutputs outputs = wkv_loop<float>(args, switches);
-  if (problem.drawn_case().precision != Precision::kFp32) store_in_bf16(outputs.o);
-  return outputs;
+  return answer_of<WkvInputs>(problem.drawn_case(), wkv_loop<float>(args, switches));
 }
 
-WkvGradients wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
-  const Precision precision = problem.drawn_case().precision;
-  WkvGradients gradients = wkv_gradient_loop<float>(
+Answer wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
+  const WkvGradients gradients = wkv_gradient_loop<float>(
       problem.args(), {.bf16_operands = arithmetic == Arithmetic::kBf16Operands});
-  if (precision == Precision::kFp32) return gradients;
-  for (std::vector<float>* values : {&gradients.dq, &gradients.dk, &gradients.dv})
-    store_in_bf16(*values);
-  if (precision == Precision::kBf16) store_in_bf16(gradients.d_log_w);
-  return gradients;
+  return answer_of<WkvGradInputs>(problem.drawn_case(), gradients);
 }
 
 }  // namespace ladder

@@ -103,9 +103,9 @@ Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth
 Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth,
                       Arithmetic arithmetic);
 
-// The loops in float, stored as the case's tensors are.
-WkvOutputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic = Arithmetic::kFp32);
-WkvGradients wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic = Arithmetic::kFp32);
+// The loops in float.
+Answer wkv_plain(const WkvProblem& problem, Arithmetic arithmetic);
+Answer wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic);
 
 // What a step takes from an earlier one where the decay between the two is miscounted, as it happens at the borders of chunks; NaN for
 // other pairs of steps. Of sequences that run forwards and are not packed.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/judge/sequences.hpp"
+#include "common/judge/stored.hpp"
 #include "common/operators/wkv/mistakes.hpp"
 
 namespace ladder {
@@ -57,7 +58,7 @@ struct WkvOperator
     return wkv_truth(problem, arithmetic);
   }
   static auto plain(const Problem& problem, Arithmetic arithmetic) {
-    return wkv_plain(problem, arithmetic);
+    return stored<Op>(problem, wkv_plain(problem, arithmetic));
   }
   static Mistakes mistakes(const Problem& problem, const std::vector<Truth>& truth,
                            Arithmetic arithmetic) {

@@ -29,18 +29,12 @@ std::vector<WkvCase> wkv_forms() {
          {Decay::kNone, Decay::kMild, Decay::kStrong, Decay::kTotal, Decay::kStrongToken}) {
       for (bool per_head : {false, true}) {
         for (bool reverse : {false, true}) {
-          const WkvCase c{.recurrence = recurrence,
-                          .B = 2,
-                          .T = 19,
-                          .H = 3,
-                          .K = 5,
-                          .V = 7,
-                          .decay = decay,
-                          .decay_per_head = per_head,
-                          .initial_state = true,
-                          .final_state = true,
-                          .reverse = reverse,
-                          .scale = 0.5f};
+          WkvCase c{.recurrence = recurrence, .B = 2, .T = 19, .H = 3, .K = 5, .V = 7};
+          c.decay = decay;
+          c.decay_per_head = per_head;
+          c.initial_state = c.final_state = true;
+          c.reverse = reverse;
+          c.scale = 0.5f;
           cases.push_back(c);
           if (decay == Decay::kMild) cases.push_back(packed(c, {5, 0, 17, 1}));
         }
@@ -60,8 +54,7 @@ INSTANTIATE_TEST_SUITE_P(All, WkvForms, ::testing::ValuesIn(wkv_forms()),
 // One head, K = V = 1, so that the formula fits on a line.
 WkvProblem scalar_problem(std::vector<float> q, std::vector<float> k, std::vector<float> v,
                           std::vector<float> w, float u) {
-  WkvProblem problem = make_problem(
-      WkvCase{.B = 1, .T = static_cast<std::int64_t>(q.size()), .H = 1, .K = 1, .V = 1});
+  WkvProblem problem = make_problem(WkvCase{.T = std::ssize(q), .K = 1, .V = 1});
   problem["q"] = std::move(q);
   problem["k"] = std::move(k);
   problem["v"] = std::move(v);
@@ -228,14 +221,9 @@ std::vector<WkvCase> gradient_cases() {
     }
     // Longer than the distance of kept states.
     cases.push_back({.recurrence = recurrence, .B = 1, .T = 67, .H = 1, .K = 1, .V = 1});
-    cases.push_back({.recurrence = recurrence,
-                     .B = 1,
-                     .T = 0,
-                     .H = 1,
-                     .K = 2,
-                     .V = 2,
-                     .initial_state = true,
-                     .final_state = true});
+    WkvCase no_steps{.recurrence = recurrence, .B = 1, .T = 0, .H = 1, .K = 2, .V = 2};
+    no_steps.initial_state = no_steps.final_state = true;
+    cases.push_back(no_steps);
   }
   return cases;
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "common/diagnosis/shares.hpp"
 #include "common/operators/wkv/operator.hpp"
@@ -37,10 +38,6 @@ std::string said_of_shares(const WkvCase& c, const Change& change) {
   return said_of<Wkv>(problem, stored<Wkv>(problem, {o}), Search::kOne);
 }
 
-void expect_said(const std::string& said, const std::string& words) {
-  EXPECT_NE(said.find(words), std::string::npos) << said;
-}
-
 // Three chunks of 16, and columns for all steps.
 WkvCase case_of(Recurrence recurrence) {
   WkvCase c = plain_wkv_case({}, recurrence);
@@ -51,57 +48,58 @@ WkvCase case_of(Recurrence recurrence) {
   return c;
 }
 
+constexpr Recurrence kBoth[] = {Recurrence::kWkv, Recurrence::kGla};
+
 TEST(Shares, AreThoseOfTheResult) {
   EXPECT_EQ(said_of_shares(case_of(Recurrence::kWkv), [](auto, auto, double x, auto) { return x; }),
             "");
 }
 
 TEST(Shares, ThatAreMissingAreNamed) {
-  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
-    expect_said(
-        said_of_shares(case_of(recurrence),
-                       [](auto t, auto s, double x, auto) { return s < t / 16 * 16 ? 0 : x; }),
-        "\nA step takes nothing from the steps before its own block of 16; all else is right.\n");
-    expect_said(
-        said_of_shares(case_of(recurrence),
-                       [](auto t, auto s, double x, auto) { return s < t / 16 * 16 - 16 ? 0 : x; }),
-        "\nA step takes nothing from the steps that lie two or more blocks of 16 back; "
-        "all else is right.\n");
-    expect_said(said_of_shares(case_of(recurrence),
-                               [](auto t, auto s, double x, auto) { return s == t - 1 ? 0 : x; }),
-                "\nA step takes nothing from the step before it; all else is right.\n");
-  }
+  const auto expect = [](const std::string& words,
+                         bool (*is_missing)(std::int64_t t, std::int64_t s)) {
+    for (const Recurrence recurrence : kBoth) {
+      const auto change = [=](auto t, auto s, double x, auto) { return is_missing(t, s) ? 0 : x; };
+      expect_words("\nA step takes nothing from " + words + "; all else is right.\n",
+                   said_of_shares(case_of(recurrence), change));
+    }
+  };
+  expect("the steps before its own block of 16", [](auto t, auto s) { return s < t / 16 * 16; });
+  expect("the steps that lie two or more blocks of 16 back",
+         [](auto t, auto s) { return s < t / 16 * 16 - 16; });
+  expect("the step before it", [](auto t, auto s) { return s == t - 1; });
 }
 
 TEST(Shares, ThatAreWrongAreNamedWithTheirFactorOrNot) {
-  expect_said(
-      said_of_shares(
-          case_of(Recurrence::kGla),
-          [](auto t, auto s, double x, auto) { return s < t && s >= t / 16 * 16 ? 3 * x : x; }),
-      "\nWhat a step takes from the earlier steps of its own block of 16 is wrong; all else is "
-      "right. There it is 3 times what it should be.\n");
-  expect_said(said_of_shares(case_of(Recurrence::kGla),
-                             [](auto t, auto s, double x, auto at) {
-                               return s < t && s >= t / 16 * 16 ? x * (2 + std::sin(at)) : x;
-                             }),
-              "\nWhat a step takes from the earlier steps of its own block of 16 is wrong; all "
-              "else is right.\n");
+  const auto expect = [](const std::string& factor, double (*change)(double x, std::size_t at)) {
+    expect_words(
+        "\nWhat a step takes from the earlier steps of its own block of 16 is wrong; all else is "
+        "right." +
+            factor + "\n",
+        said_of_shares(case_of(Recurrence::kGla), [=](auto t, auto s, double x, auto at) {
+          return s < t && s >= t / 16 * 16 ? change(x, at) : x;
+        }));
+  };
+  expect(" There it is 3 times what it should be.", [](double x, std::size_t) { return 3 * x; });
+  expect("", [](double x, std::size_t at) { return x * (2 + std::sin(at)); });
 }
 
 TEST(Shares, WithDecaysMiscountedAtABorderAreNamed) {
-  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+  for (const Recurrence recurrence : kBoth) {
     const WkvCase c = case_of(recurrence);
     const WkvProblem problem = make_problem(c);
     std::size_t named = 0;
     for (const auto& [words, shares] : decay_shares(problem.args())) {
       if (words.find("from the key to the border of blocks of 16") == std::string::npos) continue;
       const Shares wrong = shares();
-      expect_said(said_of_shares(c, [&](auto t, auto s, double x,
-                                        auto at) { return s < t / 16 * 16 ? wrong[at] : x; }),
-                  "\nWhat a step takes from the steps before its own block of 16 is wrong; all "
-                  "else is right. There "
-                  "it equals the result " +
-                      words + ".\n");
+      const auto change = [&](auto t, auto s, double x, auto at) {
+        return s < t / 16 * 16 ? wrong[at] : x;
+      };
+      expect_words(
+          "\nWhat a step takes from the steps before its own block of 16 is wrong; all else is "
+          "right. There it equals the result " +
+              words + ".\n",
+          said_of_shares(c, change));
       ++named;
     }
     EXPECT_EQ(named, 3u);
@@ -129,38 +127,36 @@ TEST(Shares, OfAllEarlierStepsWithTheDecaysOfDecaySharesEqualTheVariants) {
   }
 }
 
+// What is said of the right answer to another problem, in which element i of the array is multiplied.
+void expect_said(const std::string& words, const char* array,
+                 const std::function<double(std::size_t i)>& factor) {
+  const WkvProblem problem = make_problem(plain_wkv_case({}));
+  WkvProblem other = problem;
+  for (std::size_t i = 0; i < other[array].size(); ++i)
+    other[array][i] *= static_cast<float>(factor(i % problem.drawn_case().K));
+  expect_words(words, said_of<Wkv>(problem, right_answer(other), Search::kOne));
+}
+
 // As brackets that are missing around a sum of four do it.
 TEST(Shares, OfKeyRowsAreCounted) {
-  const WkvCase c = plain_wkv_case({});
-  const WkvProblem problem = make_problem(c);
-  WkvProblem other = problem;
-  for (std::size_t i = 0; i < other["q"].size(); ++i)
-    other["q"][i] *= i % 4 == 0 ? 1.0f : 1 / c.scale;
+  const float scale = plain_wkv_case({}).scale;
   expect_said(
-      said_of<Wkv>(problem, stored<Wkv>(problem, true_answer<Wkv>(other)), Search::kOne),
       "\nAll key rows but 0, 4, 8, 12, ... 28 count 1.43 times, which is 1 / scale: they are not "
-      "multiplied by the scale.\n");
-  for (std::size_t i = 0; i < other["q"].size(); ++i)
-    other["q"][i] = i % c.K == 7 ? 0.0f : problem["q"][i];
-  expect_said(said_of<Wkv>(problem, stored<Wkv>(problem, true_answer<Wkv>(other)), Search::kOne),
-              "\nKey row 7 is missing; all others count once.\n");
-  for (std::size_t i = 0; i < other["q"].size(); ++i)
-    other["q"][i] = problem["q"][i] * static_cast<float>(i % c.K + 1);
-  expect_said(said_of<Wkv>(problem, stored<Wkv>(problem, true_answer<Wkv>(other)), Search::kOne),
-              "\nKey row 1 counts 2 times; key row 2 counts 3 times; key row 3 counts 4 times; and "
-              "so on; all "
-              "others count once.\n");
+      "multiplied by the scale.\n",
+      "q", [=](auto j) { return j % 4 == 0 ? 1.0f : 1 / scale; });
+  expect_said("\nKey row 7 is missing; all others count once.\n", "q",
+              [](auto j) { return j == 7 ? 0 : 1; });
+  expect_said(
+      "\nKey row 1 counts 2 times; key row 2 counts 3 times; key row 3 counts 4 times; and "
+      "so on; all others count once.\n",
+      "q", [](auto j) { return j + 1; });
 }
 
 TEST(Shares, OfTheBonusAreNamedAsThoseOfAllAre) {
-  const WkvCase c = plain_wkv_case({});
-  const WkvProblem problem = make_problem(c);
-  WkvProblem other = problem;
-  for (std::size_t i = 0; i < other["u"].size(); ++i)
-    other["u"][i] *= i % c.K < 16 ? 0.0f : 1.0f;
-  expect_said(said_of<Wkv>(problem, stored<Wkv>(problem, true_answer<Wkv>(other)), Search::kOne),
-              "\nIt equals the result with the bonus of the last 16 key rows alone: = for +=, or a "
-              "loop that begins too late.\n");
+  expect_said(
+      "\nIt equals the result with the bonus of the last 16 key rows alone: = for +=, or a "
+      "loop that begins too late.\n",
+      "u", [](auto j) { return j < 16 ? 0 : 1; });
 }
 
 }  // namespace

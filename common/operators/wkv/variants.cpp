@@ -1,6 +1,7 @@
 #include <string>
 #include <tuple>
 
+#include "common/judge/variant_list.hpp"
 #include "common/operators/wkv/mistakes.hpp"
 
 namespace ladder {
@@ -9,7 +10,7 @@ namespace {
 using S = WkvSwitches;
 
 // The variants of one case, a group after the other.
-class List {
+class List : public VariantList<S> {
  public:
   explicit List(const WkvCase& of)
       : c(of), gla(of.recurrence == Recurrence::kGla), square(of.K == of.V) {
@@ -34,23 +35,18 @@ class List {
     given_states();
   }
 
-  Variants<S> list;
-
  private:
   using Read = S::Read;
   using Bonus = S::Bonus;
   using Array = S::Array;
+  using enum S::Array;
 
-  template <typename Change>
-  void add(const std::string& words, const std::string& line, const Change& change) {
-    list.push_back({words, line, change});
-  }
   void add_read(const char* words, const char* line, Read read, Bonus bonus) {
     add(words, line, [=](S& s) { s.read = read, s.bonus = bonus; });
   }
 
   void moments_of_the_read() {
-    add("with the bonus forgotten", "sum += q[ik] * s", [](S& s) { s.bonus = Bonus::kNone; });
+    add("with the bonus forgotten", "sum += q[ik] * s", &S::bonus, Bonus::kNone);
     add_read("with the decay applied before the read",
              "s *= w; sum += q[ik] * (s + u[ik] * kv); s += kv;", Read::kDecayed, Bonus::kSum);
     add_read("with the state read after the update, and the bonus added all the same",
@@ -60,101 +56,91 @@ class List {
     add("with the decay applied before the read and the bonus forgotten",
         "s *= w; sum += q[ik] * s; s += kv;",
         [](S& s) { s.read = Read::kDecayed, s.bonus = Bonus::kNone; });
-    add("with the bonus alone: the state is not read", "sum += q[ik] * u[ik] * kv",
-        [](S& s) { s.state_read = false; });
+    add("with the bonus alone: the state is not read", "sum += q[ik] * u[ik] * kv", &S::state_read,
+        false);
   }
 
   void values_of_u() {
-    add("with u forgotten: the bonus is q k v", "sum += q[ik] * (s + kv)",
-        [](S& s) { s.of_u = [](double, double) { return 1.0; }; });
-    const auto add_u = [&](const char* words, const char* line, double (*of_u)(double, double)) {
-      add(words, line, [=](S& s) { s.of_u = of_u; });
-    };
-    add_u("with u applied twice", "u[ik] * u[ik] * kv", [](double u, double) { return u * u; });
-    add_u("with exp(u) in the place of u: u is no logarithm", "expf(u[ik]) * kv",
-          [](double u, double) { return std::exp(u); });
-    add_u("with the decay factor in the place of u", "expf(log_w[ik]) * kv in the bonus",
-          [](double, double log_w) { return std::exp(log_w); });
-    add_u("with log_w in the place of u", "log_w[ik] * kv in the bonus",
-          [](double, double log_w) { return log_w; });
-    add_u("with the bonus decayed", "u[ik] * expf(log_w[ik]) * kv",
-          [](double u, double log_w) { return u * std::exp(log_w); });
-    add_u("with 1 + u in the place of u: the step's own key and value count once more",
-          "s + kv + u[ik] * kv", [](double u, double) { return 1 + u; });
-    add("with u in the place of the decay factor", "s = u[ik] * s + kv",
-        [](S& s) { s.u_for_decay = true; });
+    add("with u forgotten: the bonus is q k v", "sum += q[ik] * (s + kv)", &S::of_u,
+        [](double, double) { return 1.0; });
+    add("with u applied twice", "u[ik] * u[ik] * kv", &S::of_u,
+        [](double u, double) { return u * u; });
+    add("with exp(u) in the place of u: u is no logarithm", "expf(u[ik]) * kv", &S::of_u,
+        [](double u, double) { return std::exp(u); });
+    add("with the decay factor in the place of u", "expf(log_w[ik]) * kv in the bonus", &S::of_u,
+        [](double, double log_w) { return std::exp(log_w); });
+    add("with log_w in the place of u", "log_w[ik] * kv in the bonus", &S::of_u,
+        [](double, double log_w) { return log_w; });
+    add("with the bonus decayed", "u[ik] * expf(log_w[ik]) * kv", &S::of_u,
+        [](double u, double log_w) { return u * std::exp(log_w); });
+    add("with 1 + u in the place of u: the step's own key and value count once more",
+        "s + kv + u[ik] * kv", &S::of_u, [](double u, double) { return 1 + u; });
+    add("with u in the place of the decay factor", "s = u[ik] * s + kv", &S::u_for_decay, true);
   }
 
   void bonuses() {
-    add("with the bonus subtracted", "sum += q[ik] * (s - u[ik] * kv)",
-        [](S& s) { s.bonus_sign = -1; });
-    add("with the bonus not multiplied by q", "sum += q[ik] * s + u[ik] * kv",
-        [](S& s) { s.bonus = Bonus::kWithoutQ; });
-    add("with the bonus not multiplied by k", "sum += q[ik] * (s + u[ik] * v[iv])",
-        [](S& s) { s.bonus = Bonus::kWithoutK; });
-    add("with the bonus not multiplied by v", "sum += q[ik] * (s + u[ik] * k[ik])",
-        [](S& s) { s.bonus = Bonus::kWithoutV; });
+    add("with the bonus subtracted", "sum += q[ik] * (s - u[ik] * kv)", &S::bonus_sign, -1);
+    add("with the bonus not multiplied by q", "sum += q[ik] * s + u[ik] * kv", &S::bonus,
+        Bonus::kWithoutQ);
+    add("with the bonus not multiplied by k", "sum += q[ik] * (s + u[ik] * v[iv])", &S::bonus,
+        Bonus::kWithoutK);
+    add("with the bonus not multiplied by v", "sum += q[ik] * (s + u[ik] * k[ik])", &S::bonus,
+        Bonus::kWithoutV);
     add("with the bonus of the first key row alone", "if (ik == 0) sum += q[ik] * u[ik] * kv",
-        [](S& s) { s.bonus = Bonus::kFirstRow; });
-    add("with the bonus of the last key row alone", "bonus = term for bonus += term",
-        [](S& s) { s.bonus = Bonus::kLastRow; });
+        &S::bonus, Bonus::kFirstRow);
+    add("with the bonus of the last key row alone", "bonus = term for bonus += term", &S::bonus,
+        Bonus::kLastRow);
     add("with what the shuffles return in the place of the sum: it is not added",
-        "bonus = __shfl_xor_sync for bonus +=", [](S& s) { s.bonus = Bonus::kMirroredLane; });
+        "bonus = __shfl_xor_sync for bonus +=", &S::bonus, Bonus::kMirroredLane);
     add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
-        "__shfl_down_sync for __shfl_xor_sync", [](S& s) { s.bonus = Bonus::kSumInLane0; });
+        "__shfl_down_sync for __shfl_xor_sync", &S::bonus, Bonus::kSumInLane0);
     add("with each lane's own part of the bonus: the sum over the lanes is missing",
-        "no __shfl_xor_sync", [](S& s) { s.bonus = Bonus::kOwnLane; });
+        "no __shfl_xor_sync", &S::bonus, Bonus::kOwnLane);
     add("with the bonus of half a warp: the sum over the lanes begins too late",
-        "distance = 8 for distance = 16", [](S& s) { s.bonus = Bonus::kHalfWarp; });
+        "distance = 8 for distance = 16", &S::bonus, Bonus::kHalfWarp);
     add("with the bonus of every second lane: the sum over the lanes ends too early",
-        "distance > 1 for distance > 0", [](S& s) { s.bonus = Bonus::kEverySecondLane; });
+        "distance > 1 for distance > 0", &S::bonus, Bonus::kEverySecondLane);
     add("with u multiplied into the state as well", "kv = u[ik] * k[ik] * v[iv]; s = w * s + kv;",
-        [](S& s) { s.u_in_state = true; });
+        &S::u_in_state, true);
   }
 
   void decay_factors() {
-    const auto add_factor = [&](const std::string& words, const std::string& line,
-                                double (*factor)(double)) {
-      add(words, line, [=](S& s) { s.factor = factor; });
-    };
-    add_factor("with log_w itself as the decay factor", "s = log_w[ik] * s + kv",
-               [](double x) { return x; });
-    add_factor("with 2 to the power of log_w as the decay factor: exp2 for exp", "exp2f(log_w[ik])",
-               [](double x) { return std::exp2(x); });
-    add_factor("with exp(-log_w) as the decay factor: the sign is wrong", "expf(-log_w[ik])",
-               [](double x) { return std::exp(-x); });
-    add_factor("with exp(-exp(log_w)) as the decay factor: log_w is no raw decay",
-               "expf(-expf(log_w[ik]))", [](double x) { return std::exp(-std::exp(x)); });
-    add_factor("with 1 + log_w as the decay factor", "s = (1.0f + log_w[ik]) * s + kv",
-               [](double x) { return 1 + x; });
-    add_factor("with the decay forgotten", "s += kv", [](double) { return 1.0; });
-    add_factor("with the state added to the decayed one: += for =", "s += w * s + kv",
-               [](double x) { return 1 + std::exp(x); });
-    add_factor("with the decay applied twice", "w * w * s",
-               [](double x) { return std::exp(2 * x); });
-    add_factor("with 1 - exp(log_w) as the decay factor", "(1.0f - expf(log_w[ik])) * s",
-               [](double x) { return 1 - std::exp(x); });
-    add_factor("with the state overwritten, not added to", "s = kv", [](double) { return 0.0; });
+    add("with log_w itself as the decay factor", "s = log_w[ik] * s + kv", &S::factor,
+        [](double x) { return x; });
+    add("with 2 to the power of log_w as the decay factor: exp2 for exp", "exp2f(log_w[ik])",
+        &S::factor, [](double x) { return std::exp2(x); });
+    add("with exp(-log_w) as the decay factor: the sign is wrong", "expf(-log_w[ik])", &S::factor,
+        [](double x) { return std::exp(-x); });
+    add("with exp(-exp(log_w)) as the decay factor: log_w is no raw decay",
+        "expf(-expf(log_w[ik]))", &S::factor, [](double x) { return std::exp(-std::exp(x)); });
+    add("with 1 + log_w as the decay factor", "s = (1.0f + log_w[ik]) * s + kv", &S::factor,
+        [](double x) { return 1 + x; });
+    add("with the decay forgotten", "s += kv", &S::factor, [](double) { return 1.0; });
+    add("with the state added to the decayed one: += for =", "s += w * s + kv", &S::factor,
+        [](double x) { return 1 + std::exp(x); });
+    add("with the decay applied twice", "w * w * s", &S::factor,
+        [](double x) { return std::exp(2 * x); });
+    add("with 1 - exp(log_w) as the decay factor", "(1.0f - expf(log_w[ik])) * s", &S::factor,
+        [](double x) { return 1 - std::exp(x); });
+    add("with the state overwritten, not added to", "s = kv", &S::factor,
+        [](double) { return 0.0; });
   }
 
   void products() {
     add("with the decay applied to the step's own key and value too", "s = w * (s + kv)",
-        [](S& s) { s.decays_new = true; });
+        &S::decays_new, true);
     add(gla ? "with kv subtracted, not added, which is the same as with the sign turned"
             : "with kv subtracted from the state, not added",
-        "s = w * s - kv", [](S& s) { s.state_sign = -1; });
-    const auto add_kv = [&](const char* words, const char* line, double (*kv)(double, double)) {
-      add(words, line, [=](S& s) { s.kv = kv; });
-    };
-    add_kv("with k + v in the place of k v", "kv = k[ik] + v",
-           [](double k, double v) { return k + v; });
-    add_kv("with k in the place of k v: v is forgotten", "kv = k[ik]",
-           [](double k, double) { return k; });
-    add_kv("with v in the place of k v: k is forgotten", "kv = v",
-           [](double, double v) { return v; });
-    add_kv("with k v cut to whole numbers", "int kv = k[ik] * v",
-           [](double k, double v) { return std::trunc(k * v); });
-    add("with q forgotten", "sum += s", [](S& s) { s.q_read = false; });
+        "s = w * s - kv", &S::state_sign, -1);
+    add("with k + v in the place of k v", "kv = k[ik] + v", &S::kv,
+        [](double k, double v) { return k + v; });
+    add("with k in the place of k v: v is forgotten", "kv = k[ik]", &S::kv,
+        [](double k, double) { return k; });
+    add("with v in the place of k v: k is forgotten", "kv = v", &S::kv,
+        [](double, double v) { return v; });
+    add("with k v cut to whole numbers", "int kv = k[ik] * v", &S::kv,
+        [](double k, double v) { return std::trunc(k * v); });
+    add("with q forgotten", "sum += s", &S::q_read, false);
   }
 
   void swapped_arrays() {
@@ -162,83 +148,76 @@ class List {
                                 Array v) {
       add(words, line, [=](S& s) { s.q_from = q, s.k_from = k, s.v_from = v; });
     };
-    add_arrays("with q and k swapped", "q = args.k + ..., k = args.q + ...", Array::kK, Array::kQ,
-               Array::kV);
-    add_arrays("with k in the place of q", "q = args.k + ...", Array::kK, Array::kK, Array::kV);
-    add_arrays("with q in the place of k", "k = args.q + ...", Array::kQ, Array::kQ, Array::kV);
+    add_arrays("with q and k swapped", "q = args.k + ..., k = args.q + ...", kK, kQ, kV);
+    add_arrays("with k in the place of q", "q = args.k + ...", kK, kK, kV);
+    add_arrays("with q in the place of k", "k = args.q + ...", kQ, kQ, kV);
     if (square) {
-      add_arrays("with k and v swapped", "k = args.v + ..., v = args.k + ...", Array::kQ, Array::kV,
-                 Array::kK);
-      add_arrays("with q and v swapped", "q = args.v + ..., v = args.q + ...", Array::kV, Array::kK,
-                 Array::kQ);
-      add_arrays("with v in the place of k", "k = args.v + ...", Array::kQ, Array::kV, Array::kV);
-      add_arrays("with k in the place of v", "v = args.k + ...", Array::kQ, Array::kK, Array::kK);
-      add_arrays("with v in the place of q", "q = args.v + ...", Array::kV, Array::kK, Array::kV);
-      add_arrays("with q in the place of v", "v = args.q + ...", Array::kQ, Array::kK, Array::kQ);
+      add_arrays("with k and v swapped", "k = args.v + ..., v = args.k + ...", kQ, kV, kK);
+      add_arrays("with q and v swapped", "q = args.v + ..., v = args.q + ...", kV, kK, kQ);
+      add_arrays("with v in the place of k", "k = args.v + ...", kQ, kV, kV);
+      add_arrays("with k in the place of v", "v = args.k + ...", kQ, kK, kK);
+      add_arrays("with v in the place of q", "q = args.v + ...", kV, kK, kV);
+      add_arrays("with q in the place of v", "v = args.q + ...", kQ, kK, kQ);
       add("with the state read transposed", "state[iv * V + ik] for state[ik * V + iv]",
-          [](S& s) { s.read_transposed = true; });
-      for (const auto& [name, lanes, taken] : {std::tuple{"q", "[iv] for [ik]", &S::q},
-                                               {"k", "[iv] for [ik]", &S::k},
-                                               {"log_w", "[iv] for [ik]", &S::log_w},
-                                               {"v", "[ik] for [iv]", &S::v},
-                                               {"u", "[iv] for [ik]", &S::u}}) {
-        if (gla && taken == &S::u) continue;
-        const bool of_columns = taken == &S::v;
-        add(std::string("with ") + name + " of the " +
-                (of_columns ? "key row, not of the value column"
-                            : "value column, not of the key row"),
-            name + std::string(lanes), [taken = taken](S& s) { (s.*taken).crossed = true; });
+          &S::read_transposed, true);
+      add("with q of the value column, not of the key row", "q[iv] for [ik]", {&S::q},
+          of_the_other_axis);
+      add("with k of the value column, not of the key row", "k[iv] for [ik]", {&S::k},
+          of_the_other_axis);
+      add("with log_w of the value column, not of the key row", "log_w[iv] for [ik]", {&S::log_w},
+          of_the_other_axis);
+      add("with v of the key row, not of the value column", "v[ik] for [iv]", {&S::v},
+          of_the_other_axis);
+      if (!gla) {
+        add("with u of the value column, not of the key row", "u[iv] for [ik]", {&S::u},
+            of_the_other_axis);
       }
     }
   }
 
   void scales() {
-    add("with the scale forgotten", "*o = sum", [](S& s) { s.scale = [](double) { return 1.0; }; });
+    add("with the scale forgotten", "*o = sum", &S::scale, [](double) { return 1.0; });
     if (!gla) {
       add("with the scale on the state's part alone, not on the bonus",
-          "q[ik] * (args.scale * s + u[ik] * kv)", [](S& s) { s.scale_of_bonus = false; });
+          "q[ik] * (args.scale * s + u[ik] * kv)", &S::scale_of_bonus, false);
       add("with the scale on the bonus alone, not on the state's part",
-          "q[ik] * (s + args.scale * u[ik] * kv)", [](S& s) { s.scale_of_state = false; });
+          "q[ik] * (s + args.scale * u[ik] * kv)", &S::scale_of_state, false);
     }
     add(gla ? "with the scale applied twice, or to the state as well"
             : "with the scale applied twice",
-        "args.scale * args.scale * sum", [](S& s) { s.scale = [](double x) { return x * x; }; });
-    add("divided by the scale", "sum / args.scale",
-        [](S& s) { s.scale = [](double x) { return 1 / x; }; });
+        "args.scale * args.scale * sum", &S::scale, [](double x) { return x * x; });
+    add("divided by the scale", "sum / args.scale", &S::scale, [](double x) { return 1 / x; });
     if (!gla) {
-      add("with the sign turned",
-          "sum -= for sum +=", [](S& s) { s.scale = [](double x) { return -x; }; });
+      add("with the sign turned", "sum -= for sum +=", &S::scale, [](double x) { return -x; });
     }
   }
 
   void rows_and_states() {
     for (const Rows& rows : partial_rows(c.K))
-      add(rows.words, rows.line, [arrives = rows.arrives](S& s) { s.arrives = arrives; });
+      add(rows.words, rows.line, &S::arrives, rows.arrives);
     add("with the first four rows of the state in the place of all", "state[i] for state[ik + i]",
         [](S& s) { s.read_rows = s.source_rows = s.written_rows = 4; });
     if (!gla) {
       add("with the first four rows of the state read in the place of all",
-          "state[i] for state[ik + i] where it is read", [](S& s) { s.read_rows = 4; });
+          "state[i] for state[ik + i] where it is read", &S::read_rows, 4);
       add("with the first four rows of the state updated in the place of all",
           "state[i] for state[ik + i] where it is updated",
           [](S& s) { s.source_rows = s.written_rows = 4; });
       add("with the first four rows of the state decayed in the place of all",
-          "state[ik + i] = w * state[i] + kv", [](S& s) { s.source_rows = 4; });
+          "state[ik + i] = w * state[i] + kv", &S::source_rows, 4);
       add("with the first four rows of the state written in the place of all",
-          "state[i] = w * state[ik + i] + kv", [](S& s) { s.written_rows = 4; });
+          "state[i] = w * state[ik + i] + kv", &S::written_rows, 4);
     }
     add("with the state of one head running into the next",
-        "float state[K] = {}; before the loops over the batches and the heads",
-        [](S& s) { s.state_kept = S::Kept::kAlways; });
+        "float state[K] = {}; before the loops over the batches and the heads", &S::state_kept,
+        S::Kept::kAlways);
     add("with the state of one head running into the next of its batch",
-        "float state[K] = {}; before the loop over the heads",
-        [](S& s) { s.state_kept = S::Kept::kInBatch; });
+        "float state[K] = {}; before the loop over the heads", &S::state_kept, S::Kept::kInBatch);
     if (!gla) {
       add("with the scale applied to the state as well", "s = w * s + args.scale * kv",
-          [](S& s) { s.scale_in_state = true; });
+          &S::scale_in_state, true);
     }
-    add("with time running the other way", "t = T - 1 - step for t = step",
-        [](S& s) { s.time_turned = true; });
+    add("with time running the other way", "t = T - 1 - step for t = step", &S::time_turned, true);
   }
 
   void elements_taken() {
@@ -258,8 +237,7 @@ class List {
              std::string("args.") + name + " at step, not at T - 1 - step",
              [](Taken& t) { t.mirrored = true; }});
       }
-      for (const TakenChange& one : changes)
-        add(one.words, one.line, [=, taken = taken](S& s) { one.change(s.*taken); });
+      add(changes, taken);
     }
     if (gla) return;  // there is no bonus that might be right
     for (const int width : {4, 8, 16}) {
@@ -274,52 +252,36 @@ class List {
   }
 
   void several_taken() {
-    const auto of_all = [](S& s, const auto& change) {
-      for (Taken* taken : {&s.q, &s.k, &s.v, &s.log_w, &s.u})
-        change(*taken);
-    };
+    const std::vector<Taken S::*> of_rows = {&S::q, &S::k, &S::log_w},
+                                  all = {&S::q, &S::k, &S::v, &S::log_w, &S::u};
+    constexpr auto of_token_0 = [](Taken& t) { of_batch_0(t), of_step_0(t); };
+    constexpr auto of_row_0 = [](Taken& t) { of_batch_0(t), of_step_0(t), of_head_0(t); };
     add("with q, k, v and o in the order (B, H, T, channels)", "(b * H + h) * T + t", [](S& s) {
       s.q.heads_first = s.k.heads_first = s.v.heads_first = true;
       s.stored = Stored::kHeadsFirst;
     });
-    const auto of_rows = [](S& s, const auto& change) {
-      for (Taken* taken : {&s.q, &s.k, &s.log_w})
-        change(*taken);
-    };
-    const auto of_token_0 = [](Taken& t) { t.batch = t.step = Taken::Of::kFirst; };
     add("with q, k and log_w of the first step of batch 0 in every step",
-        "args.q + h * K: neither b nor t", [=](S& s) { of_rows(s, of_token_0); });
+        "args.q + h * K: neither b nor t", of_rows, of_token_0);
     add("with q, k, v and log_w of the first step of batch 0 in every step",
-        "args.q + h * K, args.v + h * V, ...: neither b nor t",
-        [=](S& s) { of_all(s, of_token_0); });
+        "args.q + h * K, args.v + h * V, ...: neither b nor t", all, of_token_0);
     add("with q, k and log_w of the first row of all: no pointer is moved",
-        "args.q[ik], args.k[ik] and args.log_w[ik]", [=](S& s) {
-          of_rows(s, [=](Taken& t) {
-            of_token_0(t);
-            t.head = Taken::Of::kFirst;
-          });
-        });
-    add("with q, k, log_w and u of head 0 in every head", "args.q without h * K, ...", [=](S& s) {
-      of_rows(s, [](Taken& t) { t.head = Taken::Of::kFirst; });
-      s.u.head = Taken::Of::kFirst;
-    });
-    add("of head 0 in every head", "q, k, v, log_w and u without h",
-        [=](S& s) { of_all(s, [](Taken& t) { t.head = Taken::Of::kFirst; }); });
-    add("of batch 0 in every batch", "q, k, v and log_w without b",
-        [=](S& s) { of_all(s, [](Taken& t) { t.batch = Taken::Of::kFirst; }); });
-    add("of the first step in every step", "q, k, v and log_w without t",
-        [=](S& s) { of_all(s, [](Taken& t) { t.step = Taken::Of::kFirst; }); });
+        "args.q[ik], args.k[ik] and args.log_w[ik]", of_rows, of_row_0);
+    add("with q, k, log_w and u of head 0 in every head", "args.q without h * K, ...",
+        {&S::q, &S::k, &S::log_w, &S::u}, of_head_0);
+    add("of head 0 in every head", "q, k, v, log_w and u without h", all, of_head_0);
+    add("of batch 0 in every batch", "q, k, v and log_w without b", all, of_batch_0);
+    add("of the first step in every step", "q, k, v and log_w without t", all, of_step_0);
   }
 
   void given_states() {
     if (c.initial_state) {
-      add("with the initial state ignored", "state = 0", [](S& s) { s.initial_ignored = true; });
+      add("with the initial state ignored", "state = 0", &S::initial_ignored, true);
       add("with the initial state read transposed", "initial_state[iv * K + ik]",
-          [](S& s) { s.initial_transposed = true; });
+          &S::initial_transposed, true);
     }
     if (c.final_state) {
       add("with the final state written transposed", "final_state[iv * K + ik] = state[ik]",
-          [](S& s) { s.final_transposed = true; });
+          &S::final_transposed, true);
     }
   }
 
@@ -336,79 +298,68 @@ Variants<WkvSwitches> wkv_variants(const WkvCase& c) {
 Variants<WkvGradSwitches> wkv_gradient_variants(const WkvCase& c) {
   using S = WkvGradSwitches;
   const bool gla = c.recurrence == Recurrence::kGla;
-  Variants<S> list;
-  const auto add = [&](const char* words, const char* line, void (*change)(S&)) {
-    list.push_back({words, line, change});
-  };
+  VariantList<S> variants;
+  const auto add = [&](const auto&... variant) { variants.add(variant...); };
   if (!gla) {
-    add("with the bonus forgotten", "u left out", [](S& s) { s.u_forgotten = true; });
-    add("with the bonus forgotten in dq", "dq = S d_o", [](S& s) { s.bonus_in_dq = false; });
-    add("with the bonus forgotten in dk", "dk = G v", [](S& s) { s.bonus_in_dk = false; });
-    add("with the bonus forgotten in dv", "dv = G^T k", [](S& s) { s.bonus_in_dv = false; });
-    add("with du of the last step alone",
-        "du = for du +=", [](S& s) { s.of_du = S::Sum::kLastStep; });
-    add("with du of the last batch alone", "du not summed over b",
-        [](S& s) { s.of_du = S::Sum::kLastBatch; });
-    add("with the scale forgotten in du", "du += q d_o k v", [](S& s) { s.scale_in_du = false; });
+    add("with the bonus forgotten", "u left out", &S::u_forgotten, true);
+    add("with the bonus forgotten in dq", "dq = S d_o", &S::bonus_in_dq, false);
+    add("with the bonus forgotten in dk", "dk = G v", &S::bonus_in_dk, false);
+    add("with the bonus forgotten in dv", "dv = G^T k", &S::bonus_in_dv, false);
+    add("with du of the last step alone", "du = for du +=", &S::of_du, S::Sum::kLastStep);
+    add("with du of the last batch alone", "du not summed over b", &S::of_du, S::Sum::kLastBatch);
+    add("with the scale forgotten in du", "du += q d_o k v", &S::scale_in_du, false);
   }
   add(gla ? "of o read before the update" : "of o read after the update",
       gla ? "the gradients of WKV" : "the gradients of GLA",
       [](S& s) { s.other_recurrence = s.u_forgotten = true; });
   add(gla ? "with dq of the state before the update" : "with dq of the state after the update",
-      "dq = S d_o with the state of the step beside",
-      [](S& s) { s.read_by_dq = S::State::kOther; });
-  add("with dq of the state after the decay", "dq = w S d_o",
-      [](S& s) { s.read_by_dq = S::State::kDecayed; });
+      "dq = S d_o with the state of the step beside", &S::read_by_dq, S::State::kOther);
+  add("with dq of the state after the decay", "dq = w S d_o", &S::read_by_dq, S::State::kDecayed);
   add("with dk of the adjoint one read too far", "dk = G v on the other side of G += q d_o",
-      [](S& s) { s.of_dk = S::Adjoint::kOther; });
+      &S::of_dk, S::Adjoint::kOther);
   add("with dv of the adjoint one read too far", "dv = G^T k on the other side of G += q d_o",
-      [](S& s) { s.of_dv = S::Adjoint::kOther; });
-  add("with dk of the adjoint after the decay", "G *= w before dk",
-      [](S& s) { s.of_dk = S::Adjoint::kDecayed; });
-  add("with dv of the adjoint after the decay", "G *= w before dv",
-      [](S& s) { s.of_dv = S::Adjoint::kDecayed; });
+      &S::of_dv, S::Adjoint::kOther);
+  add("with dk of the adjoint after the decay", "G *= w before dk", &S::of_dk,
+      S::Adjoint::kDecayed);
+  add("with dv of the adjoint after the decay", "G *= w before dv", &S::of_dv,
+      S::Adjoint::kDecayed);
   add("with dk and dv of the adjoint after the decay", "G *= w before dk and dv",
       [](S& s) { s.of_dk = s.of_dv = S::Adjoint::kDecayed; });
   if (!gla) {
-    add("with dk of the bonus alone", "dk = u q d_o v", [](S& s) { s.state_in_dk = false; });
-    add("with dv of the bonus alone", "dv = u q d_o k", [](S& s) { s.state_in_dv = false; });
+    add("with dk of the bonus alone", "dk = u q d_o v", &S::state_in_dk, false);
+    add("with dv of the bonus alone", "dv = u q d_o k", &S::state_in_dv, false);
   }
   add("of the decay factor, not of its logarithm", "d_log_w without the factor w",
-      [](S& s) { s.d_log_w_factor = [](double) { return 1.0; }; });
-  add("with the decay factor twice in d_log_w", "w * w * G * S",
-      [](S& s) { s.d_log_w_factor = [](double w) { return w * w; }; });
+      &S::d_log_w_factor, [](double) { return 1.0; });
+  add("with the decay factor twice in d_log_w", "w * w * G * S", &S::d_log_w_factor,
+      [](double w) { return w * w; });
   add("with the state after the step in d_log_w", "G * S after S = w S + k v",
-      [](S& s) { s.state_after_in_d_log_w = true; });
+      &S::state_after_in_d_log_w, true);
   if (!gla) {
-    add("with the step's own read in d_log_w", "G += q d_o before d_log_w",
-        [](S& s) { s.read_in_d_log_w = true; });
+    add("with the step's own read in d_log_w", "G += q d_o before d_log_w", &S::read_in_d_log_w,
+        true);
   }
-  add("with the scale forgotten", "args.scale left out", [](S& s) { s.scale_forgotten = true; });
-  add("with the scale forgotten in dq", "dq without scale", [](S& s) { s.scale_in_dq = false; });
-  add("with the scale forgotten in the adjoint", "G += q d_o without scale",
-      [](S& s) { s.scale_in_state = false; });
-  add("with the adjoint that does not decay", "G = w G left out",
-      [](S& s) { s.adjoint_decays = false; });
-  add("with the adjoint of one sequence running into the next", "G set to 0 once",
-      [](S& s) { s.adjoint_kept = true; });
-  const auto add_factor = [&](const char* words, const char* line, double (*factor)(double)) {
-    list.push_back({words, line, [=](S& s) { s.factor = factor; }});
-  };
-  add_factor("with log_w itself as the decay factor", "w = log_w", [](double x) { return x; });
-  add_factor("with 2 to the power of log_w as the decay factor: exp2 for exp", "exp2f(log_w)",
-             [](double x) { return std::exp2(x); });
-  add_factor("with exp(-log_w) as the decay factor: the sign is wrong", "expf(-log_w)",
-             [](double x) { return std::exp(-x); });
-  add_factor("with the decay forgotten", "w = 1", [](double) { return 1.0; });
-  add("with time running the other way", "t = T - 1 - step for t = step",
-      [](S& s) { s.time_turned = true; });
+  add("with the scale forgotten", "args.scale left out", &S::scale_forgotten, true);
+  add("with the scale forgotten in dq", "dq without scale", &S::scale_in_dq, false);
+  add("with the scale forgotten in the adjoint", "G += q d_o without scale", &S::scale_in_state,
+      false);
+  add("with the adjoint that does not decay", "G = w G left out", &S::adjoint_decays, false);
+  add("with the adjoint of one sequence running into the next", "G set to 0 once", &S::adjoint_kept,
+      true);
+  add("with log_w itself as the decay factor", "w = log_w", &S::factor, [](double x) { return x; });
+  add("with 2 to the power of log_w as the decay factor: exp2 for exp", "exp2f(log_w)", &S::factor,
+      [](double x) { return std::exp2(x); });
+  add("with exp(-log_w) as the decay factor: the sign is wrong", "expf(-log_w)", &S::factor,
+      [](double x) { return std::exp(-x); });
+  add("with the decay forgotten", "w = 1", &S::factor, [](double) { return 1.0; });
+  add("with time running the other way", "t = T - 1 - step for t = step", &S::time_turned, true);
   if (c.final_state) {
-    add("with d_final_state ignored", "G = 0", [](S& s) { s.d_final_state_ignored = true; });
+    add("with d_final_state ignored", "G = 0", &S::d_final_state_ignored, true);
   }
   if (c.initial_state) {
-    add("with the initial state ignored", "S = 0", [](S& s) { s.initial_ignored = true; });
+    add("with the initial state ignored", "S = 0", &S::initial_ignored, true);
   }
-  return list;
+  return variants.list;
 }
 
 }  // namespace ladder

@@ -2,10 +2,6 @@
 // are; and the judge is sharp.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <iostream>
-#include <random>
-
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/self_test.hpp"
 
@@ -30,69 +26,43 @@ TEST(Variants, OfWkvsGradientsAreDistinctOnThePlainCase) {
     expect_distinct_variants<WkvBackward>(plain_wkv_case({}, recurrence));
 }
 
-// With no switch changed the loops are right, whatever the case.
 TEST(Variants, WkvsLoopsAreRight) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const WkvCase& c : wkv_cases({}, recurrence)) {
       if (c.T > 20) continue;
-      const WkvGradProblem gradients = make_grad_problem(c);
-      const Answer backward = answer_of<WkvBackward>(c, wkv_gradient_loop(gradients.args(), {}));
-      EXPECT_TRUE(is_right(gradients, stored<WkvBackward>(gradients, backward))) << name_of(c);
-      const WkvProblem problem = make_problem(c);
-      const WkvArgs args = problem.args();
-      const Answer forward = answer_of<Wkv>(c, wkv_loop(args, right_switches(args)));
-      EXPECT_TRUE(is_right(problem, stored<Wkv>(problem, forward))) << name_of(c);
+      expect_right_loop(make_grad_problem(c));
+      expect_right_loop(make_problem(c));
     }
   }
-}
-
-// What the loop gives with these words' changes, and the seconds that it takes to name it.
-std::string said_of_changes(const WkvProblem& problem, const std::vector<std::string>& words) {
-  const WkvArgs args = problem.args();
-  WkvSwitches switches = right_switches(args);
-  for (const std::string& each : words) {
-    bool found = false;
-    for (const auto& variant : wkv_variants(problem.drawn_case())) {
-      if (variant.words != each) continue;
-      variant.change(switches);
-      found = true;
-    }
-    EXPECT_TRUE(found) << each;
-  }
-  return said_of<Wkv>(problem, wkv_loop<float>(args, switches));
-}
-
-template <typename Work>
-double seconds_of(const Work& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 TEST(Variants, TwoOfThemAreNamedTogether) {
   const WkvProblem problem = make_problem(plain_wkv_case({}));
-  std::string said;
-  const double seconds = seconds_of([&] {
-    said = said_of_changes(
-        problem, {"with the scale forgotten", "with the state of one head running into the next"});
-  });
-  EXPECT_NE(said.find("It equals the result with the scale forgotten, and with the state of one "
-                      "head running into the next.\n"),
-            std::string::npos)
-      << said;
-  std::cout << "two of WKV's variants: " << seconds << " s\n";
+  const WkvArgs args = problem.args();
+  WkvSwitches switches = right_switches(args);
+  int changes = 0;
+  for (const auto& variant : wkv_variants(problem.drawn_case())) {
+    if (variant.words != "with the scale forgotten" &&
+        variant.words != "with the state of one head running into the next")
+      continue;
+    variant.change(switches);
+    ++changes;
+  }
+  EXPECT_EQ(changes, 2);
+  expect_words(
+      "It equals the result with the scale forgotten, and with the state of one head running into "
+      "the next.\n",
+      said_of<Wkv>(problem, wkv_loop<float>(args, switches)));
 }
 
-// What no two variants give is searched for among all of them, and takes no longer than a learner waits.
+// What no two variants give is searched for among all of them.
 TEST(Variants, WhatNoTwoOfThemGiveHasNoName) {
   const WkvProblem problem = make_problem(plain_wkv_case({}));
-  WkvOutputs wrong = stored<Wkv>(problem, true_answer<Wkv>(problem));
+  WkvOutputs wrong = right_answer(problem);
   for (float& x : wrong.o)
     x = x * x;
-  std::string said;
-  const double seconds = seconds_of([&] { said = said_of<Wkv>(problem, wrong); });
+  const std::string said = said_of<Wkv>(problem, wrong);
   EXPECT_EQ(said.find("equals"), std::string::npos) << said;
-  std::cout << "no two of WKV's variants: " << seconds << " s\n";
 }
 
 TEST(Variants, OnesOwnBonusIsCalledThat) {
@@ -100,18 +70,15 @@ TEST(Variants, OnesOwnBonusIsCalledThat) {
   WkvProblem other = problem;
   for (float& u : other["u"])
     u = 3.0f - u * u;
-  const std::string said = said_of<Wkv>(problem, stored<Wkv>(problem, true_answer<Wkv>(other)));
-  EXPECT_NE(said.find("The bonus alone is wrong"), std::string::npos) << said;
+  expect_words("The bonus alone is wrong", said_of<Wkv>(problem, right_answer(other)));
 }
 
 TEST(Variants, AFactorIsSaid) {
   const WkvProblem problem = make_problem(plain_wkv_case({}));
-  WkvOutputs wrong = stored<Wkv>(problem, true_answer<Wkv>(problem));
+  WkvOutputs wrong = right_answer(problem);
   for (float& x : wrong.o)
     x /= 32;
-  const std::string said = said_of<Wkv>(problem, wrong);
-  EXPECT_NE(said.find("Each element is 0.0312 times what it should be.\n"), std::string::npos)
-      << said;
+  expect_words("Each element is 0.0312 times what it should be.\n", said_of<Wkv>(problem, wrong));
 }
 
 TEST(Variants, WkvsZerosAndRightResultsHaveNoName) {
@@ -136,39 +103,29 @@ TEST(FoundCases, OfWkvAndGlaAreTheCasesOfTheirDesign) {
   }
 }
 
-template <typename Op>
-void expect_sharp_judge() {
-  constexpr int kSeeds = 200;
-  constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 9, 17, 20, 33}, kSizes[] = {4, 8, 16, 20, 32},
-                         kWidths[] = {1, 2, 3, 4, 16, 20, 32};
+WkvCase random_case(SmallDraw& draw) {
   constexpr Decay kDecays[] = {Decay::kNone, Decay::kMild, Decay::kStrong, Decay::kTotal,
                                Decay::kStrongToken};
   constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16,
                                        Precision::kBf16Fp32Decay};
-  SelfTest<Op> test;
-  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    std::mt19937 engine(seed);
-    const auto one_of = [&](const auto& choices) { return choices[engine() % std::size(choices)]; };
-    WkvCase c{.recurrence = engine() % 2 == 0 ? Recurrence::kWkv : Recurrence::kGla, .H = 2};
-    c.T = one_of(kLengths);
-    c.K = one_of(kSizes);
-    c.V = one_of(kWidths);
-    c.decay = one_of(kDecays);
-    c.decay_per_head = engine() % 2 == 0 && c.decay != Decay::kStrongToken;
-    c.initial_state = c.final_state = engine() % 2 == 0;
-    c.precision = one_of(kPrecisions);
-    c.seed = static_cast<std::uint32_t>(engine());
-    test.add(Op::make_problem(c));
-  }
-  test.expect_sharp(kSeeds);
+  WkvCase c{.recurrence = draw.coin() ? Recurrence::kWkv : Recurrence::kGla, .H = 2};
+  c.T = draw.length();
+  c.K = draw.size();
+  c.V = draw.width();
+  c.decay = draw.one_of(kDecays);
+  c.decay_per_head = draw.coin() && c.decay != Decay::kStrongToken;
+  c.initial_state = c.final_state = draw.coin();
+  c.precision = draw.one_of(kPrecisions);
+  c.seed = draw.seed();
+  return c;
 }
 
 TEST(JudgeIsSharp, ForWkvAndGla) {
-  expect_sharp_judge<Wkv>();
+  expect_sharp_judge<Wkv>(random_case);
 }
 
 TEST(JudgeIsSharp, ForTheirGradients) {
-  expect_sharp_judge<WkvBackward>();
+  expect_sharp_judge<WkvBackward>(random_case);
 }
 
 }  // namespace
