@@ -45,24 +45,6 @@ std::vector<std::int64_t> Support::levels(const std::string& size,
   return usual;
 }
 
-std::string wrong_reach(const char* array, const std::vector<float>& clean,
-                        const std::vector<float>& spoilt, bool repeatable,
-                        const std::function<Reach(std::int64_t)>& reach) {
-  const std::string name = array;
-  if (clean.size() != spoilt.size()) return name + " has another size";
-  for (std::size_t i = 0; i < clean.size(); ++i) {
-    const Reach expected = reach(static_cast<std::int64_t>(i));
-    const bool untouched = repeatable ? clean[i] == spoilt[i] : std::isfinite(spoilt[i]);
-    const bool right = expected == Reach::kMay ||
-                       (expected == Reach::kMust ? !std::isfinite(spoilt[i]) : untouched);
-    if (right) continue;
-    return name + ": element " + std::to_string(i) + " of " + std::to_string(clean.size()) +
-           " is " + std::to_string(spoilt[i]) + ", " + std::to_string(clean[i]) + " without it; " +
-           (expected == Reach::kMust ? "it must not be finite" : "it must not be reached");
-  }
-  return "";
-}
-
 void expect_right(Report& report, const Implementation& i, const AnyProblem& problem) {
   const auto placed = problem.place(device(i.device), i);
   require(placed != nullptr, i.name + " has no launcher for " + problem.name());

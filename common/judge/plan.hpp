@@ -122,15 +122,6 @@ void misalign(Pointer& pointer) {
   pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
 }
 
-// Which elements of an array something that is no number may have reached, and which it must have reached.
-enum class Reach { kMustNot, kMay, kMust };
-
-// Elements that must not be reached are as in `clean`, or finite where the implementation is not repeatable; those that must be
-// are not finite. Says what is wrong; "" if nothing.
-std::string wrong_reach(const char* array, const std::vector<float>& clean,
-                        const std::vector<float>& spoilt, bool repeatable,
-                        const std::function<Reach(std::int64_t)>& reach);
-
 // The verdict on a result, reported; and on what the implementation makes of the problem.
 template <typename Op>
 void expect_right(Report& report, const typename Op::Problem& problem,

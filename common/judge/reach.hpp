@@ -17,6 +17,15 @@ struct ElementPlace {
   std::int64_t row = -1;  // of the B * T steps
 };
 
+// Which elements of an array something that is no number may have reached, and which it must have reached.
+enum class Reach { kMustNot, kMay, kMust };
+
+// Elements that must not be reached are as in `clean`, or finite where the implementation is not repeatable; those that must be
+// are not finite. Says what is wrong; "" if nothing.
+std::string wrong_reach(const char* array, const std::vector<float>& clean,
+                        const std::vector<float>& spoilt, bool repeatable,
+                        const std::function<Reach(std::int64_t)>& reach);
+
 bool repeats(const Support& support, const std::string& output);
 
 // The place of an element of that output.
@@ -31,10 +40,10 @@ void expect_reach(Report& report, const typename Op::Case& c, const typename Op:
   const std::vector<ListedArray> outputs = outputs_of<Op>(c);
   for (std::size_t n = 0; n < outputs.size(); ++n) {
     const std::string& name = outputs[n].name;
-    report.expect(wrong_reach(
-        name.c_str(), Op::output(clean, name, n), Op::output(spoilt, name, n),
-        repeats(support, name),
-        [&](std::int64_t element) { return reach(place_of(outputs[n], element)); }));
+    report.expect(wrong_reach(name.c_str(), Op::output(clean, name, n), Op::output(spoilt, name, n),
+                              repeats(support, name), [&](std::int64_t element) {
+                                return reach(place_of(outputs[n], element));
+                              }));
   }
 }
 
