@@ -1,17 +1,20 @@
 // C = act(A B + bias) as the tests, the ladder and the X-ray know it.
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "00_warmup/matmul.hpp"
 #include "common/core/operator.hpp"
+#include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {
 
+using ladder::Matrix;
+using ladder::matrix_of;
+using ladder::product;
+
 struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulArgs> {
   static constexpr const char* kName = "matmul";
-  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
   static bool wants(const Case& c, const std::string& array) {
     return array != "bias" || c.with_bias;
@@ -21,12 +24,8 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
     return static_cast<double>(x.M) * static_cast<double>(x.N) * static_cast<double>(x.K);
   }
 
-  static Matrix matrix(const float* values, std::int64_t rows, std::int64_t columns) {
-    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return Eigen::Map<const Floats>(values, rows, columns).cast<double>();
-  }
   static Matrix finished(const MatmulArgs& x, Matrix c) {
-    if (x.bias != nullptr) c.rowwise() += matrix(x.bias, 1, x.N).row(0);
+    if (x.bias != nullptr) c.rowwise() += matrix_of(x.bias, 1, x.N).row(0);
     if (x.relu) c = c.cwiseMax(0.0);
     return c;
   }
@@ -34,10 +33,10 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
 
   static std::vector<ladder::Truth> truth(const Problem& problem) {
     const MatmulArgs& x = problem.args();
-    const Matrix a = matrix(x.a, x.M, x.K), b = matrix(x.b, x.K, x.N);
-    Matrix squares = a.cwiseAbs2() * b.cwiseAbs2();
-    if (x.bias != nullptr) squares.rowwise() += matrix(x.bias, 1, x.N).cwiseAbs2().row(0);
-    return {{values(finished(x, a * b)), values(squares.cwiseSqrt())}};
+    const Matrix a = matrix_of(x.a, x.M, x.K), b = matrix_of(x.b, x.K, x.N);
+    Matrix squares = product(a.cwiseAbs2(), b.cwiseAbs2());
+    if (x.bias != nullptr) squares.rowwise() += matrix_of(x.bias, 1, x.N).cwiseAbs2().row(0);
+    return {{values(finished(x, product(a, b))), values(squares.cwiseSqrt())}};
   }
 
   static double additions(const MatmulArgs& x) { return static_cast<double>(x.K) + 1; }
@@ -51,10 +50,11 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
     if (is_square_alone(x, is, truth[0].values))
       return "was written only where m < N and n < M: the mask has M and N exchanged\n";
     if (x.K == 0) return "";
-    const Matrix a = matrix(x.a, x.M, x.K), b = matrix(x.b, x.K, x.N);
+    const Matrix a = matrix_of(x.a, x.M, x.K), b = matrix_of(x.b, x.K, x.N);
+    const Matrix ab = product(a, b);
     const auto equals = [&](const Matrix& c) { return ladder::roughly_equal(is, values(c), x.N); };
     const auto with_first = [&](std::int64_t terms) {
-      return finished(x, a.leftCols(terms) * b.topRows(terms));
+      return finished(x, product(a.leftCols(terms), b.topRows(terms)));
     };
 
     if (x.K > 1 && equals(with_first(x.K - 1))) return "equals the product without the last k\n";
@@ -63,12 +63,12 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
       if (last == 0) continue;
       const std::int64_t tail = x.K - last;
       if (equals(with_first(last))) return "equals the product without the last tile of K\n";
-      if (equals(finished(x, a.rightCols(tail) * b.bottomRows(tail))))
+      if (equals(finished(x, product(a.rightCols(tail), b.bottomRows(tail)))))
         return "equals the product of the last tile of K alone: the sum begins anew\n";
       Matrix even = Matrix::Zero(x.M, x.N);  // of two tiles the first one, twice
       for (std::int64_t k = 0; k < x.K; k += depth) {
         const std::int64_t from = k / depth / 2 * 2 * depth, count = std::min(depth, x.K - from);
-        even += a.middleCols(from, count) * b.middleRows(from, count);
+        even += product(a.middleCols(from, count), b.middleRows(from, count));
       }
       if (equals(finished(x, even)))
         return "equals the product with every second tile of K replaced by the one before it\n";
@@ -78,39 +78,39 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
     }
     for (const std::int64_t depth : {8, 16, 32}) {
       const std::int64_t beyond = (x.K + depth - 1) / depth * depth - x.K;
-      if (beyond > 0 && equals(finished(x, a * b + static_cast<double>(beyond) * a.rightCols(1) *
-                                                       b.bottomRows(1))))
+      const Matrix last = product(a.rightCols(1), b.bottomRows(1));
+      if (beyond > 0 && equals(finished(x, ab + static_cast<double>(beyond) * last)))
         return "equals the product with the last k again and again: the tail of K is not zero\n";
     }
-    const Matrix b_transposed = matrix(x.b, x.N, x.K).transpose();
-    if (x.N > 1 && x.K > 1 && equals(finished(x, a * b_transposed)))
+    const Matrix b_transposed = matrix_of(x.b, x.N, x.K).transpose();
+    if (x.N > 1 && x.K > 1 && equals(finished(x, product(a, b_transposed))))
       return "equals the product with B read as if it were transposed\n";
     Matrix first_four = b;
     for (std::int64_t n = 0; n < x.N; ++n)
       first_four.col(n) = b.col(n % 64 < 32 ? n : n - 32);
-    if (x.N > 32 && equals(finished(x, a * first_four)))
+    if (x.N > 32 && equals(finished(x, product(a, first_four))))
       return "equals the product with the first four columns of each thread in the place of its "
              "second four\n";
     if (x.bias != nullptr && x.relu &&
-        equals((a * b).cwiseMax(0.0).rowwise() + matrix(x.bias, 1, x.N).row(0)))
+        equals(ab.cwiseMax(0.0).rowwise() + matrix_of(x.bias, 1, x.N).row(0)))
       return "equals act(A B) + bias: the bias is added after the activation\n";
     if (x.bias != nullptr && x.M <= x.N) {
-      Matrix by_row = a * b;
-      by_row.colwise() += matrix(x.bias, 1, x.N).row(0).head(x.M).transpose();
+      Matrix by_row = ab;
+      by_row.colwise() += matrix_of(x.bias, 1, x.N).row(0).head(x.M).transpose();
       if (equals(x.relu ? Matrix(by_row.cwiseMax(0.0)) : by_row))
         return "equals the product with bias[m] in the place of bias[n]: a bias by row\n";
     }
     if (x.bias != nullptr) {
       MatmulArgs without = x;
       without.bias = nullptr;
-      if (equals(finished(without, a * b))) return "equals the product without the bias\n";
+      if (equals(finished(without, ab))) return "equals the product without the bias\n";
     }
     if (x.relu) {
       MatmulArgs without = x;
       without.relu = false;
-      if (equals(finished(without, a * b))) return "equals the product without the activation\n";
+      if (equals(finished(without, ab))) return "equals the product without the activation\n";
     }
-    if (x.M == x.N && equals(finished(x, a * b).transpose()))
+    if (x.M == x.N && equals(finished(x, ab).transpose()))
       return "equals the product transposed: rows and columns are exchanged\n";
     return "";
   }

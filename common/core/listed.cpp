@@ -13,9 +13,13 @@ bool convert(const ElementType& from, const void* elements, std::size_t count,
     if (count > 0) std::memcpy(converted, elements, count * from.size);
     return true;
   }
-  // Whole numbers beyond 2^24 would not survive.
-  if (from.to_floats == nullptr || to.from_floats == nullptr || !(from.is_real || to.is_real))
-    return false;
+  if (from.to_integers != nullptr && to.from_integers != nullptr) {
+    std::vector<std::int64_t> numbers(count);
+    from.to_integers(elements, count, numbers.data());
+    to.from_integers(numbers.data(), count, converted);
+    return true;
+  }
+  if (from.to_floats == nullptr || to.from_floats == nullptr) return false;
   std::vector<float> numbers(count);
   from.to_floats(elements, count, numbers.data());
   to.from_floats(numbers.data(), count, converted);

@@ -27,12 +27,14 @@ namespace ladder {
 // What the elements of an array are. There is one object for each type: they are compared by their addresses.
 struct ElementType {
   std::size_t size, alignment;
-  bool is_real;         // a floating-point number
   Precision precision;  // what it is rounded to; kFp32 for all that is not stored in 16 bits
   void (*poison)(void* elements, std::size_t count);
   // As fp32, and from it, rounded to the nearest; null where elements are no numbers.
   void (*to_floats)(const void* elements, std::size_t count, float* numbers);
   void (*from_floats)(const float* numbers, std::size_t count, void* elements);
+  // The same of whole numbers.
+  void (*to_integers)(const void* elements, std::size_t count, std::int64_t* numbers);
+  void (*from_integers)(const std::int64_t* numbers, std::size_t count, void* elements);
 };
 
 // What an output holds before anything is written to it: a NaN of its own, or a number that no result is by accident.
@@ -58,20 +60,20 @@ void poison(void* elements, std::size_t count) {
   std::fill_n(static_cast<Element*>(elements), count, ladder::poison<Element>());
 }
 
-template <typename Element>
-void to_floats(const void* elements, std::size_t count, float* numbers) {
+template <typename Element, typename Number>
+void to_numbers(const void* elements, std::size_t count, Number* numbers) {
   const auto* from = static_cast<const Element*>(elements);
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (std::is_arithmetic_v<Element>) {
-      numbers[i] = static_cast<float>(from[i]);
+      numbers[i] = static_cast<Number>(from[i]);
     } else {
       numbers[i] = to_float(from[i]);
     }
   }
 }
 
-template <typename Element>
-void from_floats(const float* numbers, std::size_t count, void* elements) {
+template <typename Element, typename Number>
+void from_numbers(const Number* numbers, std::size_t count, void* elements) {
   auto* to = static_cast<Element*>(elements);
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (std::is_same_v<Element, bfloat16>) {
@@ -89,16 +91,21 @@ constexpr ElementType element_type() {
   constexpr bool bf16 = std::is_same_v<Element, bfloat16>, fp16 = std::is_same_v<Element, float16>;
   ElementType type{sizeof(Element),
                    alignof(Element),
-                   std::is_floating_point_v<Element> || bf16 || fp16,
                    bf16   ? Precision::kBf16
                    : fp16 ? Precision::kFp16
                           : Precision::kFp32,
                    poison<Element>,
                    nullptr,
+                   nullptr,
+                   nullptr,
                    nullptr};
   if constexpr (std::is_arithmetic_v<Element> || bf16 || fp16) {
-    type.to_floats = to_floats<Element>;
-    type.from_floats = from_floats<Element>;
+    type.to_floats = to_numbers<Element, float>;
+    type.from_floats = from_numbers<Element, float>;
+  }
+  if constexpr (std::is_integral_v<Element>) {
+    type.to_integers = to_numbers<Element, std::int64_t>;
+    type.from_integers = from_numbers<Element, std::int64_t>;
   }
   return type;
 }

@@ -218,7 +218,7 @@ class OperatorOf : public AnyOperator {
 
   std::unique_ptr<AnyCase> make_case(const Shape& shape, const Options& options,
                                      const std::string& storage) const override {
-    const auto [c, sizes] = made(shape, options, storage);
+    auto [c, sizes] = made(shape, options, storage);
     Shape settled = shape_of(sizes);
     if constexpr (requires { Op::settle(c, settled); }) Op::settle(c, settled);
     return std::make_unique<CaseOf>(c, settled, options_of(c, Op::make_case(sizes)));

@@ -1,9 +1,9 @@
 // C = A B as the tests, the ladder and the X-ray know it.
-#include <Eigen/Dense>
 #include <cmath>
 
 #include "common/core/bfloat16.hpp"
 #include "common/core/operator.hpp"
+#include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
@@ -18,12 +18,10 @@ struct Matmul : SimpleOperator<Matmul, MatmulSizes, MatmulArgs<float>, MatmulArg
   }
 
   static std::vector<Truth> truth(const Drawn<Matmul>& problem) {
-    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const auto& x = problem.args();
-    const Matrix a = Eigen::Map<const Floats>(x.a, x.M, x.K).cast<double>();
-    const Matrix b = Eigen::Map<const Floats>(x.b, x.K, x.N).cast<double>();
-    const Matrix c = a * b, terms = (a.cwiseAbs2() * b.cwiseAbs2()).cwiseSqrt();
+    const Matrix a = matrix_of(x.a, x.M, x.K), b = matrix_of(x.b, x.K, x.N);
+    const Matrix c = product(a, b);
+    const Matrix terms = product(a.cwiseAbs2(), b.cwiseAbs2()).cwiseSqrt();
     return {{{c.data(), c.data() + c.size()}, {terms.data(), terms.data() + terms.size()}}};
   }
 

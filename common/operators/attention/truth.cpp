@@ -1,19 +1,17 @@
 #include "common/operators/attention/truth.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "common/core/threads.hpp"
+#include "common/judge/matrix.hpp"
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 using Gradients = BasicAttentionGradients<double>;
 
@@ -25,11 +23,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Head h of `count` rows of a (rows, H, D) array.
 Matrix rows_of(const float* data, std::int64_t first, std::int64_t count, std::int64_t H,
                std::int64_t D, std::int64_t h) {
-  if (count == 0) return Matrix(0, D);
-  using Stride = Eigen::OuterStride<>;
-  const Eigen::Map<const FloatMatrix, 0, Stride> view(data + (first * H + h) * D, count, D,
-                                                      Stride(H * D));
-  return view.cast<double>();
+  return matrix_of(data + (first * H + h) * D, count, D, H * D);
 }
 
 // One query head of one sequence.
@@ -59,12 +53,12 @@ struct Head {
 
   // The scores of `count` queries from `first` on, with the first n keys.
   Matrix scores(std::int64_t first, std::int64_t count, std::int64_t n) const {
-    return scale * (q.middleRows(first, count) * k.topRows(n).transpose());
+    return scale * product(q.middleRows(first, count), k.topRows(n).transpose());
   }
   // The sums of their squared terms. An absolute error of a score is a relative one of its weight.
   Matrix squared_score_terms(std::int64_t first, std::int64_t count, std::int64_t n) const {
     return scale * scale *
-           (q.middleRows(first, count).cwiseAbs2() * k.topRows(n).cwiseAbs2().transpose());
+           product(q.middleRows(first, count).cwiseAbs2(), k.topRows(n).cwiseAbs2().transpose());
   }
 };
 
@@ -129,14 +123,14 @@ AttentionResult attention_terms(const AttentionArgs& a, double score_roundoff) {
       weights = exact_exp(weights.array() - weights.maxCoeff());
       weights /= weights.sum();
     }
-    const Matrix v = head.v.topRows(n), mean = p * v, p2 = p.cwiseAbs2();
+    const Matrix v = head.v.topRows(n), v2 = v.cwiseAbs2(), mean = product(p, v);
+    const Matrix p2 = p.cwiseAbs2();
     const Matrix off = p2.cwiseProduct(score_terms);
     rows.lse = (p2 + off).rowwise().sum().cwiseSqrt();
     // A weight's own error takes v with it; that of a score moves the mean towards v.
-    Matrix moved = off * v.cwiseAbs2() - 2 * mean.cwiseProduct(off * v);
+    Matrix moved = product(off, v2) - 2 * mean.cwiseProduct(product(off, v));
     moved += off.rowwise().sum().asDiagonal() * mean.cwiseAbs2();
-    rows.o =
-        (p2 * v.cwiseAbs2() + score_roundoff * score_roundoff * moved.cwiseMax(0.0)).cwiseSqrt();
+    rows.o = (product(p2, v2) + score_roundoff * score_roundoff * moved.cwiseMax(0.0)).cwiseSqrt();
   });
 }
 
@@ -183,7 +177,7 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
           Matrix p = head.scores(first, count, n);
           Matrix score_terms;
           if (of == Of::kSquaredTerms) score_terms = head.squared_score_terms(first, count, n);
-          Matrix ds = d_o_rows * v.topRows(n).transpose();
+          Matrix ds = product(d_o_rows, v.topRows(n).transpose());
           for (std::int64_t r = 0; r < count; ++r) {
             const std::int64_t l = first + r, seen = head.keys_seen(l), row = head.query_row(l);
             const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * a.D, 1, a.D));
@@ -201,11 +195,11 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
             p += roundoff.ds * roundoff.ds * p.cwiseProduct(score_terms);
           }
           ds.array() *= p.array();
-          const Matrix dq = scale * (ds * k.topRows(n));
+          const Matrix dq = scale * product(ds, k.topRows(n));
           for (std::int64_t r = 0; r < count; ++r)
             add_to(result.dq, head.query_row(first + r), dq.row(r));
-          dk.topRows(n) += scale * (ds.transpose() * q.middleRows(first, count));
-          dv.topRows(n) += p_of_dv.transpose() * d_o_rows;
+          dk.topRows(n) += scale * product(ds.transpose(), q.middleRows(first, count));
+          dv.topRows(n) += product(p_of_dv.transpose(), d_o_rows);
         }
         for (std::int64_t key = 0; key < s.keys; ++key) {
           add_to(result.dk, head.key_row(key), dk.row(key));
@@ -312,7 +306,7 @@ AttentionResult attention_closed_sum(const AttentionArgs& a) {
       sum[r] = weights.sum();
       rows.lse[r] = rows.largest[r] + std::log(sum[r]);
     }
-    rows.o = (p * head.v.topRows(n)).array().colwise() / sum.array();
+    rows.o = product(p, head.v.topRows(n)).array().colwise() / sum.array();
   });
 }
 

@@ -1,17 +1,14 @@
 #include "common/operators/linear_attention/truth.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "common/core/threads.hpp"
+#include "common/judge/matrix.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 
 namespace ladder {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 Matrix phi(const Matrix& x, FeatureMap feature_map) {
   if (feature_map == FeatureMap::kIdentity) return x;
@@ -21,11 +18,7 @@ Matrix phi(const Matrix& x, FeatureMap feature_map) {
 // The (T, width) matrix of one head of a (B, T, H, width) array.
 Matrix head_of(const float* data, std::int64_t T, std::int64_t H, std::int64_t width,
                std::int64_t b, std::int64_t h) {
-  if (T == 0) return Matrix(0, width);
-  using Stride = Eigen::OuterStride<>;
-  const Eigen::Map<const FloatMatrix, 0, Stride> view(data + (b * T * H + h) * width, T, width,
-                                                      Stride(H * width));
-  return view.cast<double>();
+  return matrix_of(data + (b * T * H + h) * width, T, width, H * width);
 }
 
 // Runs compute_head(q, k, v, key_count) -> (T_q, V) numerators with denominators in the last column.
@@ -103,13 +96,13 @@ std::vector<double> linear_attention_closed_sum(const LinearAttentionProblem& pr
   const LinearAttentionCase& c = problem.drawn_case();
   return for_every_head(
       problem, [&](const Matrix& q, const Matrix& k, const Matrix& v, std::int64_t key_count) {
-        Matrix scores = q * k.transpose();
+        Matrix scores = product(q, k.transpose());
         for (std::int64_t l = 0; l < q.rows(); ++l) {
           for (std::int64_t s = 0; s < k.rows(); ++s) {
             if (s >= key_count || (c.causal && s > l)) scores(l, s) = 0;
           }
         }
-        return Matrix(scores * v);
+        return product(scores, v);
       });
 }
 

@@ -1,19 +1,15 @@
 #include "common/operators/wkv/truth.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "common/core/threads.hpp"
+#include "common/judge/matrix.hpp"
 #include "common/operators/wkv/backwards.hpp"
 
 namespace ladder {
 namespace {
 
-using Eigen::Dynamic;
-using Eigen::RowMajor;
-using Matrix = Eigen::Matrix<double, Dynamic, Dynamic, RowMajor>;
-using FloatMatrix = Eigen::Matrix<float, Dynamic, Dynamic, RowMajor>;
 using Array = Eigen::ArrayXd;
 using Gradients = BasicWkvGradients<double>;
 
@@ -65,9 +61,7 @@ struct Head {
   // Its part of an array of states; zeros where there is none.
   Matrix state_of(const float* states) const {
     if (states == nullptr) return Matrix::Zero(args.K, args.V);
-    return factors<Matrix>(
-        Eigen::Map<const FloatMatrix>(states + state * args.K * args.V, args.K, args.V)
-            .cast<double>());
+    return factors(matrix_of(states + state * args.K * args.V, args.K, args.V));
   }
 };
 

@@ -1,0 +1,21 @@
+// Matrices of the float64 truths: Eigen's, with one product. Eigen's operator is compiled anew for each kind of operands, for seconds.
+#pragma once
+
+#include <Eigen/Dense>
+#include <cstdint>
+
+namespace ladder {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+// A matrix, or some of its rows and columns.
+using MatrixPart = Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>;
+
+Matrix product(const MatrixPart& a, const MatrixPart& b);
+
+// Rows of fp32 numbers that begin `stride` elements behind each other.
+Matrix matrix_of(const float* data, std::int64_t rows, std::int64_t columns, std::int64_t stride);
+inline Matrix matrix_of(const float* data, std::int64_t rows, std::int64_t columns) {
+  return matrix_of(data, rows, columns, columns);
+}
+
+}  // namespace ladder
