@@ -124,7 +124,7 @@ std::string two_variants(const Part& part, const VariantsOfLoop& variants, std::
   }
   const auto seems = [&](const std::vector<std::size_t>& changes) {
     if (!variants.quick) return true;
-    const std::vector<double> answer = looked_at(variants.output(changes, output, Look::kQuick));
+    const std::vector<double> answer = looked_at(variants.answer(changes, Look::kQuick).at(output));
     const bool written =
         std::any_of(answer.begin(), answer.end(), [](double x) { return std::isfinite(x); });
     return !written || roughly_equal(quick, answer, sizes[3], part.coarseness() + kDeceived);
@@ -132,7 +132,7 @@ std::string two_variants(const Part& part, const VariantsOfLoop& variants, std::
   for (std::size_t first = 0; first < variants.words.size(); ++first) {
     for (std::size_t second = first + 1; second < variants.words.size(); ++second) {
       const std::vector<std::size_t> changes = {first, second};
-      if (seems(changes) && equals(part, variants.output(changes, output, Look::kThorough)))
+      if (seems(changes) && equals(part, variants.answer(changes, Look::kThorough).at(output)))
         return variants.equals + variants.words[first] + ", and " + variants.words[second] + "\n";
     }
   }
@@ -145,7 +145,7 @@ std::string wrong_shares(const Part& part, const Mistakes& mistakes) {
   std::vector<KnownShares> known(values.known.begin(), values.known.end());
   for (std::size_t n = 0; n < mistakes.variants.words.size(); ++n) {
     known.emplace_back(mistakes.variants.words[n], [&solver, &mistakes, n] {
-      return solver.shares(mistakes.variants.output({n}, 0, Look::kThorough));
+      return solver.shares(mistakes.variants.answer({n}, Look::kThorough).front());
     });
   }
   return explain_shares(solver, *part.result, *part.truth, known, values.query, values.key);

@@ -51,10 +51,8 @@ struct PartOfRows {
 struct VariantsOfLoop {
   std::string equals = {};  // "equals the result "
   std::vector<std::string> words = {}, lines = {};
-  // The output of that number with these changes made.
-  std::function<std::vector<double>(const std::vector<std::size_t>& changes, std::size_t output,
-                                    Look look)>
-      output = nullptr;
+  // All outputs with these changes made.
+  std::function<Answer(const std::vector<std::size_t>& changes, Look look)> answer = nullptr;
   bool quick = false;  // whether a quick look at (B, T, H, width) is enough for a first comparison
 };
 
@@ -87,12 +85,12 @@ void add_variants(Mistakes& mistakes, const std::string& equals, const Variants<
                                 return loop(switches, Look::kThorough);
                               }});
   }
-  mistakes.variants.output = [list, right, loop](const std::vector<std::size_t>& changes,
-                                                 std::size_t output, Look look) {
+  mistakes.variants.answer = [list, right, loop](const std::vector<std::size_t>& changes,
+                                                 Look look) {
     Switches switches = right;
     for (const std::size_t n : changes)
       list[n].change(switches);
-    return loop(switches, look).at(output);
+    return loop(switches, look);
   };
 }
 
