@@ -13,7 +13,7 @@
 //     plan(Support) -> Plan                                 its tests (common/judge/plan.hpp)
 //
 // common/judge/simple_operator.hpp has most of that: what is left are arguments, cases, truth, mistakes, edges. All else is optional: see
-// OperatorOf.
+// OperatorOf, and TrialsOf for what tests ask.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,6 +177,21 @@ class AnyOperator {
   virtual std::vector<std::pair<std::string, Shape>> named_shapes() const = 0;
 };
 
+// What an operator has for tests: see AnyOperator.
+class AnyTrials {
+ public:
+  using Cases = AnyOperator::Cases;
+  virtual ~AnyTrials() = default;
+  virtual std::shared_ptr<const Plan> plan(const Support& support) const = 0;
+  virtual Cases table_cases(bool long_too) const = 0;
+  virtual Cases random_cases(std::uint32_t seed) const = 0;
+  virtual std::unique_ptr<AnyProblem> fuzz(Random& random) const = 0;
+  // Calls try_it(argument) with each bad change made to `args`, the arguments of that storage, and undoes it behind each.
+  virtual void for_each_bad_input(const std::string& storage, const Support& support,
+                                  DeviceKind where, void* args,
+                                  const std::function<void(const std::string&)>& try_it) const = 0;
+};
+
 // All of this program.
 const std::vector<std::unique_ptr<AnyOperator>>& operators();
 std::string operator_names();  // "wkv, gla, ..."
@@ -293,36 +309,22 @@ class OperatorOf : public AnyOperator {
     }
   }
   std::shared_ptr<const Plan> plan(const Support& support) const override {
-    return Op::plan(support);
+    return trials().plan(support);
   }
-
-  Cases table_cases(bool long_too) const override {
-    if constexpr (requires { Op::table_cases(long_too); }) return any(Op::table_cases(long_too));
-    return {};
-  }
-  Cases random_cases(std::uint32_t seed) const override {
-    if constexpr (requires { Op::random_cases(seed); }) return any(Op::random_cases(seed));
-    return {};
-  }
+  Cases table_cases(bool long_too) const override { return trials().table_cases(long_too); }
+  Cases random_cases(std::uint32_t seed) const override { return trials().random_cases(seed); }
   bool draws_random_problems() const override {
     return requires(Random & random) {
       Op::fuzz(random);
     };
   }
-  std::unique_ptr<AnyProblem> fuzz([[maybe_unused]] Random& random) const override {
-    if constexpr (requires { Op::fuzz(random); })
-      return std::make_unique<ProblemOf>(Op::fuzz(random));
-    return nullptr;
-  }
+  std::unique_ptr<AnyProblem> fuzz(Random& random) const override { return trials().fuzz(random); }
+
+  // What tests ask of it. Where Op::kTriedApart, they are linked with it, and other programs are not.
+  static void try_by(const AnyTrials& trials) { trials_ = &trials; }
 
   static std::unique_ptr<AnyProblem> any_problem(const Problem& problem) {
     return std::make_unique<ProblemOf>(problem);
-  }
-  static Cases any(const std::vector<Case>& cases) {
-    Cases result;
-    for (const Case& c : cases)
-      result.push_back(any(c));
-    return result;
   }
   static std::shared_ptr<const AnyCase> any(const Case& c) {
     return std::make_shared<CaseOf>(c, shape_of(Sizes{}), Options{});
@@ -377,6 +379,13 @@ class OperatorOf : public AnyOperator {
     require(allowed.empty(), "--precision is " + storage + "; allowed: " + allowed);
   }
 
+  static const AnyTrials& trials() {
+    if (trials_ == nullptr)
+      throw std::logic_error(std::string(Op::kName) + " is linked without its trials");
+    return *trials_;
+  }
+  static inline const AnyTrials* trials_ = nullptr;
+
   template <typename Args>
   class Placed : public AnyOnDevice {
    public:
@@ -401,13 +410,8 @@ class OperatorOf : public AnyOperator {
       const auto call = [&] { launch_(bad); };
       ladder::for_each_bad_input(fields_of(bad), arrays_of(bad),
                                  [&](const std::string& argument) { try_it(argument, call); });
-      if constexpr (requires { Op::template bad_inputs<Args>(support, where_); }) {
-        for (const auto& [argument, spoil] : Op::template bad_inputs<Args>(support, where_)) {
-          bad = data_.args();
-          spoil(bad);
-          try_it(argument, call);
-        }
-      }
+      trials().for_each_bad_input(Args::kStorage, support, where_, &bad,
+                                  [&](const std::string& argument) { try_it(argument, call); });
     }
 
    private:
@@ -504,11 +508,65 @@ class OperatorOf : public AnyOperator {
   };
 };
 
+template <typename Op>
+class TrialsOf : public AnyTrials {
+ public:
+  std::shared_ptr<const Plan> plan(const Support& support) const override {
+    return Op::plan(support);
+  }
+  Cases table_cases(bool long_too) const override {
+    if constexpr (requires { Op::table_cases(long_too); }) return any(Op::table_cases(long_too));
+    return {};
+  }
+  Cases random_cases(std::uint32_t seed) const override {
+    if constexpr (requires { Op::random_cases(seed); }) return any(Op::random_cases(seed));
+    return {};
+  }
+  std::unique_ptr<AnyProblem> fuzz([[maybe_unused]] Random& random) const override {
+    if constexpr (requires { Op::fuzz(random); })
+      return OperatorOf<Op>::any_problem(Op::fuzz(random));
+    return nullptr;
+  }
+  void for_each_bad_input(const std::string& storage, const Support& support, DeviceKind where,
+                          void* args,
+                          const std::function<void(const std::string&)>& try_it) const override {
+    with_storage<Op>(storage, [&]<typename Args>() {
+      if constexpr (requires { Op::template bad_inputs<Args>(support, where); }) {
+        Args& bad = *static_cast<Args*>(args);
+        const Args good = bad;
+        for (const auto& [argument, spoil] : Op::template bad_inputs<Args>(support, where)) {
+          spoil(bad);
+          try_it(argument);
+          bad = good;
+        }
+      }
+    });
+  }
+
+ private:
+  static Cases any(const std::vector<typename Op::Case>& cases) {
+    Cases result;
+    for (const typename Op::Case& c : cases)
+      result.push_back(OperatorOf<Op>::any(c));
+    return result;
+  }
+};
+
+// Of an operator that says kTriedApart, in the source of its trials.
+template <typename Op>
+struct TrialsRegistration {
+  TrialsRegistration() {
+    static const TrialsOf<Op> trials;
+    OperatorOf<Op>::try_by(trials);
+  }
+};
+
 // `place`: where it stands in the list of operators; those with the same one are sorted by name.
 template <typename Op>
 struct OperatorRegistration {
   explicit OperatorRegistration(int place = 100) {
     add_operator(std::make_unique<OperatorOf<Op>>(), place);
+    if constexpr (!requires { Op::kTriedApart; }) TrialsRegistration<Op>();
   }
 };
 

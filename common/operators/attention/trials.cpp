@@ -1,35 +1,13 @@
-// Cases of softmax attention for the judge's table, random problems, and the inputs of the gradients, which need the forward pass's truth.
+// Cases of softmax attention for the judge's table, and random problems.
 #include <algorithm>
 #include <utility>
 
-#include "common/core/generator.hpp"
 #include "common/judge/random.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/attention/truth.hpp"
 
 namespace ladder {
 
 constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
-
-AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
-  const AttentionCase& c = forward.drawn_case();
-  AttentionGradProblem problem;
-  problem.drawn_case() = c;
-  for (const char* name : {"q", "k", "v"})
-    problem[name] = forward[name];
-  for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
-    problem.array<std::int64_t>(name) = forward.array<std::int64_t>(name);
-  const AttentionResult exact = attention_closed_sum(forward.args());
-  problem["o"] = {exact.o.begin(), exact.o.end()};
-  problem["lse"] = {exact.lse.begin(), exact.lse.end()};
-  problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.D, -1.0f, 1.0f);
-  problem.round_to_storage();
-  return problem;
-}
-
-void AttentionGradInputs::draw(AttentionGradProblem& problem) {
-  problem = make_grad_problem(make_problem(problem.drawn_case()));
-}
 
 std::vector<AttentionCase> AttentionOperator::table_cases(bool long_too) {
   std::vector<AttentionCase> cases = attention_cases({.storages = {"fp32", "bf16", "fp16"}});
@@ -136,5 +114,10 @@ AttentionProblem Attention::fuzz(Random& random) {
 AttentionGradProblem AttentionBackward::fuzz(Random& random) {
   return make_grad_problem(fuzzed(random, true));
 }
+
+namespace {
+const TrialsRegistration<Attention> attention_trials;
+const TrialsRegistration<AttentionBackward> attention_backward_trials;
+}  // namespace
 
 }  // namespace ladder

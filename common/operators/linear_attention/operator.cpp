@@ -8,6 +8,7 @@ std::vector<float> run(const Implementation& implementation,
 }
 
 template class OperatorOf<LinearAttention>;
+template class OperatorOf<CausalDotProduct>;
 
 namespace {
 

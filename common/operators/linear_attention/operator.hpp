@@ -14,7 +14,8 @@ struct LinearAttention : JudgedOperator<LinearAttention, LinearAttentionSizes, L
                                         LinearAttentionArgs, LinearAttentionBf16Args>,
                          SequenceOperator {
   static constexpr const char* kName = "linear_attention";
-  using Outputs = std::vector<float>;  // o
+  static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
+  using Outputs = std::vector<float>;        // o
 
   static Case make_case(const Sizes& s) {
     return {.B = s.B, .T_q = s.T_q > 0 ? s.T_q : s.T, .T_k = s.T, .H = s.H, .K = s.K, .V = s.V};
@@ -60,5 +61,6 @@ std::vector<float> run(const Implementation& implementation, const LinearAttenti
 
 // Compiled once, in operator.cpp.
 extern template class OperatorOf<LinearAttention>;
+extern template class OperatorOf<CausalDotProduct>;
 
 }  // namespace ladder

@@ -111,4 +111,9 @@ LinearAttentionProblem LinearAttention::fuzz(Random& random) {
   return p;
 }
 
+namespace {
+const TrialsRegistration<LinearAttention> linear_attention_trials;
+const TrialsRegistration<CausalDotProduct> causal_dot_product_trials;
+}  // namespace
+
 }  // namespace ladder

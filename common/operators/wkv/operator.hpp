@@ -29,6 +29,7 @@ template <typename Op, Recurrence kOf, typename Inputs, typename... StoredArgs>
 struct WkvOperator
     : JudgedOperator<Op, WkvSizes, WkvCase, Inputs, typename Inputs::Host, StoredArgs...>,
       SequenceOperator {
+  static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
   using Problem = Drawn<Inputs>;
   using Host = typename Inputs::Host;
   static constexpr Recurrence kRecurrence = kOf;

@@ -210,4 +210,11 @@ Problem wkv_fuzz(Random& random, Recurrence recurrence) {
 template WkvProblem wkv_fuzz(Random& random, Recurrence recurrence);
 template WkvGradProblem wkv_fuzz(Random& random, Recurrence recurrence);
 
+namespace {
+const TrialsRegistration<Wkv> wkv_trials;
+const TrialsRegistration<Gla> gla_trials;
+const TrialsRegistration<WkvBackward> wkv_backward_trials;
+const TrialsRegistration<GlaBackward> gla_backward_trials;
+}  // namespace
+
 }  // namespace ladder

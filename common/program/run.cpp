@@ -1,0 +1,85 @@
+#include "common/program/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "common/program/build.hpp"
+#include "common/program/climb.hpp"
+#include "common/program/command_line.hpp"
+
+namespace ladder::program {
+namespace {
+
+std::vector<OperatorIn> climbed_ladders() {
+  std::vector<OperatorIn> ladders;
+  for (const auto& op : operators()) {
+    for (const std::string& storage : op->climbed())
+      ladders.emplace_back(op->name(), storage);
+  }
+  return ladders;
+}
+
+std::string climbed_text() {
+  std::string text;
+  for (const auto& [op, storage] : climbed_ladders())
+    text += (text.empty() ? "" : ", ") + op + " in " + storage;
+  return text;
+}
+
+}  // namespace
+
+int run_ladder(int argc, char** argv) {
+  CLI::App app(
+      "Climbs the ladder: every chapter's kernel, checked, then timed. With nothing but chapters "
+      "it climbs " +
+          climbed_text() + "; chapters that have none of them, in the operators that they have.",
+      "./ladder run");
+  const SelectionOptions options(app, SelectionOptions::Shapes::kUsual);
+  std::string json_path, recorded;
+  app.add_option("--json", json_path, "Write the results there");
+  app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU")
+      ->group("");  // set by the script
+  double patience_seconds = kPatienceSeconds;
+  app.add_option("--patience", patience_seconds,
+                 "Seconds that one implementation may take in the emulator or on the CPU. Beyond "
+                 "that, by estimate, only a part of the shape is checked, and nothing timed")
+      ->capture_default_str();
+
+  return run_program(app, argc, argv, [&] {
+    const std::vector<Selection> selections = options.selections(climbed_ladders());
+    require(patience_seconds > 0,
+            fmt::format("--patience is {}; allowed: more than 0 seconds", patience_seconds));
+    require_writable("--json", json_path);
+    const auto on_gpu = [](const Row& row) { return row.back_end == "cuda"; };
+    std::vector<Climb> climbs;
+    std::vector<nlohmann::json> runs;
+    for (const Selection& selection : selections) {
+      climbs.push_back(climb(selection, show_progress, patience_seconds));
+      add_recorded(climbs.back(), recorded);
+      auto conditions = options.conditions();
+      if (std::any_of(climbs.back().rows.begin(), climbs.back().rows.end(), on_gpu))
+        conditions["cuda_compiler"] = cuda_compiler();
+      // A kernel that was edited is not the one whose hash is kept.
+      const bool edited = conditions.at("commit").find("-dirty") != std::string::npos;
+      runs.push_back(to_json(climbs.back(), edited ? "" : recorded));
+      runs.back()["date"] = today();
+      runs.back()["conditions"] = conditions;
+    }
+    fmt::print("{}", to_table(climbs));
+    nlohmann::json json = runs.front();
+    if (runs.size() > 1) json = {{"schema", "kernel-ladder/runs/1"}, {"runs", runs}};
+    if (!json_path.empty()) write_file(json_path, json.dump(2) + "\n");
+    std::fflush(stdout);
+    const auto ran = [](const Climb& each) { return each.any_ran(); };
+    const auto passed = [](const Climb& each) { return each.passed(); };
+    if (std::none_of(climbs.begin(), climbs.end(), ran))
+      fmt::print(stderr, "Nothing ran here: the table says why.\n");
+    return std::all_of(climbs.begin(), climbs.end(), passed) ? 0 : kWrongResult;
+  });
+}
+
+}  // namespace ladder::program
