@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "common/core/generator.hpp"
-#include "common/operators/attention/truth.hpp"
-
 namespace ladder {
 namespace {
 
@@ -193,26 +190,6 @@ std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBack
     append(sample["lse"], problem["lse"], b * c.H_q + h * group, group, c.T_q);
   }
   return std::pair{std::move(sample), std::move(part)};
-}
-
-AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
-  const AttentionCase& c = forward.drawn_case();
-  AttentionGradProblem problem;
-  problem.drawn_case() = c;
-  for (const char* name : {"q", "k", "v"})
-    problem[name] = forward[name];
-  for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
-    problem.array<std::int64_t>(name) = forward.array<std::int64_t>(name);
-  const AttentionResult exact = attention_closed_sum(forward.args());
-  problem["o"] = {exact.o.begin(), exact.o.end()};
-  problem["lse"] = {exact.lse.begin(), exact.lse.end()};
-  problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.D, -1.0f, 1.0f);
-  problem.round_to_storage();
-  return problem;
-}
-
-void AttentionGradInputs::draw(AttentionGradProblem& problem) {
-  problem = make_grad_problem(make_problem(problem.drawn_case()));
 }
 
 AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/core/generator.hpp"
 #include "common/core/threads.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/operators/attention/operator.hpp"
@@ -357,6 +358,27 @@ std::vector<Truth> AttentionBackward::truth(const Problem& problem, Arithmetic a
                    a.D)},
           {std::move(values.dk), std::move(terms.dk), of_dk, of_keys},
           {std::move(values.dv), std::move(terms.dv), of_dv, of_keys}};
+}
+
+// The gradients take what the forward pass gives.
+AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
+  const AttentionCase& c = forward.drawn_case();
+  AttentionGradProblem problem;
+  problem.drawn_case() = c;
+  for (const char* name : {"q", "k", "v"})
+    problem[name] = forward[name];
+  for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
+    problem.array<std::int64_t>(name) = forward.array<std::int64_t>(name);
+  const AttentionResult exact = attention_closed_sum(forward.args());
+  problem["o"] = {exact.o.begin(), exact.o.end()};
+  problem["lse"] = {exact.lse.begin(), exact.lse.end()};
+  problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.D, -1.0f, 1.0f);
+  problem.round_to_storage();
+  return problem;
+}
+
+void AttentionGradInputs::draw(AttentionGradProblem& problem) {
+  problem = make_grad_problem(make_problem(problem.drawn_case()));
 }
 
 }  // namespace ladder
