@@ -25,10 +25,10 @@ add_library(ladder_flags INTERFACE)
 target_include_directories(ladder_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(ladder_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>)
 
-# Most of it is compiled more often than anybody waits for it to run, and -O3 takes twice as long to compile, for emulated kernels up to
-# seven times. What computes much is compiled with LADDER_FAST_FLAGS.
+# Most of it is compiled more often than anybody waits for it to run, and -O3 takes twice as long to compile. What computes much is compiled
+# with LADDER_FAST_FLAGS: under the sanitizers, which have no optimised code, with some optimisation.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
-set(LADDER_FAST_FLAGS $<$<CONFIG:Release>:-O3>)
+set(LADDER_FAST_FLAGS $<$<CONFIG:Release>:-O3> $<$<CONFIG:Debug>:-O1>)
 # What CPU kernels, and the ceilings they are measured against, are compiled with.
 set(LADDER_CPU_KERNEL_FLAGS -O3)
 if(LADDER_NATIVE)
