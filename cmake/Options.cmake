@@ -65,7 +65,7 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)  # which must be told that a precompiled header may stand for what it was made from
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
