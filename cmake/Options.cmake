@@ -28,7 +28,7 @@ target_compile_options(ladder_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -W
 # Most of it is compiled more often than anybody waits for it to run, and -O3 takes twice as long to compile. What computes much is compiled
 # with LADDER_FAST_FLAGS: under the sanitizers, which have no optimised code, with some optimisation.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
-set(LADDER_FAST_FLAGS $<$<CONFIG:Release>:-O3> $<$<CONFIG:Debug>:-O1>)
+set(LADDER_FAST_FLAGS $<$<CONFIG:Release>:-O3> $<$<CONFIG:Debug>:-O2>)
 # What CPU kernels, and the ceilings they are measured against, are compiled with.
 set(LADDER_CPU_KERNEL_FLAGS -O3)
 if(LADDER_NATIVE)

@@ -25,8 +25,7 @@ WkvCase case_of(Recurrence recurrence) {
 
 TEST(Gla, AcceptsTheRightAnswer) {
   for (const WkvCase& c : wkv_cases({.sizes = {{"T", {0, 1, 17, 65}}}}, Recurrence::kGla)) {
-    const WkvProblem problem = make_problem(c);
-    EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
+    expect_right_truth(make_problem(c));
   }
 }
 
@@ -224,8 +223,7 @@ TEST(Gradients, AcceptsTheRightAnswer) {
     for (const WkvCase& c : wkv_cases({.storages = {"fp32", "bf16", "bf16_fp32_decay"},
                             .sizes = {{"T", {0, 1, 17, 40}}, {"K", {4, 20}}, {"V", {8, 33}}}},
                                       recurrence)) {
-      const WkvGradProblem problem = make_grad_problem(c);
-      EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
+      expect_right_truth(make_grad_problem(c));
     }
   }
 }

@@ -53,8 +53,7 @@ TEST(Judge, RecognisesAMisconceptionThroughTheRoundingOfBf16) {
 
 TEST(IsRight, AcceptsTheRightAnswer) {
   for (const WkvCase& c : wkv_cases({})) {
-    const WkvProblem problem = make_problem(c);
-    EXPECT_EQ(verdict(problem, right_answer(problem)), "right") << name_of(c);
+    expect_right_truth(make_problem(c));
   }
 }
 
