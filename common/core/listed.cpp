@@ -20,6 +20,15 @@ bool convert(const ElementType& from, const void* elements, std::size_t count,
     return true;
   }
   if (from.to_floats == nullptr || to.from_floats == nullptr) return false;
+  // Tensors are large, and one of the two is fp32 as a rule.
+  if (&from == &kElementType<float>) {
+    to.from_floats(static_cast<const float*>(elements), count, converted);
+    return true;
+  }
+  if (&to == &kElementType<float>) {
+    from.to_floats(elements, count, static_cast<float*>(converted));
+    return true;
+  }
   std::vector<float> numbers(count);
   from.to_floats(elements, count, numbers.data());
   to.from_floats(numbers.data(), count, converted);

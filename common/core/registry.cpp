@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/core/errors.hpp"
+#include "common/core/text.hpp"
 
 namespace ladder {
 namespace {
@@ -73,17 +74,17 @@ std::vector<AbsentImplementation> absent_implementations() {
 }
 
 Implementation find_implementation(const std::string& name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Implementation& implementation : implementations()) {
     if (implementation.name == name) return implementation;
-    known += (known.empty() ? "" : ", ") + implementation.name;
+    known.push_back(implementation.name);
   }
   for (const AbsentImplementation& each : absent()) {
     if (each.name != name) continue;
     throw std::invalid_argument("implementation is '" + name + "', which needs " + each.needs +
-                                "; allowed in this program: " + known);
+                                "; allowed in this program: " + joined(known));
   }
-  throw std::invalid_argument("implementation is '" + name + "'; allowed: " + known);
+  throw std::invalid_argument("implementation is '" + name + "'; allowed: " + joined(known));
 }
 
 Registration::Registration(Implementation implementation, const char* file) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core/text.hpp"
 #include "common/program/build.hpp"
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
@@ -24,10 +25,10 @@ std::vector<OperatorIn> climbed_ladders() {
 }
 
 std::string climbed_text() {
-  std::string text;
+  std::vector<std::string> texts;
   for (const auto& [op, storage] : climbed_ladders())
-    text += (text.empty() ? "" : ", ") + op + " in " + storage;
-  return text;
+    texts.push_back(op + " in " + storage);
+  return joined(texts);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/core/text.hpp"
 #include "common/diagnosis/diagnosis.hpp"
 #include "common/judge/pairwise.hpp"
 #include "common/testing/tests.hpp"
@@ -44,28 +45,24 @@ bool is_wrong(const Implementation& i, const AnyCase& c) {
   return wrong;
 }
 
-std::string joined(const std::string& text, const std::string& words) {
-  return text + (text.empty() ? "" : ", ") + words;
-}
-
 // Where the implementation is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
 // plain case wrong, each alone; otherwise all in which they differ, only the sizes if they are enough.
 std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, const AnyCase* plain) {
   if (plain == nullptr || is_wrong(i, *plain)) return "";
   const std::vector<AnyCase::Difference> differences = c.differences(*plain);
-  std::string guilty, sizes, all;
+  std::vector<std::string> guilty, sizes, all;
   const AnyCase* sized = nullptr;
   for (const auto& [words, is_size, changed] : differences) {
     if (is_size) {
-      sizes = joined(sizes, words);
+      sizes.push_back(words);
       sized = changed.get();
     } else if (is_wrong(i, *changed)) {
-      guilty = joined(guilty, words);
+      guilty.push_back(words);
     }
-    all = joined(all, words);
+    all.push_back(words);
   }
   if (guilty.empty()) guilty = sized != nullptr && is_wrong(i, *sized) ? sizes : all;
-  return "right on the plain case; wrong with " + guilty + "\n";
+  return "right on the plain case; wrong with " + joined(guilty) + "\n";
 }
 
 void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr,
