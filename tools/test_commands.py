@@ -1,5 +1,6 @@
 """Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
 import io
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -40,7 +41,19 @@ class Places(Refusals):
                          ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
         self.assert_refused(exercise_of, (
             ("06.scratch", "exercise is '06.scratch'; allowed: 01.scratch 02.scratch"),
+            ("03.scrath", "did you mean 03.scratch"), ("07.chunk_wlk", "did you mean 07.chunk_walk"),
             *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
+
+    def test_a_lesson_without_an_exercise_is_to_read(self):
+        for name, said in (("08.4", "^08.04_scalar_tiles is to read, it has no exercise; next: ./ladder exercise 08.08_pipelined$"),
+                           ("08.15", '; its question: "Nothing here looks .* leave that out\\?"; next: ./ladder exercise 08.20')):
+            with self.assertRaisesRegex(place.ToRead, said):
+                exercise_of(name)
+
+    def test_every_help_fits_80_columns(self):
+        for words in ([], ["run"], ["xray"], ["exercise"]):
+            said = subprocess.run([ROOT / "ladder", *words, "--help"], capture_output=True, text=True, check=True).stdout
+            self.assertLessEqual(max(map(len, said.splitlines())), 80, words)
 
     def test_a_lessons_number_may_have_a_letter(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(place, "ROOT", Path(folder)):
@@ -79,13 +92,18 @@ class Arguments(Refusals):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(exercise_of("03").__class__, "mine", Path(folder) / "exercise.cu", create=True):
             self.assert_refused(lambda words: programs.run(words, "default", "/"), (
                 (["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
-                (["06.07", "--mine"], "exercise is '06.07'"), (["03", "--mine", "--foo"], "option is '--foo'")))
+                (["06.07", "--mine"], "06.07_time_tiles is to read"), (["03", "--mine", "--foo"], "option is '--foo'")))
 
     def test_of_run_that_are_wrong_are_refused(self):
         self.assert_refused(lambda words: programs.Arguments("run", words, "/tmp"), (
             (["--shaep", "T=8"], "option is '--shaep'; allowed: .*--shape"), (["--shape"], "--shape needs a value"),
             (["--json", "--all"], "--json is followed by '--all'"), (["--condition", "x"], "option is '--condition'"),
-            (["--all=1"], "--all is followed by"), (["77"], "chapter is '77'")))
+            (["--all=1"], "--all is followed by"), (["77"], "chapter is '77'"), (["--json", "none/x"], "--json is 'none/x'; allowed"),
+            (["--operator", "atention"], "--operator is 'atention'; allowed: .*; did you mean attention\\?$"),
+            (["--implementation=best_wvk"], "did you mean best_wkv"), (["--precision=bf17"], "allowed: fp32 bf16 bf16_fp32_decay fp16$"),
+            (["--shape=trainig"], "did you mean training"), (["--shape=B=2,T=x"], "T is 'x'; allowed: a whole number"), (["--shape=Q=1"], "--shape is 'Q'"),
+            (["--options", "revrse,scale=2"], "--options is 'revrse'; .*did you mean reverse"), (["--patience=long"], "--patience is 'long'")))
+        programs.Arguments("run", ["--shape=llama3-8b", "--options=lengths=5+0+17,decay=strong", "--patience=.5"], "/tmp")
 
     def test_a_program_has_the_lessons_that_are_asked_for(self):
         climbed = rows.lessons_for([])
@@ -94,14 +112,14 @@ class Arguments(Refusals):
         for words, lessons in ((["03"], ["01", "02", "03"]), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
                                (["00.9"], ["00.09_sum"]), (["--operator", "softmax"], ["00.11_rows"]), (["--operator=gla_combine"], ["07.05_gla_steps"]),
                                (["01", "--operator=causal_dot_product"], ["01.01_linear_attention"]), (["07.06"], ["07.06_gla_layer", "07.15_wkv_and_gla"]),
-                               (["--implementation", "wkv_atomic"], ["03"]), (["--implementation=sum_tree", "--implementation=matmul_naive"], ["00.09_sum", "00.13_matmul"]), (["--implementation=none"], None),
-                               (["--operator=conv"], None), (["07.04"], None)):
+                               (["--implementation", "wkv_atomic"], ["03"]), (["--implementation=sum_tree", "--implementation=matmul_naive"], ["00.09_sum", "00.13_matmul"]),
+                               (["07.04"], None)):
             given = programs.Arguments("run", words, "/tmp")
             self.assertEqual(rows.lessons_for(given.asked, given.operator, given.names, given.variants, given.alone), lessons, words)
 
     def test_a_program_is_asked_for_once(self):
         with tempfile.TemporaryDirectory() as folder:
-            asked = [programs.ask_for_program(programs.Arguments("run", words, "/tmp"), Path(folder)) for words in ([], ["03"], [], ["--operator=conv"])]
+            asked = [programs.ask_for_program(programs.Arguments("run", words, "/tmp"), Path(folder)) for words in ([], ["03"], [], ["07.04"])]
             self.assertEqual(asked[0], asked[2])
             self.assertEqual(asked[3], "ladder")
             lines = (Path(folder) / "asked_programs.txt").read_text().splitlines()

@@ -125,11 +125,12 @@ class Rewards(InAFolder):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
         if said:  # records may hold no file with both
-            self.assertRegex(said, r"wkv_atomic took [0-9.]+ ms, and wkv_no_atomic takes [0-9.]+ ms, at .*\(records/h200_.*\.json.*\)")
+            self.assertRegex(said, r"^on NVIDIA H200 wkv_no_atomic takes [0-9.]+ ms, [0-9.]+ % of the bound, and wkv_atomic took [0-9.]+ ms, at .*\(records/h200_")
             path = Path(learning.ROOT) / re.search(r"records/\w+[-.\w]*\.json", said)[0]
             names = {row["implementation"] for row in json.loads(path.read_text())["rows"]}
             self.assertIn("wkv_no_atomic", names)
         self.assertEqual(learning.recorded_step(exercises()[0]), "")
+        self.assertIn("T_q=1", learning.recorded_step(exercise_of("08.20")))  # a kernel for decoding
 
     def test_budgets_are_read_as_cpp_computes_them(self):
         self.assertEqual([learning.budget_of(exercise_of(name)).get("loads") for name in ("03", "05", "06", "01", "00.14")],

@@ -73,7 +73,8 @@ class Answer {
       return;
     }
     if (current_ != nullptr && !function_) {
-      text.resize(std::min(text.size(), text.find(" (")));
+      // Of "file:line (discriminator 3)": the file may lie in a folder with a bracket of its own.
+      text.resize(std::min(text.size(), text.rfind(" (discriminator ")));
       const std::size_t colon = text.rfind(':');
       const int number = colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1);
       if (number > 0) current_->push_back({text.substr(0, colon), number});

@@ -7,7 +7,7 @@ from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
 from ladder_tools.checking import seconds_allowed, words_of
 from ladder_tools.learning import note_solved
-from ladder_tools.place import ROOT, Failed, Refused, bosses, lesson_of, place_of
+from ladder_tools.place import ROOT, Failed, Refused, bosses, lesson_of, place_of, refused
 from ladder_tools.patches import header, patched
 
 REASONS = {
@@ -26,13 +26,13 @@ class Boss:
     def __init__(self, name):
         known = bosses()
         lesson = name.rpartition(".")[0]
-        refused = Refused(f"boss is '{name}'; allowed: {' '.join(known)}")
+        wrong = refused("boss", name, known)
         try:
             self.name = f"{lesson_of(place_of(lesson).folder)}.boss"
         except Refused:
-            raise refused from None
+            raise wrong from None
         if self.name not in known:
-            raise refused
+            raise wrong
         self.patch = known[self.name]
         self.kernel = self.patch.with_name("kernel.cu")
         self.mine = "my" / self.patch.with_name("boss.cu")
@@ -86,7 +86,7 @@ def boss(words, preset):
     if given and int(given[0]) > len(one.text.splitlines()):
         raise Refused(f"line is {given[0]}; allowed: 1 to {len(one.text.splitlines())}, the lines of {one.mine}")
     if given and given[1] not in REASONS:
-        raise Refused(f"reason is '{given[1]}'; allowed: {' '.join(REASONS)}")
+        raise refused("reason", given[1], REASONS)
     if not (ROOT / one.mine).exists():
         require_writable("my")
         (ROOT / one.mine).parent.mkdir(parents=True, exist_ok=True)

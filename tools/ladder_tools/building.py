@@ -130,8 +130,11 @@ class Build:
         progress.clear()
         if process.wait() == 0:
             return True
-        left = shutil.disk_usage(self.folder).free // 1024
-        if left < 64 or _FULL_DISK.search(text_of(self.log)):
+        text, left = text_of(self.log), shutil.disk_usage(self.folder).free // 1024
+        missing = re.search("^-- missing: (.*)", text, re.MULTILINE)
+        if missing or re.search("^CMake Error", text, re.MULTILINE):  # the build tool calls CMake where its files have changed
+            raise Failed(missing[1] if missing else f"cmake could not configure (whole log: {self.name}/build.log)")
+        if left < 64 or _FULL_DISK.search(text):
             raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
         return False
 

@@ -8,7 +8,8 @@ from ladder_tools.building import say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
-from ladder_tools.place import ROOT, Refused, text_of
+from ladder_tools.patches import header, hole_of
+from ladder_tools.place import ROOT, Refused, mistakes, text_of
 
 # Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
 # other tests and counts what the budget allows, and what pairs the cases have is ours to know.
@@ -29,6 +30,15 @@ def seconds_allowed(exercise=None):
 
 def how_to_compare(exercise):
     return f"To compare with ours: git diff --no-index {exercise.mine} {exercise.solution}"
+
+
+def introduce(exercise):
+    """What to do with a copy that is as it was given: its tests are red, which says nothing."""
+    holes = len(exercise.holes())
+    print(f"Open {exercise.mine} in your editor. {'One piece is' if holes == 1 else f'{holes} pieces are'} missing there, where a line says "
+          f"TODO; {exercise.folder}/README.md explains what {'it does' if holes == 1 else 'they do'}.\n"
+          f"{'It is' if holes == 1 else 'The first is'} {exercise.first_todo()[1]}\n"
+          f"Write it, save the file, and call ./ladder exercise {exercise.name}: it says what is right and what is not yet. A hint: --hint")
 
 
 def began_with_ours(exercise):
@@ -89,7 +99,8 @@ def words_of(failure, most_lines=20):
     shown, values = [], ""
     equality = re.search(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)\n(?:    Which is: (.*)\n)?", failure, re.MULTILINE)
     if equality and equality[2]:
-        values = f"  {equality[1]} is {equality[2]}, should be {equality[4] or equality[3]}"
+        # A call may be one of the learner's functions; other words are the test's own.
+        values = f"  {equality[1] if '(' in equality[1] else 'it'} is {equality[2]}, should be {equality[4] or equality[3]}"
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
         if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
@@ -98,7 +109,7 @@ def words_of(failure, most_lines=20):
         if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
             shown = []
         line = re.sub(r"^  Actual: false \(|\" thrown in the test body\.$", "", line)
-        line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at \S+: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
+        line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
     if values and shown and "WRONG RESULT" in shown[0]:  # which the lines before it said
@@ -155,6 +166,7 @@ class Check:
         self._diverges = False  # threads wait at different barriers: races follow from that
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
+        self._said = ""  # by all programs
 
     def _compile(self, target):
         if target in self._compiled:
@@ -169,7 +181,14 @@ class Check:
     def _run(self, target, *options, seconds=None, **more):
         done = gtest.run(self._build.folder / target, seconds or self._seconds, *options, **more)
         done.seconds = seconds or self._seconds
+        self._said += done.text
         return done
+
+    def _diagnosed(self):
+        """The holes of the lesson's planted mistakes whose words were said, the longest words first."""
+        texts = {patch: header((ROOT / patch).read_text(), "diagnosis") for patch in mistakes().values() if patch.parents[1] == self._exercise.folder}
+        said = sorted((patch for patch, words in texts.items() if words in self._said), key=lambda patch: -len(texts[patch]))
+        return list(filter(None, (hole_of(self._exercise, patch) for patch in said)))
 
     def _test(self, target):
         """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
@@ -320,20 +339,23 @@ class Check:
                 shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
         return shown
 
+    def _back_ends(self):
+        """[(where its tests run, the program)]"""
+        if not self._exercise.needs_device:
+            return [("On the CPU", self._target)]
+        one_build = self._exercise.name.startswith(_SMALL_PROBLEMS) and self._build.has_xray()
+        found = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
+        return found + ([("On the GPU", f"{self._target}_cuda")] if self._build.has_cuda() else [])
+
     def __call__(self):
         """Prints the verdict; returns whether the exercise is solved."""
         exercise = self._exercise
-        back_ends = [("On the CPU", self._target)]
-        if exercise.needs_device:
-            one_build = exercise.name.startswith(_SMALL_PROBLEMS) and self._build.has_xray()
-            back_ends = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
-            if self._build.has_cuda():
-                back_ends.append(("On the GPU", f"{self._target}_cuda"))
         passed, clean, timed_out, crash, warnings = True, True, False, [], []
-        for where, target in back_ends:
+        for where, target in self._back_ends():
             if not self._compile(target):
-                print(compiler_messages(text_of(self._build.log)))
-                print(f"{exercise.mine} does not compile. Mend the first error above, then call again.")
+                said = compiler_messages(text_of(self._build.log))
+                print(f"{said}\n{exercise.mine} does not compile. Mend the first error above." if exercise.mine.name in said else
+                      f"{said}\nThe build failed, and not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
                 return False
             if where == "On the GPU" and not self._build.runs_on_gpu():
                 print(f"{where}: compiled, but there is none to run it")
@@ -370,7 +392,7 @@ class Check:
     def _verdict(self, passed, clean):
         exercise = self._exercise
         todo = exercise.first_todo()
-        Hints(exercise).note_red(self._red)
+        Hints(exercise).note_red(dict.fromkeys(([] if passed else self._diagnosed()) + self._red))
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
@@ -401,3 +423,13 @@ class Check:
                 print("No TODO is left and the tests pass, but the X-ray has something to say.")
             print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
         return False
+
+
+def build_ahead(exercise, build):
+    """While the learner writes: what the first check needs."""
+    build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
+    check = Check(exercise, build)
+    targets = [target for _, target in check._back_ends()]
+    if exercise.needs_device and build.has_xray():
+        targets = dict.fromkeys([*targets, f"{exercise.target}_xray"])
+    build.build(*targets)

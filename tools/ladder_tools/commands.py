@@ -6,7 +6,7 @@ from ladder_tools.building import Build
 from ladder_tools.exercise import exercise
 from ladder_tools.learning import diff, learn, prepare
 from ladder_tools.new import new
-from ladder_tools.place import Failed, Refused
+from ladder_tools.place import Failed, Refused, ToRead, refused
 from ladder_tools.programs import run, xray
 from ladder_tools.testing import test
 
@@ -28,7 +28,12 @@ def main():
     preset, caller, command, *words = sys.argv[1:]
     sys.stdout.reconfigure(line_buffering=True)
     try:
+        if command not in COMMANDS:
+            raise refused("command", command, [*COMMANDS, "doctor"])
         return COMMANDS[command](words, preset, caller)
+    except ToRead as page:
+        print(f"ladder: {page}")
+        return 0 if command == "exercise" else 2
     except Refused as refusal:
         print(f"ladder: {refusal}\nusage: ./ladder --help shows all commands", file=sys.stderr)
         return 2

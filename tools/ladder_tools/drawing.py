@@ -10,7 +10,7 @@ from pathlib import Path
 from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.checking import Check, words_of
-from ladder_tools.place import ROOT, Exercise, Failed, Refused, exercise_of, exercises, mistakes, place_of
+from ladder_tools.place import ROOT, Exercise, Failed, Refused, exercise_of, exercises, mistakes, place_of, refused
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
@@ -34,8 +34,7 @@ def copy_at(word):
             if not (ROOT / each.mine).exists():
                 raise Refused(f"{each.mine} is not there; ./ladder exercise {each.name} puts the stub there")
             return each
-    known = " ".join(str(each.mine.parent) for each in exercises() if each.needs_device)
-    raise Refused(f"copy is '{word}'; allowed: {known}")
+    raise refused("copy", word, [str(each.mine.parent) for each in exercises() if each.needs_device])
 
 
 class Mistake(Exercise):
@@ -86,7 +85,7 @@ def mistake_of(lesson, name):
         lessons = " ".join(sorted({str(patch.parents[1]) for patch in mistakes().values()}))
         raise Refused(f"{folder} has no mistakes; allowed with --mistake: {lessons}")
     if name not in known:
-        raise Refused((f"mistake is '{name}'" if name else "--mistake needs a name") + f"; allowed for {lesson}: {' '.join(known)}")
+        raise Refused((f"mistake is '{name}'" if name else "--mistake needs a name") + f"; allowed for {lesson}: {' '.join(known)}", name, known)
     return Mistake(folder, name)
 
 

@@ -8,11 +8,11 @@ import time
 
 from ladder_tools.boss import boss
 from ladder_tools.building import Build, require_writable, say
-from ladder_tools.checking import began_with_ours, how_to_compare, seconds_allowed
+from ladder_tools.checking import began_with_ours, build_ahead, how_to_compare, introduce, seconds_allowed
 from ladder_tools.drawing import check_and_draw, look, mistake_of, page_of, require_drawable
 from ladder_tools.hints import Hints
-from ladder_tools.learning import next_exercise, note_solved, solved
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, idea_of, place_of
+from ladder_tools.learning import more_of, next_exercise, note_solved, solved
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, idea_of, place_of, refused
 
 _ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch", "--mistake")
 
@@ -36,7 +36,7 @@ class Arguments:
             elif word == "--draw":
                 self.draws = True
             elif word.startswith("-"):
-                raise Refused(f"option is '{word}'; exercise allows --draw, {', '.join(_ACTIONS)}")
+                raise refused("option", word, ("--draw", *_ACTIONS))
             elif name:
                 raise Refused(f"exercise takes one name, not '{name}' and '{word}'")
             else:
@@ -65,7 +65,7 @@ def begin(exercise):
     if (ROOT / exercise.mine).exists():
         return False
     _copy(exercise.stub, exercise)
-    say(f"{exercise.mine} is your copy of the stub: edit it, then call me again")
+    say(f"{exercise.mine} is your copy of the stub")
     return True
 
 
@@ -124,10 +124,35 @@ def start_from_ours(exercise):
     say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
 
 
+def _ask_boss(name, command):
+    """Shows the lesson's broken kernel and takes answers, until one is right or none is given."""
+    subprocess.run([*command, name], cwd=ROOT)
+    while name not in solved():
+        try:
+            answer = input("LINE REASON (nothing: go on): ").split()
+        except EOFError:
+            answer = []
+        if not answer:
+            return
+        subprocess.run([*command, name, *answer], cwd=ROOT)
+
+
+def _following(exercise, command):
+    """What is watched when this one is solved: what else the lesson has, then the next lesson; None behind the last one."""
+    for name in more_of(exercise.lesson):
+        if name.endswith(".boss") and name not in solved():
+            _ask_boss(name, command)
+        elif name not in (exercise.name, *solved()):
+            return exercise_of(name)
+    name = next_exercise(exercise.name)
+    return exercise_of(name) if name else None
+
+
 def watch(exercise, preset, caller):
-    """Checks whenever the file is saved, and goes on to the next exercise when this one is solved. Each check is a process of its own, so
-    another terminal may work between two of them. Looks at the file's time: that works over ssh and in containers too."""
+    """Checks whenever the file is saved, and goes on when it is solved. Each check is a process of its own, so another terminal may work
+    between two of them. Looks at the file's time: that works over ssh and in containers too."""
     seen, again = None, exercise.name in solved()  # one that is solved is watched for its own sake
+    command = [sys.executable, sys.argv[0], preset, caller, "exercise"]
     while True:
         mine = ROOT / exercise.mine
         begin(exercise)
@@ -135,15 +160,15 @@ def watch(exercise, preset, caller):
             time.sleep(0.3)
             continue
         seen = mine.stat().st_mtime_ns
-        command = [sys.executable, sys.argv[0], preset, caller, "exercise", exercise.name]
-        status = subprocess.run(command, cwd=ROOT).returncode
+        if sys.stdout.isatty():
+            print("\033[H\033[2J\033[3J", end="", flush=True)  # what was said of the file as it was before
+        status = subprocess.run([*command, exercise.name], cwd=ROOT).returncode
         if status == 0 and not again:
-            following = next_exercise(exercise.name)
-            if following is None:
+            exercise = _following(exercise, command)
+            if exercise is None:
                 return 0
-            exercise, seen = exercise_of(following), None
-            say(f"the next one: read {exercise.folder}/README.md")
             begin(exercise)
+            introduce(exercise)
             seen = (ROOT / exercise.mine).stat().st_mtime_ns
         say(f"watching {exercise.mine}: save it, and it is checked again (Ctrl-C ends)")
 
@@ -173,9 +198,14 @@ def exercise(words, preset, caller):
         begin(one)
         Hints(one).give(arguments.hole)
         return 0
-    if not begin(one):
-        say(f"checking {one.mine}")
+    began = begin(one)
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
     if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
+    if page is None and filecmp.cmp(ROOT / one.stub, ROOT / one.mine, shallow=False):
+        introduce(one)
+        build_ahead(one, Build(preset))
+        return 1
+    if not began:
+        say(f"checking {one.mine}")
     return 0 if check_and_draw(one, Build(preset), page) else 1

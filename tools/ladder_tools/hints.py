@@ -22,7 +22,7 @@ class Hints:
         self._count("red").unlink(missing_ok=True)
 
     def note_red(self, holes):
-        """Those whose own tests were not green in the last check: hints are about them first."""
+        """Where the last check found mistakes, in this order: hints are about these holes first."""
         write_whole(self._count("red"), " ".join(holes))
 
     def _first_red(self):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, say
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lesson_of, lessons, place_of,
-                                registered_names, text_of, write_whole)
+                                refused, registered_names, text_of, write_whole)
 
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
 
@@ -121,7 +121,7 @@ def prepare(words, preset, caller):
         inside = [each for each in exercises() if each.folder.parts[0] == place.chapter
                   and (place.lesson is None or str(each.folder) == place.folder)]
         if not inside:
-            raise Refused(f"lesson is '{word}'; allowed: {' '.join(each.name for each in exercises())}, or their chapters")
+            raise refused("lesson", word, [each.name for each in exercises()], ", or their chapters")
         chosen += inside
     build = Build(preset)
     build.prepare()
@@ -170,17 +170,15 @@ def diff(words, preset, caller):
     return 0 if done.returncode < 2 else 1
 
 
-_RESULTS = "records/h200_*.json"
-
-
 def _computes(exercise):
     """What its kernel's file says that it computes: {"launchers<ladder::Wkv>"}"""
     return set(re.findall(r"launchers<[\w:]+>", (ROOT / exercise.solution).read_text()))
 
 
 def _implementation(exercise):
-    """The first that its kernel's file registers; "" if there is none."""
-    return next(iter(registered_names((ROOT / exercise.solution).read_text())), "")
+    """The one that its budget is about, else the first that its kernel's file registers; "" if there is none."""
+    names = re.findall(r'register_budget\(\s*"(\w+)"', text_of(exercise.folder / "xray_test.cpp"))
+    return next(iter(names + registered_names((ROOT / exercise.solution).read_text())), "")
 
 
 def _step_before(exercise):
@@ -190,26 +188,32 @@ def _step_before(exercise):
 
 
 def recorded_step(exercise):
-    """What this step and the one before took on one device, in one sentence, from one file of records; "" if no file has both. One
-    whose kernels are today's is preferred."""
-    before = _step_before(exercise)
-    if before is None:
-        return ""
-    names = [_implementation(each) for each in (before, exercise)]
-    todays = set(json.loads((ROOT / "records/kernels.json").read_text())["files"].values())
-    found = []
-    for path in ROOT.glob(_RESULTS):
-        document = json.loads(path.read_text())
+    """What its kernel took on a GPU, in one sentence, from one file of records; "" where nothing was recorded. At the shape that it is made
+    for: the first one that the lesson's page, or its chapter's, has a time of. The step before is named if it was measured there."""
+    name, before = _implementation(exercise), _step_before(exercise)
+    pages = (exercise.folder / "README.md", f"{exercise.folder.parts[0]}/README.md")
+    tables = [table for page in pages for table in re.findall(r"<!-- table: (.*?) -->", text_of(page))]
+    named = re.findall(r"h200_[\w.-]+", "".join(text_of(f"records/tables/{table}.txt") for table in tables))
+    for path in (f"records/{each}.json" for each in named):
+        document = json.loads(text_of(path) or "{}")
         rows = {row["implementation"]: row for row in document.get("rows", []) if row.get("seconds")}
-        if all(name in rows for name in names) and rows[names[0]]["device"] == rows[names[1]]["device"]:
-            old = any("ptx" in rows[name] and rows[name]["ptx"] not in todays for name in names)
-            found.append((old, "training" not in path.name, path.relative_to(ROOT), document["shape"], [rows[name] for name in names]))
-    if not found:
+        if name in rows:
+            break
+    else:
         return ""
-    old, _, path, shape, rows = min(found, key=lambda each: each[:3])
-    times = [f"{1e3 * row['seconds']:.3g} ms" for row in rows]
-    return (f"on {rows[0]['device']} {names[0]} took {times[0]}, and {names[1]} takes {times[1]}, at "
-            f"{', '.join(f'{name}={size}' for name, size in shape.items())} ({path}{', earlier versions of the kernels' if old else ''})")
+
+    def milliseconds(row):
+        return f"{1e3 * row['seconds']:.3g} ms"
+    mine, todays = rows[name], json.loads(text_of("records/kernels.json"))["files"].values()
+    earlier = rows.get(_implementation(before)) if before else None
+    if earlier and earlier["device"] != mine["device"]:
+        earlier = None
+    old = any(row and "ptx" in row and row["ptx"] not in todays for row in (mine, earlier))
+    share = f", {100 * mine['bound_seconds'] / mine['seconds']:.2g} % of the bound" if "bound_seconds" in mine else ""
+    return (f"on {mine['device']} {name} takes {milliseconds(mine)}{share}"
+            + (f", and {earlier['implementation']} took {milliseconds(earlier)}" if earlier else "")
+            + f", at {', '.join(f'{axis}={size}' for axis, size in document['shape'].items())} in {document.get('precision', 'fp32')} "
+            f"({path}{', earlier versions of the kernels' if old else ''})")
 
 
 def _value(node):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ladder_tools import patches
 from ladder_tools.building import say
-from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, registered_names, text_of
+from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
 
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
 _WITH_OPERATOR = Path("tests/90_open_operators")
@@ -66,7 +66,7 @@ class Arguments:
                     raise Refused("--from needs a lesson, such as 06.07")
                 self.source = words.pop(0)
             elif word.startswith("-"):
-                raise Refused(f"option is '{word}'; new allows --from LESSON, --operator")
+                raise refused("option", word, ("--from", "--operator"))
             elif name:
                 raise Refused(f"new takes one name, not '{name}' and '{word}'")
             else:
@@ -79,7 +79,7 @@ class Arguments:
         number, lesson, self.slug = parts.groups()
         self.chapter = next((each for each in chapters() if number_of(each) == number), None)
         if not self.chapter:
-            raise Refused(f"chapter is '{number}'; allowed: {' '.join(map(number_of, chapters()))}")
+            raise refused("chapter", number, [number_of(each) for each in chapters()])
         taken = [each for each in lessons(self.chapter) if number_of(each) == lesson or idea_of(each) == self.slug]
         if taken:
             raise Refused(f"lesson is '{name}', but {self.chapter} has {taken[0]}; allowed: a number and words that are free")

@@ -26,6 +26,25 @@ def header(patch, word):
     return found[1] if found else ""
 
 
+def hole_of(exercise, patch, root=ROOT):
+    """The hole of the exercise whose lines of the kernel the patch changes; "" if they are in none, or the patch changes another file."""
+    if f"+++ b/{exercise.solution}\n" not in (root / patch).read_text():
+        return ""
+    kernel, stub = ((root / path).read_text().splitlines() for path in (exercise.solution, exercise.stub))
+    changed = {at for at, to, _ in _changes(kernel, patched(exercise.solution, patch, root).splitlines()) for at in range(at, max(to, at + 1))}
+    for at, to, instead in _changes(kernel, stub):
+        todo = re.search(r"TODO\(([0-9]+)\)", "\n".join(instead))
+        if todo and changed & set(range(at, to)):
+            return todo[1]
+    return ""
+
+
+def _changes(before, after):
+    """[(first line, line behind the last, the lines instead)]"""
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return [(at, to, after[begin:end]) for kind, at, to, begin, end in matcher.get_opcodes() if kind != "equal"]
+
+
 def made(exercise, root=ROOT):
     """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
     return patched(exercise.solution, exercise.patch, root)

@@ -1,4 +1,5 @@
 """The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
+import difflib
 import os
 import re
 from dataclasses import dataclass
@@ -22,7 +23,23 @@ def text_of(path):
 
 
 class Refused(Exception):
-    """A wrong argument. The text names the argument and what is allowed; nothing has been built."""
+    """A wrong argument. The text names the argument and what is allowed, and ends with the one of `known` that `word` may have been meant to
+    be: a letter or two are others, but no digit. Nothing has been built."""
+
+    def __init__(self, text, word="", known=()):
+        def digits(name):
+            return re.sub(r"\D", "", name)
+        near = difflib.get_close_matches(word, [each for each in known if digits(word) in ("", digits(each))], 1, 0.66)
+        super().__init__(f"{text}; did you mean {near[0]}?" if near else text)
+
+
+def refused(what, word, known, more=""):
+    """The usual one: "chapter is '99'; allowed: ..."."""
+    return Refused(f"{what} is '{word}'; allowed: {' '.join(known)}{more}", word, known)
+
+
+class ToRead(Refused):
+    """An exercise that a lesson does not have: the text says so, and what comes next. No error."""
 
 
 class Failed(Exception):
@@ -111,13 +128,15 @@ def place_of(word):
             if after in (lesson, idea_of(lesson)) or number == number_of(lesson):
                 return Place(chapter, lesson)
         known = " ".join(f"{number_of(chapter)}.{lesson}" for lesson in lessons(chapter))
-        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, {chapter} has no lessons beside its own'}")
+        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, {chapter} has no lessons beside its own'}",
+                      name, [f"{before}.{each}" for lesson in lessons(chapter) for each in (lesson, idea_of(lesson))])
     named = [Place(each, lesson) for each in chapters() for lesson in lessons(each) if name in (lesson, idea_of(lesson))]
     if len(named) == 1:
         return named[0]
     if named:
-        raise Refused(f"lesson is '{word}'; allowed: {' '.join(place.folder for place in named)}")
-    raise Refused(f"chapter is '{word}'; allowed: {' '.join(chapters())} or their numbers, lessons such as 07.02, {ABOVE_THE_CHAPTERS}")
+        raise refused("lesson", word, [place.folder for place in named])
+    raise Refused(f"chapter is '{word}'; allowed: {' '.join(chapters())} or their numbers, lessons such as 07.02, {ABOVE_THE_CHAPTERS}",
+                  name, [each for chapter in chapters() for lesson in (chapter, *lessons(chapter)) for each in (lesson, idea_of(lesson))])
 
 
 class Exercise:
@@ -183,18 +202,29 @@ def mistakes():
     return {f"{lesson_of(patch.parents[1])}.{patch.stem}": patch for patch in in_lessons("mistakes/*.patch")}
 
 
+def question_of(folder):
+    """What the lesson's page asks at its end, before the ways on: 'its question: "..."; '."""
+    asked = re.search(r"^## What next\?\n+((?:.+\n)*?.*?\?)\s", text_of(f"{folder}/README.md"), re.MULTILINE)
+    plain = re.sub(r"\[([^\]]*)\]\([^)\s]*\)|[*`]", r"\1", " ".join(asked[1].split())) if asked else ""
+    return f'its question: "{plain}"; ' if plain else ""
+
+
 def exercise_of(name):
     """For whatever place_of takes, and for 03.scratch; of a whole chapter it is the first one."""
     lesson, dot, kind = name.rpartition(".")
     if not dot or kind != "scratch":
         lesson, kind = name, "exercise"
     known = exercises(kind)
-    refused = Refused((f"exercise is '{name}'" if name else "exercise needs a name") + f"; allowed: {' '.join(each.name for each in known)}")
+    names = [each.name for each in known]
+    wrong = Refused(f"exercise is '{name}'; allowed: {' '.join(names)}", name, [*names, *bosses(), *(each.name for each in exercises("scratch"))])
     try:
         place = place_of(lesson)
-    except Refused:
-        raise refused from None
+    except Refused as refusal:
+        raise refusal if "did you mean" in str(refusal) else wrong from None
     for each in known:
         if str(each.folder) == place.folder or place.lesson is None and each.folder.parts[0] == place.chapter:
             return each
-    raise refused
+    if kind == "exercise" and place.lesson:
+        raise ToRead(f"{lesson_of(place.folder)} is to read, it has no exercise; {question_of(place.folder)}"
+                     f"next: ./ladder exercise {next((each.name for each in known if str(each.folder) > place.folder), known[0].name)}")
+    raise wrong

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ladder_tools.building import Build, ask_nvidia, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
-from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, registered_names, text_of, write_whole
-from ladder_tools.rows import lessons_for
+from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, refused, registered_names, text_of, write_whole
+from ladder_tools.rows import lessons_for, members_of_cases, operators, rows
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
@@ -20,6 +20,26 @@ def options_of(command):
     lines = (_HELP / f"{command}_help.txt").read_text().splitlines()
     found = (re.match(r" +(?:-\w,)?(--[\w-]+) +(TEXT|FLOAT|INT|UINT)?", line) for line in lines)
     return {match[1]: bool(match[2]) for match in found if match}
+
+
+def require_known(given):
+    """That the values of options, {option: values}, are some that the sources have: the program would say so too, but is not built yet."""
+    text = (_HELP / "run_help.txt").read_text()
+    shapes = re.findall(r"^  (\S+) +B=", text, re.MULTILINE)
+    known_of = {"--operator": operators, "--implementation": lambda: {name for row in rows() for name in row.names},
+                "--precision": lambda: dict.fromkeys(re.findall(r"\b(?:bf|fp)[0-9]\w*", text)),
+                "--shape": lambda: [*sorted(members_of_cases()[0]), *shapes], "--options": lambda: sorted(members_of_cases()[1])}
+    for option, known in ((option, known_of[option]()) for option in given if option in known_of):
+        for value in given[option]:
+            listed = option in ("--shape", "--options") and value not in shapes
+            for name, equals, size in (item.partition("=") for item in (value.split(",") if listed else [value])):
+                if name not in known or equals and name in shapes:
+                    raise refused(option, name, known)
+                if listed and option == "--shape" and not re.fullmatch("0*[1-9][0-9]*", size):
+                    raise Refused(f"{option}: {name} is '{size}'; allowed: a whole number, at least 1")
+    for value in given.get("--patience", []):
+        if not re.fullmatch(r"[0-9]*\.?[0-9]+|[0-9]+\.", value):
+            raise Refused(f"--patience is '{value}'; allowed: seconds")
 
 
 def ask_for_program(arguments, folder):
@@ -63,7 +83,7 @@ class Arguments:
             option, equals, value = word.partition("=")
             values = given.setdefault(option, [])
             if option not in known:
-                raise Refused(f"option is '{option}'; allowed: {' '.join(known)}")
+                raise refused("option", option, known)
             if not known[option]:
                 if equals:
                     raise Refused(f"{option} is followed by '={value}'; allowed: {option} alone")
@@ -78,8 +98,11 @@ class Arguments:
             values.append(value)
             if option in self.paths:
                 self.paths[option] = Path(caller) / value
+                if not self.paths[option].parent.is_dir():
+                    raise Refused(f"{option} is '{value}'; allowed: a file in a folder that is there")
             else:
                 self.words.append(f"{option}={value}")
+        require_known(given)
         self.operator = given.get("--operator", [None])[-1]
         self.names = given.get("--implementation", [])
         self.variants = "--all" in given

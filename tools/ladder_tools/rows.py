@@ -59,6 +59,16 @@ def operators():
     return found
 
 
+def members_of_cases():
+    """What --shape may name, and what --options may, of any operator."""
+    sizes, options = set(), set()
+    for source in [*ROOT.glob("common/operators/*/*.hpp"), *(ROOT / path for path in in_lessons("*.[ch]pp"))]:
+        for body in re.findall(r"static void (?:fields|options)\(.*?\n  \}", source.read_text(), re.DOTALL):
+            for name, least in re.findall(r'\bvisit\("(\w+)",\s*\w+\.\w+(?:,\s*(-?[0-9]+))?', body):
+                (sizes if least or name[0].isupper() else options).add(name)
+    return sizes, options
+
+
 def _with_named(found, types):
     """And the rows that they name: of a row that computes more than the types, those that compute one of them. The ids."""
     known, result = rows(), []
@@ -85,12 +95,10 @@ def lessons_for(places, operator=None, names=(), variants=False, alone=False):
     found = [row for row in rows() if not places or any(is_of(row, place) for place in places)]
     if names:
         found = [row for row in found if row.names & set(names)]
-        return _with_named(found, {each for row in found for each in row.types}) if set(names) <= {name for row in found for name in row.names} else None
+        return _with_named(found, {each for row in found for each in row.types})
     found = [row for row in found if is_shown(row)]
-    if operator in known:
+    if operator:
         found = [row for row in found if known[operator].type in row.types or known[operator].folder == row.place.folder]
-    elif operator is not None:
-        return None
     types = {known[operator].type} if operator else {each for row in found for each in row.types}
     if operator is None and types & climbed:
         types &= climbed

@@ -7,7 +7,8 @@ import sys
 
 from ladder_tools.building import Build, Progress, cores
 from ladder_tools.patches import header
-from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, lesson_of, mistakes, place_of
+from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, lesson_of, mistakes, place_of, refused
+from ladder_tools.rows import operators
 
 # ctest's options that make sense here, and whether a value follows them.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
@@ -41,7 +42,7 @@ def must_fail(word):
     if any(name.startswith(word + ".") for name in known):
         return word, re.escape(word) + "\\."
     near = sorted(name for name in known if name.startswith(word[:word.find(".") + 3])) or sorted(known)
-    raise Refused(f"test is '{word}'; allowed: mistakes, stubs, bosses, mistake.05, mistake.07.2, stub.05, {', '.join(near)}")
+    raise refused("test", word, ["mistakes", "stubs", "bosses", "mistake.05", "mistake.07.2", "stub.05", *near])
 
 
 class Arguments:
@@ -77,7 +78,7 @@ class Arguments:
             if re.fullmatch(r"-j\d+", word):
                 self.options.append(word)
             elif option not in _CTEST:
-                raise Refused(f"option is '{option}'; allowed after the chapters, as ctest has them: {' '.join(_CTEST)}")
+                raise refused("option", option, _CTEST, ", as ctest has them, after the chapters")
             elif _CTEST[option] and not equals:
                 if not words:
                     raise Refused(f"{option} needs a value; allowed: {option} VALUE")
@@ -168,6 +169,8 @@ def known_mistakes(words, build):
     """What a wrong result may be called: of one operator, or of all, and then of the planted mistakes too."""
     if len(words) > 1:
         raise Refused("--mistakes takes one operator, or none")
+    if words and words[0] not in operators():
+        raise refused("operator", words[0], sorted(operators()))
     build.prepare()
     build.build("known_mistakes")
     status = subprocess.run([build.folder / "known_mistakes", *words], cwd=ROOT).returncode
