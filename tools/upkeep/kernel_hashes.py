@@ -15,7 +15,10 @@ RECORD = RESULTS / "kernels.json"
 
 def file_hash(compiled, tree, source):
     """Of the kernels of a source and of every source whose launchers it calls."""
-    return ptx.hash_of_hashes(kernel.hash for each in tree.reached(source) for kernel in compiled[each])
+    kernels = [kernel.hash for each in tree.reached(source) for kernel in compiled[each]]
+    if not kernels:
+        raise nvcc.ToolError(f"{source} launches no kernel that could be found")
+    return ptx.hash_of_hashes(kernels)
 
 
 def record_of(tree, compiler, jobs=None):

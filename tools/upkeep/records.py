@@ -4,10 +4,15 @@ import json
 import math
 from pathlib import Path
 
+from ptx import short_hash
+
 RUN = "kernel-ladder/run/1"
 COMPARE = "kernel-ladder/compare/1"
 SAMPLES = "kernel-ladder/samples/1"
 TABLES = "kernel-ladder/tables/1"
+
+
+NO_KERNELS = short_hash("")
 
 
 class Missing(LookupError):
@@ -66,6 +71,16 @@ def xray_counts(document):
     return counts
 
 
+def impossible(document):
+    """What cannot be, in a run or a comparison: a time below its bound, or the hash of no kernels; "" where all can be."""
+    hashes = dict(document["conditions"].get("kernels", {}))
+    for row in document.get("rows", []):
+        hashes[row["implementation"]] = row.get("ptx")
+        if row.get("seconds") and row.get("bound_seconds", 0) > row["seconds"]:
+            return f"{row['implementation']} took {duration(row['seconds'])}, less than its bound of {duration(row['bound_seconds'])}: the bound is none"
+    return next((f"{name} has the hash of no kernels" for name, its in hashes.items() if its == NO_KERNELS), "")
+
+
 class Records:
     """Everything in a tree's records/."""
 
@@ -77,6 +92,9 @@ class Records:
         for path in sorted(folder.glob("*.json")):
             document = json.loads(path.read_text())
             schema = document.get("schema")
+            wrong = impossible(document) if schema in (RUN, COMPARE) else ""
+            if wrong:
+                raise ValueError(f"{path.name}: {wrong}")
             if schema == RUN:
                 self.runs[path.stem] = document
                 for row in document["rows"]:

@@ -110,7 +110,7 @@ def main(arguments=None):
             path, definitions = root / "README.zh-CN.md", blocks.Definitions(root, Records(root))
             path.write_text(blocks.translation_stamped(path.read_text(), lambda name: blocks.meaning_hash((root / name).read_text(), definitions)))
         result = wanted(root, pages_of(root), compare_page(root))
-    except blocks.Wrong as error:
+    except ValueError as error:  # blocks.Wrong, and what records/ may not hold
         print(error, file=sys.stderr)
         return 2
     stale = [path for path, text in result.items() if not (root / path).exists() or (root / path).read_text() != text]

@@ -83,6 +83,16 @@ class Values(WithRecords):
         with self.assertRaisesRegex(ValueError, "allowed: time"):
             records.value("run", "slow", "colour")
 
+    def test_what_cannot_be_is_refused(self):
+        for row, said in (({"bound_seconds": 3e-4}, "run.json: fast took 227 us, less than its bound of 300 us"),
+                          ({"ptx": "e3b0c44298fc1c14"}, "run.json: fast has the hash of no kernels")):
+            with self.assertRaisesRegex(ValueError, said):
+                self.records(run={**RUN, "rows": [RUN["rows"][0], RUN["rows"][1] | row]})
+        empty = compared("2026-01-02", 2e-4)
+        empty["conditions"]["kernels"]["c.cu"] = "e3b0c44298fc1c14"
+        with self.assertRaisesRegex(ValueError, "c.cu has the hash of no kernels"):
+            self.records(h200_compare_a=empty)
+
     def test_knows_the_kernels_that_have_changed(self):
         records = self.records(h200_compare_a=compared("2026-01-02", 2e-4))
         self.assertFalse(records.is_old("run", "slow"))

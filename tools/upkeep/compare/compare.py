@@ -95,7 +95,8 @@ def conditions(options, peers):
         triton_version = "not installed"
     return {"gpu": torch.cuda.get_device_name(), "driver": said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
             "cuda": torch.version.cuda, "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "triton": triton_version,
-            "commit": options.commit or said("git", "describe", "--always", "--dirty"), "peers": versions, "kernels": tables.kernels_of(ROOT),
+            "commit": options.commit or said("git", "describe", "--always", "--dirty"),
+            "peers": versions, "opt_in": peer_module.opt_in(), "kernels": tables.kernels_of(ROOT),
             "date": datetime.date.today().isoformat()}
 
 

@@ -29,6 +29,15 @@ SOURCES = {
 }
 
 
+OPT_IN = {"tilelang": "FLA's TileLang kernel of RWKV-6"}  # Python package -> what it would make possible: off by default, and left so
+
+
+def opt_in():
+    """{kernels that a peer has besides those that are timed: whether what they need is there}"""
+    return {kernels: "installed, not switched on" if importlib.util.find_spec(package) else f"not installed ({package})"
+            for package, kernels in OPT_IN.items()}
+
+
 FLA_KINDS = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}  # by group of cases
 
 

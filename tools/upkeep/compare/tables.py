@@ -122,8 +122,9 @@ def group_table(cases):
 def conditions_text(document):
     c, s = document["conditions"], document["settings"]
     peers = "; ".join(f"{name} {version}" for name, version in c["peers"].items())
+    opt_in = "; ".join(f"{kernels}: {state}" for kernels, state in c.get("opt_in", {}).items()) or "not looked for"
     return (f"{c['gpu']}, driver {c['driver']}, CUDA {c['cuda']}, PyTorch {c['torch']}, cuDNN {c['cudnn']}, Triton {c['triton']}, "
-            f"{c['date']}, commit {c['commit']}. Peers: {peers}.\n\n"
+            f"{c['date']}, commit {c['commit']}. Peers: {peers}. What they have off by default: {opt_in}.\n\n"
             f"Burst: {s['burst_rounds']} samples of about {s['burst_seconds'] * 1e3:.0f} ms of the fastest side, each after a pause of "
             f"{s['pause_seconds']} s and one replay. Sustained: {s['sustained_rounds']} times {s['sustained_seconds']} s without a "
             "pause, of which the second half counts. Every side: graphs of the same number of calls over the same inputs. Medians. "

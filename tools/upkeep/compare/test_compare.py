@@ -223,7 +223,10 @@ class Tables(InAFolder):
         self.assertEqual(self.line(text, "FLA chunk"), "| FLA chunk | 1.50e-03 | 500 us | 600 us | 0.71 / 0.75 |  | faster, burst; "
                          "faster, sustained; error up to 5000 times ours (TF32) |")
         self.assertIn("| 4.43 / 4.00 |  | more exact |", self.line(text, "FLA recurrent"))
-        self.assertIn("FLA abc", text)
+        self.assertIn("FLA abc. What they have off by default: not looked for.", text)
+        told = document()
+        told["conditions"]["opt_in"] = peers.opt_in()
+        self.assertRegex(tables.render(told), r"off by default: FLA's TileLang kernel of RWKV-6: (not )?installed")
 
     def test_what_is_not_there_or_wrong_has_a_row_and_no_time(self):
         text = tables.render(document())
