@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nvcc
 import ptx
+from records import Records
 
 SCHEMA = "kernel-ladder/kernels/1"
 RESULTS = Path("records")
@@ -75,67 +76,9 @@ def check(record, tree, new_compiler, jobs=None):
     return lines, right
 
 
-def _rows(results):
-    """Every recorded file's path and content, with its rows that were measured on a GPU."""
-    for path in sorted(results.glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        # best_h200.json has rows of another form.
-        rows = [row for row in content.get("rows", []) if isinstance(row, dict) and row.get("back_end") == "cuda" and row.get("ran")]
-        if rows:
-            yield path, content, rows
-
-
-def backfill(root, new_compiler, say, jobs=None):
-    """Writes `source` and `ptx` into every measured row, from its file's commit. Returns lines about what was left out."""
-    told, of_commit = [], {}
-    for path, content, rows in _rows(root / RESULTS):
-        of_commit.setdefault(content.get("conditions", {}).get("commit", ""), []).append((path, content, rows))
-    for commit, its in sorted(of_commit.items()):
-        names = {row["implementation"] for _, _, rows in its for row in rows}
-        found = _hashes_at(commit, names, root, new_compiler, say, jobs)
-        for path, content, rows in its:
-            for row in rows:
-                row.pop("source", None)
-                row.pop("ptx", None)
-                if row["implementation"] in found:
-                    row["source"], row["ptx"] = found[row["implementation"]]
-                else:
-                    told.append(f"{path.name}: {row['implementation']} is registered in no source of commit {commit or '(none)'}")
-            path.write_text(as_json(content), encoding="utf-8")
-    return told
-
-
-def _hashes_at(commit, names, root, new_compiler, say, jobs):
-    """Implementation -> (source, hash) at that commit, as far as they are there."""
-    try:
-        with nvcc.tree_of(commit, root) as tree:
-            say(f"commit {commit}")
-            sources = {name: source for name, source in tree.registered().items() if name in names}
-            compiled = new_compiler().kernels_of(
-                tree, {each for source in sources.values() for each in tree.reached(source)}, jobs)
-            return {name: (source, file_hash(compiled, tree, source)) for name, source in sources.items()}
-    except nvcc.UnknownRevision:
-        return {}
-
-
 def as_json(content):
     """As the ladder's own program writes it."""
     return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def old_rows(record, results):
-    """(file, implementation, seconds, why) of the recorded times whose kernels are not those of `record`."""
-    old, now = [], set(record["files"].values())
-    for path, _, rows in _rows(results):
-        for row in rows:
-            if "ptx" not in row:
-                why = "its kernels are not known"
-            elif row["ptx"] not in now:  # by the hash, not by the file: files move
-                why = f"no source has the kernels that {row['source']} had"
-            else:
-                continue
-            old.append((path.name, row["implementation"], row["seconds"], why))
-    return old
 
 
 def main(arguments=None):
@@ -144,8 +87,6 @@ def main(arguments=None):
         f"{nvcc.ARCHITECTURE}). A recorded time whose row holds another hash was measured on other kernels.")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when a hash is stale")
-    group.add_argument("--backfill", action="store_true", help=f"write each row's source and hash into {RESULTS}/*.json, from the "
-                       "commit that its conditions name")
     group.add_argument("--old", action="store_true", help="list the recorded times that are old")
     parser.add_argument("--jobs", type=int, metavar="N", help="default: all processors")
     options = parser.parse_args(arguments)
@@ -154,18 +95,14 @@ def main(arguments=None):
         return nvcc.Compiler(say=nvcc.say_to_stderr) if nvcc.nvcc_version()[0] else None
 
     try:
-        if options.backfill:
-            if new_compiler() is None:
-                raise nvcc.ToolError("no nvcc is found; PATH or CUDA_HOME may name one")
-            for line in backfill(nvcc.ROOT, new_compiler, nvcc.say_to_stderr, options.jobs):
-                print(line)
-            return 0
         path = nvcc.ROOT / RECORD
         record = json.loads(path.read_text(encoding="utf-8"))
         if options.old:
-            old = old_rows(record, nvcc.ROOT / RESULTS)
-            for name, implementation, seconds, why in old:
-                print(f"{name}: {implementation} {seconds:.3g} s: {why}")
+            records = Records(nvcc.ROOT)
+            old = [f"{name}: {row['implementation']} {row['seconds']:.3g} s" for name, run in records.runs.items() for row in run["rows"]
+                   if "seconds" in row and records.is_old(name, row["implementation"])]
+            for line in old:
+                print(line)
             print(f"{len(old)} recorded times are old")
             return 0
         with nvcc.tree_of(".") as tree:

@@ -1,10 +1,5 @@
 """Tests of tools/upkeep/kernel_hashes.py, with a compiler whose PTX is the text without comments."""
-import json
-import subprocess
-import unittest
-
 import kernel_hashes
-import nvcc
 import ptx
 from for_tests import InAFolder
 from sources import Tree
@@ -102,56 +97,3 @@ class Check(WithACompiler):
         self.assertRegex(told, r"SKIPPED: 1 sources have changed, and there is nvcc 12.8(.|\n)*not checked: 03_a/kernel.cu")
         told, right = self.checked(self.record, tree, None)
         self.assertIn("no nvcc", told)
-
-
-class OldRows(InAFolder):
-    def test_a_row_is_old_when_its_kernels_are_not_todays(self):
-        record = {"files": {"a.cu": "1", "b.cu": "2"}}
-        rows = [dict(back_end="cuda", ran=True, seconds=1.0, implementation=name, **more) for name, more in {
-            "today": dict(source="a.cu", ptx="1"), "changed": dict(source="b.cu", ptx="3"),
-            "moved": dict(source="c.cu", ptx="2"), "unknown": {}}.items()]
-        rows += [dict(back_end="cuda", ran=False, implementation="refused"), dict(back_end="cpu", ran=True, implementation="cpu")]
-        self.write({"h200.json": json.dumps({"rows": rows}),
-                    "best.json": json.dumps({"rows": [["wkv", "fp32", 1, {"0": 2.5}]]})})  # of best/fit.py
-        self.assertEqual([name for _, name, _, _ in kernel_hashes.old_rows(record, self.root)], ["changed", "unknown"])
-
-
-class Backfill(WithACompiler):
-    def git(self, *arguments):
-        return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=self.root, check=True,
-                              capture_output=True, text=True).stdout.strip()
-
-    def test_rows_get_the_hash_of_the_commit_they_were_measured_at(self):
-        self.tree()
-        self.git("init", "-q")
-        self.git("add", ".")
-        self.git("commit", "-qm", "first")
-        first = self.git("rev-parse", "--short", "HEAD")
-        then = kernel_hashes.record_of(self.tree(), self.compiler)["files"]
-        now = kernel_hashes.record_of(self.tree({"03_a/h.hpp": "constexpr int kN = 5;\n"}), self.compiler)["files"]
-        results = self.root / kernel_hashes.RESULTS
-        results.mkdir(parents=True)
-        for name, commit in {"a.json": first, "lost.json": "0123456"}.items():
-            rows = [dict(back_end="cuda", ran=True, seconds=1.0, implementation=each) for each in ("one", "two", "three")]
-            rows += [dict(back_end="cpu", ran=True, seconds=1.0, implementation="one")]
-            (results / name).write_text(json.dumps({"conditions": {"commit": commit}, "rows": rows}))
-        told = kernel_hashes.backfill(self.root, lambda: self.compiler, lambda line: None)
-        rows = json.loads((results / "a.json").read_text())["rows"]
-        self.assertEqual([(row.get("source"), row.get("ptx")) for row in rows],
-                         [("03_a/kernel.cu", then["03_a/kernel.cu"]), ("04_b/kernel.cu", then["04_b/kernel.cu"]), (None, None),
-                          (None, None)])
-        self.assertNotEqual(then["03_a/kernel.cu"], now["03_a/kernel.cu"])
-        self.assertTrue(all("ptx" not in row for row in json.loads((results / "lost.json").read_text())["rows"]))
-        self.assertEqual(len(told), 4)
-        old = kernel_hashes.old_rows({"files": now}, results)
-        self.assertEqual([(name, each) for name, each, _, _ in old if name == "a.json"], [("a.json", "one"), ("a.json", "three")])
-
-
-class ThisTree(unittest.TestCase):
-    def test_recorded_rows_name_sources_of_the_record(self):
-        path = nvcc.ROOT / kernel_hashes.RECORD
-        record = json.loads(path.read_text())
-        self.assertEqual(record["schema"], kernel_hashes.SCHEMA)
-        for name, _, rows in kernel_hashes._rows(nvcc.ROOT / kernel_hashes.RESULTS):
-            for row in rows:
-                self.assertRegex(row.get("ptx", "0" * 16), "^[0-9a-f]{16}$", name)
