@@ -1,14 +1,12 @@
 """./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it, and the answer: a line and a reason."""
-import difflib
 import re
-import shutil
 
 from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
 from ladder_tools.checking import seconds_allowed, words_of
 from ladder_tools.learning import note_solved
 from ladder_tools.place import ROOT, Failed, Refused, bosses, lesson_of, place_of, refused
-from ladder_tools.patches import header, patched
+from ladder_tools.patches import changes, header, patched
 
 REASONS = {
     "race": "several threads are meant to change one element, and they do it without an atomic",
@@ -44,10 +42,8 @@ class Boss:
     def lines(self):
         """The lines that are the mistake; of a line that is missing, the two between which it is missing."""
         found = set()
-        blocks = difflib.SequenceMatcher(None, (ROOT / self.kernel).read_text().splitlines(), self.text.splitlines(), autojunk=False)
-        for kind, _, _, begin, end in blocks.get_opcodes():
-            if kind != "equal":
-                found |= set(range(begin + 1, end + 1)) or {begin, begin + 1}
+        for begin, end, _ in changes(self.text.splitlines(), (ROOT / self.kernel).read_text().splitlines()):
+            found |= set(range(begin + 1, end + 1)) or {begin, begin + 1}
         return found
 
     def findings(self, program, seconds):
@@ -76,8 +72,6 @@ def without_lines(finding):
 
 def boss(words, preset):
     """`words`: the boss's name; behind it nothing, or a line and a reason."""
-    if shutil.which("patch") is None:
-        raise Failed("patch is not installed (sudo apt-get install -y patch), and a boss is made by it")
     name, *given = words
     one = Boss(name)
     usage = f"./ladder exercise {one.name} LINE REASON"

@@ -1,17 +1,20 @@
 """What a patch beside a kernel makes of it, what the lines above the patch say, and how a patch is written."""
 import difflib
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from ladder_tools.place import ROOT
+from ladder_tools.place import ROOT, Failed
 
 _HEAD = "# {stub} is made of {kernel} by this: tools/upkeep/exercises.py\n"
 
 
 def patched(kernel, patch, root=ROOT):
     """The kernel's text with the patch applied. ValueError, if it does not fit."""
+    if shutil.which("patch") is None:
+        raise Failed("patch is not installed (sudo apt-get install -y patch)")
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "patched"
         run = subprocess.run(["patch", "--silent", "--fuzz=0", f"--output={output}", root / kernel, root / patch], capture_output=True, text=True)
@@ -31,15 +34,15 @@ def hole_of(exercise, patch, root=ROOT):
     if f"+++ b/{exercise.solution}\n" not in (root / patch).read_text():
         return ""
     kernel, stub = ((root / path).read_text().splitlines() for path in (exercise.solution, exercise.stub))
-    changed = {at for at, to, _ in _changes(kernel, patched(exercise.solution, patch, root).splitlines()) for at in range(at, max(to, at + 1))}
-    for at, to, instead in _changes(kernel, stub):
+    changed = {at for at, to, _ in changes(kernel, patched(exercise.solution, patch, root).splitlines()) for at in range(at, max(to, at + 1))}
+    for at, to, instead in changes(kernel, stub):
         todo = re.search(r"TODO\(([0-9]+)\)", "\n".join(instead))
         if todo and changed & set(range(at, to)):
             return todo[1]
     return ""
 
 
-def _changes(before, after):
+def changes(before, after):
     """[(first line, line behind the last, the lines instead)]"""
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     return [(at, to, after[begin:end]) for kind, at, to, begin, end in matcher.get_opcodes() if kind != "equal"]

@@ -22,10 +22,10 @@ def file_hash(compiled, tree, source):
     return ptx.hash_of_hashes(kernels)
 
 
-def record_of(tree, compiler, jobs=None):
+def record_of(tree, compiler):
     """What kernels.json says of a tree."""
     sources = tree.implementation_sources()
-    compiled = compiler.kernels_of(tree, {each for source in sources for each in tree.reached(source)}, jobs)
+    compiled = compiler.kernels_of(tree, {each for source in sources for each in tree.reached(source)})
     return {"schema": SCHEMA, "nvcc": compiler.release, "architecture": compiler.architecture,
             # Each covers a source's PTX and that of the sources it calls: a recorded time is compared with it.
             "files": {source: file_hash(compiled, tree, source) for source in sources},
@@ -54,7 +54,7 @@ def without_changed(record, tree):
     return {**record, **{part: {source: text for source, text in record[part].items() if source not in changed} for part in ("files", "sources")}}
 
 
-def check(record, tree, new_compiler, jobs=None):
+def check(record, tree, new_compiler):
     """Lines to print, and whether no hash in kernels.json is wrong. Compiles only sources whose text has changed."""
     lines, right = [f"not hashed yet: {source}" for source in unhashed_files(record, tree)], True
     texts = changed_files(record, tree)
@@ -66,7 +66,7 @@ def check(record, tree, new_compiler, jobs=None):
         return [*lines, f"SKIPPED: {len(texts)} sources have changed, and there is {which} to hash their kernels; {RECORD} is nvcc "
                 f"{record['nvcc']}'s", *(f"  not checked: {source}" for source in texts)], True
     here = [source for source in texts if source in tree.implementation_sources()]
-    compiled = compiler.kernels_of(tree, {each for source in here for each in tree.reached(source)}, jobs)
+    compiled = compiler.kernels_of(tree, {each for source in here for each in tree.reached(source)})
     for source in texts:
         if source in here and file_hash(compiled, tree, source) == record["files"][source]:
             lines.append(f"the same kernels from a changed text: {source}")
@@ -88,7 +88,6 @@ def main(arguments=None):
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when a hash is stale")
     group.add_argument("--old", action="store_true", help="list the recorded times that are old")
-    parser.add_argument("--jobs", type=int, metavar="N", help="default: all processors")
     options = parser.parse_args(arguments)
 
     def new_compiler():
@@ -107,13 +106,13 @@ def main(arguments=None):
             return 0
         with nvcc.tree_of(".") as tree:
             if options.check:
-                lines, right = check(record, tree, new_compiler, options.jobs)
+                lines, right = check(record, tree, new_compiler)
                 print("\n".join(lines))
                 if not right:
                     print("Run tools/upkeep/kernel_hashes.py, look at `tools/upkeep/kernel_hashes.py --old`, and commit what it wrote.")
                 return 0 if right else 1
             compiler = new_compiler()
-            record = record_of(tree, compiler, options.jobs) if compiler else without_changed(record, tree)
+            record = record_of(tree, compiler) if compiler else without_changed(record, tree)
             for source in unhashed_files(record, tree):
                 print(f"not hashed, there is no nvcc: {source}")
         path.write_text(as_json(record), encoding="utf-8")

@@ -539,7 +539,6 @@ def main(arguments=None):
         "tests that can see it, and prints those that no test noticed. Ends with 0 when none survived, 1 when some did.")
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn (default: %(default)s)")
     parser.add_argument("--per-chapter", type=int, default=35, metavar="N", help="mutants that compile, of each chapter (default: 35)")
-    parser.add_argument("--count", type=int, metavar="N", help="in all, divided among the chapters, instead of --per-chapter")
     parser.add_argument("--chapters", default=",".join(CHAPTERS), metavar="LIST", help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="mutants at a time (default: all processors)")
     parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER", help="default: out/mutate")
@@ -567,11 +566,7 @@ def execute(options):
         for chapter in chapters:
             if chapter not in known:
                 raise ToolError(f"--chapters names {chapter!r}; allowed: {', '.join(sorted(known))}")
-        if options.count is not None:
-            quotas = {chapter: options.count // len(chapters) + (at < options.count % len(chapters))
-                      for at, chapter in enumerate(chapters)}
-        else:
-            quotas = dict.fromkeys(chapters, options.per_chapter)
+        quotas = dict.fromkeys(chapters, options.per_chapter)
         if options.list:
             for chapter in chapters:
                 sources = mutable_sources(tree, chapter, options.gpu)

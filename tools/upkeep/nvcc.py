@@ -27,10 +27,6 @@ class ToolError(Exception):
     """Something that a user can mend; the message says what."""
 
 
-class UnknownRevision(ToolError):
-    """No commit of this repository."""
-
-
 def find_tool(name):
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
     if os.environ.get("CUDA_HOME"):
@@ -49,17 +45,12 @@ def nvcc_version():
 
 
 def cache_folder():
-    for base in (os.environ.get("XDG_CACHE_HOME"), Path.home() / ".cache", ROOT / "build"):
-        if not base:
-            continue
-        folder = Path(base) / "kernel-ladder" / "kernels"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return folder
-        except OSError:
-            pass
-    raise ToolError("no folder for the cache can be written; XDG_CACHE_HOME may name one")
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernel-ladder" / "kernels"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ToolError(f"{folder} cannot be made ({error.strerror}); XDG_CACHE_HOME may name another place") from None
+    return folder
 
 
 def _write(path, data):
@@ -115,7 +106,7 @@ def tree_of(revision, root=ROOT):
     try:
         commit = git("rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}", root=root).strip()
     except ToolError:
-        raise UnknownRevision(f"{revision!r} is no commit of this repository") from None
+        raise ToolError(f"{revision!r} is no commit of this repository") from None
     with tempfile.TemporaryDirectory(prefix="kernels-") as folder:
         archive = subprocess.run(["git", "archive", commit], cwd=root, stdout=subprocess.PIPE, check=True).stdout
         subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
@@ -160,16 +151,16 @@ class Compiler:
             _write(path, json.dumps(kernels).encode())
         return [ptx.Kernel(**kernel) for kernel in json.loads(path.read_text())]
 
-    def kernels_of(self, tree, sources, jobs=None):
+    def kernels_of(self, tree, sources):
         """Source -> its kernels, several sources at a time, the longest first."""
         ordered = sorted(sources, key=lambda source: -sum(len(tree.text(each)) for each in tree.closure(source)))
-        with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
             return dict(zip(ordered, pool.map(lambda source: self.kernels(tree, source), ordered)))
 
     def _resources_path(self, kernel_hash):
         return self.cache / f"{ptx.short_hash('resources' + self.version + self.architecture + kernel_hash)}.json"
 
-    def resources(self, tree, kernels, jobs=None):
+    def resources(self, tree, kernels):
         """Hash -> registers and spills of every kernel of `kernels` (source -> kernels), by ptxas; equal kernels once."""
         wanted, work = set(), []
         for source, its in kernels.items():
@@ -180,7 +171,7 @@ class Compiler:
                     names.append(kernel)
             # In pieces, so that one long source does not keep the others' processors waiting.
             work += [(source, names[at:at + 8]) for at in range(0, len(names), 8)]
-        with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: self._assemble(tree, *item), work))
         return {kernel.hash: json.loads(self._resources_path(kernel.hash).read_text())
                 for its in kernels.values() for kernel in its}

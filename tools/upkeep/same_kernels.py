@@ -3,10 +3,9 @@
 import argparse
 import collections
 import fnmatch
-import json
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import nvcc
 
@@ -118,8 +117,6 @@ def main(arguments=None):
     parser.add_argument("--arch", default=nvcc.ARCHITECTURE, help="default: %(default)s")
     parser.add_argument("--all", action="store_true", help="a line for every kernel, not only for those that differ")
     parser.add_argument("--ptx-only", action="store_true", help="no registers and spills, which take ptxas as long as all else")
-    parser.add_argument("--json", metavar="FILE", help="the table as JSON too")
-    parser.add_argument("--jobs", type=int, metavar="N", help="default: all processors")
     options = parser.parse_args(arguments)
     try:
         compiler = nvcc.Compiler(options.arch, nvcc.say_to_stderr)
@@ -127,31 +124,24 @@ def main(arguments=None):
             kernels, resources = [], {}
             for revision, tree in ((options.old, old_tree), (options.new, new_tree)):
                 sources = [path for path in tree.kernel_sources if fnmatch.fnmatch(path, options.files)]
-                kernels.append(compiler.kernels_of(tree, sources, options.jobs))
+                kernels.append(compiler.kernels_of(tree, sources))
             if not any(kernels[0].values()) and not any(kernels[1].values()):
                 raise nvcc.ToolError(f"no kernel is in a source that matches {options.files!r}")
             readable = nvcc.demangled(kernel.name for tree in kernels for its in tree.values() for kernel in its)
             rows = compare(*kernels, readable)
             if not options.ptx_only:
                 # Equal kernels need not be compiled twice, and those of unlisted ones are not needed.
-                shown = {kernel.hash for row in rows if options.all or options.json or row.status != "same"
+                shown = {kernel.hash for row in rows if options.all or row.status != "same"
                          for kernel in (row.old, row.new) if kernel}
                 for tree, its in ((old_tree, kernels[0]), (new_tree, kernels[1])):
                     wanted = {source: [kernel for kernel in list_ if kernel.hash in shown] for source, list_ in its.items()}
-                    resources.update(compiler.resources(tree, wanted, options.jobs))
+                    resources.update(compiler.resources(tree, wanted))
     except nvcc.ToolError as error:
         print(f"same_kernels: {error}", file=sys.stderr)
         return 2
     print("\n".join(report(rows, None if options.ptx_only else resources, options.all)))
     print(f"{options.old} -> {options.new}, {options.arch}, nvcc {compiler.release}: {len(rows)} kernels: "
           + ", ".join(f"{n} {status}" for status, n in counted(rows)))
-    if options.json:
-        table = [dict(asdict(row), old_resources=resources.get(row.old.hash) if row.old else None,
-                      new_resources=resources.get(row.new.hash) if row.new else None) for row in rows]
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"schema": "kernel-ladder/same-kernels/1", "old": options.old, "new": options.new,
-                       "architecture": options.arch, "nvcc": compiler.release, "kernels": table}, file, indent=1)
-            file.write("\n")
     return 0 if all(row.status in ("same", "moved") for row in rows) else 1
 
 

@@ -15,7 +15,7 @@ class FakeCompiler:
     def __init__(self):
         self.compiled = []
 
-    def kernels_of(self, tree, sources, jobs=None):
+    def kernels_of(self, tree, sources):
         self.compiled += sources
         # A declaration alone makes no difference to a kernel.
         return {source: [ptx.Kernel("k", ptx.short_hash("".join(tree.code(each).replace("int unused;", "").strip()

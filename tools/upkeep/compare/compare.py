@@ -22,18 +22,21 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path += [str(ROOT / "tools"), str(ROOT / "tools/upkeep")]
+
 import cases as case_list
 import ours
 import peers as peer_module
 import sampling
 import tables
+from ladder_tools.place import write_whole
 from peers import torch
 
 if torch:
     import stopwatch
     import workloads
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 LARGEST_ERROR = 2e-2  # of what is timed; bf16 and TF32 have about 3e-3
 
 
@@ -101,11 +104,8 @@ def conditions(options, peers):
 
 
 def write(path, document):
-    """Whole or not at all: a run may be stopped at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n")
-    temporary.replace(path)
+    write_whole(path, json.dumps(document, indent=1) + "\n")  # a run may be stopped at any time
 
 
 def row_json(side, has_whole):

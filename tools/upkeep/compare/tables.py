@@ -2,6 +2,8 @@
 import json
 import pathlib
 
+from records import duration
+
 SCHEMA = "kernel-ladder/compare/1"
 TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attention": "Linear attention, causal, not normalised",
           "attention": "Softmax attention", "warmup": "Chapter 00: what moves bytes, and one product of matrices"}
@@ -40,12 +42,6 @@ def read(paths):
 
 TIE = 0.01  # times that differ by less are the same
 MUCH_LESS_EXACT = 10  # times our error: then a time is not one for the same result
-
-
-def duration(seconds):
-    if seconds >= 1e-3:
-        return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
-    return f"{seconds * 1e6:.3g} us"
 
 
 def errors_text(errors):
