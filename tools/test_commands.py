@@ -73,7 +73,6 @@ class Places(Refusals):
                 titles = [title for title, text in hints.Hints(each).texts(hole) if text]
                 self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
 
-
     def test_a_todo_of_several_lines_is_said_whole(self):
         one = exercise_of("07.2")
         with tempfile.TemporaryDirectory() as folder, mock.patch("ladder_tools.place.ROOT", Path(folder)):
@@ -264,6 +263,20 @@ sys.exit(1)
                           "(and 2 more of the same)"])
         in_a_helper = log.replace(f"{ROOT}/my/a.cu:45:16: error", f"{ROOT}/common/y.hpp:5:1: error")
         self.assertEqual(checking.compiler_messages(in_a_helper).splitlines()[1], "my/a.cu:69:30:   required from here")
+
+
+class Builds(InAFolder):
+    def test_what_is_not_the_compilers_complaint_is_said_as_what_it_is(self):
+        (self.root / "bin").mkdir()
+        build = building.Build("default")
+        build.folder, build.log = self.root, self.root / "build.log"
+        self.during(mock.patch.dict("os.environ", {"PATH": f"{self.root}/bin:/usr/bin:/bin"}), mock.patch.object(building.Progress, "show"))
+        for said, words in (("-- missing: fmt is not installed, and", "^fmt is not installed, and"), ("CMake Error at x.cmake:3", "cmake could not configure"),
+                            ("fatal error: No space left on device", "the disk is full")):
+            self.write({"bin/cmake": f"#!/bin/sh\necho '{said}'\nexit 1\n"})
+            (self.root / "bin/cmake").chmod(0o755)
+            with self.assertRaisesRegex(place.Failed, words):
+                build.compile("x")
 
 
 class Reports(unittest.TestCase):

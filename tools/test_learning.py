@@ -4,8 +4,6 @@ import json
 import multiprocessing
 import os
 import re
-import threading
-import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -148,35 +146,29 @@ class Rewards(InAFolder):
 
 
 class Watch(InAFolder):
-    def test_checks_when_the_file_changes_and_not_otherwise(self):
-        one = exercise_of("03")
-        copy = self.root / "exercise.cu"
-        copy.write_text("a")
-        checks, ended = [], threading.Event()
+    def test_checks_when_the_file_changes_and_goes_on_to_what_the_lesson_has_more(self):
+        copies = {name: self.root / f"{name}.cu" for name in ("03", "03.scratch", "03.01_causal_dot_product")}
+        for name, copy in copies.items():
+            copy.write_text((learning.ROOT / exercise_of(name).stub).read_text())
+        saved, checks = iter(("03", "03.scratch")), []
 
         class Stop(Exception):
             pass
 
-        def check(command, **more):
-            del more
-            checks.append(command[-1])
-            if len(checks) == 3:
-                ended.set()
+        def save(_):  # between two looks
+            name = next(saved, None)
+            if name is None:
                 raise Stop
-            return mock.Mock(returncode=1)
+            os.utime(copies[name], ns=(0, copies[name].stat().st_mtime_ns + 10**9))
 
-        def edit():
-            for n in range(2):
-                time.sleep(0.6)
-                copy.write_text(f"edit {n}")
-                os.utime(copy, ns=(0, 10**9 * (n + 1)))
-
-        writer = threading.Thread(target=edit)
-        with mock.patch.object(type(one), "__setattr__", object.__setattr__), mock.patch.object(one, "mine", copy), \
-                mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module, "say"):
-            writer.start()
-            with self.assertRaises(Stop):
-                exercise_module.watch(one, "default", "/")
-            writer.join()
-        self.assertTrue(ended.is_set())
-        self.assertEqual(checks, ["03"] * 3)
+        def check(command, **_):
+            checks.append(command[-1])
+            return mock.Mock(returncode=int(checks == ["03"]))
+        one = exercise_of("03")
+        self.during(mock.patch.object(learning, "_SOLVED", self.root / ".solved.json"), mock.patch.object(exercise_module, "say"),
+                    mock.patch.object(type(one), "mine", property(lambda each: copies[each.name], lambda *_: None), create=True),
+                    mock.patch.object(exercise_module.subprocess, "run", check), mock.patch.object(exercise_module.time, "sleep", save),
+                    mock.patch("builtins.input", side_effect=EOFError))
+        with self.assertRaises(Stop):
+            printed(exercise_module.watch, one, "default", "/")
+        self.assertEqual(checks, ["03", "03", "03.scratch", "03.boss"])

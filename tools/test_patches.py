@@ -2,8 +2,9 @@
 from pathlib import Path
 
 from for_tests import InAFolder
-from ladder_tools.patches import adopt, made
-from ladder_tools.place import Exercise
+from ladder_tools.checking import Check
+from ladder_tools.patches import adopt, hole_of, made
+from ladder_tools.place import Exercise, exercise_of, mistakes
 
 
 class Patches(InAFolder):
@@ -20,3 +21,12 @@ class Patches(InAFolder):
         kernel.write_text("int a;\nint b = 2;\nint c;\n")
         with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu"):
             made(one, root)
+
+    def test_a_mistake_lies_in_the_hole_whose_lines_it_changes(self):
+        for name, hole in (("00.01_first_kernel.forgotten_guard", "1"), ("00.01_first_kernel.grid_rounded_down", "2"),
+                           ("00.01_first_kernel.never_freed", "3"), ("03.forgotten_zeros", ""), ("03.decay_first", "1")):
+            one = exercise_of(name.rpartition(".")[0])
+            self.assertEqual(hole_of(one, mistakes()[name]), hole, name)
+        check = Check(exercise_of("00.01"), None)
+        check._said = "as with 200 / 64 blocks of 64 threads, rounded down."
+        self.assertEqual(check._diagnosed(), ["2"])

@@ -1,4 +1,5 @@
 """./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it, and the answer: a line and a reason."""
+import contextlib
 import re
 
 from ladder_tools import gtest
@@ -22,15 +23,11 @@ class Boss:
     sentence begins, and why."""
 
     def __init__(self, name):
-        known = bosses()
-        lesson = name.rpartition(".")[0]
-        wrong = refused("boss", name, known)
-        try:
+        known, lesson, self.name = bosses(), name.rpartition(".")[0], ""
+        with contextlib.suppress(Refused):
             self.name = f"{lesson_of(place_of(lesson).folder)}.boss"
-        except Refused:
-            raise wrong from None
         if self.name not in known:
-            raise wrong
+            raise refused("boss", name, known)
         self.patch = known[self.name]
         self.kernel = self.patch.with_name("kernel.cu")
         self.mine = "my" / self.patch.with_name("boss.cu")

@@ -119,16 +119,16 @@ class Build:
             command += ["--target", *targets]
         progress, begun = Progress(), time.monotonic()
         with open(self.log, "w") as log:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-            for line in process.stdout:
-                log.write(line)
-                step = _STEP.match(line)
-                if step:
-                    done, of = int(step[1]), int(step[2] or 100)
-                    what = f"{step[0]}{time_left(done, of, time.monotonic() - begun)}"
-                    progress.show(done, of, what + line.rstrip()[step.end():] if sys.stderr.isatty() else what)
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+                for line in process.stdout:
+                    log.write(line)
+                    step = _STEP.match(line)
+                    if step:
+                        done, of = int(step[1]), int(step[2] or 100)
+                        what = f"{step[0]}{time_left(done, of, time.monotonic() - begun)}"
+                        progress.show(done, of, what + line.rstrip()[step.end():] if sys.stderr.isatty() else what)
         progress.clear()
-        if process.wait() == 0:
+        if process.returncode == 0:
             return True
         text, left = text_of(self.log), shutil.disk_usage(self.folder).free // 1024
         missing = re.search("^-- missing: (.*)", text, re.MULTILINE)

@@ -183,20 +183,11 @@ def exercise(words, preset, caller):
     if arguments.action == "mistake":
         return 0 if look(one, Build(preset), page) else 1
     bring_up_to_date(one)
-    if arguments.action == "solution":
-        print(how_to_compare(one))
-        return 0
-    if arguments.action == "reset":
-        reset(one)
-        return 0
-    if arguments.action == "start-from-ours":
-        start_from_ours(one)
-        return 0
     if arguments.action == "watch":
         return watch(one, preset, caller)
-    if arguments.action == "hint":
-        begin(one)
-        Hints(one).give(arguments.hole)
+    if arguments.action != "check":
+        {"solution": lambda: print(how_to_compare(one)), "reset": lambda: reset(one), "start-from-ours": lambda: start_from_ours(one),
+         "hint": lambda: (begin(one), Hints(one).give(arguments.hole))}[arguments.action]()
         return 0
     began = begin(one)
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Do the links of all Markdown pages lead somewhere? Files and headings inside the tree; with --external the addresses outside, too."""
+"""Do the links of all Markdown pages lead somewhere? Files and headings inside the tree."""
 import argparse
 import re
 import sys
-import urllib.error
 import urllib.parse
-import urllib.request
 from pathlib import Path
 
 from nvcc import ROOT, files_here
@@ -61,41 +59,11 @@ def broken(root, pages, known):
     return wrong
 
 
-def status_of(address, seconds=20):
-    """200 and the like, or what went wrong."""
-    request = urllib.request.Request(address, headers={"User-Agent": "Mozilla/5.0 (link check)"})
-    try:
-        with urllib.request.urlopen(request, timeout=seconds) as answer:
-            return answer.status
-    except urllib.error.HTTPError as error:
-        return error.code
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        return str(getattr(error, "reason", error))
-
-
-def external(root, pages):
-    """Address -> the pages that link to it."""
-    found = {}
-    for page in pages:
-        for target in links((root / page).read_text()):
-            if target.startswith(("http:", "https:")):
-                found.setdefault(target.partition("#")[0], []).append(page)
-    return found
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--external", action="store_true", help="ask the addresses outside of the tree, too (needs a network)")
-    options = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args()
     known = [each for each in files_here() if (ROOT / each).exists()]
     pages = [each for each in known if each.endswith(".md")]
     wrong = broken(ROOT, pages, known)
-    if options.external:
-        for address, where in external(ROOT, pages).items():
-            status = status_of(address)
-            print(f"{status}  {address}")
-            if not isinstance(status, int) or status in (404, 410):
-                wrong.append(f"{', '.join(sorted(set(where)))}: {address}: {status}")
     for sentence in wrong:
         print(sentence, file=sys.stderr)
     print(f"{len(pages)} pages, {len(wrong)} links lead nowhere")

@@ -181,10 +181,8 @@ def execute(options):
             print(f"{seen['cases']} cases, {time.monotonic() - began:.0f} s: "
                   + ", ".join(f"{seen[outcome]} {outcome}" for outcome in OUTCOMES if seen[outcome]), file=sys.stderr, flush=True)
 
-    if one:
-        records = run_cases(command, options.case, 1, 1, options.seconds, heard)
-    else:
-        records = run_cases(command, options.first, options.cases, options.jobs, options.seconds, heard)
+    which = (options.case, 1, 1) if one else (options.first, options.cases, options.jobs)
+    records = run_cases(command, *which, options.seconds, heard)
     summary = summary_of(records)
     outcomes = summary["outcomes"]
     print(f"seed {options.seed}: {summary['cases']} cases, {summary['runs']} runs: "

@@ -91,7 +91,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     def new_compiler():
-        return nvcc.Compiler(say=nvcc.say_to_stderr) if nvcc.nvcc_version()[0] else None
+        return nvcc.Compiler(nvcc.say_to_stderr) if nvcc.nvcc_version()[0] else None
 
     try:
         path = nvcc.ROOT / RECORD

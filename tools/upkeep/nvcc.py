@@ -28,10 +28,8 @@ class ToolError(Exception):
 
 
 def find_tool(name):
-    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
-    if os.environ.get("CUDA_HOME"):
-        found = shutil.which(name, path=os.environ["CUDA_HOME"] + "/bin") or found
-    return found
+    home = os.environ.get("CUDA_HOME")
+    return shutil.which(name, path=":".join([*([f"{home}/bin"] if home else []), os.environ.get("PATH", ""), "/usr/local/cuda/bin"]))
 
 
 def nvcc_version():
@@ -116,8 +114,8 @@ def tree_of(revision, root=ROOT):
 class Compiler:
     """Compiles for one architecture. Every result is kept by the compiler, the flags and the sources that went into it."""
 
-    def __init__(self, architecture=ARCHITECTURE, say=lambda line: None):
-        self.architecture = architecture
+    def __init__(self, say=lambda line: None):
+        self.architecture = ARCHITECTURE
         self.release, self.version = nvcc_version()
         if self.release is None:
             raise ToolError("no nvcc is found; PATH or CUDA_HOME may name one")

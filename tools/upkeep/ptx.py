@@ -12,7 +12,6 @@ _VARIABLE = re.compile(r"\.(?:shared|local|global|const|param)\b[^;{}(),\[=]*?([
 _INTERNAL = re.compile(r"(\d+)(_GLOBAL__N_|_INTERNAL_)")
 _BUILD_NAME = re.compile(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?")
 
-
 _BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"\.(?:version|target|address_size|file)\b[^\n]*")  # ends with the line
 # `.visible .entry NAME(`, `.func (.param .b32 r) NAME(`, and `.const .align 4 .b8 NAME[16] =`: kind and name.

@@ -114,12 +114,11 @@ def main(arguments=None):
     parser.add_argument("old", metavar="OLD", help="a git revision, or . for the working tree")
     parser.add_argument("new", metavar="NEW", help="a git revision, or . for the working tree")
     parser.add_argument("--files", metavar="GLOB", default="*", help="only these sources, as '07_*/*.cu'")
-    parser.add_argument("--arch", default=nvcc.ARCHITECTURE, help="default: %(default)s")
     parser.add_argument("--all", action="store_true", help="a line for every kernel, not only for those that differ")
     parser.add_argument("--ptx-only", action="store_true", help="no registers and spills, which take ptxas as long as all else")
     options = parser.parse_args(arguments)
     try:
-        compiler = nvcc.Compiler(options.arch, nvcc.say_to_stderr)
+        compiler = nvcc.Compiler(nvcc.say_to_stderr)
         with nvcc.tree_of(options.old) as old_tree, nvcc.tree_of(options.new) as new_tree:
             kernels, resources = [], {}
             for revision, tree in ((options.old, old_tree), (options.new, new_tree)):
@@ -140,7 +139,7 @@ def main(arguments=None):
         print(f"same_kernels: {error}", file=sys.stderr)
         return 2
     print("\n".join(report(rows, None if options.ptx_only else resources, options.all)))
-    print(f"{options.old} -> {options.new}, {options.arch}, nvcc {compiler.release}: {len(rows)} kernels: "
+    print(f"{options.old} -> {options.new}, {nvcc.ARCHITECTURE}, nvcc {compiler.release}: {len(rows)} kernels: "
           + ", ".join(f"{n} {status}" for status, n in counted(rows)))
     return 0 if all(row.status in ("same", "moved") for row in rows) else 1
 

@@ -1,5 +1,4 @@
 """Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
-import difflib
 import hashlib
 import posixpath
 import re
@@ -17,18 +16,6 @@ def without_comments(text):
         return " " + "\n" * token.count("\n") if token.startswith("/") else token
 
     return _TOKEN.sub(replace, re.sub(r"(?<=\d)'(?=\d)", "", text))
-
-
-def code_lines(text):
-    """The lines that are neither blank nor comments."""
-    return [line.rstrip() for line in without_comments(text).split("\n") if line.strip()]
-
-
-def changed_share(before, after):
-    """How much of two sources' code a step from one to the other changes: lines that go or come, over the lines of both."""
-    old, new = code_lines(before), code_lines(after)
-    kept = sum(block.size for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
-    return (len(old) + len(new) - 2 * kept) / (len(old) + len(new))
 
 
 def is_kernel_source(path):

@@ -304,7 +304,3 @@ class Links(InAFolder):
 
     def test_pictures_in_html_count_and_code_does_not(self):
         self.assertEqual(len(self.broken('<img src="none.svg"> `[a](none.md)`\n```\n[a](none.md)\n```\n<!-- [a](none.md) -->')), 1)
-
-    def test_of_two_pages_both_are_named_for_an_address_outside(self):
-        self.write(dict.fromkeys(("a.md", "b.md"), "[x](https://x.y/z#part)"))
-        self.assertEqual(check_links.external(self.root, ["a.md", "b.md"]), {"https://x.y/z": ["a.md", "b.md"]})

@@ -129,7 +129,6 @@ class Rooms(unittest.TestCase):
         self.refused(tree, "common/operators/judge.hpp includes common/operators/wkv/problem.hpp: what operators share")
 
 
-
 class Tools(unittest.TestCase):
     def test_the_learners_loop_imports_nothing_of_upkeep(self):
         upkeep = "|".join(path.stem for path in (ROOT / "tools/upkeep").rglob("*.py"))

@@ -1,6 +1,5 @@
 """Tests of tools/upkeep/same_kernels.py: on stored PTX, and with nvcc where it is."""
 import re
-import subprocess
 import unittest
 from pathlib import Path
 
@@ -133,16 +132,11 @@ ptxas info    : Function properties for _Z6calledv
                          {"_Z1kv": {"registers": 168, "spill_stores": 24, "spill_loads": 32, "stack": 16}})
 
 
-class CommandLine(unittest.TestCase):
+class Revisions(unittest.TestCase):
     def test_an_unknown_revision_is_named(self):
         with self.assertRaisesRegex(nvcc.ToolError, "'no-such-revision' is no commit"):
             with nvcc.tree_of("no-such-revision"):
                 pass
-
-    def test_bad_usage_ends_with_2(self):
-        done = subprocess.run([nvcc.ROOT / "tools/upkeep/same_kernels.py", "HEAD"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("NEW", done.stderr)
 
 
 @unittest.skipIf(nvcc.find_tool("nvcc") is None, "no nvcc")

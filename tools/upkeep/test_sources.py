@@ -1,10 +1,11 @@
 """Tests of what the tools read out of the sources."""
+import difflib
 import unittest
 
 import nvcc
 from for_tests import InAFolder
 from nvcc import ROOT
-from sources import Tree, changed_share, is_kernel_source, without_comments
+from sources import Tree, is_kernel_source, without_comments
 
 
 class Sources(InAFolder):
@@ -71,12 +72,8 @@ class Sources(InAFolder):
 
 
 class Steps(unittest.TestCase):
-    def test_comments_and_blanks_are_no_change(self):
-        self.assertEqual(changed_share("int a;\nint b;\n", "// b and\nint a;  // a\n\nint b;\n"), 0)
-        self.assertEqual(changed_share("int a;\nint b;\n", "int a;\nint c;\n"), 2 / 4)
-        self.assertEqual(changed_share("int a;\n", "int a;\nint b;\nint c;\n"), 2 / 4)
-
     def test_change_their_idea_only(self):
-        kernels = [(ROOT / chapter / "kernel.cu").read_text() for chapter in ("03_cuda_baseline", "04_no_atomic", "05_float4")]
-        self.assertLessEqual(changed_share(kernels[0], kernels[1]), 0.09)
-        self.assertLessEqual(changed_share(kernels[1], kernels[2]), 0.20)
+        kernels = [[line.rstrip() for line in without_comments((ROOT / chapter / "kernel.cu").read_text()).split("\n") if line.strip()]
+                   for chapter in ("03_cuda_baseline", "04_no_atomic", "05_float4")]
+        for before, after, least in ((*kernels[:2], 0.91), (*kernels[1:], 0.80)):
+            self.assertGreaterEqual(difflib.SequenceMatcher(None, before, after, autojunk=False).ratio(), least)

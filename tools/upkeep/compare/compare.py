@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Our kernels beside the public ones, with one stopwatch: errors first, then times in bursts and sustained.
+"""Our kernels beside the public ones, with one stopwatch: errors first, then
+times in bursts and sustained.
 
 Needs a GPU, PyTorch, and the shared library ladder_launchers:
   cmake --preset cuda && cmake --build build-cuda --target ladder_launchers
-Peers are found as Python packages or in .peers/ (peers.py); one that is not there is named so.
+Peers are found as Python packages or in .peers/ (peers.py); one that is not
+there is named so.
 
-  tools/upkeep/compare/compare.py --warm                      fills the compilers' caches, on all cores; times nothing
-  tools/upkeep/compare/compare.py --out compare.json          measures, and writes each case as it is done
-  tools/upkeep/compare/compare.py --table compare.json        the tables, on any machine
+  compare.py --warm                fills the compilers' caches, on all cores
+  compare.py --out compare.json    measures, and writes each case as it is done
+  compare.py --table compare.json  the tables, on any machine
 """
 import argparse
 import contextlib

@@ -46,6 +46,9 @@ class Arguments(unittest.TestCase):
         self.assertIn("--only conv* fits no case; allowed:", self.refused("--list", "--only", "conv*"))
         self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table", self.refused())
 
+    def test_the_help_fits_80_columns(self):
+        self.assertLessEqual(max(map(len, compare.__doc__.splitlines())), 80)
+
     def test_only_chooses_cases_by_pattern(self):
         options = compare.parse(["--list", "--only", "gla_*", "--only", "attention_T512*"])
         self.assertEqual({case.group for case in options.cases}, {"gla", "attention"})

@@ -200,11 +200,10 @@ int main(int argc, char** argv) {
   using namespace ladder;
   using namespace ladder::judge_table;
   CLI::App app("Errors as shares of their limits, by class.", "judge_table");
-  std::string only, wanted;
+  std::string only;
   std::uint32_t seeds = 0;
   bool long_too = false, check = false;
   app.add_option("--implementations", only, "Those whose name or chapter begins with this");
-  app.add_option("--operator", wanted, "This one; default: all that have cases for it");
   app.add_option("--seeds", seeds, "Random small cases instead, so many of each kind")
       ->check(CLI::PositiveNumber);
   app.add_flag("--long", long_too, "Long sequences and large heads too");
@@ -215,7 +214,6 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   Table table;
   for (const auto& op : operators()) {
-    if (!wanted.empty() && op->name() != wanted) continue;
     if (op->launchers_name() != op->name()) continue;  // a case of another one
     AnyOperator::Cases cases = seeds > 0 ? AnyOperator::Cases{} : op->table_cases(long_too);
     for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
