@@ -87,7 +87,7 @@ class Pages(InAFolder):
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
         with mock.patch.object(gtest, "names_of", return_value=["wkv.MatchesReference/T5", "wkv.KeepsItsBudget"]), \
                 mock.patch.object(drawing, "xrayed", lambda program, test: (by_test[test], gtest.Run(1, False, "", tests))):
-            if not drawing.draw(one, build, failing, page):
+            if not drawing.draw(one, build, mock.Mock(failing=failing, wrong_values=[], wrong_touch=None), page):
                 return None
         return json.loads(re.search(r'id="xray">(.*?)</script>', page.read_text(), re.DOTALL)[1])
 

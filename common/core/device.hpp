@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/core/arrays.hpp"
+
 namespace ladder {
 
 // Where an implementation runs, and so where its pointers must point.
@@ -47,7 +49,7 @@ class Device {
   // What a back end that watches memory calls these elements. `written`: whether their contents mean something already.
   virtual void name_memory(const void* /*pointer*/, std::size_t /*bytes*/,
                            const std::string& /*name*/, std::size_t /*element_bytes*/,
-                           bool /*written*/) {}
+                           bool /*written*/, const Axes& /*axes*/) {}
 
   // Prints " in block (0, 0, 0), thread (3, 0, 0)" while the calling thread runs a kernel's code, where the back end can say so.
   virtual void print_running_thread() const {}

@@ -33,7 +33,8 @@ ShiftedArray::~ShiftedArray() {
 }
 
 GuardedArray::GuardedArray(Device& device, std::string name, const void* elements,
-                           std::size_t bytes, std::size_t element_bytes, Role role)
+                           std::size_t bytes, std::size_t element_bytes, Role role,
+                           const Axes& axes)
     : device_(device), name_(std::move(name)) {
   if (bytes == 0) return;
   if (shifted_array != nullptr && shifted_array->array_ == name_) {
@@ -45,7 +46,7 @@ GuardedArray::GuardedArray(Device& device, std::string name, const void* element
   base_ = static_cast<unsigned char*>(device_.allocate(uploaded_.size()));
   device_.upload(base_, uploaded_.data(), uploaded_.size());
   forbid_guards(true);
-  device_.name_memory(pointer(), bytes, name_, element_bytes, role == Role::kInput);
+  device_.name_memory(pointer(), bytes, name_, element_bytes, role == Role::kInput, axes);
 }
 
 // With LADDER_POISON_GUARDS in the environment AddressSanitizer stops at the line that reads or writes a guard zone.

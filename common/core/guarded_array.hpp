@@ -41,7 +41,7 @@ class GuardedArray {
 
   // Holds a copy of the elements; a null pointer where there are none.
   GuardedArray(Device& device, std::string name, const void* elements, std::size_t bytes,
-               std::size_t element_bytes, Role role);
+               std::size_t element_bytes, Role role, const Axes& axes = {});
   template <typename Element>
   GuardedArray(Device& device, std::string name, const std::vector<Element>& elements, Role role)
       : GuardedArray(device, std::move(name), elements.data(), elements.size() * sizeof(Element),

@@ -24,7 +24,7 @@ DeviceArrays::Output::Output(Device& device, const ListedArray& stored, const vo
     : name(stored.name),
       type(stored.type),
       count(static_cast<std::size_t>(stored.elements())),
-      array(device, name, elements, count * type->size, type->size, Role::kOutput) {}
+      array(device, name, elements, count * type->size, type->size, Role::kOutput, stored.axes) {}
 
 void DeviceArrays::Output::download(const ElementType& as, void* values) const {
   if (type == &as) return array.download(values);
@@ -55,8 +55,9 @@ DeviceArrays::DeviceArrays(Device& device, const std::string& op,
       throw std::logic_error(op + " has no array " + array.name +
                              " on the host, and no function `store` to make it");
     }
-    const GuardedArray& input = inputs_.emplace_back(device, array.name, elements.data(),
-                                                     count * type.size, type.size, Role::kInput);
+    const GuardedArray& input =
+        inputs_.emplace_back(device, array.name, elements.data(), count * type.size, type.size,
+                             Role::kInput, array.axes);
     array.point_at(input.pointer());
   }
 }

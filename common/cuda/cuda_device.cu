@@ -197,8 +197,11 @@ class CudaDevice : public Device {
     return {};
   }
   void name_memory(const void* pointer, std::size_t bytes, const std::string& name,
-                   std::size_t element_bytes, bool written) override {
-    emulator::name_memory({pointer, bytes, name, element_bytes, written});
+                   std::size_t element_bytes, bool written, const Axes& axes) override {
+    std::string text;
+    for (const Axis& axis : axes)
+      text += (text.empty() ? "" : ", ") + std::string(axis.name) + "=" + std::to_string(axis.size);
+    emulator::name_memory({pointer, bytes, name, element_bytes, written, text});
   }
   void print_running_thread() const override {
     emulator::ThreadIdentity running;

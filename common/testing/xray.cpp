@@ -47,6 +47,33 @@ void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
   std::ofstream(path) << report.dump();
 }
 
+// What the test that ran last stored, for ./ladder exercise to compare with another kernel's: a line of JSON, then eight numbers of 64 bits
+// for each touch, in the order of ValueTouch.
+void write_values(const char* path) {
+  const emulator::xray::Values values = emulator::xray::take_values();
+  nlohmann::json head = {{"complete", values.complete}};
+  for (const auto& [name, element_bytes, shared, axes] : values.arrays)
+    head["arrays"].push_back(
+        {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes}});
+  for (const auto& [grid, block] : values.launches)
+    head["launches"].push_back({{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}});
+  for (const auto& [where, called_at] : values.places)
+    head["places"].push_back({where.text(), called_at.line == 0 ? "" : called_at.text()});
+  std::ofstream file(path, std::ios::binary);
+  file << head.dump() << "\n";
+  for (const auto& touch : values.touches) {
+    const std::uint64_t numbers[] = {static_cast<std::uint64_t>(touch.operation),
+                                     touch.launch,
+                                     touch.block,
+                                     touch.thread,
+                                     touch.place,
+                                     touch.array,
+                                     touch.element,
+                                     touch.bits};
+    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+}
+
 // Tests that know nothing of the X-ray fail by what it finds in them. A test that asks for its recordings reports them itself.
 class ErrorsFailTests : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -54,13 +81,17 @@ class ErrorsFailTests : public ::testing::EmptyTestEventListener {
                                          ? kMostBudgetAccesses
                                          : emulator::xray::kDefaultAccessLimit);
     emulator::xray::take();
+    if (values_ != nullptr) emulator::xray::keep_values();
   }
   void OnTestEnd(const ::testing::TestInfo& test) override {
+    if (values_ != nullptr) write_values(values_);
     const std::vector<Kernel> kernels = emulator::xray::take();
     for (const Kernel& kernel : kernels)
       report_errors(kernel);
     write_report(kernels, test.name());
   }
+
+  const char* const values_ = std::getenv("LADDER_XRAY_VALUES");
 };
 
 [[maybe_unused]] const bool listens = [] {

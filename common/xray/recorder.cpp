@@ -182,9 +182,9 @@ void Recorder::named(const MemoryName& name) {
   Allocation& allocation = std::prev(after)->second;
   if (begin + name.bytes > allocation.end) return;
   retire(std::move(allocation.region));
-  allocation.region = std::make_unique<Region>(
-      Region{++regions_, begin, begin + name.bytes, name.name, name.element_bytes,
-             Shadow(name.bytes, static_cast<unsigned>(name.element_bytes), name.written)});
+  allocation.region = std::make_unique<Region>(Region{
+      ++regions_, begin, begin + name.bytes, name.name, name.element_bytes,
+      Shadow(name.bytes, static_cast<unsigned>(name.element_bytes), name.written), name.axes});
 }
 
 void Recorder::retire(std::unique_ptr<Region> region) {
@@ -224,6 +224,7 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
   Region* const region = in_shared ? nullptr : region_at(address, bytes);
   if (!in_shared && region == nullptr && is_private(address)) return;
 
+  settle_values();
   count_event();
   const std::uint32_t place = place_of(pc, true, operation, bytes);
   places_[place].through = through;
@@ -256,7 +257,31 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
            region->end - region->begin},
           now);
   }
-  if (!pending) hold({place, address});
+  if (!pending) {
+    hold({place, address});
+    log_value(place, address, bytes, region);
+  }
+}
+
+// What is in shared memory and has no name is not kept.
+void Recorder::log_value(std::uint32_t place, std::uintptr_t address, unsigned bytes,
+                         const Region* region) {
+  if (!value_log_) return;
+  const ValueTouch touch{places_[place].operation, 0, block_, thread_, place, 0, 0, 0};
+  if (region != nullptr) {
+    value_log_->touched(touch, {region->name, region->element_bytes, false, region->axes},
+                        region->begin, address, bytes);
+    return;
+  }
+  const std::int64_t offset = shared_offset(address);
+  const auto after = shared_names_.upper_bound(offset);
+  if (after == shared_names_.begin()) return;
+  const auto& [begin, variable] = *std::prev(after);
+  std::string axes;
+  for (const std::size_t extent : variable.extents)
+    axes += extent == 0 ? "" : fmt::format("[]={} ", extent);
+  value_log_->touched(touch, {variable.name, variable.element_bytes, true, axes},
+                      address - static_cast<std::uintptr_t>(offset - begin), address, bytes);
 }
 
 void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
@@ -267,9 +292,18 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
   }
   accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore,
            Through::kAsyncCopy);
+  if (value_log_) {
+    copies_[to_number(to)] =
+        place_of(to_number(pc), true, Operation::kStore, static_cast<unsigned>(bytes));
+  }
 }
 
 void Recorder::copy_arrives(const void* to, std::size_t bytes) {
+  if (value_log_) {
+    const auto copy = copies_.find(to_number(to));
+    if (copy != copies_.end())
+      log_value(copy->second, to_number(to), static_cast<unsigned>(bytes), nullptr);
+  }
   Stamp now;
   now.epoch = epoch_;
   now.clock = clocks_[thread_ * kWarpSize + thread_ % kWarpSize];
@@ -431,6 +465,7 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
   recording_->kernel.block = block;
   recording_->kernel.dynamic_shared_bytes = dynamic_shared;
   ++launch_;
+  if (value_log_) value_log_->launch_starts({grid, block});
   events_ = 0;
   threads_in_block_ = block.x * block.y * block.z;
   threads_.resize(std::max<std::size_t>(threads_.size(), threads_in_block_));
@@ -438,6 +473,7 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
 }
 
 void Recorder::launch_ends(std::size_t static_shared) {
+  settle_values();
   Kernel& kernel = recording_->kernel;
   kernel.static_shared_bytes = std::max(kernel.static_shared_bytes, static_shared);
   kernel.largest_launch = std::max(kernel.largest_launch, events_);
@@ -446,6 +482,7 @@ void Recorder::launch_ends(std::size_t static_shared) {
 
 void Recorder::block_starts(std::uint64_t linear_block) {
   block_ = linear_block;
+  if (value_log_) value_log_->block_starts();
   epoch_ = 0;
   held_ = 0;
   unmerged_.clear();
@@ -462,6 +499,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
 }
 
 void Recorder::block_ends() {
+  settle_values();
   merge_warps();
 }
 
@@ -483,6 +521,7 @@ void Recorder::shared_named(const SharedName& name) {
 }
 
 void Recorder::thread_runs(unsigned linear, AddressRange stack) {
+  settle_values();
   thread_ = linear;
   stack_begin_ = to_number(stack.begin);
   stack_end_ = to_number(stack.end);
@@ -491,12 +530,14 @@ void Recorder::thread_runs(unsigned linear, AddressRange stack) {
 }
 
 void Recorder::block_met() {
+  settle_values();
   ++recording_->kernel.counters[kBarriers];
   ++epoch_;
   merge_warps();
 }
 
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
+  settle_values();
   if (std::string_view(name).substr(0, 6) == "__shfl") ++recording_->kernel.counters[kShuffles];
   // Only this one orders memory; shuffles and votes exchange registers.
   if (std::string_view(name) != "__syncwarp") return;

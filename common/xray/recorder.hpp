@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "emulator/observer.hpp"
 #include "model.hpp"
 #include "shadow.hpp"
+#include "values.hpp"
 
 namespace emulator::xray {
 
@@ -54,6 +56,9 @@ class Recorder : public Observer {
 
   std::vector<Kernel> take();
   void set_access_limit(std::uint64_t accesses) { access_limit_ = accesses; }
+  void keep_values() { value_log_ = std::make_unique<ValueLog>(); }
+  // Those since keep_values(); none are kept any more.
+  Values take_values();
 
   void allocated(const void* begin, std::size_t bytes) override;
   void freed(const void* begin) override;
@@ -106,6 +111,7 @@ class Recorder : public Observer {
     std::string name;
     std::size_t element_bytes;
     Shadow shadow;
+    std::string axes = {};
   };
   struct ByAge {
     bool operator()(const Region* a, const Region* b) const { return a->age < b->age; }
@@ -189,6 +195,10 @@ class Recorder : public Observer {
   };
 
   void count_event();
+  void settle_values() {
+    if (value_log_) value_log_->settle();
+  }
+  void log_value(std::uint32_t place, std::uintptr_t address, unsigned bytes, const Region* region);
   void hold(const Event& event);
   void retire(std::unique_ptr<Region> region);
   [[noreturn]] void stop_too_large(const std::string& why);
@@ -220,7 +230,7 @@ class Recorder : public Observer {
 
   using Lines = std::map<std::uintptr_t, std::vector<Source>>;  // by return address
   Kernel finish(Recording& recording) const;
-  const Lines& lines_of(const Recording& recording) const;
+  const Lines& lines_of(const std::set<std::uint32_t>& places) const;
   static Buffer buffer_of(const Region& region, const std::array<Touches, 3>& by_operation);
   void add_accesses_and_steps(Kernel& kernel, const Recording& recording, const Lines& lines) const;
   Access& access_at(std::uint32_t place, Space space, Kernel& kernel, const Lines& lines) const;
@@ -252,6 +262,7 @@ class Recorder : public Observer {
   std::uint64_t regions_ = 0;
 
   std::vector<Recording> recordings_;
+  std::unique_ptr<ValueLog> value_log_;  // where values are kept
   std::uint64_t access_limit_ = kDefaultAccessLimit;
 
   // They describe the running launch.
@@ -273,6 +284,8 @@ class Recorder : public Observer {
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   std::vector<SharedSite> shared_sites_;
   std::map<std::int64_t, SharedName> shared_names_;  // by their offset
+  std::map<std::uintptr_t, std::uint32_t>
+      copies_;  // places of asynchronous copies, by where they go
   std::unique_ptr<Shadow> shared_shadow_;
 
   // They describe the running thread.

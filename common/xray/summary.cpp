@@ -139,17 +139,10 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   return "no __syncthreads() orders them";
 }
 
-const Recorder::Lines& Recorder::lines_of(const Recording& recording) const {
+const Recorder::Lines& Recorder::lines_of(const std::set<std::uint32_t>& places) const {
   std::set<std::uintptr_t> addresses;
-  const auto want = [&](std::uint32_t place) {
+  for (const std::uint32_t place : places)
     addresses.insert(places_[place].calls_and_pc.begin(), places_[place].calls_and_pc.end());
-  };
-  for (const auto& [place, counts] : recording.places)
-    want(place);
-  for (const Finding& finding : recording.findings) {
-    want(finding.party.place);
-    if (finding.other.launch != 0) want(finding.other.place);
-  }
   return source_lines({addresses.begin(), addresses.end()});
 }
 
@@ -248,7 +241,14 @@ Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lin
 
 Kernel Recorder::finish(Recording& recording) const {
   Kernel kernel = std::move(recording.kernel);
-  const Lines& lines = lines_of(recording);
+  std::set<std::uint32_t> places;
+  for (const auto& [place, counts] : recording.places)
+    places.insert(place);
+  for (const Finding& finding : recording.findings) {
+    places.insert(finding.party.place);
+    if (finding.other.launch != 0) places.insert(finding.other.place);
+  }
+  const Lines& lines = lines_of(places);
   for (const auto& [region, by_operation] : recording.touches)
     kernel.buffers.push_back(buffer_of(*region, by_operation));
   add_accesses_and_steps(kernel, recording, lines);
@@ -265,6 +265,26 @@ std::vector<Kernel> Recorder::take() {
     kernels.push_back(finish(recording));
   forget();
   return kernels;
+}
+
+Values Recorder::take_values() {
+  Values values = value_log_ ? std::move(value_log_->values) : Values{};
+  value_log_.reset();
+  std::set<std::uint32_t> places;
+  for (const ValueTouch& touch : values.touches)
+    places.insert(touch.place);
+  const Lines& lines = lines_of(places);
+  std::map<std::uint32_t, std::uint32_t> index;
+  for (const std::uint32_t place : places) {
+    index[place] = static_cast<std::uint32_t>(values.places.size());
+    Stamp stamp;
+    stamp.place = place;
+    const Party party = party_of(stamp, Kernel{}, lines);
+    values.places.push_back({party.where, party.called_at});
+  }
+  for (ValueTouch& touch : values.touches)
+    touch.place = index[touch.place];
+  return values;
 }
 
 void Recorder::forget() {

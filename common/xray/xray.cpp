@@ -8,6 +8,14 @@ std::vector<Kernel> take() {
   return Recorder::instance().take();
 }
 
+void keep_values() {
+  Recorder::instance().keep_values();
+}
+
+Values take_values() {
+  return Recorder::instance().take_values();
+}
+
 void set_access_limit(std::uint64_t accesses) {
   Recorder::instance().set_access_limit(accesses);
 }

@@ -12,11 +12,16 @@
 #include <vector>
 
 #include "model.hpp"
+#include "values.hpp"
 
 namespace emulator::xray {
 
 // What was recorded since the last call, by kernel, in order of first launch.
 std::vector<Kernel> take();
+
+// From now on the values that kernels store are kept too, until they are taken.
+void keep_values();
+Values take_values();
 
 // Instead of kDefaultAccessLimit.
 void set_access_limit(std::uint64_t accesses);

@@ -10,6 +10,7 @@ from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
 from ladder_tools.patches import header, hole_of
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
+from ladder_tools.values import Trail, first_wrong
 
 # Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
 # other tests and counts what the budget allows, and what pairs the cases have is ours to know.
@@ -161,6 +162,7 @@ class Check:
         self._red = []  # holes whose own tests are not green
         self._target = exercise.target
         self.failing = None  # the test that failed
+        self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
         self._diverges = False  # threads wait at different barriers: races follow from that
@@ -284,17 +286,18 @@ class Check:
             print(finding)
 
     def _first_nan(self):
-        """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN."""
+        """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN. Whether there is such a place."""
         if not self.failing or not re.search(r"\bnan\b", text_of(self._build.folder / "exercise.log"), re.IGNORECASE):
-            return
+            return False
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
-            return
+            return False
         done = self._run(target, test_filter=self.failing,
                          environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN})
         where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
         if where:
             print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")
+        return where is not None
 
     def _xray(self):
         """What the X-ray finds wrong, in the test that failed if one did, and what it counts in the learner's kernel, beside what the
@@ -308,7 +311,8 @@ class Check:
         shown, errors = [], []
         done, text = None, ""
         for test_filter in ([self.failing] if self.failing else []) + ["*KeepsItsBudget"]:
-            done = self._run(target, test_filter=test_filter)
+            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else None
+            done = self._run(target, test_filter=test_filter, environment=keep)
             text += done.text
             if not errors and not self._diverges:
                 errors = list(dict.fromkeys(line for line in done.text.splitlines() if _XRAY_ERROR.match(line)))
@@ -326,6 +330,22 @@ class Check:
         for line in shown:
             print(f"X-ray: {line}")
         return done.status == 0
+
+    def _values(self, whose):
+        return self._build.folder / f"exercise_values.{whose}"
+
+    def _first_wrong(self):
+        """Says where the first value goes wrong in the test that failed, beside our kernel in the same test."""
+        yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
+        if not self.failing or not yours.exists() or not self._compile(target):
+            return
+        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours)})
+        if ours.exists():
+            half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
+            self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half)
+            print("".join(f"{line}\n" for line in self.wrong_values), end="")
+        for path in (yours, ours):
+            path.unlink(missing_ok=True)
 
     def _budget(self, text):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
@@ -381,8 +401,8 @@ class Check:
                 print("X-ray: not run, because the tests ran out of time")
         else:
             clean = self._xray()
-        if not passed and not timed_out and not self._xray_errors:
-            self._first_nan()
+        if not passed and not timed_out and not self._xray_errors and not self._first_nan():
+            self._first_wrong()
         if not passed:
             print("".join(f"{line}\n" for line in warnings), end="")
         if crash:

@@ -106,9 +106,10 @@ def xrayed(program, test):
         return (json.loads(path.read_text()) if path.exists() else None), done
 
 
-def draw(exercise, build, failing, page):
-    """The page with a copy's kernels and ours in the same test: the one that failed where the X-ray sees why, else the budget's, which fills
-    whole warps. Whether there is a page."""
+def draw(exercise, build, check, page):
+    """The page with a copy's kernels and ours in the same test: the one that failed where the X-ray sees why or a value is wrong, else the
+    budget's, which fills whole warps. Whether there is a page."""
+    failing = check.failing
     if not build.has_xray():
         raise Failed("the X-ray needs g++, and this build uses another compiler")
     theirs = "with the mistake" if isinstance(exercise, Mistake) else "yours"
@@ -121,7 +122,7 @@ def draw(exercise, build, failing, page):
         these = {whose: xrayed(build.folder / program, test) for whose, program in programs.items()}
         if all(report for report, _ in these.values()):
             reports = these
-            if has_errors(reports[theirs][0]):
+            if has_errors(reports[theirs][0]) or test == failing and check.wrong_touch:
                 break
     if reports is None:
         say("no page: no kernel was launched")
@@ -129,7 +130,10 @@ def draw(exercise, build, failing, page):
     joined = join({whose: report for whose, (report, _) in reports.items()})
     failure = reports[theirs][1].first_failure()
     if failure and not has_errors(reports[theirs][0]):
-        joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)]
+        joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)] + check.wrong_values
+        for kernel in joined["kernels"]:
+            if check.wrong_touch and kernel["whose"] == theirs:
+                kernel["opens_at"] = check.wrong_touch.is_in(kernel) or kernel["opens_at"]
     joined["about"] = f"{exercise.mine} beside {exercise.solution}"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(to_page(joined))
@@ -181,7 +185,7 @@ def check_and_draw(exercise, build, page=None):
     check = Look(exercise, build) if isinstance(exercise, Mistake) else Check(exercise, build)
     verdict = check()
     if page is not None:
-        draw(exercise, build, check.failing, page)
+        draw(exercise, build, check, page)
     return verdict
 
 

@@ -430,6 +430,54 @@ TEST_F(Xray, AtomicsRaceWithPlainStoresOnly) {
   EXPECT_EQ(kernel.errors.front().kind, "race");
 }
 
+__global__ void rounds_of(float* out, const float* in) {
+  __shared__ float tile[2][32];
+  const unsigned lane = threadIdx.x;
+  for (int round = 0; round < 2; ++round)
+    tile[round][lane] = in[lane] + static_cast<float>(round);
+  __syncthreads();
+  atomicAdd(&out[0], tile[1][lane ^ 1]);
+}
+
+TEST_F(Xray, KeepsTheValuesThatAKernelStores) {
+  const DeviceVector<float> in(std::vector<float>(32, 0.5f));
+  const DeviceVector<float> out(std::vector<float>(1));
+  emulator::name_memory({in.data(), 32 * sizeof(float), "in", sizeof(float), true, "t=32"});
+  keep_values();
+  rounds_of<<<1, 32>>>(out.data(), in.data());
+  EXPECT_TRUE(only().errors.empty());
+  const Values values = take_values();
+  EXPECT_TRUE(values.complete);
+  ASSERT_EQ(values.launches.size(), 1u);
+  EXPECT_EQ(values.launches[0].block.x, 32u);
+  std::map<std::string, std::vector<float>> stored;
+  std::map<std::string, std::size_t> loads;
+  for (const ValueTouch& touch : values.touches) {
+    const Values::Array& array = values.arrays[touch.array];
+    EXPECT_EQ(array.shared, array.name == "tile");
+    if (array.name == "in") EXPECT_EQ(array.axes, "t=32");
+    if (array.name == "tile") EXPECT_EQ(array.axes, "[]=2 []=32 ");
+    EXPECT_NE(values.places[touch.place].where.file.find("xray_test.cu"), std::string::npos);
+    if (touch.operation == Operation::kLoad) {
+      ++loads[array.name];
+    } else {
+      const auto bits = static_cast<std::uint32_t>(touch.bits);
+      stored[array.name].push_back(*reinterpret_cast<const float*>(&bits));
+      if (array.name == "tile")
+        EXPECT_EQ(stored["tile"].back(), touch.element < 32 ? 0.5f : 1.5f) << touch.element;
+    }
+  }
+  EXPECT_EQ(stored["tile"].size(), 64u);
+  EXPECT_EQ(loads["in"], 32u);  // of each element the first
+  ASSERT_EQ(stored.size(), 2u);
+  const std::vector<float>& sums =
+      stored.begin()->first == "tile" ? stored.rbegin()->second : stored.begin()->second;
+  ASSERT_EQ(sums.size(), 32u);  // what each addition leaves
+  EXPECT_EQ(sums.front(), 1.5f);
+  EXPECT_EQ(sums.back(), 48.0f);
+  EXPECT_TRUE(take_values().touches.empty());
+}
+
 __global__ void reads_at(float* out, const float* in, long long index) {
   if (threadIdx.x == 7) out[threadIdx.x] = in[index];
 }

@@ -70,7 +70,8 @@ struct MemoryName {
   std::size_t bytes;
   std::string name;
   std::size_t element_bytes;
-  bool written;  // false: an output, whose contents so far mean nothing
+  bool written;           // false: an output, whose contents so far mean nothing
+  std::string axes = {};  // "b=2, t=37", for who shows where an element is; empty where not known
 };
 void name_memory(const MemoryName& name);
 

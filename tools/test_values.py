@@ -1,0 +1,75 @@
+"""Tests of where the first value goes wrong: what two runs under the X-ray say of each other."""
+import json
+import struct
+import tempfile
+import unittest
+from array import array
+from pathlib import Path
+
+from ladder_tools.values import Trail, first_wrong
+
+_LOAD, _STORE, _ATOMIC = range(3)
+_ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"name": "o", "bytes": 4, "shared": False, "axes": ""},
+           {"name": "kv_smem", "bytes": 4, "shared": True, "axes": "[]=2 []=4 "}]
+
+
+def trail(*touches, grid=(2, 1, 1), complete=True):
+    """Of touches (operation, block, thread, array, element, number): each at a line of its own, 1, 2, ..."""
+    head = {"complete": complete, "arrays": _ARRAYS, "launches": [[grid, [32, 1, 1]]],
+            "places": [[f"my/kernel.cu:{line}", ""] for line in range(1, len(touches) + 1)]}
+    numbers = array("Q")
+    for at, (operation, block, thread, name, element, number) in enumerate(touches):
+        bits = struct.unpack("<I", struct.pack("<f", number))[0]
+        numbers.extend((operation, 0, block, thread, at, [each["name"] for each in _ARRAYS].index(name), element, bits))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "values"
+        path.write_bytes(json.dumps(head).encode() + b"\n" + numbers.tobytes())
+        return Trail(path)
+
+
+_OURS = ((_LOAD, 0, 1, "k", 5, 0), (_STORE, 0, 1, "kv_smem", 6, 1.5), (_STORE, 0, 1, "o", 1, 3.0), (_STORE, 1, 1, "o", 2, 4.0))
+
+
+class FirstWrong(unittest.TestCase):
+    def said(self, *touches, ours=_OURS, **more):
+        return " ".join(first_wrong(trail(*touches, **more), trail(*ours))[0])
+
+    def test_the_first_value_that_ours_never_stores_there_is_named_with_its_line(self):
+        said = self.said(_OURS[0], (_STORE, 0, 1, "kv_smem", 6, 2.5), (_STORE, 0, 1, "o", 1, 9.0))
+        self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
+        self.assertIn("All that our block reads, yours reads", said)
+
+    def test_the_same_work_in_another_order_is_not_accused(self):
+        self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")
+        self.assertEqual(self.said(*_OURS[:2], (_STORE, 0, 1, "o", 1, 3.0001), _OURS[3]), "")  # rounded otherwise
+
+    def test_an_element_that_our_block_never_reads_is_named_first(self):
+        said = self.said((_LOAD, 0, 1, "k", 3, 0), (_STORE, 0, 1, "kv_smem", 6, 2.5))
+        self.assertRegex(said, r"^First element read that our block never reads: k\(t=0, j=3\) at my/kernel.cu:1 by .*\. First value")
+        # In other blocks the same work lies elsewhere: nothing is said of shared memory and of single blocks.
+        self.assertEqual(self.said((_LOAD, 3, 1, "k", 5, 0), (_STORE, 3, 1, "kv_smem", 6, 2.5), *_OURS[2:], grid=(4, 1, 1)), "")
+
+    def test_what_ours_reads_and_yours_does_not_is_counted(self):
+        self.assertIn("Our block also reads 1 element of k (the first: k(t=1, j=1)); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0)))
+
+    def test_of_atomics_the_last_sum_counts(self):
+        ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))
+        self.assertEqual(self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 3.0), ours=ours), "")
+        self.assertIn("o[1] = 5 at my/kernel.cu:2", self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 5.0), ours=ours))
+
+    def test_what_is_never_stored_is_counted(self):
+        self.assertEqual(self.said(*_OURS[:3]), "Yours stores nothing in 1 element of o that ours stores.")
+
+    def test_the_page_opens_at_the_step_that_stores_it(self):
+        touch = first_wrong(trail((_STORE, 1, 1, "o", 2, 9.0)), trail(*_OURS))[1]
+        sites = [{"file": "my/kernel.cu", "line": line} for line in (7, 1)]
+        steps = [{"site": site, "block": [block, 0, 0], "warp": warp} for site, block, warp in ((0, 1, 0), (1, 0, 0), (1, 1, 1), (1, 1, 0))]
+        self.assertEqual(touch.is_in({"sites": sites, "steps": steps}), 3)
+        self.assertIsNone(touch.is_in({"sites": sites, "steps": steps[:3]}))
+
+    def test_a_run_that_was_too_long_says_nothing(self):
+        self.assertEqual(self.said((_STORE, 0, 1, "o", 1, 9.0), complete=False), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
