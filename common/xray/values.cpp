@@ -22,8 +22,7 @@ void ValueLog::keep(const ValueTouch& touch) {
 
 void ValueLog::settle() {
   for (auto& [touch, address] : pending_) {
-    const std::size_t bytes = values.arrays[touch.array].element_bytes;
-    std::memcpy(&touch.bits, address, std::min(bytes, sizeof touch.bits));
+    std::memcpy(&touch.bits, address, values.arrays[touch.array].word());
     keep(touch);
   }
   pending_.clear();
@@ -37,7 +36,7 @@ void ValueLog::touched(const ValueTouch& touch, const Values::Array& array, std:
   ValueTouch each = touch;
   each.launch = static_cast<std::uint32_t>(values.launches.size()) - 1;
   each.array = found->second;
-  const std::size_t size = array.element_bytes;
+  const std::size_t size = array.word();
   const std::uint64_t last = (address - from + bytes - 1) / size;
   for (each.element = (address - from) / size; each.element <= last; ++each.element) {
     if (each.operation != Operation::kLoad) {

@@ -15,13 +15,13 @@ namespace emulator::xray {
 // One element of an array, as one thread reads or stores it.
 struct ValueTouch {
   Operation operation;
-  std::uint32_t launch;  // counted from 0
-  std::uint64_t block;   // linear
-  std::uint32_t thread;  // of the block, linear
-  std::uint32_t place;   // index into Values::places, once they are taken
-  std::uint32_t array;   // index into Values::arrays
-  std::uint64_t element;
-  std::uint64_t bits;  // what it holds after a store or an atomic; of a load 0
+  std::uint32_t launch;   // counted from 0
+  std::uint64_t block;    // linear
+  std::uint32_t thread;   // of the block, linear
+  std::uint32_t place;    // index into Values::places, once they are taken
+  std::uint32_t array;    // index into Values::arrays
+  std::uint64_t element;  // of an array whose elements are larger than 4 bytes: the word of 4
+  std::uint64_t bits;     // what it holds after a store or an atomic; of a load 0
 };
 
 struct ValuePlace {
@@ -38,6 +38,8 @@ struct Values {
     std::size_t element_bytes;
     bool shared;
     std::string axes;  // as in MemoryName; of a __shared__ variable "[]=16 []=17"
+
+    std::size_t word() const { return element_bytes > 4 ? 4 : element_bytes; }
   };
   std::vector<Array> arrays;
   std::vector<ValueLaunch> launches;

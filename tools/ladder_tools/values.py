@@ -7,11 +7,13 @@ import math
 import re
 import struct
 from array import array
+from bisect import bisect_left
 from collections import Counter
+from functools import cache
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _FIELDS = 8
-_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}  # of the value, by bytes: sums in another order differ by less
+_TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: sums in another order differ by less
 
 
 class Trail:
@@ -20,50 +22,59 @@ class Trail:
     def __init__(self, path):
         with open(path, "rb") as file:
             head = json.loads(file.readline())
-            numbers = array("Q", file.read())
+            numbers = iter(array("Q", file.read()))
         self.complete = head["complete"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
-        self.touches = [Touch(self, *numbers[at:at + _FIELDS]) for at in range(0, len(numbers), _FIELDS)]
+        self.rows = list(zip(*[numbers] * _FIELDS))
+
+    def launch(self, number):
+        """Its rows: they are in the order of the run."""
+        return self.rows[bisect_left(self.rows, number, key=_launch_of):bisect_left(self.rows, number + 1, key=_launch_of)]
+
+
+def _launch_of(row):
+    return row[1]
 
 
 class Touch:
-    """One element, as a thread reads or stores it."""
-    __slots__ = ("trail", "operation", "launch", "block", "thread", "place", "array", "element", "bits")
+    """A row: one element, as a thread reads or stores it."""
 
-    def __init__(self, trail, *numbers):
+    def __init__(self, trail, row):
         self.trail = trail
-        self.operation, self.launch, self.block, self.thread, self.place, self.array, self.element, self.bits = numbers
+        self.operation, self.launch, self.block, self.thread, self.place, self.array, self.element, self.bits = row
 
     @property
     def kind(self):
         return self.trail.arrays[self.array]
 
-    def key(self, blocks):
-        """The element, to be found in the other kernel's run; of shared memory, and with `blocks`, of this block."""
-        return (self.launch, self.kind["name"], self.block if blocks or self.kind["shared"] else None, self.element)
-
     def name(self):
         """q(b=0, t=1, h=0, j=3), or kv_smem[1][0]."""
-        parts, index = [], self.element
+        word = max(1, self.kind["bytes"] // 4)  # words of 4 bytes in an element
+        parts, index = [], self.element // word
         axes = re.findall(r"(\w+|\[\])=(\d+)", self.kind["axes"])
         for at, (axis, size) in reversed(list(enumerate(axes))):
             along = index % int(size) if at else index  # of an array of unknown length the first axis has size 1
             parts.insert(0, f"[{along}]" if axis == "[]" else f"{axis}={along}")
             index //= max(1, int(size))
         indices = "".join(parts) if self.kind["shared"] else f"({', '.join(parts)})"
-        return self.kind["name"] + (indices if axes else f"[{self.element}]")
+        return self.kind["name"] + (indices if axes else f"[{self.element // word}]")
 
-    def number(self, half="e"):
-        """`half`: what 2 bytes are, "e" (fp16) or "b" (bf16)."""
-        size = self.kind["bytes"]
-        if size == 2 and half == "b":
-            return struct.unpack("<f", struct.pack("<I", (self.bits & 0xFFFF) << 16))[0]
-        form = {2: "<e", 4: "<f", 8: "<d"}.get(size)
-        if form is None:
-            return self.bits
-        number = struct.unpack(form, struct.pack("<Q", self.bits)[:size])[0]
-        # Whole numbers of 4 bytes, taken for floats, are too small to be any.
-        return struct.unpack("<i", struct.pack("<I", self.bits))[0] if size == 4 and 0 < abs(number) < 1e-37 else number
+    def numbers(self):
+        """What the bits may mean, by format: "f" (fp32), "e" (fp16) and "b" (bf16); of 4 bytes two numbers of 16 bits. Of whole numbers none."""
+        size, bits = min(4, self.kind["bytes"]), self.bits
+        halves = [bits >> shift & 0xFFFF for shift in ((0, 16) if size == 4 else (0,))]
+        found = {"b": [_unpacked("<f", half << 16) for half in halves], "e": [_unpacked("<e", half) for half in halves]}
+        if size == 4:
+            found["f"] = [_unpacked("<f", bits)]
+        return found if size in (2, 4) else {}
+
+    def text(self, half):
+        size, numbers = self.kind["bytes"], self.numbers()
+        if size == 2:
+            return f"{numbers[half][0]:.4g}"
+        if size == 4 and (self.bits == 0 or not abs(numbers["f"][0]) < 1e-30):
+            return f"{numbers['f'][0]:.4g}"
+        return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
 
     def is_in(self, kernel):
         """The index of the first step of a report's kernel that holds this touch; None if none does."""
@@ -87,102 +98,123 @@ def _index(linear, extent):
     return f"({linear % x}, {linear // x % y}, {linear // x // y})"
 
 
-def _same(a, b, scale, tolerance):
-    if isinstance(a, int) or isinstance(b, int) or not (math.isfinite(a) and math.isfinite(b)):
-        return a == b or a != a and b != b
-    return abs(a - b) <= tolerance * max(abs(a), abs(b)) + 1e-3 * tolerance * scale
+def _unpacked(form, bits):
+    return struct.unpack(form, struct.pack("<I", bits)[:struct.calcsize(form)])[0]
 
 
-class _Ours:
-    """Our kernel's run, by element."""
+def _same(touch, other, scale):
+    """Whether the two hold nearly the same numbers, in any of the formats. `scale`: the largest number of our array, by format."""
+    others = other.numbers()
+    return any(all(a == b or math.isfinite(a) and math.isfinite(b) and abs(a - b) <= _TOLERANCE[form] * (max(abs(a), abs(b)) + 1e-3 * scale[form])
+                   for a, b in zip(numbers, others[form])) for form, numbers in touch.numbers().items())
 
-    def __init__(self, trail, half):
-        self.stored, self.read, self.scale = {}, set(), Counter()
-        self.arrays = set()  # (launch, name)
-        for touch in trail.touches:
-            self.arrays.add((touch.launch, touch.kind["name"]))
-            if touch.operation == _LOAD:
-                self.read.add(touch.key(True))
-                self.read.add(touch.key(False))
+
+class _Launch:
+    """One launch of a kernel by element: what it stores there and what it reads. An element is (array's name, block, element); the block
+    counts in shared memory only, and in `read`."""
+
+    def __init__(self, trail, number):
+        self.trail, self.rows = trail, trail.launch(number)
+        self.names = [each["name"] for each in trail.arrays]
+        shared = [each["shared"] for each in trail.arrays]
+        self.stored, self.read, self.last = {}, {}, {}
+        for row in self.rows:
+            operation, _, block, _, _, which, element, _ = row
+            if operation == _LOAD:
+                self.read.setdefault((self.names[which], block, element), row)
                 continue
-            number = touch.number(half)
-            known = self.stored.setdefault(touch.key(False), [])
-            if touch.operation == _ATOMIC:
-                known.clear()  # of sums that grow only the last is the same in every order
-            known.append(number)
-            if math.isfinite(number):
-                self.scale[touch.kind["name"]] = max(self.scale[touch.kind["name"]], abs(number))
+            key = (self.names[which], block if shared[which] else None, element)
+            if operation == _ATOMIC:
+                self.last[key] = row  # of sums that grow only the last is the same in every order
+            else:
+                self.stored.setdefault(key, []).append(row)
+        for key, row in self.last.items():
+            self.stored.setdefault(key, []).append(row)
+        self.elements_read = {(name, element) for name, _, element in self.read}
+        self.touched = {key[0] for key in (*self.stored, *self.read)}
 
-    def has_stored(self, touch, half):
-        number, name = touch.number(half), touch.kind["name"]
-        return any(_same(number, other, self.scale[name], _TOLERANCE.get(touch.kind["bytes"], 0))
-                   for other in self.stored.get(touch.key(False), ()))
+    def key(self, row):
+        which = row[5]
+        return (self.names[which], row[2] if self.trail.arrays[which]["shared"] else None, row[6])
+
+    def stored_at(self, key):
+        return [Touch(self.trail, row) for row in self.stored.get(key, ())]
+
+    def has_stored(self, touch, key):
+        if any(row[7] == touch.bits for row in self.stored.get(key, ())):
+            return True
+        return any(_same(touch, other, self._scale(key[0])) for other in self.stored_at(key))
+
+    @cache
+    def _scale(self, name):
+        scale = Counter()
+        for key in self.stored:
+            for touch in self.stored_at(key) if key[0] == name else ():
+                for form, numbers in touch.numbers().items():
+                    scale[form] = max([scale[form], *(abs(number) for number in numbers if math.isfinite(number))])
+        return scale
 
 
-def _grows(touches):
-    """Those atomics whose value is not their element's last."""
-    last = {}
-    for at, touch in enumerate(touches):
-        if touch.operation == _ATOMIC:
-            last[touch.key(False)] = at
-    return {at for at, touch in enumerate(touches) if touch.operation == _ATOMIC and last[touch.key(False)] != at}
-
-
-def _text(number):
-    return str(number) if isinstance(number, int) else f"{number:.4g}"
+def _first_of(yours, ours, alike):
+    """The first row with an element that only `yours` reads, and the first with a value that only it stores; None where there is none.
+    `alike`: whether the two launches have the same blocks."""
+    stray = None
+    for row in yours.rows:
+        key = yours.key(row)
+        if key[0] not in ours.touched or key[1] is not None and not alike:
+            continue
+        if row[0] == _LOAD:
+            if stray is None and ((key[0], row[2], key[2]) not in ours.read if alike else (key[0], key[2]) not in ours.elements_read):
+                stray = row
+        elif (row[0] == _STORE or yours.last[key] is row) and not ours.has_stored(Touch(yours.trail, row), key):
+            return stray, row
+    return stray, None
 
 
 def first_wrong(yours, ours, half="e"):
     """Sentences about the first value that only `yours` stores, and the first element that only it reads; and the touch they are about.
-    [] and None if there is neither."""
+    [] and None if there is neither. `half`: what 2 bytes are, "e" (fp16) or "b" (bf16)."""
     if not (yours.complete and ours.complete):
         return [], None
-    right, growing = _Ours(ours, half), _grows(yours.touches)
-    alike = [at < len(ours.launches) and launch == ours.launches[at] for at, launch in enumerate(yours.launches)]
-    stray = wrong = None
-    for at, touch in enumerate(yours.touches):
-        if (touch.launch, touch.kind["name"]) not in right.arrays or touch.kind["shared"] and not alike[touch.launch]:
-            continue
-        if touch.operation == _LOAD:
-            if stray is None and touch.key(alike[touch.launch]) not in right.read:
-                stray = touch
-        elif at not in growing and not right.has_stored(touch, half):
-            wrong = touch
-            break
-    said = []
-    if stray is not None and (wrong is None or (stray.launch, stray.block) == (wrong.launch, wrong.block)):
-        reader = "block" if alike[stray.launch] else "kernel"
-        said.append(f"First element read that our {reader} never reads: {stray.name()} at {stray.where()}.")
-    if wrong is not None:
-        known = right.stored.get(wrong.key(False), [])
-        others = list(dict.fromkeys(_text(number) for number in known))
-        ours_is = ("our kernel stores nothing there" if not known else f"ours stores {others[0]}" if len(others) == 1
-                   else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there")
-        said.append(f"First value that differs from ours: {wrong.name()} = {_text(wrong.number(half))} at {wrong.where()}; {ours_is}.")
-        if stray is None and alike[wrong.launch]:
-            said += _unread(yours, ours, wrong)
-    elif stray is None:
-        said += _unwritten(yours, right)
-    return said, wrong or stray
+    for number in range(min(len(yours.launches), len(ours.launches))):
+        mine, right = _Launch(yours, number), _Launch(ours, number)
+        alike = yours.launches[number] == ours.launches[number]
+        stray, wrong = _first_of(mine, right, alike)
+        said = []
+        if stray is not None and (wrong is None or stray[2] == wrong[2]):
+            touch = Touch(yours, stray)
+            said.append(f"First element read that our {'block' if alike else 'kernel'} never reads: {touch.name()} at {touch.where()}.")
+        if wrong is not None:
+            touch = Touch(yours, wrong)
+            others = list(dict.fromkeys(other.text(half) for other in right.stored_at(mine.key(wrong))))
+            ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
+                       else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there")
+            said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.")
+            if stray is None and alike:
+                said.append(_unread(mine, right, wrong[2]))
+        elif stray is None:
+            said += _unwritten(mine, right)
+        if said:
+            found = wrong or stray
+            return said, found and Touch(yours, found)
+    return [], None
 
 
-def _unread(yours, ours, wrong):
+def _unread(mine, right, block):
     """What our block reads, and this one does not."""
-    def reads(trail):
-        return {touch.key(True)[1::2]: touch for touch in trail.touches
-                if touch.operation == _LOAD and (touch.launch, touch.block) == (wrong.launch, wrong.block)}
-    theirs = reads(yours)
-    missed = [touch for key, touch in reads(ours).items() if key not in theirs]
+    missed = [row for key, row in right.read.items() if key[1] == block and key not in mine.read]
     if not missed:
-        return ["All that our block reads, yours reads: look at what is computed from it."]
-    names = Counter(touch.kind["name"] for touch in missed)
-    return [f"Our block also reads {' and '.join(f'{count} element{chr(115) * (count > 1)} of {name}' for name, count in list(names.items())[:3])}"
-            f" (the first: {missed[0].name()}); yours does not."]
+        return "All that our block reads, yours reads: look at what is computed from it."
+    counts = Counter(right.names[row[5]] for row in missed)
+    return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
+            f" (the first: {Touch(right.trail, missed[0]).name()}); yours does not.")
 
 
-def _unwritten(yours, right):
-    """What our kernel stores in an array of the device, and this one does not."""
-    stored = {touch.key(False) for touch in yours.touches if touch.operation != _LOAD}
-    missed = [key for key in right.stored if key not in stored and key[2] is None]
-    names = Counter(key[1] for key in missed)
-    return [f"Yours stores nothing in {count} element{'s' * (count > 1)} of {name} that ours stores." for name, count in names.items()]
+def _unwritten(mine, right):
+    """What our kernel stores in arrays of the device, and this one does not."""
+    counts = Counter(key[0] for key in right.stored if key not in mine.stored and key[1] is None)
+    return [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in counts.items()]
+
+
+def _elements(count, name):
+    return f"{count} element{'s' if count > 1 else ''} of {name}"

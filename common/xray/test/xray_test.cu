@@ -455,16 +455,16 @@ TEST_F(Xray, KeepsTheValuesThatAKernelStores) {
   for (const ValueTouch& touch : values.touches) {
     const Values::Array& array = values.arrays[touch.array];
     EXPECT_EQ(array.shared, array.name == "tile");
-    if (array.name == "in") EXPECT_EQ(array.axes, "t=32");
-    if (array.name == "tile") EXPECT_EQ(array.axes, "[]=2 []=32 ");
+    EXPECT_EQ(array.axes, array.shared ? "[]=2 []=32 " : array.name == "in" ? "t=32" : "");
     EXPECT_NE(values.places[touch.place].where.file.find("xray_test.cu"), std::string::npos);
     if (touch.operation == Operation::kLoad) {
       ++loads[array.name];
     } else {
       const auto bits = static_cast<std::uint32_t>(touch.bits);
       stored[array.name].push_back(*reinterpret_cast<const float*>(&bits));
-      if (array.name == "tile")
+      if (array.shared) {
         EXPECT_EQ(stored["tile"].back(), touch.element < 32 ? 0.5f : 1.5f) << touch.element;
+      }
     }
   }
   EXPECT_EQ(stored["tile"].size(), 64u);
