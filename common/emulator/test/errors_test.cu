@@ -2,7 +2,9 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device_vector.hpp"
@@ -342,6 +344,91 @@ TEST_F(Errors, GuardZonesOfSharedMemory) {
   write_behind_shared<<<1, 1>>>(8);
   expect_report(cudaErrorIllegalAddress,
                 {at_line(declared_line), "behind the 32 bytes declared here", "block (0, 0, 0)"});
+}
+
+__global__ void add_one(float* to, const float* from, int n) {
+  for (int i = 0; i < n; ++i)
+    to[i] = from[i] + 1.0f;
+}
+
+float of_the_program[4];
+
+TEST_F(Errors, HostPointersAmongAKernelsArguments) {
+  const DeviceVector<float> device(std::vector<float>(4, 1.0f));
+  std::vector<float> heap(4);
+  float stack[4] = {};
+  for (float* const host : {heap.data(), stack}) {
+    add_one<<<1, 1>>>(device.data(), host, 4);
+    expect_report(cudaErrorIllegalAddress,
+                  {at_line(__LINE__ - 2), "kernel add_one", "argument 2 points to host memory",
+                   "cudaMalloc and cudaMemcpy"});
+    add_one<<<1, 1>>>(host, device.data(), 4);
+    expect_report(cudaErrorIllegalAddress, {"argument 1 points to host memory"});
+  }
+  EXPECT_EQ(device.host(), std::vector<float>(4, 1.0f)) << "a refused launch has no effect";
+
+  float* pinned = nullptr;
+  ASSERT_EQ(cudaMallocHost(&pinned, 4 * sizeof(float)), cudaSuccess);
+  add_one<<<1, 1>>>(pinned, device.data(), 4);
+  EXPECT_EQ(pinned[3], 2.0f) << "the host reads its own memory";
+  add_one<<<1, 1>>>(of_the_program, pinned, 4);
+  EXPECT_EQ(of_the_program[3], 3.0f);
+  add_one<<<1, 1>>>(device.data() + 4, nullptr, 0);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "null, and the end of an array";
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
+TEST_F(Errors, TheHostTouchesDeviceMemory) {
+  const DeviceVector<float> array(std::vector<float>(4, 1.0f));
+  volatile float* const at = array.data() + 1;
+  const std::string advice = " device memory; copy it with cudaMemcpy";
+  const auto touch = [&](const char* when) {
+    SCOPED_TRACE(when);
+    EXPECT_DEATH(static_cast<void>(*at), "the host reads" + advice);
+    EXPECT_DEATH(*at = 1.0f, "the host writes" + advice);
+  };
+  touch("after a copy");
+  add_one<<<1, 1>>>(array.data(), array.data(), 4);
+  touch("after a launch");
+  add_one<<<0, 1>>>(array.data(), array.data(), 4);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  touch("after a launch that failed");
+  EXPECT_EQ(array.host(), std::vector<float>(4, 2.0f));
+  float* freed = nullptr;
+  ASSERT_EQ(cudaMalloc(&freed, 4), cudaSuccess);
+  ASSERT_EQ(cudaFree(freed), cudaSuccess);
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(freed)), "the host reads" + advice);
+}
+
+TEST_F(Errors, ALibraryMayLeaveDeviceMemoryOpen) {
+  const DeviceVector<float> array(std::vector<float>(4, 1.0f));
+  const auto left_open = [&] {
+    emulator::leave_device_memory_open();
+    array.data()[1] += 1.0f;
+    const DeviceVector<float> more(std::vector<float>(1 << 25, 1.0f));
+    add_one<<<1, 1>>>(array.data(), array.data(), 4);
+    std::exit(static_cast<int>(array.data()[1] + more.data()[(1 << 25) - 1]));
+  };
+  EXPECT_EXIT(left_open(), testing::ExitedWithCode(4), "");
+}
+
+// While one thread's launch has ended, another's goes on.
+TEST_F(Errors, ThreadsShareTheOpenMemory) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      const DeviceVector<float> array(std::vector<float>(4));
+      for (int round = 0; round < 300; ++round) {
+        add_one<<<2, 1>>>(array.data(), array.data(), round % 2);
+        if (round % 10 == 0) {
+          EXPECT_EQ(array.host()[1], 0.0f);
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads)
+    each.join();
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 __global__ void launches_a_kernel() {
