@@ -846,14 +846,6 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   }
 }
 
-namespace {
-Observer* installed_observer = nullptr;
-}
-
-Observer* observer() {
-  return installed_observer;
-}
-
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros, Site where) {
   Called("__pipeline_memcpy_async")
       ->copy_async(__builtin_return_address(0), to, from, bytes, zeros, where);

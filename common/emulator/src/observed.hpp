@@ -6,7 +6,11 @@
 namespace emulator::detail {
 
 // Null: nobody looks.
-Observer* observer();
+inline Observer* installed_observer = nullptr;
+
+inline Observer* observer() {
+  return installed_observer;
+}
 
 // While it lives, the emulator works on a CUDA thread's behalf. Every function that a kernel calls and
 // that is not compiled with it begins so.
