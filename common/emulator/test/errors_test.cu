@@ -397,8 +397,18 @@ TEST_F(Errors, TheHostTouchesDeviceMemory) {
   float* freed = nullptr;
   ASSERT_EQ(cudaMalloc(&freed, 4), cudaSuccess);
   ASSERT_EQ(cudaFree(freed), cudaSuccess);
-  EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(freed)), "the host reads" + advice);
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(freed)),
+               "the host reads" + advice + "|AddressSanitizer: use-after-poison");
 }
+
+#ifdef __SANITIZE_ADDRESS__
+TEST_F(Errors, AddressSanitizerSeesWhatLiesBehindTheGuardZones) {
+  const DeviceVector<float> array(10), next(10);
+  emulator::set_workers(1);
+  for (const int index : {128, -65, 4000})  // an allocation ends at a multiple of 256 bytes
+    EXPECT_DEATH((write_at<<<1, 1>>>(array.data(), index)), "use-after-poison");
+}
+#endif
 
 TEST_F(Errors, ALibraryMayLeaveDeviceMemoryOpen) {
   const DeviceVector<float> array(std::vector<float>(4, 1.0f));
@@ -407,7 +417,7 @@ TEST_F(Errors, ALibraryMayLeaveDeviceMemoryOpen) {
     array.data()[1] += 1.0f;
     const DeviceVector<float> more(std::vector<float>(1 << 25, 1.0f));
     add_one<<<1, 1>>>(array.data(), array.data(), 4);
-    std::exit(static_cast<int>(array.data()[1] + more.data()[(1 << 25) - 1]));
+    std::_Exit(static_cast<int>(array.data()[1] + more.data()[(1 << 25) - 1]));
   };
   EXPECT_EXIT(left_open(), testing::ExitedWithCode(4), "");
 }

@@ -58,7 +58,9 @@ TEST_F(Runtime, AllocationsShareTheRangeOfDeviceMemory) {
     given.erase(gone);
     if (i == 200) highest = std::prev(given.end())->first;
   }
+#ifndef __SANITIZE_ADDRESS__  // which tells a late access by its address
   EXPECT_LT(static_cast<const unsigned char*>(highest) - given.begin()->first, 100 * 100000);
+#endif
   for (const auto& [at, bytes] : given)
     EXPECT_EQ(cudaFree(const_cast<unsigned char*>(at)), cudaSuccess);
 }
