@@ -265,6 +265,25 @@ sys.exit(1)
         self.assertEqual(checking.compiler_messages(in_a_helper).splitlines()[1], "my/a.cu:69:30:   required from here")
 
 
+    def test_errors_come_in_the_order_of_the_learners_lines(self):
+        error = "{0}/my/a.cu:{1}:7: error: {2}\n   {1} |   x;\n"
+        launch = ("{0}/common/launch.hpp: In instantiation of 'void f()':\n{0}/my/a.cu:45:9:   required from here\n"
+                  "{0}/common/launch.hpp:9:3: error: static assertion failed: too few\n")
+        elsewhere = "{0}/common/z.hpp:1:1: error: odd\n"
+        log = (elsewhere + error.replace("{1}", "49").replace("{2}", "follows") + launch + error.replace("{1}", "43").replace("{2}", "cause"))
+        said = checking.compiler_messages(log.replace("{0}", str(ROOT))).splitlines()
+        self.assertEqual([line for line in said if "error" in line],
+                         ["my/a.cu:43:7: error: cause", "common/launch.hpp:9:3: error: static assertion failed: too few",
+                          "my/a.cu:49:7: error: follows", "common/z.hpp:1:1: error: odd"])
+
+    def test_of_what_a_kernel_prints_the_first_lines_are_shown(self):
+        self.assertEqual(checking.printed_lines("", "x.log"), [])
+        self.assertEqual(checking.printed_lines("a\nb\n", "x.log"), ["printed by the kernel:", "  a", "  b"])
+        shown = checking.printed_lines("a\n" * 50, "x.log")
+        self.assertEqual(len(shown), 22)
+        self.assertEqual(shown[-1], "  ... 30 more lines in x.log")
+
+
 class Builds(InAFolder):
     def test_what_is_not_the_compilers_complaint_is_said_as_what_it_is(self):
         (self.root / "bin").mkdir()

@@ -1,7 +1,6 @@
 #include "recorder.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <bit>
@@ -26,18 +25,6 @@ constexpr std::uint64_t kMostSharedBytes = 1 << 20;
 
 std::uintptr_t to_number(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
-AddressRange stack_of_calling_thread() {
-  AddressRange range;
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return range;
-  void* begin = nullptr;
-  std::size_t bytes = 0;
-  if (pthread_attr_getstack(&attributes, &begin, &bytes) == 0)
-    range = {begin, static_cast<char*>(begin) + bytes};
-  pthread_attr_destroy(&attributes);
-  return range;
 }
 
 bool is_built_in_variable(std::uintptr_t address) {
@@ -209,7 +196,7 @@ Recorder::Region* Recorder::region_at(std::uintptr_t address, unsigned bytes) {
 // Stacks, the program's own variables and the kernel's arguments: on a GPU registers, local and
 // constant memory.
 bool Recorder::is_private(std::uintptr_t address) const {
-  if (address >= to_number(host_stack_.begin) && address < to_number(host_stack_.end)) return true;
+  if (address >= to_number(arguments_.begin) && address < to_number(arguments_.end)) return true;
   const auto after = stacks_.upper_bound(address);
   if (after != stacks_.begin() && address < std::prev(after)->second) return true;
   return is_built_in_variable(address) || in_program_data(address);
@@ -399,6 +386,10 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
         });
     report("out of bounds", Space::kShared, kNoName, nearest.begin, nearest.end, nearest.offset);
   }
+  const bool in_arena =
+      !shared_sites_.empty() && address - shared_sites_.front().begin < kMostSharedBytes;
+  if (!in_arena && is_host_memory(reinterpret_cast<const void*>(address)))
+    report("host memory", Space::kGlobal, kNoName, address, address);
   const Allocation* nearest = nullptr;
   for (const auto& [begin, allocation] : allocations_) {
     if (allocation.freed && address >= begin && address < allocation.end) {
@@ -450,8 +441,8 @@ Recorder::Relation Recorder::relation_of(const Stamp& a, const Stamp& b) {
 
 // --- launches and blocks ----------------------------------------------------------------------------------------------
 
-void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
-                             std::size_t dynamic_shared) {
+void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block, std::size_t dynamic_shared,
+                             AddressRange arguments) {
   auto found = std::find_if(recordings_.begin(), recordings_.end(),
                             [&](const Recording& each) { return each.kernel.name == kernel; });
   if (found == recordings_.end()) {
@@ -469,7 +460,7 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block,
   events_ = 0;
   threads_in_block_ = block.x * block.y * block.z;
   threads_.resize(std::max<std::size_t>(threads_.size(), threads_in_block_));
-  host_stack_ = stack_of_calling_thread();
+  arguments_ = arguments;
 }
 
 void Recorder::launch_ends(std::size_t static_shared) {
@@ -526,7 +517,6 @@ void Recorder::thread_runs(unsigned linear, AddressRange stack) {
   stack_begin_ = to_number(stack.begin);
   stack_end_ = to_number(stack.end);
   stacks_[stack_begin_] = stack_end_;
-  in_kernel_ = true;
 }
 
 void Recorder::block_met() {

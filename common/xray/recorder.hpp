@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "emulator/observer.hpp"
@@ -64,15 +65,15 @@ class Recorder : public Observer {
   void freed(const void* begin) override;
   void written_by_host(const void* begin, std::size_t bytes) override;
   void named(const MemoryName& name) override;
-  void launch_starts(const char* kernel, dim3 grid, dim3 block,
-                     std::size_t dynamic_shared) override;
+  void launch_starts(const char* kernel, dim3 grid, dim3 block, std::size_t dynamic_shared,
+                     AddressRange arguments) override;
   void launch_ends(std::size_t static_shared) override;
   void block_starts(std::uint64_t linear_block) override;
   void block_ends() override;
   void shared_declared(const void* begin, std::size_t bytes) override;
   void shared_named(const SharedName& name) override;
   void thread_runs(unsigned linear, AddressRange stack) override;
-  void in_kernel(bool yes) override { in_kernel_ = yes; }
+  bool in_kernel(bool yes) override { return std::exchange(in_kernel_, yes); }
   void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                    std::size_t read) override;
   void copy_arrives(const void* to, std::size_t bytes) override;
@@ -81,6 +82,7 @@ class Recorder : public Observer {
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
   void forget() override;
+  std::string source_of(const std::vector<const void*>& calls) override;
 
  private:
   // An instruction as reached by one chain of calls.
@@ -271,7 +273,7 @@ class Recorder : public Observer {
   std::uint64_t events_ = 0;  // accesses and basic blocks
   std::uint32_t request_ = 0;
   unsigned threads_in_block_ = 0;
-  AddressRange host_stack_;
+  AddressRange arguments_;
 
   // They describe the running block.
   bool in_kernel_ = false;

@@ -63,6 +63,10 @@ std::string sentence_of(const Error& error, const std::string& missing) {
                        at);
   if (error.kind == "uninitialised read")
     return fmt::format("{}, {}, which nothing has written", start, at);
+  if (error.kind == "host memory")
+    return fmt::format(
+        "{}, {} of the host's memory; a kernel needs device memory: cudaMalloc and cudaMemcpy",
+        start, bytes_text(error.bytes));
   if (error.kind == "use after free")
     return fmt::format("{}, {}, which the host has freed", start, at);
   if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
@@ -215,6 +219,20 @@ Party Recorder::party_of(const Stamp& stamp, const Kernel& kernel, const Lines& 
           index_in(stamp.thread, kernel.block),
           places_[stamp.place].through == Through::kAsyncCopy,
           kernel_line == sources.end() || is_of_kernel_file(where) ? Source{} : *kernel_line};
+}
+
+std::string Recorder::source_of(const std::vector<const void*>& calls) {
+  std::vector<std::uintptr_t> addresses;
+  for (const void* call : calls)
+    addresses.push_back(reinterpret_cast<std::uintptr_t>(call));
+  const Lines& lines = source_lines(addresses);
+  for (const std::uintptr_t address : addresses) {
+    for (const Source& source : lines.at(address)) {
+      const Source here = relative(source);
+      if (!is_emulator(source) && here.file.front() != '/') return here.text();
+    }
+  }
+  return "";
 }
 
 Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lines& lines) const {

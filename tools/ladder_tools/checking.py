@@ -2,6 +2,7 @@
 import filecmp
 import os
 import re
+import sys
 
 from ladder_tools import gtest
 from ladder_tools.building import say
@@ -17,7 +18,9 @@ from ladder_tools.values import Trail, first_wrong
 _NOT_IN_THE_LOOP = re.compile(r"1000|\.KeepsItsBudget|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
-_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|uninitialised read|misaligned access): ")
+_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access): ")
+# The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
+_HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
 
 def seconds_allowed(exercise=None):
@@ -49,7 +52,7 @@ def began_with_ours(exercise):
 
 def compiler_messages(log, most_lines=30):
     """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
-    a template is said once, with its source line."""
+    a template is said once, with its source line; the learner's lines come in their order."""
     said, lines = [], iter(log.splitlines())
     for line in lines:
         if line.startswith("FAILED: "):
@@ -57,11 +60,14 @@ def compiler_messages(log, most_lines=30):
         elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
             said.append(line.replace(f"{ROOT}/", ""))
     errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
+    lines_of_mine = {}  # by place
     for line in said:
         error = re.match(r"((?:\S+:\d+:\d+|\S+\(\d+\)): (?:fatal )?error: ).*", line)
         if error:
             words, times = errors.get(error[1], ([line], 0))
             errors[error[1]] = (words, times + 1)
+            mine = re.search(r"my/\S*?[:(](\d+)", error[1]) or re.search(r"my/\S*?[:(](\d+)", asked_for)
+            lines_of_mine.setdefault(error[1], int(mine[1]) if mine else sys.maxsize)
             if times:
                 words = None  # the same again
             elif asked_for and "my/" not in error[1]:
@@ -78,7 +84,7 @@ def compiler_messages(log, most_lines=30):
     if not errors:
         return "\n".join(said[:most_lines])
     shown = []
-    for words, times in errors.values():
+    for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
     return "\n".join(shown[:most_lines])
 
@@ -151,6 +157,13 @@ def asan_finding(text):
             + (f", {where}" if where else ""))
 
 
+def printed_lines(text, file, most=20):
+    """What kernels printed, the first lines of it. `file` has all."""
+    lines = text.splitlines()
+    more = [f"  ... {len(lines) - most} more lines in {file}"] if len(lines) > most else []
+    return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
+
+
 class Check:
     """One round of the loop: compile, test, look closer."""
 
@@ -165,6 +178,7 @@ class Check:
         self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
+        self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
@@ -192,6 +206,14 @@ class Check:
         said = sorted((patch for patch, words in texts.items() if words in self._said), key=lambda patch: -len(texts[patch]))
         return list(filter(None, (hole_of(self._exercise, patch) for patch in said)))
 
+    def _try(self, target, *options, **more):
+        """Runs tests, and keeps what their kernels print."""
+        file = self._build.folder / "exercise_printf.log"
+        file.unlink(missing_ok=True)
+        done = self._run(target, *options, environment={"EMULATOR_PRINTF": str(file)}, **more)
+        done.printed = text_of(file)
+        return done
+
     def _test(self, target):
         """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
@@ -205,10 +227,11 @@ class Check:
                 break
             # A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through.
             seconds = max(1, self._seconds // 6) if test_filter in first else None
-            done = self._run(target, "--gtest_fail_fast", seconds=seconds, test_filter=test_filter)
+            done = self._try(target, "--gtest_fail_fast", seconds=seconds, test_filter=test_filter)
         else:
             done.tests = green + done.tests
         (self._build.folder / "exercise.log").write_text(done.text)
+        (self._build.folder / "exercise_printf.log").write_text(done.printed)
         return done
 
     def _of_holes(self, target, tests):
@@ -216,7 +239,7 @@ class Check:
         that ran."""
         first, ran = None, []
         for hole, names in tests.items():
-            done = self._run(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
+            done = self._try(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
             ran += done.tests
             print(f"hole {hole}: {'green' if done.succeeded else 'red'}")
             if not done.succeeded:
@@ -231,6 +254,10 @@ class Check:
         """How the tests went, in words."""
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
+            touches = _HOST_TOUCHES.search(done.text)
+            if touches:
+                self._host_touches = touches[0]
+                return [f"{where}: {touches[0]}", f"  test: {self.failing}"]
             more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
             return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {self.failing}", *(f"  {line}" for line in said[:9])]
         failed = done.first_failure()
@@ -315,12 +342,13 @@ class Check:
             done = self._run(target, test_filter=test_filter, environment=keep)
             text += done.text
             if not errors and not self._diverges:
-                errors = list(dict.fromkeys(line for line in done.text.splitlines() if _XRAY_ERROR.match(line)))
+                errors = list(dict.fromkeys(line for line in done.text.splitlines()
+                                            if (_XRAY_ERROR.match(line) or _HOST_TOUCHES.match(line)) and line != self._host_touches))
                 self._xray_errors = bool(errors)
                 shown += errors[:3]
                 if len(errors) > 3:
                     shown.append(f"{len(errors) - 3} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
-        if done.timed_out or done.crashed:
+        if done.timed_out or done.crashed and not _HOST_TOUCHES.search(done.text):
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
         shown += self._budget(done.text)
@@ -385,11 +413,12 @@ class Check:
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)
             passed, timed_out = done.succeeded, done.timed_out
-            if done.crashed:
+            print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
+            if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
                 print("\n".join(report))
-                if not timed_out:
+                if not timed_out and not done.crashed:
                     self._look_wider(target, done)
             if not passed:
                 break

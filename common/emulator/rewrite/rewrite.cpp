@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -208,8 +209,13 @@ class Rewriter {
   }
 
   std::string run() {
+    find_kernels();
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (adjacent(i, "<<<") && (i == 0 || text(i - 1) != "operator")) {
+      if (calls_a_kernel(i)) {
+        const std::string name(text(i));
+        fail(i, "the kernel " + name + " is called like a function: a kernel is launched, " + name +
+                    "<<<blocks, threads>>>(...)");
+      } else if (adjacent(i, "<<<") && (i == 0 || text(i - 1) != "operator")) {
         i = launch(i);
       } else if (text(i) == "__shared__") {
         i = shared(i);
@@ -299,6 +305,41 @@ class Rewriter {
     }
   }
 
+  // The names behind each __global__, in front of the parameters.
+  void find_kernels() {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (text(i) != "__global__") continue;
+      for (std::size_t at = i + 1; at < tokens_.size() && !one_of(text(at), {";", "{", "}"});
+           ++at) {
+        if (text(at) != "(" || !is_name(at - 1)) continue;
+        if (!is_alignment(at - 1) && text(at - 1) != "__launch_bounds__") {
+          kernels_[text(at - 1)].insert(at - 1);
+          break;
+        }
+        if (partner_[at] != kNone) at = partner_[at];
+      }
+    }
+  }
+
+  // Whether a statement begins with the name at `i`, or ends in it behind its namespaces, as a call.
+  bool calls_a_kernel(std::size_t i) const {
+    const auto kernel = kernels_.find(text(i));
+    if (kernel == kernels_.end() || kernel->second.count(i) != 0) return false;
+    std::size_t first = i;
+    while (first > 1 && text(first - 1) == "::" && is_name(first - 2))
+      first -= 2;
+    if (first == 0 || !one_of(text(first - 1), {";", "{", "}", ")", "else", "do", "return"}))
+      return false;
+    std::size_t at = i + 1;
+    int angles = 0;
+    for (; at < tokens_.size() && (angles > 0 || text(at) == "<"); ++at) {
+      if (adjacent(at, "<<<") || one_of(text(at), {";", "{", "}"})) return false;
+      if ((text(at) == "(" || text(at) == "[") && partner_[at] != kNone) at = partner_[at];
+      angles += text(at) == "<" ? 1 : text(at) == ">" ? -1 : 0;
+    }
+    return text(at) == "(";
+  }
+
   // First token of the expression that names the kernel in front of the <<< at `i`.
   std::size_t kernel_start(std::size_t i) const {
     std::size_t at = i;
@@ -336,6 +377,7 @@ class Rewriter {
     const std::size_t first = kernel_start(i);
     std::size_t at = i + 3;
     std::size_t angles = 0;
+    bool has_block = false;
     while (true) {
       if (at >= tokens_.size() || one_of(text(at), {";", ")", "}", "]"})) {
         fail(i, "launch <<< without its >>>");
@@ -345,6 +387,7 @@ class Rewriter {
         at = partner_[at] + 1;
         continue;
       }
+      has_block = has_block || text(at) == ",";
       if (text(at) == "<" && is_word(at - 1)) ++angles;
       if (text(at) != ">") {
         ++at;
@@ -361,6 +404,11 @@ class Rewriter {
       at += run;
     }
     if (at == i + 3) fail(i, "launch without a grid and a block");
+    if (!has_block) {
+      fail(i,
+           "a launch needs the number of blocks and the number of threads in each: "
+           "<<<blocks, threads>>>");
+    }
     if (text(at + 3) != "(") fail(at, "launch without its argument list after >>>");
     if (partner_[at + 3] == kNone) fail(at, "unbalanced argument list of a launch");
     replace(tokens_[first].begin, tokens_[first].begin, "EMULATOR_LAUNCH(");
@@ -511,6 +559,7 @@ class Rewriter {
   std::vector<Token> tokens_;
   std::vector<std::size_t> partner_;
   std::map<std::size_t, Edit> edits_;
+  std::map<std::string_view, std::set<std::size_t>> kernels_;  // and where they are declared
   int sites_ = 0;
 };
 

@@ -1,6 +1,8 @@
 // Runs grids: a pool of operating-system threads, each running one block at a time, a fiber per
 // CUDA thread in it.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "cuda_pipeline.h"
+#include "device_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "emulator/launch.hpp"
 #include "emulator/threads.hpp"
@@ -148,7 +151,9 @@ class Worker {
   [[noreturn]] void run_fiber() {
     Fiber* const fiber = threads_[current_].fiber;
     while (true) {
+      if (observer() != nullptr) observer()->in_kernel(true);
       launch_->kernel->invoke(launch_->kernel->body);
+      if (observer() != nullptr) observer()->in_kernel(false);
       finish_copies(~std::uint64_t{0});
       threads_[current_].status = Status::kReturned;
       fiber->suspend();
@@ -173,7 +178,6 @@ class Worker {
 
   void copy_async(const void* pc, void* to, const void* from, std::size_t bytes, std::size_t zeros,
                   Site where) {
-    const Unobserved unobserved;
     if (const char* const wrong = wrong_copy(to, from, bytes, zeros)) {
       fail(std::string("__pipeline_memcpy_async: ") + wrong, where);
     }
@@ -193,7 +197,6 @@ class Worker {
   // switch.
   [[noreturn]] void fail(std::string&& sentence, Site where,
                          cudaError_t code = cudaErrorLaunchFailure) {
-    if (observer() != nullptr) observer()->in_kernel(false);
     launch_->fail(code, place(where) + ": " + sentence + ", in " + kernel_and_block() +
                             ", thread " + triple(threadIdx));
     abandon(std::move(sentence));
@@ -208,7 +211,6 @@ class Worker {
   unsigned living_lanes() const { return living_[current_ / kWarpSize]; }
 
   void* static_shared(const void* site, std::size_t bytes, std::size_t alignment, Site where) {
-    const Unobserved unobserved;
     for (const SharedSite& each : sites_) {
       if (each.key == site) return each.begin;
     }
@@ -276,7 +278,6 @@ class Worker {
   void finish_copies(std::uint64_t end) {
     std::vector<CopyQueue::Copy>& copies = copies_[current_].copies;
     if (copies.empty()) return;
-    const Unobserved unobserved;
     auto copy = copies.begin();
     for (; copy != copies.end() && copy->group < end; ++copy) {
       std::memcpy(copy->to, copy->data.data(), copy->bytes);
@@ -308,7 +309,6 @@ class Worker {
 
   void wait(Status status, const char* name, unsigned mask, Complete complete, void* data,
             Site where) {
-    const Unobserved unobserved;
     Thread& self = threads_[current_];
     self.status = status;
     self.operation = name;
@@ -713,14 +713,57 @@ std::string impossible_extents(const dim3& grid, const dim3& block) {
   return {};
 }
 
-Worker& running_worker_or_die(const char* operation) {
-  Worker* const worker = Worker::running();
-  if (worker == nullptr) {
+// The worker whose kernel has called the emulator, until the call returns.
+class Called {
+ public:
+  explicit Called(const char* operation) : worker_(Worker::running()) {
+    if (worker_ != nullptr) return;
     std::fprintf(stderr, "emulator: %s called outside a kernel\n", operation);
     std::abort();
   }
-  return *worker;
-}
+  Worker* operator->() const { return worker_; }
+
+ private:
+  Unobserved unobserved_;
+  Worker* worker_;
+};
+
+// While it lives, what is printed goes to the file that EMULATOR_PRINTF names, too: what kernels print,
+// without what their program says.
+class PrintedToo {
+ public:
+  PrintedToo() {
+    const char* const path = std::getenv("EMULATOR_PRINTF");
+    if (path == nullptr) return;
+    file_ = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file_ < 0) {
+      std::fprintf(stderr, "emulator: EMULATOR_PRINTF is \"%s\", which cannot be written\n", path);
+      std::exit(2);
+    }
+    std::fflush(stdout);
+    begin_ = lseek(file_, 0, SEEK_END);
+    stdout_ = dup(STDOUT_FILENO);
+    dup2(file_, STDOUT_FILENO);
+  }
+  ~PrintedToo() {
+    if (file_ < 0) return;
+    std::fflush(stdout);
+    dup2(stdout_, STDOUT_FILENO);
+    lseek(file_, begin_, SEEK_SET);
+    std::array<char, 4096> text;
+    for (ssize_t count; (count = read(file_, text.data(), text.size())) > 0;)
+      std::fwrite(text.data(), 1, static_cast<std::size_t>(count), stdout);
+    close(stdout_);
+    close(file_);
+  }
+  PrintedToo(const PrintedToo&) = delete;
+  PrintedToo& operator=(const PrintedToo&) = delete;
+
+ private:
+  int file_ = -1;
+  int stdout_ = -1;
+  off_t begin_ = 0;
+};
 
 }  // namespace
 
@@ -752,7 +795,19 @@ void run(const Configuration& configuration, const Kernel& kernel) {
     return;
   }
 
+  // Who looks on says at which line.
+  for (std::size_t i = 0; i < kernel.arguments && observer() == nullptr; ++i) {
+    if (kernel.pointers[i] == nullptr || !is_host_memory(kernel.pointers[i])) continue;
+    set_launch_error(cudaErrorIllegalAddress,
+                     start + "argument " + std::to_string(i + 1) +
+                         " points to host memory; a kernel needs device memory: cudaMalloc and "
+                         "cudaMemcpy");
+    return;
+  }
+
   const std::lock_guard<std::mutex> guard(settings().mutex);
+  const DeviceMemoryOpen open;
+  const PrintedToo printed;
   Launch launch;
   launch.configuration = &configuration;
   launch.kernel = &kernel;
@@ -772,7 +827,9 @@ void run(const Configuration& configuration, const Kernel& kernel) {
                                ? settings().workers
                                : std::max(1u, std::thread::hardware_concurrency());
   if (observer() != nullptr) {
-    observer()->launch_starts(kernel.name, grid, block, configuration.dynamic_shared);
+    observer()->launch_starts(
+        kernel.name, grid, block, configuration.dynamic_shared,
+        {kernel.body, static_cast<const unsigned char*>(kernel.body) + kernel.body_bytes});
   }
   Pool::instance().run(launch, workers);
   if (observer() != nullptr) observer()->launch_ends(launch.static_shared);
@@ -789,23 +846,15 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   }
 }
 
-namespace {
-Observer* installed_observer = nullptr;
-}
-
-Observer* observer() {
-  return installed_observer;
-}
-
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros, Site where) {
-  running_worker_or_die("__pipeline_memcpy_async")
-      .copy_async(__builtin_return_address(0), to, from, bytes, zeros, where);
+  Called("__pipeline_memcpy_async")
+      ->copy_async(__builtin_return_address(0), to, from, bytes, zeros, where);
 }
 void commit_copies() {
-  running_worker_or_die("__pipeline_commit").commit_copies();
+  Called("__pipeline_commit")->commit_copies();
 }
 void wait_for_copies(std::size_t newest_left_out) {
-  running_worker_or_die("__pipeline_wait_prior").wait_for_copies(newest_left_out);
+  Called("__pipeline_wait_prior")->wait_for_copies(newest_left_out);
 }
 
 void reset_schedule() {
@@ -815,17 +864,16 @@ void reset_schedule() {
 }
 
 unsigned lane() {
-  return running_worker_or_die("a warp operation").lane();
+  return Called("a warp operation")->lane();
 }
 
 void* static_shared(const void* site, std::size_t bytes, std::size_t alignment, Site where) {
-  return running_worker_or_die("a function with __shared__ variables")
-      .static_shared(site, bytes, alignment, where);
+  return Called("a function with __shared__ variables")
+      ->static_shared(site, bytes, alignment, where);
 }
 
 void* dynamic_shared(std::size_t alignment, Site where) {
-  return running_worker_or_die("a function with extern __shared__ memory")
-      .dynamic_shared(alignment, where);
+  return Called("a function with extern __shared__ memory")->dynamic_shared(alignment, where);
 }
 
 void name_shared(const SharedName& name) {
@@ -837,10 +885,11 @@ void name_shared(const SharedName& name) {
 void check_launch_bounds(unsigned threads, unsigned /*blocks*/, unsigned /*cluster*/, Site where) {
   const unsigned block = blockDim.x * blockDim.y * blockDim.z;
   if (block <= threads) return;
-  running_worker_or_die("a kernel")
-      .fail("the block has " + std::to_string(block) +
-                " threads; the kernel's __launch_bounds__ allows " + std::to_string(threads),
-            where, cudaErrorInvalidValue);
+  const Unobserved unobserved;  // for the sentence
+  Called("a kernel")
+      ->fail("the block has " + std::to_string(block) +
+                 " threads; the kernel's __launch_bounds__ allows " + std::to_string(threads),
+             where, cudaErrorInvalidValue);
 }
 
 void no_result(void* const*, unsigned) {}
@@ -875,19 +924,19 @@ void complete_ballot(void* const* lanes, unsigned count) {
 }  // namespace detail
 
 void warp_collective(const char* name, unsigned mask, Complete complete, void* data, Site where) {
-  detail::running_worker_or_die(name).warp_collective(name, mask, complete, data, where);
+  detail::Called(name)->warp_collective(name, mask, complete, data, where);
 }
 
 void block_collective(const char* name, Complete complete, void* data, Site where) {
-  detail::running_worker_or_die(name).block_collective(name, complete, data, where);
+  detail::Called(name)->block_collective(name, complete, data, where);
 }
 
 unsigned living_lanes() {
-  return detail::running_worker_or_die("living_lanes").living_lanes();
+  return detail::Called("living_lanes")->living_lanes();
 }
 
 void fail_in_kernel(const char* sentence, Site where) {
-  detail::running_worker_or_die(sentence).fail(sentence, where);
+  detail::Called(sentence)->fail(sentence, where);
 }
 
 void set_schedule(Schedule schedule) {

@@ -5,17 +5,7 @@
 
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define EMULATOR_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define EMULATOR_ASAN 1
-#endif
-#endif
-#ifdef EMULATOR_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "asan.hpp"
 
 namespace emulator::detail {
 namespace {
@@ -57,9 +47,7 @@ Fiber::~Fiber() {
 }
 
 void Fiber::restart() {
-#ifdef EMULATOR_ASAN
-  __asan_unpoison_memory_region(mapping_, mapped_bytes_);
-#endif
+  allow(mapping_, mapped_bytes_);
   fake_stack_ = nullptr;
   context_ = make_fcontext(top_, static_cast<std::size_t>(top_ - mapping_), entry_);
 }

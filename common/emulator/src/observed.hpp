@@ -6,19 +6,25 @@
 namespace emulator::detail {
 
 // Null: nobody looks.
-Observer* observer();
+inline Observer* installed_observer = nullptr;
 
-// While it lives, the emulator works on a CUDA thread's behalf.
+inline Observer* observer() {
+  return installed_observer;
+}
+
+// While it lives, the emulator works on a CUDA thread's behalf. Every function that a kernel calls and
+// that is not compiled with it begins so.
 class Unobserved {
  public:
-  Unobserved() {
-    if (observer() != nullptr) observer()->in_kernel(false);
-  }
+  Unobserved() : before_(observer() != nullptr && observer()->in_kernel(false)) {}
   ~Unobserved() {
-    if (observer() != nullptr) observer()->in_kernel(true);
+    if (before_) observer()->in_kernel(true);
   }
   Unobserved(const Unobserved&) = delete;
   Unobserved& operator=(const Unobserved&) = delete;
+
+ private:
+  bool before_;
 };
 
 }  // namespace emulator::detail

@@ -1,5 +1,7 @@
 #include "emulator/runtime.hpp"
 
+#include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,8 @@
 #include <system_error>
 #include <utility>
 
+#include "asan.hpp"
+#include "device_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "observed.hpp"
 #include "state.hpp"
@@ -32,6 +36,12 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;  // also keeps cudaMalloc's 256-byte alignment
+// Between two allocations where somebody looks on: an access beside one is beside no other.
+constexpr std::size_t kGapBytes = 1 << 16;
+// In front of the first, for an index that is too small.
+constexpr std::size_t kFrontBytes = 1 << 20;
+// Freed memory of this size is given back to the system.
+constexpr std::size_t kLargeBytes = 1 << 26;
 
 struct Allocation {
   std::size_t bytes;
@@ -46,6 +56,7 @@ struct State {
   std::string report;
   std::set<std::string> strings;  // cudaGetErrorString's results outlive every caller
   std::map<std::uintptr_t, Allocation> allocations;
+  std::uintptr_t fresh = 0;  // device memory from here on was never given out
   std::size_t device_bytes = 0;
   std::map<const void*, std::size_t> dynamic_shared;
   std::set<cudaStream_t> streams;
@@ -107,7 +118,8 @@ std::string check_device_range(const char* call, const char* argument, const voi
 
 // Empty if both guard zones are intact; mends them.
 std::string check_guards(std::uintptr_t address, const Allocation& allocation) {
-  auto* const user = reinterpret_cast<unsigned char*>(address);
+  auto* const user =
+      static_cast<unsigned char*>(within_reach(reinterpret_cast<const void*>(address)));
   std::string text;
   const auto check = [&](unsigned char* zone, bool before) {
     long first = -1;
@@ -122,7 +134,7 @@ std::string check_guards(std::uintptr_t address, const Allocation& allocation) {
     text += before ? "memory in front of" : "memory behind";
     text +=
         " the allocation of " + std::to_string(allocation.bytes) + " bytes at " +
-        address_text(user) + " was overwritten, " +
+        address_text(reinterpret_cast<const void*>(address)) + " was overwritten, " +
         (before ? std::to_string(static_cast<long>(kGuardBytes) - last) + " to " +
                       std::to_string(static_cast<long>(kGuardBytes) - first) +
                       " bytes before its start"
@@ -134,6 +146,54 @@ std::string check_guards(std::uintptr_t address, const Allocation& allocation) {
   return text;
 }
 
+// With its guard zones, in multiples of them.
+std::size_t whole_bytes(std::size_t bytes) {
+  return (bytes + 2 * kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
+}
+
+// Who looks on, and AddressSanitizer, tell a late access by its address.
+bool keeps_freed_addresses() {
+  return observer() != nullptr || kAsan;
+}
+
+// The lowest device memory that is free and holds so many bytes, or null.
+void* place_on_device(std::size_t whole) {
+  const AddressRange range = device_range();
+  if (range.begin == range.end) return nullptr;
+  std::uintptr_t at = reinterpret_cast<std::uintptr_t>(range.begin) + kFrontBytes;
+  const std::size_t gap = keeps_freed_addresses() ? kGapBytes : 0;
+  if (state().fresh == 0) {
+    state().fresh = at;
+    forbid(reinterpret_cast<void*>(at - gap), gap);
+  }
+  if (gap > 0) {
+    at = state().fresh;
+  } else {
+    for (const auto& [user, each] : state().allocations) {
+      if (!each.on_device) continue;
+      if (at + whole <= user - kGuardBytes) break;
+      at = user - kGuardBytes + whole_bytes(each.bytes);
+    }
+  }
+  const std::uintptr_t end = at + whole + gap;
+  if (end > reinterpret_cast<std::uintptr_t>(range.end)) return nullptr;
+  use_device_range_to(end);
+  state().fresh = std::max(state().fresh, end);
+  allow(reinterpret_cast<void*>(at), whole);
+  forbid(reinterpret_cast<void*>(at + whole), gap);
+  return reinterpret_cast<void*>(at);
+}
+
+// What a late read finds is poison, or nothing.
+void release_on_device(unsigned char* base, std::size_t whole) {
+  if (keeps_freed_addresses() || whole >= kLargeBytes) {
+    give_back_to_system(base, whole);
+  } else {
+    std::memset(within_reach(base), kPoison, whole);
+  }
+  forbid(base, whole);
+}
+
 cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool on_device) {
   const auto guard = lock();
   if (pointer == nullptr)
@@ -142,9 +202,8 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   if (bytes == 0) return cudaSuccess;
   void* base = nullptr;
   if (bytes <= total_memory() - state().device_bytes) {
-    const std::size_t whole =
-        (bytes + 2 * kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
-    base = std::aligned_alloc(kGuardBytes, whole);
+    const std::size_t whole = whole_bytes(bytes);
+    base = on_device ? place_on_device(whole) : std::aligned_alloc(kGuardBytes, whole);
   }
   if (base == nullptr) {
     return set_error(cudaErrorMemoryAllocation,
@@ -152,9 +211,10 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
                          std::to_string(total_memory() - state().device_bytes) + " free");
   }
   auto* const user = static_cast<unsigned char*>(base) + kGuardBytes;
-  std::memset(base, kGuard, kGuardBytes);
-  std::memset(user, kPoison, bytes);
-  std::memset(user + bytes, kGuard, kGuardBytes);
+  auto* const reached = static_cast<unsigned char*>(within_reach(user));
+  std::memset(reached - kGuardBytes, kGuard, kGuardBytes);
+  std::memset(reached, kPoison, bytes);
+  std::memset(reached + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;
   if (observer() != nullptr) observer()->allocated(user, bytes);
@@ -175,11 +235,13 @@ cudaError_t release(const char* call, void* pointer, bool on_device) {
   const std::string damage = check_guards(found->first, allocation);
   state().allocations.erase(found);
   state().device_bytes -= allocation.bytes;
-  std::memset(pointer, kPoison, allocation.bytes);
-  if (observer() != nullptr) {
-    observer()->freed(pointer);
+  if (observer() != nullptr) observer()->freed(pointer);
+  auto* const base = static_cast<unsigned char*>(pointer) - kGuardBytes;
+  if (on_device) {
+    release_on_device(base, whole_bytes(allocation.bytes));
   } else {
-    std::free(static_cast<unsigned char*>(pointer) - kGuardBytes);
+    std::memset(pointer, kPoison, allocation.bytes);
+    if (observer() == nullptr) std::free(base);
   }
   if (!damage.empty()) return set_error(cudaErrorIllegalAddress, std::string(call) + ": " + damage);
   return pending_or_success();
@@ -210,7 +272,7 @@ cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes
   std::string wrong = check("destination", to, to_device);
   if (wrong.empty()) wrong = check("source", from, from_device);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
-  std::memmove(to, from, bytes);
+  std::memmove(within_reach(to), within_reach(from), bytes);
   if (to_device && observer() != nullptr) observer()->written_by_host(to, bytes);
   return cudaSuccess;
 }
@@ -221,7 +283,7 @@ cudaError_t fill(const char* call, void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   std::string wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
-  std::memset(to, value, bytes);
+  std::memset(within_reach(to), value, bytes);
   if (observer() != nullptr) observer()->written_by_host(to, bytes);
   return cudaSuccess;
 }
@@ -273,6 +335,22 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
+// What the environment makes of a limit, whose greatest value is the device's own.
+std::size_t limit_of(const char* variable, std::size_t least, std::size_t greatest) {
+  const char* const wanted = std::getenv(variable);
+  if (wanted == nullptr) return greatest;
+  const std::string text = wanted;
+  std::size_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size() || limit < least ||
+      limit > greatest) {
+    std::fprintf(stderr, "emulator: %s is \"%s\"; allowed: %zu to %zu\n", variable, wanted, least,
+                 greatest);
+    std::exit(2);
+  }
+  return limit;
+}
+
 }  // namespace
 
 cudaError_t set_error(cudaError_t error, std::string report) {
@@ -291,18 +369,7 @@ void set_launch_error(cudaError_t error, std::string report) {
 }
 
 std::size_t max_shared() {
-  const char* const wanted = std::getenv("EMULATOR_SHARED_MEMORY_KB");
-  if (wanted == nullptr) return kMaxShared;
-  const std::string text = wanted;
-  std::size_t kilobytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kilobytes);
-  if (error != std::errc() || end != text.data() + text.size() ||
-      kilobytes < kDefaultShared / 1024 || kilobytes > kMaxShared / 1024) {
-    std::fprintf(stderr, "emulator: EMULATOR_SHARED_MEMORY_KB is \"%s\"; allowed: %zu to %zu\n",
-                 wanted, kDefaultShared / 1024, kMaxShared / 1024);
-    std::exit(2);
-  }
-  return kilobytes * 1024;
+  return limit_of("EMULATOR_SHARED_MEMORY_KB", kDefaultShared / 1024, kMaxShared / 1024) * 1024;
 }
 
 std::size_t max_dynamic_shared(const void* address) {
@@ -342,11 +409,28 @@ cudaError_t copy_symbol(void* symbol, std::size_t symbol_bytes, void* host, std:
                                                 " at " + std::to_string(offset));
   }
   void* const at = static_cast<unsigned char*>(symbol) + offset;
-  std::memcpy(to_symbol ? at : host, to_symbol ? host : at, bytes);
+  void* const other = within_reach(host);
+  std::memcpy(to_symbol ? at : other, to_symbol ? other : at, bytes);
   return cudaSuccess;
 }
 
 }  // namespace detail
+
+bool is_host_memory(const void* pointer) {
+  const auto guard = detail::lock();
+  const AddressRange device = detail::device_range();
+  if (pointer >= device.begin && pointer < device.end) return false;
+  for (const auto& [begin, allocation] : detail::state().allocations) {
+    const auto distance = reinterpret_cast<std::uintptr_t>(pointer) - (begin - detail::kGuardBytes);
+    if (distance < allocation.bytes + 2 * detail::kGuardBytes) return false;
+  }
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGE_SIZE));
+  unsigned char resident = 0;
+  void* const at = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(pointer) / page * page);
+  if (mincore(at, page, &resident) != 0) return false;
+  Dl_info variable;
+  return dladdr(pointer, &variable) == 0;
+}
 
 std::string last_report() {
   const auto guard = detail::lock();
@@ -531,7 +615,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::copy(grid, grid + 3, properties->maxGridSize);
   properties->major = 8;
   properties->minor = 0;
-  properties->multiProcessorCount = kMultiprocessors;
+  properties->multiProcessorCount =
+      static_cast<int>(limit_of("EMULATOR_MULTIPROCESSORS", 1, kMultiprocessors));
   properties->maxThreadsPerMultiProcessor = kThreadsPerMultiprocessor;
   properties->maxBlocksPerMultiProcessor = kBlocksPerMultiprocessor;
   properties->l2CacheSize = 50 * 1024 * 1024;

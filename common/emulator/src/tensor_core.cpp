@@ -65,6 +65,7 @@ bool together(void* const* lanes) {
 }
 
 void meet(const char* name, Complete complete, Lane& lane, void* data) {
+  const detail::Unobserved unobserved;
   warp_collective(name, ~0u, complete, data, lane.where);
   if (lane.found == Lane::kRight) return;
   std::array<char, 512> text;  // no heap: what fails in a kernel is never destroyed

@@ -4,12 +4,16 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device_vector.hpp"
 #include "emulator/emulator.hpp"
+#include "emulator/smaller_device.hpp"
 
 namespace {
+
+using emulator::SmallerDevice;
 
 class Errors : public testing::Test {
  protected:
@@ -213,20 +217,6 @@ TEST_F(Errors, MoreThreadsThanLaunchBoundsPromise) {
   EXPECT_EQ(count.host()[0], 2 * 3 * 128) << "a refused launch has no effect";
 }
 
-// Restores what the environment had.
-class SharedMemoryLimit {
- public:
-  explicit SharedMemoryLimit(const char* kilobytes) {
-    if (const char* before = std::getenv(kName)) before_ = before;
-    setenv(kName, kilobytes, 1);
-  }
-  ~SharedMemoryLimit() { before_.empty() ? unsetenv(kName) : setenv(kName, before_.c_str(), 1); }
-
- private:
-  static constexpr const char* kName = "EMULATOR_SHARED_MEMORY_KB";
-  std::string before_;
-};
-
 template <int bytes>
 __global__ void shared_bytes(int* out) {
   extern __shared__ char dynamic[];
@@ -268,7 +258,7 @@ __global__ void write_at(float* out, int index) {
 }
 
 TEST_F(Errors, SharedMemoryOfASmallerDevice) {
-  const SharedMemoryLimit limit("99");
+  const SmallerDevice device(SmallerDevice::kSharedMemoryKb, "99");
   constexpr auto kAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
   int most = 0, both = 0, blocks = 0;
   EXPECT_EQ(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), cudaSuccess);
@@ -293,13 +283,39 @@ TEST_F(Errors, SharedMemoryOfASmallerDevice) {
   expect_report(cudaErrorInvalidValue, {"too much shared memory", "101376 together"});
 }
 
-TEST_F(Errors, ASizeOfSharedMemoryThatNoDeviceHas) {
-  for (const char* wrong : {"", "99KB", "47", "228", "-1"}) {
-    const SharedMemoryLimit limit(wrong);
-    int most = 0;
-    EXPECT_EXIT(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
-                testing::ExitedWithCode(2), "EMULATOR_SHARED_MEMORY_KB is .*; allowed: 48 to 227");
+TEST_F(Errors, MultiprocessorsOfASmallerDevice) {
+  const auto count = [] {
+    int attribute = 0;
+    EXPECT_EQ(cudaDeviceGetAttribute(&attribute, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+    cudaDeviceProp properties;
+    EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    EXPECT_EQ(properties.multiProcessorCount, attribute);
+    return attribute;
+  };
+  const int whole = count();
+  {
+    const SmallerDevice device(SmallerDevice::kMultiprocessors, "2");
+    EXPECT_EQ(count(), 2);
+    const SmallerDevice smaller(SmallerDevice::kMultiprocessors, "1");
+    EXPECT_EQ(count(), 1);
   }
+  EXPECT_EQ(count(), whole);
+}
+
+TEST_F(Errors, LimitsThatNoDeviceHas) {
+  const auto refused = [](const char* variable, cudaDeviceAttr attribute,
+                          const std::vector<const char*>& values, const std::string& allowed) {
+    for (const char* wrong : values) {
+      const SmallerDevice device(variable, wrong);
+      int value = 0;
+      EXPECT_EXIT(cudaDeviceGetAttribute(&value, attribute, 0), testing::ExitedWithCode(2),
+                  std::string(variable) + " is .*; allowed: " + allowed);
+    }
+  };
+  refused(SmallerDevice::kSharedMemoryKb, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+          {"", "99KB", "47", "228", "-1"}, "48 to 227");
+  refused(SmallerDevice::kMultiprocessors, cudaDevAttrMultiProcessorCount, {"", "0", "133", "2.5"},
+          "1 to 132");
 }
 
 TEST_F(Errors, GuardZonesOfAllocations) {
@@ -328,6 +344,101 @@ TEST_F(Errors, GuardZonesOfSharedMemory) {
   write_behind_shared<<<1, 1>>>(8);
   expect_report(cudaErrorIllegalAddress,
                 {at_line(declared_line), "behind the 32 bytes declared here", "block (0, 0, 0)"});
+}
+
+__global__ void add_one(float* to, const float* from, int n) {
+  for (int i = 0; i < n; ++i)
+    to[i] = from[i] + 1.0f;
+}
+
+float of_the_program[4];
+
+TEST_F(Errors, HostPointersAmongAKernelsArguments) {
+  const DeviceVector<float> device(std::vector<float>(4, 1.0f));
+  std::vector<float> heap(4);
+  float stack[4] = {};
+  for (float* const host : {heap.data(), stack}) {
+    add_one<<<1, 1>>>(device.data(), host, 4);
+    expect_report(cudaErrorIllegalAddress,
+                  {at_line(__LINE__ - 2), "kernel add_one", "argument 2 points to host memory",
+                   "cudaMalloc and cudaMemcpy"});
+    add_one<<<1, 1>>>(host, device.data(), 4);
+    expect_report(cudaErrorIllegalAddress, {"argument 1 points to host memory"});
+  }
+  EXPECT_EQ(device.host(), std::vector<float>(4, 1.0f)) << "a refused launch has no effect";
+
+  float* pinned = nullptr;
+  ASSERT_EQ(cudaMallocHost(&pinned, 4 * sizeof(float)), cudaSuccess);
+  add_one<<<1, 1>>>(pinned, device.data(), 4);
+  EXPECT_EQ(pinned[3], 2.0f) << "the host reads its own memory";
+  add_one<<<1, 1>>>(of_the_program, pinned, 4);
+  EXPECT_EQ(of_the_program[3], 3.0f);
+  add_one<<<1, 1>>>(device.data() + 4, nullptr, 0);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "null, and the end of an array";
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
+TEST_F(Errors, TheHostTouchesDeviceMemory) {
+  const DeviceVector<float> array(std::vector<float>(4, 1.0f));
+  volatile float* const at = array.data() + 1;
+  const std::string advice = " device memory; copy it with cudaMemcpy";
+  const auto touch = [&](const char* when) {
+    SCOPED_TRACE(when);
+    EXPECT_DEATH(static_cast<void>(*at), "the host reads" + advice);
+    EXPECT_DEATH(*at = 1.0f, "the host writes" + advice);
+  };
+  touch("after a copy");
+  add_one<<<1, 1>>>(array.data(), array.data(), 4);
+  touch("after a launch");
+  add_one<<<0, 1>>>(array.data(), array.data(), 4);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  touch("after a launch that failed");
+  EXPECT_EQ(array.host(), std::vector<float>(4, 2.0f));
+  float* freed = nullptr;
+  ASSERT_EQ(cudaMalloc(&freed, 4), cudaSuccess);
+  ASSERT_EQ(cudaFree(freed), cudaSuccess);
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(freed)),
+               "the host reads" + advice + "|AddressSanitizer: use-after-poison");
+}
+
+#ifdef __SANITIZE_ADDRESS__
+TEST_F(Errors, AddressSanitizerSeesWhatLiesBehindTheGuardZones) {
+  const DeviceVector<float> array(10), next(10);
+  emulator::set_workers(1);
+  for (const int index : {128, -65, 4000})  // an allocation ends at a multiple of 256 bytes
+    EXPECT_DEATH((write_at<<<1, 1>>>(array.data(), index)), "use-after-poison");
+}
+#endif
+
+TEST_F(Errors, ALibraryMayLeaveDeviceMemoryOpen) {
+  const DeviceVector<float> array(std::vector<float>(4, 1.0f));
+  const auto left_open = [&] {
+    emulator::leave_device_memory_open();
+    array.data()[1] += 1.0f;
+    const DeviceVector<float> more(std::vector<float>(1 << 25, 1.0f));
+    add_one<<<1, 1>>>(array.data(), array.data(), 4);
+    std::_Exit(static_cast<int>(array.data()[1] + more.data()[(1 << 25) - 1]));
+  };
+  EXPECT_EXIT(left_open(), testing::ExitedWithCode(4), "");
+}
+
+// While one thread's launch has ended, another's goes on.
+TEST_F(Errors, ThreadsShareTheOpenMemory) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      const DeviceVector<float> array(std::vector<float>(4));
+      for (int round = 0; round < 300; ++round) {
+        add_one<<<2, 1>>>(array.data(), array.data(), round % 2);
+        if (round % 10 == 0) {
+          EXPECT_EQ(array.host()[1], 0.0f);
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads)
+    each.join();
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 __global__ void launches_a_kernel() {

@@ -2,10 +2,17 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "device_vector.hpp"
@@ -324,6 +331,37 @@ TEST_F(Execution, OtherAtomics) {
   EXPECT_EQ(r[9], 1);
 }
 
+__global__ void prints(int line) {
+  printf("%d\n", line);
+}
+
+TEST_F(Execution, PrintsToAFileToo) {
+  const std::string path = testing::TempDir() + "emulator_printf_" + std::to_string(getpid());
+  const auto in_file = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  testing::internal::CaptureStdout();
+  setenv("EMULATOR_PRINTF", path.c_str(), 1);
+  std::printf("the host\n");
+  prints<<<2, 1>>>(7);
+  std::printf("the host\n");
+  prints<<<1, 1>>>(8);
+  unsetenv("EMULATOR_PRINTF");
+  prints<<<1, 1>>>(9);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "the host\n7\n7\nthe host\n8\n9\n");
+  EXPECT_EQ(in_file(), "7\n7\n8\n");
+  std::remove(path.c_str());
+}
+
+TEST_F(Execution, RefusesAFileThatCannotBeWritten) {
+  const auto launch = [] {
+    setenv("EMULATOR_PRINTF", "/no/such/folder/file", 1);
+    prints<<<1, 1>>>(7);
+  };
+  EXPECT_EXIT(launch(), testing::ExitedWithCode(2), "EMULATOR_PRINTF is \"/no/such/folder/file\"");
+}
+
 __global__ void who(emulator::ThreadIdentity* out) {
   __syncthreads();
   emulator::current_thread(&out[blockIdx.x * blockDim.x + threadIdx.x]);
@@ -332,9 +370,10 @@ __global__ void who(emulator::ThreadIdentity* out) {
 TEST_F(Execution, ThreadIdentityIsAccessible) {
   emulator::ThreadIdentity outside;
   EXPECT_FALSE(emulator::current_thread(&outside));
-  std::vector<emulator::ThreadIdentity> out(2 * 40);
-  who<<<2, 40>>>(out.data());
+  const DeviceVector<emulator::ThreadIdentity> identities(2 * 40);
+  who<<<2, 40>>>(identities.data());
   ASSERT_EQ(cudaGetLastError(), cudaSuccess);
+  const std::vector<emulator::ThreadIdentity> out = identities.host();
   EXPECT_STREQ(out[45].kernel, "who");
   EXPECT_EQ(out[45].linear_block, 1u);
   EXPECT_EQ(out[45].linear_thread, 5u);

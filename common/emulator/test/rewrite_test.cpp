@@ -102,7 +102,27 @@ TEST(Rewrite, LaunchBounds) {
   EXPECT_EQ(body(declaration), declaration);
 }
 
+TEST(Rewrite, RefusesCallsOfKernels) {
+  const std::string kernel =
+      "template <int n> __global__ void __launch_bounds__(8)\nk(int* p) {}\n";
+  const std::string refused =
+      "file.cu:3: the kernel k is called like a function: a kernel is launched, "
+      "k<<<blocks, threads>>>(...)";
+  for (const std::string call : {"k(p);", "k<3>(p);", "k<A<int>::n>(p);", "if (x) k(p);",
+                                 "a::b::k(p);", "return k<3>(p);"}) {
+    EXPECT_EQ(error(kernel + "void f() { " + call + " }"), refused) << call;
+  }
+  for (const std::string other :
+       {"k<3><<<1, 2>>>(p);", "auto* const at = k<3>;", "set(k<3>, 1);", "x.k(p);", "f(k);",
+        "template __global__ void k<3>(int*);", "int k = 3;"}) {
+    EXPECT_EQ(error(kernel + other), "") << other;
+  }
+}
+
 TEST(Rewrite, ErrorsNameFileAndLine) {
+  EXPECT_EQ(error("\nk<<<f(1, 2)>>>(x);"),
+            "file.cu:2: a launch needs the number of blocks and the number of threads in each: "
+            "<<<blocks, threads>>>");
   EXPECT_EQ(error("\n\nk<<<1, 2;"), "file.cu:3: launch <<< without its >>>");
   EXPECT_EQ(error("k<<<1, 2>>>;"), "file.cu:1: launch without its argument list after >>>");
   EXPECT_EQ(error("k<<<1, 2>>>(x"), "file.cu:1: unbalanced argument list of a launch");

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +35,46 @@ TEST_F(Runtime, FreshMemoryIsNanAndAligned) {
   ASSERT_EQ(cudaMemcpy(host_, device_, 40, cudaMemcpyDeviceToHost), cudaSuccess);
   for (int i = 0; i < 10; ++i)
     EXPECT_TRUE(std::isnan(host_[i]));
+}
+
+// What is freed is used again, and nothing is given out twice.
+TEST_F(Runtime, AllocationsShareTheRangeOfDeviceMemory) {
+  const emulator::AddressRange range = emulator::device_memory();
+  std::map<const unsigned char*, std::size_t> given;
+  const void* highest = nullptr;
+  for (std::size_t i = 0; i < 400; ++i) {
+    const std::size_t bytes = i * i * 7919 % 100000 + 1;
+    unsigned char* at = nullptr;
+    ASSERT_EQ(cudaMalloc(&at, bytes), cudaSuccess);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 256, 0u);
+    EXPECT_TRUE(at >= range.begin && at + bytes <= range.end);
+    const auto after = given.upper_bound(at);
+    EXPECT_TRUE(after == given.end() || at + bytes <= after->first);
+    EXPECT_TRUE(after == given.begin() || at >= std::prev(after)->first + std::prev(after)->second);
+    given[at] = bytes;
+    if (i % 3 == 0) continue;
+    const auto gone = std::next(given.begin(), static_cast<std::ptrdiff_t>(i % given.size()));
+    EXPECT_EQ(cudaFree(const_cast<unsigned char*>(gone->first)), cudaSuccess);
+    given.erase(gone);
+    if (i == 200) highest = std::prev(given.end())->first;
+  }
+#ifndef __SANITIZE_ADDRESS__  // which tells a late access by its address
+  EXPECT_LT(static_cast<const unsigned char*>(highest) - given.begin()->first, 100 * 100000);
+#endif
+  for (const auto& [at, bytes] : given)
+    EXPECT_EQ(cudaFree(const_cast<unsigned char*>(at)), cudaSuccess);
+}
+
+// More than fits where memory was opened before, and given back at once.
+TEST_F(Runtime, LargeAllocations) {
+  constexpr std::size_t kBytes = std::size_t{200} << 20;
+  for (int round = 0; round < 2; ++round) {
+    unsigned char *at = nullptr, last = 0;
+    ASSERT_EQ(cudaMalloc(&at, kBytes), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(&last, at + kBytes - 1, 1, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(last, 0xFF);
+    EXPECT_EQ(cudaFree(at), cudaSuccess);
+  }
 }
 
 TEST_F(Runtime, CopiesAreCheckedAgainstAllocations) {

@@ -1,10 +1,13 @@
 // The X-ray counts what is known by hand, and finds what is wrong.
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -478,6 +481,7 @@ TEST_F(Xray, KeepsTheValuesThatAKernelStores) {
   EXPECT_TRUE(take_values().touches.empty());
 }
 
+constexpr int reads_at_line = __LINE__ + 2;
 __global__ void reads_at(float* out, const float* in, long long index) {
   if (threadIdx.x == 7) out[threadIdx.x] = in[index];
 }
@@ -503,11 +507,100 @@ TEST_F(Xray, FindsReadsOutOfBounds) {
   EXPECT_EQ(only_error().kind, "out of bounds");
 }
 
+struct Pointers {
+  const float* from;
+};
+constexpr int reads_a_struct_line = __LINE__ + 2;
+__global__ void reads_a_struct(float* out, Pointers arguments, int index) {
+  out[threadIdx.x] = arguments.from[index];
+}
+
 TEST_F(Xray, FindsHostPointers) {
-  const std::vector<float> host(100);
+  const std::vector<float> heap(100);
+  const float stack[100] = {};
   const DeviceVector<float> out(32);
-  reads_at<<<1, 32>>>(out.data(), host.data(), 3);
+  for (const float* host : {heap.data(), stack}) {
+    const auto expect_host_memory = [&](int line) {
+      EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+      const Error error = only_error();
+      EXPECT_EQ(error.kind, "host memory");
+      EXPECT_EQ(error.party.where.line, line);
+      EXPECT_NE(error.message.find("needs device memory: cudaMalloc and cudaMemcpy"),
+                std::string::npos)
+          << error.message;
+    };
+    reads_at<<<1, 32>>>(out.data(), host, 3);
+    expect_host_memory(reads_at_line);
+    reads_a_struct<<<1, 32>>>(out.data(), {host}, 3);
+    expect_host_memory(reads_a_struct_line);
+  }
+  float* pinned = nullptr;
+  ASSERT_EQ(cudaMallocHost(&pinned, 400), cudaSuccess);
+  pinned[3] = 1.0f;
+  emulator::name_memory({pinned, 400, "pinned", sizeof(float), true});
+  reads_at<<<1, 32>>>(out.data(), pinned, 3);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_TRUE(only().errors.empty());
+  reads_at<<<1, 32>>>(out.data(), pinned, 100);
   EXPECT_EQ(only_error().kind, "out of bounds");
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
+TEST_F(Xray, NamesTheLineWhereTheHostTouchesDeviceMemory) {
+  const DeviceVector<float> array(std::vector<float>(4, 1.0f));
+  volatile float* const at = array.data() + 1;
+  std::vector<float> host(4);
+  const auto here = [](int line, const std::string& what) {
+    return "^common/xray/test/xray_test.cu:" + std::to_string(line) + ": the host " + what +
+           " device memory; copy it with cudaMemcpy";
+  };
+  EXPECT_DEATH(static_cast<void>(*at), here(__LINE__, "reads"));
+  EXPECT_DEATH(*at = 1.0f, here(__LINE__, "writes"));
+  EXPECT_DEATH(std::copy_n(array.data(), 4, host.begin()), here(__LINE__, "reads"));
+  EXPECT_DEATH(std::memset(array.data(), 0, 16), here(__LINE__, "writes"));
+}
+
+// What the emulator does inside a kernel's thread, its messages too, is no access of the kernel's.
+__global__ void fails(int how) {
+  __shared__ float tile[32];
+  if (how == 0) __syncwarp(0xffffu);
+  if (how == 1) __shfl_sync(0xffffffffu, 1.0f, 0, 5);
+  if (how == 2) __shfl_down_sync(0xffffu, 1.0f, 1);
+  if (how == 3) __ballot_sync(0xffffu, 1);
+  if (how == 4) __pipeline_memcpy_async(tile, tile + 8, 5);
+  if (how == 5) __trap();
+  if (how == 6 && threadIdx.x > 3) __syncthreads();
+  if (how == 7) __reduce_add_sync(0xffffu, 1u);
+  __syncthreads();
+}
+template <int bytes>
+__global__ void takes_shared_memory() {
+  __shared__ char much[bytes];
+  much[threadIdx.x] = 0;
+}
+__global__ void __launch_bounds__(16) has_bounds() {}
+
+TEST_F(Xray, SeesNothingOfTheEmulatorsOwnWork) {
+  const auto expect_message = [&](const std::string& words) {
+    EXPECT_NE(emulator::last_report().find(words), std::string::npos) << emulator::last_report();
+    EXPECT_NE(cudaGetLastError(), cudaSuccess);
+    for (const Kernel& kernel : take()) {
+      for (const Error& error : kernel.errors)
+        ADD_FAILURE() << error.message;
+    }
+  };
+  const char* const words[] = {"leaves out the calling lane 16", "a shuffle's width must be",
+                               "leaves out the calling lane 16", "leaves out the calling lane 16",
+                               "the size must be 4, 8 or 16",    "__trap()",
+                               "divergent __syncthreads",        "leaves out the calling lane 16"};
+  for (int how = 0; how < static_cast<int>(std::size(words)); ++how) {
+    fails<<<1, 32>>>(how);
+    expect_message(words[how]);
+  }
+  takes_shared_memory<50000><<<1, 32>>>();
+  expect_message("too much shared memory");
+  has_bounds<<<1, 32>>>();
+  expect_message("__launch_bounds__ allows 16");
 }
 
 __global__ void leaves_shared_memory(float* out, int index) {

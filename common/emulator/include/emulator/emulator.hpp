@@ -63,6 +63,17 @@ struct AddressRange {
 };
 AddressRange shared_memory();
 
+// The range of addresses that device memory lies in. It is closed to the host's code while no kernel
+// runs and no runtime call works there: an access ends the program with SIGSEGV and a sentence.
+AddressRange device_memory();
+
+// From now on the host's code may touch device memory: for libraries whose callers own their arrays.
+void leave_device_memory_open();
+
+// Whether the host has memory there that no kernel reaches on a GPU: from malloc, in a vector, on a
+// stack. Memory of cudaMallocHost and the program's own variables are not such memory.
+bool is_host_memory(const void* pointer);
+
 // What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds,
 // even where they belong to the same allocation.
 struct MemoryName {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "emulator/site.hpp"
 #include "emulator/vector_types.hpp"
@@ -23,17 +24,31 @@ struct Kernel {
   const char* name;
   const void* address;  // null where the kernel's template arguments are deduced from its arguments
   void (*invoke)(const void* body);
-  const void* body;
+  const void* body;  // holds the arguments
+  std::size_t body_bytes;
+  const void* const* pointers;  // the arguments that are pointers, null for each other
+  std::size_t arguments;
 };
 
 // Runs every thread of the grid before it returns. Errors are recorded, never thrown.
 void run(const Configuration& configuration, const Kernel& kernel);
 
-template <typename Body>
+template <typename T>
+const void* pointer_in(const T& argument) {
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) {
+    return const_cast<const void*>(static_cast<const volatile void*>(argument));
+  } else {
+    return nullptr;
+  }
+}
+
+template <typename Body, typename... Arguments>
 void run(const Configuration& configuration, const char* name, const void* address,
-         const Body& body) {
+         const Body& body, const Arguments&... arguments) {
   const auto invoke = [](const void* each) { (*static_cast<const Body*>(each))(); };
-  run(configuration, Kernel{name, address, invoke, &body});
+  const void* const pointers[] = {pointer_in(arguments)..., nullptr};
+  run(configuration,
+      Kernel{name, address, invoke, &body, sizeof(Body), pointers, sizeof...(Arguments)});
 }
 
 struct NoAddress {};
@@ -50,9 +65,16 @@ struct Configured;
 // The kernel is known, so arguments convert to its parameters once, here.
 template <typename... Parameters, typename Call>
 struct Configured<void (*)(Parameters...), Call> {
+  template <typename... Arguments>
+  requires(sizeof...(Arguments) != sizeof...(Parameters)) void operator()(
+      const Arguments&...) const {
+    static_assert(kNever<Arguments...>,
+                  "the launch has more or fewer arguments than the kernel has parameters");
+  }
   void operator()(Parameters... arguments) const {
-    run(configuration, name, reinterpret_cast<const void*>(address),
-        [&, kernel = address] { kernel(arguments...); });
+    run(
+        configuration, name, reinterpret_cast<const void*>(address),
+        [kernel = address, arguments...] { kernel(arguments...); }, arguments...);
   }
 
   Configuration configuration;
@@ -65,7 +87,9 @@ template <typename Call>
 struct Configured<NoAddress, Call> {
   template <typename... Arguments>
   void operator()(Arguments... arguments) const {
-    run(configuration, name, nullptr, [&] { call(arguments...); });
+    run(
+        configuration, name, nullptr, [call = call, arguments...] { call(arguments...); },
+        arguments...);
   }
 
   Configuration configuration;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "emulator/emulator.hpp"
 #include "emulator/site.hpp"
@@ -24,8 +25,9 @@ class Observer {
   virtual void written_by_host(const void* begin, std::size_t bytes) = 0;
   virtual void named(const MemoryName& name) = 0;
 
-  virtual void launch_starts(const char* kernel, dim3 grid, dim3 block,
-                             std::size_t dynamic_shared) = 0;
+  // The host's copy of the kernel's arguments lies in `arguments`.
+  virtual void launch_starts(const char* kernel, dim3 grid, dim3 block, std::size_t dynamic_shared,
+                             AddressRange arguments) = 0;
   virtual void launch_ends(std::size_t static_shared) = 0;
   virtual void block_starts(std::uint64_t linear_block) = 0;
   virtual void block_ends() = 0;
@@ -38,8 +40,8 @@ class Observer {
   // From now on thread `linear` runs, on a stack of its own.
   virtual void thread_runs(unsigned linear, AddressRange stack) = 0;
   // What runs now is the kernel's code (true) or the emulator's: the two share inline functions of
-  // the standard library.
-  virtual void in_kernel(bool yes) = 0;
+  // the standard library. Returns what ran before.
+  virtual bool in_kernel(bool yes) = 0;
 
   // The running thread's asynchronous copy, issued at `pc`, has read `read` bytes; `bytes` are on
   // their way to `to`.
@@ -61,6 +63,10 @@ class Observer {
 
   // What was seen so far is asked for no more.
   virtual void forget() = 0;
+
+  // "file:line" of the first of these calls, given by their return addresses, that lies in the
+  // program's source; empty if that is not known.
+  virtual std::string source_of(const std::vector<const void*>& calls) = 0;
 };
 
 // It is told of everything from now on.

@@ -12,4 +12,11 @@ struct Site {
   }
 };
 
+namespace detail {
+
+// The condition of a static_assert in a template that only wrong calls come to.
+template <typename...>
+inline constexpr bool kNever = false;
+
+}  // namespace detail
 }  // namespace emulator

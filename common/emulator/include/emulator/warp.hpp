@@ -155,3 +155,28 @@ EMULATOR_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 EMULATOR_REDUCE(__reduce_max_sync, int, a < b ? b : a)
 #undef EMULATOR_REDUCE
 #undef EMULATOR_HERE
+
+// What a call without its mask is told: it has too few arguments, or the first is no mask.
+#define EMULATOR_NEEDS_MASK(name, least)                                                      \
+  template <typename First, typename... Rest>                                                 \
+  requires(sizeof...(Rest) + 1 < least || !std::is_integral_v<First>) First name(First first, \
+                                                                                 Rest...) {   \
+    static_assert(emulator::detail::kNever<First>,                                            \
+                  #name " begins with the mask of the lanes that take part: " #name           \
+                        "(0xffffffff, ...)");                                                 \
+    return first;                                                                             \
+  }
+EMULATOR_NEEDS_MASK(__shfl_sync, 3)
+EMULATOR_NEEDS_MASK(__shfl_up_sync, 3)
+EMULATOR_NEEDS_MASK(__shfl_down_sync, 3)
+EMULATOR_NEEDS_MASK(__shfl_xor_sync, 3)
+EMULATOR_NEEDS_MASK(__ballot_sync, 2)
+EMULATOR_NEEDS_MASK(__any_sync, 2)
+EMULATOR_NEEDS_MASK(__all_sync, 2)
+EMULATOR_NEEDS_MASK(__reduce_add_sync, 2)
+EMULATOR_NEEDS_MASK(__reduce_min_sync, 2)
+EMULATOR_NEEDS_MASK(__reduce_max_sync, 2)
+EMULATOR_NEEDS_MASK(__reduce_and_sync, 2)
+EMULATOR_NEEDS_MASK(__reduce_or_sync, 2)
+EMULATOR_NEEDS_MASK(__reduce_xor_sync, 2)
+#undef EMULATOR_NEEDS_MASK
