@@ -55,16 +55,25 @@ std::string known_shapes() {
   return text;
 }
 
-// "sizes such as M=16, N=16", and the names whose sizes the operator has.
+// Whether the operator has such a shape.
+bool takes(const AnyOperator& op, const Shape& named) {
+  Shape shape = op.shape();
+  for (const Size& size : named.sizes()) {
+    if (!op.set_size(shape, size.name, size.value)) return false;
+  }
+  try {
+    op.make_case(shape, {}, op.storages().front());
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// "sizes such as M=16, N=16", and the names of shapes that the operator has.
 std::string allowed_shapes(const AnyOperator& op, const Shape& base) {
   std::string names;
   for (const auto& [name, shape] : named_shapes()) {
-    const std::vector<Size>& sizes = shape.sizes();
-    const bool has_all = std::all_of(sizes.begin(), sizes.end(), [&](const Size& size) {
-      Shape with = base;
-      return op.set_size(with, size.name, size.value);
-    });
-    if (has_all) names += line_of(name, shape);
+    if (takes(op, shape)) names += line_of(name, shape);
   }
   return fmt::format("sizes such as {}{}", to_string(base),
                      names.empty() ? "" : ", or one of\n" + names);
