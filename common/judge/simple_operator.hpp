@@ -58,7 +58,7 @@ namespace ladder {
 // A problem with more multiply-adds than this is judged in part, where its operator can take one.
 inline constexpr double kMostJudgedWhole = 4e9;
 
-// Of what inputs are drawn from: products of four such numbers are within fp32.
+// Inputs are drawn from numbers up to this: products of four of them are within fp32.
 inline constexpr float kLargestMagnitude = 1e8f;
 
 // An output's true values, and for each the root of the sum of its squared terms. Without terms a value is its only one.
