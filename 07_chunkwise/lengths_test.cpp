@@ -68,9 +68,11 @@ TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
       const auto state_size = static_cast<std::ptrdiff_t>(c.H * c.K * c.V);
       EXPECT_TRUE(std::equal(problem["initial_state"].begin() + state_size,
                              problem["initial_state"].begin() + 2 * state_size,
-                             crossed.final_state.begin() + state_size));
-      EXPECT_TRUE(
-          std::none_of(crossed.o.begin(), crossed.o.end(), [](float x) { return std::isnan(x); }));
+                             crossed.final_state.begin() + state_size))
+          << "a sequence without steps does not hand on its initial state";
+      EXPECT_TRUE(std::none_of(crossed.o.begin(), crossed.o.end(), [](float x) {
+        return std::isnan(x);
+      })) << "a step of o was not written";
     }
   }
 }

@@ -110,7 +110,8 @@ void expect_forward_isolation(const std::string& name, const WkvCase& c, const P
     // Said in the README and in the header of the kernel: if it were not so, they should say that.
     const std::int64_t first = place.step - (place.step - place.sequence_begin) % kUnit;
     for (std::int64_t step = first; step < place.step; ++step)
-      EXPECT_TRUE(std::isnan(outputs.o[(step * c.H + place.h) * c.V + place.channel])) << step;
+      EXPECT_TRUE(std::isnan(outputs.o[(step * c.H + place.h) * c.V + place.channel]))
+          << "step " << step << " is in the unit of the NaN, and is not NaN";
   }
 }
 
@@ -146,7 +147,7 @@ TEST(gla_five_steps, KeepsANanGate) {
     const ladder::WkvOutputs outputs = run(implementation, problem);
     for (const Floats* array : {&outputs.o, &outputs.final_state})
       for (const float x : *array)
-        ASSERT_TRUE(std::isnan(x)) << x;
+        ASSERT_TRUE(std::isnan(x)) << "every log_w is NaN, and a result is " << x;
   }
 }
 

@@ -248,11 +248,13 @@ void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& 
     const std::int64_t row = static_cast<std::int64_t>(n) / c.D;
     const float x = outputs[0].x[n];
     if (row >= kKey) {
-      ASSERT_TRUE(std::isnan(x)) << "row " << row;
+      ASSERT_TRUE(std::isnan(x)) << "row " << row
+                                 << " sees a key whose value is NaN, and is not NaN";
     } else if (row < far_from) {
       ASSERT_EQ(x, wanted[0].x[n]) << "row " << row;
     } else {
-      ASSERT_TRUE(std::isnan(x) || x == wanted[0].x[n]) << "row " << row;
+      ASSERT_TRUE(std::isnan(x) || x == wanted[0].x[n])
+          << "row " << row << " is neither NaN nor what it is without the NaN of a later key";
     }
   }
   expect_same({wanted[1]}, {outputs[1]},
@@ -506,7 +508,7 @@ void clears_gradients_without_sequences(const Implementation& i, const Support& 
     ladder::device(i.device).synchronize();
     for (const Output& output : Backward::named(problem, on_device.download())) {
       EXPECT_TRUE(std::all_of(output.x.begin(), output.x.end(), [](float x) { return x == 0.0f; }))
-          << output.name;
+          << output.name << " is not 0 although there is no sequence";
     }
   });
 }

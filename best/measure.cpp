@@ -500,8 +500,11 @@ int main(int argc, char** argv) {
   double most_seconds = 200, memory_scale = 1, allowed = 1.03;
   std::int64_t most_rows = INT64_MAX;
   std::map<std::string, std::string> conditions;
-  app.add_option("--json", json_path, "Where all times go")->capture_default_str();
-  app.add_option("--table", table_path, "Where the table of winners goes")->capture_default_str();
+  const CLI::Option *json_option = app.add_option("--json", json_path, "Where all times go")
+                                       ->capture_default_str(),
+                    *table_option =
+                        app.add_option("--table", table_path, "Where the table of winners goes")
+                            ->capture_default_str();
   app.add_option("--operator", only,
                  "Only this one: wkv, gla, causal_dot_product, linear_attention");
   app.add_option("--seconds", most_seconds, "No new shape after so long")->capture_default_str();
@@ -511,8 +514,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--condition", conditions, "key value, kept in the JSON (commit, driver, ...)");
   return ladder::program::run_program(app, argc, argv, [&] {
-    ladder::program::require_writable("--json", json_path);
-    ladder::program::require_writable("--table", table_path);
+    ladder::program::require_writable(*json_option);
+    ladder::program::require_writable(*table_option);
     Device& device = ladder::device(ladder::DeviceKind::kCuda);
     Memory memory(device, memory_scale);
     std::vector<Shape> shapes = all_shapes();

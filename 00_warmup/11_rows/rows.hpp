@@ -40,7 +40,7 @@ struct RmsNormSizes {
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
-    visit("M", s.M, 0), visit("N", s.N, 0), visit("eps", s.eps);
+    visit("M", s.M, 0), visit("N", s.N, 0), visit("eps", s.eps, 1e-30f);
   }
 };
 

@@ -96,7 +96,7 @@ TEST(gla_layer, DividesByTheRootOfEps) {
   };
   const std::vector<float> none = y_with(0.0f), large = y_with(1e12f), larger = y_with(4e12f);
   for (std::size_t i = 0; i < none.size(); ++i) {
-    EXPECT_TRUE(std::isfinite(none[i]));
+    EXPECT_TRUE(std::isfinite(none[i])) << "with eps = 0 a result is not finite";
     EXPECT_LT(std::abs(large[i]), 1e-3f * std::abs(none[i]) + 1e-6f);
     EXPECT_NEAR(large[i], 2 * larger[i], 1e-4f * std::abs(large[i]) + 1e-12f);
   }

@@ -226,7 +226,8 @@ TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
       part[array].resize(T * c.H * c.K);
     part["v"].resize(T * c.H * c.V);
     const WkvOutputs of_part = run(implementation, part);
-    EXPECT_TRUE(std::equal(of_part.o.begin(), of_part.o.end(), outputs.o.begin())) << "T = " << T;
+    EXPECT_TRUE(std::equal(of_part.o.begin(), of_part.o.end(), outputs.o.begin()))
+        << "the first " << T << " steps are others where more steps follow";
   }
 }
 

@@ -64,7 +64,8 @@ struct Partial {
 // `one`, as if it had seen the keys of `other` too.
 __device__ void merge(Partial& one, const Partial& other) {
   // TODO(1): roughly 9 lines; what both have seen, relative to the larger m: each side is scaled by exp2(its m - that m), also
-  // TODO(1): where a side (or both) has seen no key and its m is -inf; budget: two exponentials, no access to memory.
+  // TODO(1): where a side (or both) has seen no key and its m is -inf, and so that a NaN in l or acc stays one; budget: two
+  // TODO(1): exponentials, no access to memory.
 }
 
 // The rows that share the keys of one kv head: query l, head g of the group is row l * group + g.

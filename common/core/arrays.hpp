@@ -5,6 +5,7 @@
 //     static void fields(Self& s, const Visit& visit)   every member that is no pointer, in order:
 //         visit("T", s.T, 0)                              a size, and the least that is allowed
 //         visit("W", s.W, 1, 8)                           and the most
+//         visit("eps", s.eps, 1e-30f)                     a real number, and the least that is allowed
 //         visit("scale", s.scale)                         any other member
 //     static void arrays(Self& s, const Visit& visit)   every pointer, in order:
 //         visit("q", s.q, {{"b", s.B}, {"t", s.T}, {"j", s.K}})

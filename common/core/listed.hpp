@@ -172,7 +172,9 @@ std::vector<ListedField> fields_of(const Sized& sized) {
                       &typeid(value),
                       sizeof value,
                       const_cast<void*>(static_cast<const void*>(&value)),
-                      {static_cast<std::int64_t>(limits)...}});
+                      {}});
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>)
+      fields.back().limits = {static_cast<std::int64_t>(limits)...};
   });
   return fields;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <type_traits>
 
@@ -34,6 +35,12 @@ struct ValidateField {
   void operator()(const char*, const Value&) const {}
   void operator()(const char* name, std::int64_t value, std::int64_t least) const {
     require_at_least(name, value, least);
+  }
+  void operator()(const char* name, float value, float least) const {
+    if (value >= least) return;
+    char values[64];
+    std::snprintf(values, sizeof values, " is %g; allowed: %g or more", value, least);
+    throw std::invalid_argument(name + std::string(values));
   }
   void operator()(const char* name, std::int64_t value, std::int64_t least,
                   std::int64_t most) const {

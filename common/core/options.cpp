@@ -1,5 +1,7 @@
 #include "common/core/options.hpp"
 
+#include <set>
+
 #include "common/core/errors.hpp"
 #include "common/core/text.hpp"
 
@@ -52,6 +54,16 @@ std::string read_word(const std::string& text, std::size_t& number,
   return joined({words.begin(), words.end()});
 }
 
+std::string allowed_instead(double number, const ListedOption& option) {
+  const std::vector<double>& limits = option.limits;
+  const bool within =
+      (limits.empty() || number >= limits[0]) && (limits.size() < 2 || number <= limits[1]);
+  if (std::isfinite(number) && within) return "";
+  if (limits.empty()) return "a finite number";
+  if (limits.size() < 2) return "a finite number, " + to_text(limits[0]) + " or more";
+  return "a number from " + to_text(limits[0]) + " to " + to_text(limits[1]);
+}
+
 std::string option_names(const std::vector<ListedOption>& listed) {
   std::vector<std::string> names;
   for (const ListedOption& option : listed)
@@ -61,7 +73,10 @@ std::string option_names(const std::vector<ListedOption>& listed) {
 
 void set_options(const std::vector<ListedOption>& listed, const Options& options,
                  const std::string& op) {
+  std::set<std::string> given;
   for (const auto& [wanted, text] : options) {
+    require(given.insert(wanted).second,
+            "option " + wanted + " is given twice; allowed for " + op + ": once");
     bool known = false;
     for (const ListedOption& option : listed) {
       if (wanted != option.name) continue;

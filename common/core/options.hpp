@@ -2,11 +2,15 @@
 //
 //     template <typename Self, typename Visit>
 //     static void options(Self& s, const Visit& visit) {
-//       visit("reverse", s.reverse), visit("scale", s.scale), visit("decay", s.decay, kDecayWords);  // the words of an enum
+//       visit("reverse", s.reverse), visit("decay", s.decay, kDecayWords);        // the words of an enum
+//       visit("scale", s.scale), visit("eps", s.eps, 0), visit("magnitude", s.magnitude, 0, 1e8);  // the least, and the most
 //     }
+//
+// A real number is finite, whatever its limits are.
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <sstream>
@@ -75,9 +79,13 @@ struct ListedOption {
   std::string name;
   void* value;
   std::vector<const char*> words;  // of an enum
+  std::vector<double> limits;      // of a number: the least, and the most
   std::string (*read)(const std::string& text, const ListedOption& option);
   std::string (*text)(const ListedOption& option);
 };
+
+// "a finite number, 0 or more"; nothing where the number is finite and within the option's limits.
+std::string allowed_instead(double number, const ListedOption& option);
 
 namespace detail {
 
@@ -90,7 +98,10 @@ std::string read_listed(const std::string& text, const ListedOption& option) {
     value = static_cast<Value>(number);
     return allowed;
   } else {
-    return read_option(text, value);
+    const std::string allowed = read_option(text, value);
+    if constexpr (std::is_floating_point_v<Value>)
+      return allowed_instead(allowed.empty() ? value : std::nan(""), option);
+    return allowed;
   }
 }
 
@@ -110,15 +121,20 @@ std::string listed_text(const ListedOption& option) {
 template <typename Case>
 std::vector<ListedOption> options_in(const Case& c) {
   std::vector<ListedOption> listed;
-  const auto visit = [&](const char* name, const auto& value, const auto&... words) {
+  const auto visit = [&](const char* name, const auto& value, const auto&... more) {
     using Value = std::remove_cvref_t<decltype(value)>;
     ListedOption& option = listed.emplace_back();
     option = {name,
               const_cast<void*>(static_cast<const void*>(&value)),
               {},
+              {},
               detail::read_listed<Value>,
               detail::listed_text<Value>};
-    (option.words.assign(std::begin(words), std::end(words)), ...);
+    if constexpr (std::is_enum_v<Value>) {
+      (option.words.assign(std::begin(more), std::end(more)), ...);
+    } else {
+      option.limits = {static_cast<double>(more)...};
+    }
   };
   if constexpr (requires { Case::options(c, visit); }) Case::options(c, visit);
   return listed;

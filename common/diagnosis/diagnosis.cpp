@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include "common/diagnosis/shares.hpp"
 
@@ -14,7 +15,17 @@ bool equals(const Part& part, const std::vector<double>& answer) {
   return equals_answer(*part.result, answer, part.layout.row(), part.coarseness());
 }
 
-// "Each element is 2 times what it should be", where one factor explains all of them; "" otherwise.
+// "2", "0.99986": a factor, with as many digits as show that it is not 1.
+std::string factor_text(double factor) {
+  for (int digits = 3;; ++digits) {
+    std::ostringstream text;
+    text.precision(digits);
+    text << factor;
+    if (text.str() != "1" || digits > 9) return text.str();
+  }
+}
+
+// "Each element is 2 times what it should be", where one factor explains all of them, to within their limits; "" otherwise.
 std::string constant_factor(const Part& part) {
   double product = 0, square = 0;
   for (std::size_t i = 0; i < part.truth->size(); ++i) {
@@ -26,8 +37,8 @@ std::string constant_factor(const Part& part) {
   std::vector<double> scaled = *part.truth;
   for (double& x : scaled)
     x *= factor;
-  if (!roughly_equal(*part.result, scaled, part.layout.row(), part.coarseness())) return "";
-  return "Each element is " + short_number(factor) + " times what it should be\n";
+  if (!is_within_limits_of(scaled, part)) return "";
+  return "Each element is " + factor_text(factor) + " times what it should be\n";
 }
 
 // Which slices along one axis hold what others should: "column 2 holds what column 1 should". "" unless that is all that is wrong.
@@ -148,7 +159,7 @@ std::string wrong_shares(const Part& part, const Mistakes& mistakes) {
       return solver.shares(mistakes.variants.answer({n}, Look::kThorough).front());
     });
   }
-  return explain_shares(solver, *part.result, *part.truth, known, values.query, values.key);
+  return explain_shares(solver, part, known, values.query, values.key);
 }
 
 // The words for a first output that no one mistake gives.
@@ -156,7 +167,7 @@ std::string taken_apart(const Part& part, const Mistakes& mistakes, Search searc
   const auto rows = [&]() -> std::string {
     if (!mistakes.rows) return "";
     const std::vector<PartOfRows> parts = mistakes.rows();
-    return parts.empty() ? "" : explain_rows(*part.result, parts, mistakes.scale);
+    return parts.empty() ? "" : explain_rows(part, parts, mistakes.scale);
   };
   if (const std::string own = mistakes.own ? mistakes.own(part) : ""; !own.empty()) {
     const std::string words = mistakes.rows_know ? rows() : "";
@@ -176,8 +187,9 @@ std::string mistake(const Examined& wrong, Search search) {
   // Where storage hides a mistake in one output, another one may show it.
   std::size_t n = wrong.wrong;
   for (std::size_t i = 0; i < wrong.parts.size() && equals(wrong.parts[n], *wrong.parts[n].truth);
-       ++i)
-    n = i;
+       ++i) {
+    if (!wrong.parts[i].truth->empty()) n = i;
+  }
   const Part& part = wrong.parts[n];
   if (equals(part, *part.truth)) return "";
   const std::string words = known_mistake(wrong, n);

@@ -40,7 +40,7 @@ struct ShareSolver::Heads {
 
 ShareSolver::ShareSolver(const Operand& v, std::int64_t T_q, std::int64_t H_q, double rounding)
     : v_(v), T_q_(T_q), H_q_(H_q), rounding_(rounding) {
-  if (v.T > v.width) return;
+  if (v.T == 0 || v.T > v.width) return;
   for (std::int64_t b = 0; b < v.B; ++b) {
     for (std::int64_t h = 0; h < v.H; ++h) {
       Matrix columns(v.width, v.T);
@@ -82,12 +82,36 @@ std::optional<Shares> ShareSolver::shares(const std::vector<double>& o) const {
   return result;
 }
 
+bool ShareSolver::is_right_but_for(const Pairs& is_free, const Part& result,
+                                   bool in_proportion) const {
+  std::vector<double> values = *result.truth;
+  for (std::int64_t row = 0; row < v_.B * T_q_ * H_q_; ++row) {
+    const std::int64_t h = row % H_q_, t = row / H_q_ % T_q_, b = row / H_q_ / T_q_;
+    const Heads& head = solvers_[b * v_.H + h / (H_q_ / v_.H)];
+    Eigen::Map<Vector> right(&values[row * v_.width], v_.width);
+    Matrix basis(v_.width, v_.T + 1);
+    std::int64_t columns = 0;
+    for (std::int64_t s = 0; s < v_.T; ++s) {
+      if (is_free(t, s)) basis.col(columns++) = head.v.col(s);
+    }
+    if (in_proportion) basis.col(columns++) = right;
+    if (columns == 0) continue;
+    basis.conservativeResize(Eigen::NoChange, columns);
+    const Vector yours =
+        Eigen::Map<const Eigen::VectorXf>(&(*result.result)[row * v_.width], v_.width)
+            .cast<double>();
+    const Vector off = yours - right;
+    right += basis * basis.colPivHouseholderQr().solve(off);
+  }
+  return is_within_limits_of(values, result);
+}
+
 namespace {
 
 // Pairs of a query and a key.
 struct Region {
   std::string words;
-  std::function<bool(std::int64_t t, std::int64_t s)> has;
+  ShareSolver::Pairs has;
 };
 
 std::vector<Region> regions(const std::string& key, std::int64_t queries, std::int64_t count) {
@@ -239,7 +263,7 @@ class Comparison {
   std::vector<double> close_, factors_;  // of each row
 };
 
-std::string explain(const Comparison& comparison, const ShareSolver& solver,
+std::string explain(const Comparison& comparison, const ShareSolver& solver, const Part& result,
                     const std::vector<KnownShares>& known, const std::string& query,
                     const std::string& key, const std::string& rest) {
   const Region* found = nullptr;
@@ -252,7 +276,7 @@ std::string explain(const Comparison& comparison, const ShareSolver& solver,
     found = &region;
     smallest = count.inside;
   }
-  if (!found) return "";
+  if (!found || !solver.is_right_but_for(found->has, result, comparison.proportions())) return "";
   const double factor = comparison.factor_in(*found);
   if (std::abs(factor) < kClose + kRoundings * solver.rounding())
     return "A " + query + " takes nothing from " + found->words + "; " + rest + "\n";
@@ -277,44 +301,72 @@ std::string explain(const Comparison& comparison, const ShareSolver& solver,
 
 }  // namespace
 
-std::string explain_shares(const ShareSolver& solver, const std::vector<float>& result,
-                           const std::vector<double>& truth, const std::vector<KnownShares>& known,
-                           const std::string& query, const std::string& key) {
-  const std::optional<Shares> right = solver.shares(truth),
-                              yours = solver.shares({result.begin(), result.end()});
+std::string explain_shares(const ShareSolver& solver, const Part& result,
+                           const std::vector<KnownShares>& known, const std::string& query,
+                           const std::string& key) {
+  const std::optional<Shares> right = solver.shares(*result.truth),
+                              yours = solver.shares({result.result->begin(), result.result->end()});
   if (!right || !yours) return "";
-  const std::string words = explain(Comparison(solver, *yours, *right, false), solver, known, query,
-                                    key, "all else is right");
+  const std::string words = explain(Comparison(solver, *yours, *right, false), solver, result,
+                                    known, query, key, "all else is right");
   if (!words.empty()) return words;
   const Comparison proportions(solver, *yours, *right, true);
-  if (proportions.count({"", [](auto, auto) { return true; }}).wrong_inside > 0)
-    return explain(proportions, solver, known, query, key, "all else is in the right proportion");
+  if (proportions.count({"", [](auto, auto) { return true; }}).wrong_inside > 0) {
+    return explain(proportions, solver, result, known, query, key,
+                   "all else is in the right proportion");
+  }
+  const auto none = [](std::int64_t, std::int64_t) { return false; };
+  if (proportions.first_factor(query).empty() || !solver.is_right_but_for(none, result, true))
+    return "";
   return "All that a " + query + " takes is in the right proportion, but " +
          proportions.first_factor(query) + ": what o is divided or multiplied by is wrong\n";
 }
 
 namespace {
 
+bool alike(double a, double b) {
+  return std::abs(a - b) <= kClose * std::max(1.0, std::abs(b));
+}
+
+// Whether o is a sum of the columns, to within its limits, in which those that count about once count exactly so.
+bool is_sum_of_rows(const Matrix& columns, const Vector& counts, const Vector& o,
+                    const Part& result) {
+  Vector once = Vector::Ones(counts.size());
+  Matrix free(columns.rows(), counts.size());
+  std::int64_t wrong = 0;
+  for (std::int64_t j = 0; j < counts.size(); ++j) {
+    if (alike(counts[j], 1)) continue;
+    once[j] = 0;
+    free.col(wrong++) = columns.col(j);
+  }
+  if (wrong == 0) return false;
+  free.conservativeResize(Eigen::NoChange, wrong);
+  const Vector right = columns * once;
+  const Vector sum = right + free * free.colPivHouseholderQr().solve(Vector(o - right));
+  return is_within_limits_of({sum.begin(), sum.end()}, result);
+}
+
 // How often each key row counts, part by part; empty if no such counts give the result.
-std::vector<std::vector<double>> counts_of(const std::vector<float>& result,
+std::vector<std::vector<double>> counts_of(const Part& result,
                                            const std::vector<PartOfRows>& parts) {
   std::int64_t columns = 0;
   for (const PartOfRows& part : parts)
     columns += static_cast<std::int64_t>(part.terms.size());
-  const std::int64_t rows = static_cast<std::int64_t>(result.size());
-  if (rows < 2 * columns) return {};
+  const std::int64_t rows = std::ssize(*result.result);
+  if (columns == 0 || rows < 2 * columns) return {};
   Matrix of(rows, columns);
   std::int64_t column = 0;
   for (const PartOfRows& part : parts) {
     for (const std::vector<double>& one : part.terms)
       of.col(column++) = Eigen::Map<const Vector>(one.data(), rows);
   }
-  const Vector o = Eigen::Map<const Eigen::VectorXf>(result.data(), rows).cast<double>();
+  const Vector o = Eigen::Map<const Eigen::VectorXf>(result.result->data(), rows).cast<double>();
   if (!o.allFinite()) return {};
   const Eigen::ColPivHouseholderQR<Matrix> solver(of);
   if (solver.rank() < columns) return {};
   const Vector all = solver.solve(o);
   if (!((of * all - o).norm() <= kExplained * o.norm())) return {};
+  if (!is_sum_of_rows(of, all, o, result)) return {};
   std::vector<std::vector<double>> counts;
   const double* next = all.data();
   for (const PartOfRows& part : parts) {
@@ -322,10 +374,6 @@ std::vector<std::vector<double>> counts_of(const std::vector<float>& result,
     next += part.terms.size();
   }
   return counts;
-}
-
-bool alike(double a, double b) {
-  return std::abs(a - b) <= kClose * std::max(1.0, std::abs(b));
 }
 
 // " is missing", " count 1.43 times, which is 1 / scale: the scale is missing there"
@@ -375,8 +423,7 @@ std::string said_of_counts(const std::vector<double>& counts, double scale) {
 
 }  // namespace
 
-std::string explain_rows(const std::vector<float>& result, const std::vector<PartOfRows>& parts,
-                         double scale) {
+std::string explain_rows(const Part& result, const std::vector<PartOfRows>& parts, double scale) {
   const std::vector<std::vector<double>> counts = counts_of(result, parts);
   if (counts.empty()) return "";
   const bool one_rule =

@@ -10,6 +10,7 @@
 #include "common/core/float16.hpp"
 #include "common/core/registry.hpp"
 #include "common/judge/design.hpp"
+#include "common/judge/drawn.hpp"
 #include "common/judge/limits.hpp"
 #include "common/judge/pairwise.hpp"
 
@@ -71,12 +72,56 @@ TEST(Judge, KnowsTheSmallestNumbersOfFp16) {
   const std::vector<double> truth(64, 19.5 * 0x1p-24), terms = truth;
   const auto share_of = [&](double result) {
     return judge_errors(std::vector<float>(64, static_cast<float>(result)), truth, terms, 64,
-                        stored_as<float16>())
+                        stored_as<float16>(), rounding_of(Precision::kFp16))
         .whole_share;
   };
   EXPECT_LE(share_of(19 * 0x1p-24), 1);
   EXPECT_LE(share_of(20 * 0x1p-24), 1);
   EXPECT_GT(share_of(21 * 0x1p-24), 1);
+}
+
+// Values of which no two are alike.
+std::vector<double> spread_values(int count) {
+  std::vector<double> values(count);
+  for (int i = 0; i < count; ++i)
+    values[i] = std::sin(1.0 + i) + 0.1 * std::cos(7.0 * i);
+  return values;
+}
+
+// A result that is stored in bf16, off by a factor.
+Judged judged_times(double factor, const std::vector<double>& truth) {
+  std::vector<float> result;
+  for (const double x : truth)
+    result.push_back(rounding_of(Precision::kBf16)(factor * x));
+  Roundings roundings = stored_as<bfloat16>();
+  roundings.sums = 4 * kFp32Roundoff;
+  return judge_errors(result, truth, truth, static_cast<std::int64_t>(truth.size()), roundings,
+                      rounding_of(Precision::kBf16));
+}
+
+TEST(Slope, OfABiasIsBeyondItsLimitFromTwoHundredElementsOn) {
+  for (const int count : {200, 400, 3000, 100000}) {
+    const std::vector<double> truth = spread_values(count);
+    EXPECT_LE(judged_times(1, truth).slope_share, 0.7) << count;
+    for (const double factor : {0.996, 0.998, 1.002, 1.004})
+      EXPECT_GT(judged_times(factor, truth).slope_share, 1) << count << " times " << factor;
+    for (const double factor : {0.999, 1.001})
+      EXPECT_GT(judged_times(factor, truth).slope_share, count < 400 ? 0.7 : 1)
+          << count << " times " << factor;
+  }
+}
+
+// A rounding that a thousand elements share is one rounding: the same value, again and again.
+TEST(Slope, OfEqualValuesMayBeOffAsOneIs) {
+  for (const double value : {1.0, 1.0 + 0x1p-8, 1.0 + 0.9 * 0x1p-8, 1.3, -1.7}) {
+    std::vector<double> truth(5000, value);
+    EXPECT_LE(judged_times(1, truth).slope_share, 1) << value;
+    // A tie that fp32 sums have made a little smaller, or larger.
+    EXPECT_LE(judged_times(1 - 0x1p-23, truth).slope_share, 1) << value;
+    EXPECT_LE(judged_times(1 + 0x1p-23, truth).slope_share, 1) << value;
+  }
+  EXPECT_LE(judged_times(1, {0.7}).slope_share, 1);
+  EXPECT_EQ(judged_times(1, {0, 0}).slope_share, 0);
 }
 
 TEST(Pairwise, CoversEveryPair) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "common/core/poison.hpp"
@@ -168,14 +169,20 @@ std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
 }
 
 // Which elements are bad, as a reader can use it: the first one, and whether they fill an axis or only its tail.
-std::string where(const Layout& layout, const std::vector<float>& result,
-                  const std::vector<double>& truth, const std::vector<std::int64_t>& bad) {
+std::string where(const Layout& layout, const Judged& judged, const std::vector<float>& result,
+                  const std::vector<double>& truth) {
+  const std::vector<std::int64_t>& bad = judged.bad;
   std::ostringstream text;
   text << counted("never written", result, is_never_written)
        << counted("added to what was never written", result, is_of_never_written)
        << counted("is NaN", result, [](float x) {
             return std::isnan(x) && !is_never_written(x) && !is_of_never_written(x);
           });
+  if (bad.empty() && judged.slope_share > 1) {
+    text << "all of it is about " << short_number(100 * std::abs(judged.slope - 1)) << " % too "
+         << (judged.slope > 1 ? "large" : "small") << ": no element is beyond its limit, but their "
+         << "errors do not cancel as those of roundings do\n";
+  }
   if (bad.empty()) return text.str();
   const float yours = result[bad[0]];
   text << layout.place(bad[0]) << ": "
@@ -212,7 +219,8 @@ std::string numbers(const Layout& layout, const Judged& judged, const std::vecto
          << "), worst row " << judged.error.worst_row << " (limit " << judged.limit.worst_row
          << ") at " << layout.position(judged.error.worst_row_index * layout.row())
          << ", worst element at " << judged.element_share
-         << " of its limit: " << layout.position(judged.element) << "\n";
+         << " of its limit: " << layout.position(judged.element) << ", slope " << judged.slope
+         << " (limits " << judged.slope_least << " and " << judged.slope_most << ")\n";
   }
   if (judged.bad.empty()) return text.str();
   const std::int64_t first = judged.bad[0];
@@ -240,7 +248,7 @@ FinitePart::FinitePart(const Part& part)
 
 Judged Part::judged() const {
   if (exact != nullptr) return FinitePart(*this).part().judged();
-  return judge_errors(*result, *truth, *terms, layout.row(), roundings);
+  return judge_errors(*result, *truth, *terms, layout.row(), roundings, stored);
 }
 
 double Part::coarseness() const {
@@ -284,15 +292,44 @@ Verdict judge_part(const Part& part) {
                             : nothing ? "nothing was written.\n"
                                       : "");
   if (!zeros && !nothing) verdict.name_at = verdict.message.size();
-  verdict.message +=
-      where(layout, result, truth, judged.bad) + numbers(layout, judged, result, truth);
+  verdict.message += where(layout, judged, result, truth) + numbers(layout, judged, result, truth);
   return verdict;
+}
+
+void require_storable(const Part& part) {
+  for (std::size_t i = 0; i < part.truth->size(); ++i) {
+    const double value = (*part.truth)[i];
+    if (std::isfinite(part.stored(value)) || (part.exact != nullptr && part.exact->elements[i]))
+      continue;
+    throw std::invalid_argument("the right result of " +
+                                part.layout.position(static_cast<std::int64_t>(i)) + " is " +
+                                short_number(value) +
+                                ", which cannot be stored; allowed: inputs and options, such as a "
+                                "smaller magnitude or scale, that make finite results");
+  }
 }
 
 void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop) {
   for (const Part& part : of_plain_loop) {
     if (part.layout.array == verdict.array) verdict.plain_loop = part.judged().error;
   }
+}
+
+bool is_within_limits_of(const std::vector<double>& values, const Part& result) {
+  const std::int64_t row = result.layout.row();
+  std::vector<double> terms = *result.terms;
+  for (std::size_t first = 0; first < terms.size(); first += row) {
+    double square = 0;
+    for (std::size_t i = first; i < first + row; ++i)
+      square += values[i] * values[i];
+    for (std::size_t i = first; i < first + row; ++i)
+      terms[i] = std::hypot(terms[i], values[i] - (*result.truth)[i],
+                            std::sqrt(square / static_cast<double>(row)));
+  }
+  Part other = result;
+  other.truth = &values, other.terms = &terms;
+  other.roundings.operands = std::hypot(result.roundings.operands, result.roundings.stored);
+  return other.judged().within_limit();
 }
 
 bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,

@@ -38,8 +38,7 @@ struct Part {
   const std::vector<double>*truth, *terms;
   Roundings roundings;
   const Exact* exact = nullptr;
-  // What a value becomes when it is stored in this array.
-  float (*stored)(double value) = [](double value) { return static_cast<float>(value); };
+  StoredValue stored = [](double value) { return static_cast<float>(value); };
 
   Judged judged() const;
   // How coarse a right result may be, where it is compared with another answer: 0, or kBf16Rounding.
@@ -47,6 +46,9 @@ struct Part {
 };
 
 Verdict judge_part(const Part& part);
+
+// Refuses (std::invalid_argument) a problem whose right result is beyond the type that it is stored in: no kernel can have it.
+void require_storable(const Part& part);
 
 // A part without the elements that are exactly right: they are 0, in the result and in what is expected. An infinite number is none to
 // compare.
@@ -69,6 +71,10 @@ void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
 // A map of what is wrong, '.' right and 'x' wrong: the two axes that tell most, with what is alike drawn once. Empty where all is wrong, or
 // where nothing can be told.
 std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad);
+
+// Whether a result is `values` in the place of the truth, to within the limits that it then has. What is added to the truth is another
+// term of each element; it was fitted to the result, so it brings roundings of a row's elements to the others.
+bool is_within_limits_of(const std::vector<double>& values, const Part& result);
 
 // Rounding a number to bf16 changes it by at most this share of it.
 inline constexpr double kBf16Rounding = 1.0 / 256;

@@ -29,14 +29,52 @@ struct Squares {
   }
 };
 
+double square_of(double x) {
+  return x * x;
+}
+
+// How large an error the sums of an element may have.
+double of_sums(double value, double terms, const Roundings& roundings) {
+  return roundings.sums * std::max(std::abs(value), terms);
+}
+
+void judge_slope(Judged& judged, const std::vector<float>& result, const std::vector<double>& truth,
+                 const std::vector<double>& terms, std::int64_t row, const Roundings& roundings,
+                 StoredValue stored) {
+  double square = 0, product = 0, least = 0, most = 0, variance = 0;
+  for (std::size_t first = 0; first < truth.size(); first += row) {
+    double row_square = 0, row_terms = 0;
+    for (std::size_t i = first; i < first + row; ++i) {
+      const double value = truth[i];
+      const double off = std::copysign(kTail * of_sums(value, terms[i], roundings), value);
+      product += result[i] * value;
+      least += stored(value - off) * value;
+      most += stored(value + off) * value;
+      row_square += square_of(value);
+      row_terms += square_of(terms[i]);
+      variance +=
+          square_of(value) * (square_of(roundings.stored * value) + square_of(roundings.least));
+    }
+    square += row_square;
+    variance += square_of(roundings.operands) * row_terms * row_square;
+  }
+  if (square == 0) return;
+  const double spread = kTail * std::sqrt(variance / 3) / square;
+  judged.slope = product / square;
+  judged.slope_least = std::min(1.0, least / square) - spread;
+  judged.slope_most = std::max(1.0, most / square) + spread;
+  const double limit = judged.slope > 1 ? judged.slope_most - 1 : 1 - judged.slope_least;
+  judged.slope_share = share_of(square_of(judged.slope - 1), square_of(limit));
+}
+
 }  // namespace
 
 double Judged::share() const {
-  return std::max({whole_share, row_share, element_share});
+  return std::max({whole_share, row_share, element_share, slope_share});
 }
 
 bool Judged::within_limit() const {
-  return error.finite && whole_share <= 1 && row_share <= 1 && element_share <= 1;
+  return error.finite && share() <= 1;
 }
 
 double unit_roundoff(Precision precision) {
@@ -56,8 +94,8 @@ Roundings stored_in(Precision precision) {
 }
 
 Judged judge_errors(const std::vector<float>& result, const std::vector<double>& truth,
-                    const std::vector<double>& terms, std::int64_t row,
-                    const Roundings& roundings) {
+                    const std::vector<double>& terms, std::int64_t row, const Roundings& roundings,
+                    StoredValue stored) {
   require(result.size() == truth.size() && terms.size() == truth.size(),
           "result has " + std::to_string(result.size()) +
               " elements; allowed: as many as the truth, " + std::to_string(truth.size()));
@@ -68,10 +106,9 @@ Judged judge_errors(const std::vector<float>& result, const std::vector<double>&
   const auto squares_of = [&](std::size_t i) {
     const double error = result[i] - truth[i], value = std::abs(truth[i]);
     const double size = std::max(value, terms[i]);
-    const double stored = roundings.stored * value, operands = roundings.operands * terms[i];
-    const double sums = roundings.sums * size, least = roundings.least;
-    return Squares{error * error, size * size,
-                   stored * stored + operands * operands + sums * sums + least * least};
+    return Squares{square_of(error), square_of(size),
+                   square_of(roundings.stored * value) + square_of(roundings.operands * terms[i]) +
+                       square_of(of_sums(value, terms[i], roundings)) + square_of(roundings.least)};
   };
   std::vector<Squares> rows(truth.size() / row);
   Squares whole;
@@ -113,6 +150,7 @@ Judged judge_errors(const std::vector<float>& result, const std::vector<double>&
       judged.element = static_cast<std::int64_t>(i);
     }
   }
+  judge_slope(judged, result, truth, terms, row, roundings, stored);
   return judged;
 }
 

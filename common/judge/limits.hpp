@@ -17,6 +17,18 @@
 // root of the sum of its elements' squares. The worst of R rows, or of R elements, may have sqrt(1 + 2 ln R) as much, for the largest
 // of R normal errors is about sqrt(2 ln R) of their standard deviation (Cramer: Mathematical Methods of Statistics, 28.6), however
 // short the rows are.
+//
+// Norms do not see a small error that all elements share: results that are all 0.1 % too large are within u = 2^-8 of bf16 each. Their
+// slope does: <result, truth> / <truth, truth>, the factor by which the truth comes nearest to the result, 1 where all is right.
+// Roundings that know nothing of each other cancel in it. What is left of them has the standard deviation
+//
+//   of what is stored      u / sqrt(3) / sqrt(n)           n = (sum of value^2)^2 / (sum of value^4): the effective number of elements
+//   of rounded operands    u sqrt(n of a term) / sqrt(3)   times the root of the sum over the rows of (|row of terms| |row of the
+//                                                          truth|)^2, over the truth's square: a row's elements may share them
+//
+// for a rounding lies anywhere between -u and u. A sum of them is kTail standard deviations away once in a million (Hoeffding: Probability
+// Inequalities for Sums of Bounded Random Variables, J. Am. Stat. Assoc. 58 (1963), 13-30). Roundings of sums may know each other, and so
+// do those of equal values: each value is taken as it is stored if its sums are off by kTail of theirs, all upwards or all downwards.
 #pragma once
 
 #include <cstdint>
@@ -74,20 +86,28 @@ Roundings stored_in(Precision precision);
 // beyond the range of the type that they are computed in.
 inline constexpr double kSmallest = 1e-3;
 
+// In standard deviations: what a sum of independent roundings exceeds once in a million, sqrt(2 ln(2 10^6)).
+inline constexpr double kTail = 5.39;
+
 // Errors and their limits, by their norms: of the whole tensor against |truth| (against the terms where the truth is 0), of the row that
 // is nearest to its limit against max(|truth|, terms). The shares are of limits, so they do not depend on that choice.
 struct Judged {
   RelativeError error;
   RelativeError limit;
   std::int64_t element = -1;
-  std::vector<std::int64_t> bad;  // elements above their limits, or not finite
-  double whole_share = 0, row_share = 0, element_share = 0;  // of the limit
+  std::vector<std::int64_t> bad;                      // elements above their limits, or not finite
+  double slope = 1, slope_least = 1, slope_most = 1;  // of the result, and of right ones
+  double whole_share = 0, row_share = 0, element_share = 0, slope_share = 0;  // of the limit
 
   double share() const;  // the largest
   bool within_limit() const;
 };
 
+// What a value becomes where it is stored.
+using StoredValue = float (*)(double value);
+
 Judged judge_errors(const std::vector<float>& result, const std::vector<double>& truth,
-                    const std::vector<double>& terms, std::int64_t row, const Roundings& roundings);
+                    const std::vector<double>& terms, std::int64_t row, const Roundings& roundings,
+                    StoredValue stored);
 
 }  // namespace ladder

@@ -16,9 +16,14 @@ std::string wrong_reach(const char* array, const std::vector<float>& clean,
     const bool right = expected == Reach::kMay ||
                        (expected == Reach::kMust ? !std::isfinite(spoilt[i]) : untouched);
     if (right) continue;
-    return name + ": element " + std::to_string(i) + " of " + std::to_string(clean.size()) +
-           " is " + std::to_string(spoilt[i]) + ", " + std::to_string(clean[i]) + " without it; " +
-           (expected == Reach::kMust ? "it must not be finite" : "it must not be reached");
+    const std::string element = "element " + std::to_string(i) + " of " + name + " (of " +
+                                std::to_string(clean.size()) + ") is " + std::to_string(spoilt[i]);
+    return "WRONG RESULT: an input is NaN or infinite in some places. " +
+           (expected == Reach::kMust
+                ? "What is made of them must not be finite, but " + element +
+                      ". Is a NaN skipped, or taken for nothing?"
+                : "What is not made of them must be as without them, but " + element + ", and " +
+                      std::to_string(clean[i]) + " where all inputs are finite.");
   }
   return "";
 }

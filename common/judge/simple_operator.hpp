@@ -58,6 +58,9 @@ namespace ladder {
 // A problem with more multiply-adds than this is judged in part, where its operator can take one.
 inline constexpr double kMostJudgedWhole = 4e9;
 
+// Inputs are drawn from numbers up to this: products of four of them are within fp32.
+inline constexpr float kLargestMagnitude = 1e8f;
+
 // An output's true values, and for each the root of the sum of its squared terms. Without terms a value is its only one.
 struct Truth {
   std::vector<double> values, terms = {};
@@ -75,10 +78,11 @@ struct SizedCase : Sizes {
   // Fields that are no sizes are options.
   template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
-    Sizes::fields(s, [&](const char* name, auto& value, auto... least) {
-      if constexpr (sizeof...(least) == 0) visit(name, value);
+    Sizes::fields(s, [&](const char* name, auto& value, auto... limits) {
+      constexpr bool whole = std::is_integral_v<std::remove_cvref_t<decltype(value)>>;
+      if constexpr (!whole || sizeof...(limits) == 0) visit(name, value, limits...);
     });
-    visit("magnitude", s.magnitude), visit("seed", s.seed);
+    visit("magnitude", s.magnitude, 0, kLargestMagnitude), visit("seed", s.seed);
   }
 };
 
@@ -231,11 +235,18 @@ struct JudgedOperator {
         return whole.right ? with_plain_loop(sample->first, sample->second, arithmetic) : whole;
       }
     }
-    if constexpr (requires { Op::plain(problem, arithmetic); }) {
-      return with_plain_loop(problem, outputs, arithmetic);
-    } else {
-      return Op::judge(problem, outputs, arithmetic);
+    const Verdict verdict = [&] {
+      if constexpr (requires { Op::plain(problem, arithmetic); }) {
+        return with_plain_loop(problem, outputs, arithmetic);
+      } else {
+        return Op::judge(problem, outputs, arithmetic);
+      }
+    }();
+    if constexpr (
+        requires { Op::truth(problem); } || requires { Op::truth(problem, arithmetic); }) {
+      if (!verdict.right) require_storable_truth(problem, outputs, arithmetic);
     }
+    return verdict;
   }
 
   template <typename OpOutputs, typename Use>
@@ -372,6 +383,15 @@ struct JudgedOperator {
     const auto plain = Op::plain(problem, arithmetic);
     add_plain_loop(verdict, parts(problem, plain, truth, arithmetic));
     return verdict;
+  }
+
+  template <typename OpOutputs>
+  static void require_storable_truth(const Problem& problem, const OpOutputs& outputs,
+                                     Arithmetic arithmetic) {
+    const std::vector<Truth> truth = truth_of(problem, arithmetic);
+    const auto& judged = to_judge(problem, outputs);
+    for (const Part& part : parts(problem, judged, truth, arithmetic))
+      require_storable(part);
   }
 
   // Whether all outputs are finite, for a problem that is judged in part.

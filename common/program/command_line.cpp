@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -42,12 +43,40 @@ std::int64_t parse_size(const std::string& name, const std::string& text) {
   return value;
 }
 
+std::string line_of(const std::string& name, const Shape& shape) {
+  return fmt::format("  {:<16} {}\n", name, to_string(shape));
+}
+
 // One line per known name, for --help.
 std::string known_shapes() {
   std::string text;
   for (const auto& [name, shape] : named_shapes())
-    text += fmt::format("  {:<16} {}\n", name, to_string(shape));
+    text += line_of(name, shape);
   return text;
+}
+
+// Whether the operator has such a shape.
+bool takes(const AnyOperator& op, const Shape& named) {
+  Shape shape = op.shape();
+  for (const Size& size : named.sizes()) {
+    if (!op.set_size(shape, size.name, size.value)) return false;
+  }
+  try {
+    op.make_case(shape, {}, op.storages().front());
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// "sizes such as M=16, N=16", and the names of shapes that the operator has.
+std::string allowed_shapes(const AnyOperator& op, const Shape& base) {
+  std::string names;
+  for (const auto& [name, shape] : named_shapes()) {
+    if (takes(op, shape)) names += line_of(name, shape);
+  }
+  return fmt::format("sizes such as {}{}", to_string(base),
+                     names.empty() ? "" : ", or one of\n" + names);
 }
 
 // One line per operator.
@@ -62,14 +91,23 @@ std::string known_operators(SelectionOptions::Shapes shapes) {
   return text;
 }
 
+// The sizes that a --shape names.
+std::vector<std::string> sizes_in(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');)
+    names.push_back(item.substr(0, item.find('=')));
+  return names;
+}
+
 }  // namespace
 
 Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base) {
   Shape shape = base;
   const auto set = [&](const std::string& name, std::int64_t value) {
     require(op.set_size(shape, name, value),
-            fmt::format("--shape is '{}'; allowed for {}: sizes such as {}, or one of\n{}", text,
-                        op.name(), to_string(base), known_shapes()));
+            fmt::format("--shape is '{}'; allowed for {}: {}", text, op.name(),
+                        allowed_shapes(op, base)));
   };
   bool any = false;
   for (const auto& [name, named] : named_shapes()) {
@@ -80,15 +118,17 @@ Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& b
     any = true;
   }
   std::istringstream items(any ? "" : text);
+  std::set<std::string> given;
   for (std::string item; std::getline(items, item, ',');) {
     const auto equals = item.find('=');
     const std::string name = item.substr(0, equals);
+    require(given.insert(name).second,
+            fmt::format("--shape is '{}': {} is given twice; allowed: once", text, name));
     set(equals == std::string::npos ? "" : name,
         parse_size(name, equals == std::string::npos ? "1" : item.substr(equals + 1)));
     any = true;
   }
-  require(any, fmt::format("--shape is empty; allowed: sizes such as {}, or one of\n{}",
-                           to_string(base), known_shapes()));
+  require(any, fmt::format("--shape is empty; allowed: {}", allowed_shapes(op, base)));
   const double most = op.make_case(shape, {}, op.storages().front())->largest_array();
   require(most <= kMostElements,
           fmt::format("--shape is {}: its largest array has {:.3g} elements; allowed: up to {:.0f}",
@@ -147,7 +187,14 @@ Selection SelectionOptions::selection() const {
   result.shape = shape_ ? parse_shape(*shape_, op, base) : base;
   result.options = parse_options(options_);
   // Options may settle sizes: lengths of packed sequences do.
-  result.shape = case_of(result)->shape();
+  const Shape settled = case_of(result)->shape();
+  for (const std::string& name : sizes_in(shape_.value_or(""))) {
+    require(!settled.has(name) || settled[name] == result.shape[name],
+            fmt::format("--shape says {}={}, --options settles {}={}; allowed: that, or --shape "
+                        "without {}",
+                        name, result.shape[name], name, settled[name], name));
+  }
+  result.shape = settled;
   return result;
 }
 
@@ -203,12 +250,14 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
   return kWrongResult;
 }
 
-void require_writable(const std::string& option, const std::string& path) {
-  if (path.empty()) return;
+void require_writable(const CLI::Option& option) {
+  const auto path = option.as<std::string>();
+  if (option.count() == 0 && path.empty()) return;
   const bool existed = std::filesystem::exists(path);
   const bool writable = std::ofstream(path, std::ios::app).good();
   if (writable && !existed) std::filesystem::remove(path);
-  require(writable, fmt::format("{} is '{}'; allowed: a path that can be written", option, path));
+  require(writable,
+          fmt::format("{} is '{}'; allowed: a path that can be written", option.get_name(), path));
 }
 
 void write_file(const std::string& path, const std::string& contents) {

@@ -50,8 +50,8 @@ class SelectionOptions {
 // Runs `work` after parsing. The exit code: kUsage for bad arguments, kWrongResult for other failures, both with a sentence.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work);
 
-// std::invalid_argument unless `path` is empty or can be written. Leaves no file behind that was not there.
-void require_writable(const std::string& option, const std::string& path);
+// std::invalid_argument where the option's path cannot be written, but for one without a default that is not given. Leaves no file behind that was not there.
+void require_writable(const CLI::Option& option);
 
 // Throws std::runtime_error if it cannot be written.
 void write_file(const std::string& path, const std::string& contents);

@@ -233,7 +233,7 @@ TEST(Shape, KnowsAttentionsSizes) {
 
 TEST(Shape, RefusesWhatIsNoPositiveNumber) {
   for (const char* text : {"T=0", "T=-3", "T=", "T=1e3", "T=4x", "B=99999999999999999999", "Q=3",
-                           "T", "", "rwkv7", ",", "B=2147483648,T=2147483648"}) {
+                           "T", "", "rwkv7", ",", "B=2147483648,T=2147483648", "K=64,T=3,K=32"}) {
     SCOPED_TRACE(text);
     expect_refused("allowed", [&] { parsed(text); });
   }
@@ -274,10 +274,15 @@ TEST(CommandLine, SaysEveryOption) {
   for (const char* wrong :
        {"--options reverse=maybe", "--options decay=some", "--options lengths=5+x",
         "--options lengths=5+-1", "--options key_lengths", "--options =3", "--options scale=",
-        "--operator attention --options lengths=5", "--operator linear_attention --states"}) {
+        "--operator attention --options lengths=5", "--operator linear_attention --states",
+        "--options reverse,reverse=false", "--shape B=2 --options lengths=5+17"}) {
     SCOPED_TRACE(wrong);
     expect_refused("allowed", [&] { selected(wrong); });
   }
+  EXPECT_EQ(selected("--shape B=1,T=22 --options lengths=5+17").shape["T"], 22);
+  expect_refused("K is given twice; allowed: once", [] { parsed("K=64,K=32"); });
+  expect_refused("--shape says B=2, --options settles B=1; allowed: that, or --shape without B",
+                 [] { selected("--shape B=2 --options lengths=5+17"); });
 }
 
 TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
@@ -322,6 +327,70 @@ TEST(Progress, IsALineForEachKernelWhereNobodyLooks) {
   EXPECT_EQ(progress_text("3 of 8: checking x", false), "3 of 8: checking x\n");
   EXPECT_EQ(progress_text("", false), "");
   EXPECT_EQ(progress_text("x", true), "\r\033[Kx");
+}
+
+// A number that makes no result is none to judge by: whatever the operator, each option that is a real number is finite.
+TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
+  for (const char* bad : {"nan", "inf", "-inf", "1e999", "-nan"}) {
+    for (const auto& op : operators()) {
+      const std::unique_ptr<AnyCase> usual = op->make_case(op->shape(), {}, op->storages().front());
+      for (const char* option : {"scale", "magnitude", "eps", "fixed_log_w"}) {
+        if ((", " + op->options() + ",").find(std::string(" ") + option + ",") == std::string::npos)
+          continue;
+        SCOPED_TRACE(op->name() + " " + option + "=" + bad);
+        expect_refused(std::string("option ") + option + " is '" + bad + "'; allowed for ", [&] {
+          op->make_case(op->shape(), {{option, bad}}, op->storages().front());
+        });
+      }
+    }
+  }
+  for (const char* beyond :
+       {"--options magnitude=-1", "--options magnitude=1e9", "--options fixed_log_w=0.5",
+        "--operator linear_attention --options eps=-1"}) {
+    SCOPED_TRACE(beyond);
+    expect_refused("allowed for ", [&] { selected(beyond); });
+  }
+  expect_refused("option eps is '-1'; allowed for linear_attention: a finite number, 0 or more",
+                 [] { selected("--operator linear_attention --options eps=-1"); });
+  EXPECT_EQ(selected("--options scale=-2,magnitude=0").options.size(), 2u);
+}
+
+// The right result is finite in float64 and beyond what is stored.
+TEST(CommandLine, RefusesAProblemWhoseRightResultCannotBeStored) {
+  const Climb climb = climbed({.op = "wkv",
+                               .shape = kTiny,
+                               .names = {"test_right"},
+                               .options = {{"scale", "1e30"}, {"magnitude", "1e8"}}});
+  EXPECT_FALSE(climb.rows[0].ran);
+  expect_says(climb.rows[0].message,
+              {"the right result of o(", "which cannot be stored; allowed: "});
+}
+
+// The names that are offered are those whose sizes the operator has.
+TEST(Shape, OffersNoNameThatItRefuses) {
+  for (const auto& op : operators()) {
+    try {
+      parsed("rwkv7", op->name().c_str());
+      ADD_FAILURE() << op->name() << " took rwkv7";
+    } catch (const std::invalid_argument& error) {
+      std::istringstream lines(error.what());
+      std::string line;
+      std::getline(lines, line);
+      while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        EXPECT_NO_THROW(parsed(name, op->name().c_str())) << op->name() << ": " << name;
+      }
+    }
+  }
+}
+
+TEST(Selection, SaysWhatTheChosenOneComputes) {
+  expect_refused(
+      "no implementation in any chapter called test_right computes attention in fp32; "
+      "allowed: another --operator (wkv) or --precision, or another --implementation",
+      [] { chosen({.op = "attention", .names = {"test_right"}}); });
 }
 
 TEST(Selection, SaysWhichChaptersCompute) {

@@ -41,7 +41,7 @@ int run_ladder(int argc, char** argv) {
       "./ladder run");
   const SelectionOptions options(app, SelectionOptions::Shapes::kUsual);
   std::string json_path, recorded;
-  app.add_option("--json", json_path, "Write the results there");
+  const CLI::Option* json_option = app.add_option("--json", json_path, "Write the results there");
   app.add_option("--recorded", recorded, "Folder of earlier results, shown where there is no GPU")
       ->group("");  // set by the script
   double patience_seconds = kPatienceSeconds;
@@ -54,7 +54,7 @@ int run_ladder(int argc, char** argv) {
     const std::vector<Selection> selections = options.selections(climbed_ladders());
     require(patience_seconds > 0,
             fmt::format("--patience is {}; allowed: more than 0 seconds", patience_seconds));
-    require_writable("--json", json_path);
+    require_writable(*json_option);
     const auto on_gpu = [](const Row& row) { return row.back_end == "cuda"; };
     std::vector<Climb> climbs;
     std::vector<nlohmann::json> runs;

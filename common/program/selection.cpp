@@ -102,7 +102,7 @@ std::vector<Implementation> chosen(const Selection& selection) {
   const AnyOperator& op = find_operator(selection.op);
   std::vector<Implementation> result;
   std::set<std::string> able;    // chapters, whether wanted or not
-  std::set<std::string> others;  // operators that the wanted chapters compute instead
+  std::set<std::string> others;  // operators that what is wanted computes instead
   for (const Implementation& each : all) {
     const bool wanted = is_wanted(selection, each);
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
@@ -110,22 +110,26 @@ std::vector<Implementation> chosen(const Selection& selection) {
     if (op.computes(each, selection.precision)) {
       able.insert(each.chapter);
       if (wanted) result.push_back(each);
-    } else if (wanted && !selection.chapters.empty()) {
+    } else if (wanted && !(selection.chapters.empty() && selection.names.empty())) {
       for (const OperatorIn& other : computed_by(each))
         others.insert(other.first);
     }
   }
   others.erase(selection.op);  // which they compute in another precision
   if (result.empty()) {
+    const std::string kind = selection.cuda_only ? "CUDA kernel" : "implementation",
+                      where = selection.chapters.empty()
+                                  ? "any chapter"
+                                  : fmt::format("{}", fmt::join(selection.chapters, ", "));
     throw std::invalid_argument(fmt::format(
-        "no {} in {} computes {} in {}; allowed: {}another --operator{} or --precision, or --all "
-        "for variants",
-        selection.cuda_only ? "CUDA kernel" : "implementation",
-        selection.chapters.empty() ? "any chapter"
-                                   : fmt::format("{}", fmt::join(selection.chapters, ", ")),
+        "no {} in {}{} computes {} in {}; allowed: {}another --operator{} or --precision{}", kind,
+        where,
+        selection.names.empty() ? ""
+                                : fmt::format(" called {}", fmt::join(selection.names, " or ")),
         selection.op, selection.precision,
         able.empty() ? "" : fmt::format("{}, ", fmt::join(able, ", ")),
-        others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", "))));
+        others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")),
+        selection.names.empty() ? ", or --all for variants" : ", or another --implementation"));
   }
   return result;
 }

@@ -138,8 +138,9 @@ int main(int argc, char** argv) {
       "./ladder xray");
   const SelectionOptions options(app, SelectionOptions::Shapes::kSmall);
   std::string json_path, page_path;
-  app.add_option("--json", json_path, "Write the counts there");
-  app.add_option("--html", page_path, "Write the page that draws them there");
+  const CLI::Option *json = app.add_option("--json", json_path, "Write the counts there"),
+                    *html =
+                        app.add_option("--html", page_path, "Write the page that draws them there");
   std::string run_path;
   app.add_option("--run", run_path, "One line per emulated kernel of that run")->group("");
 
@@ -149,8 +150,8 @@ int main(int argc, char** argv) {
     selection.cuda_only = true;
     const auto implementations = chosen(selection);
     refuse_what_cannot_be_traced(selection);
-    require_writable("--json", json_path);
-    require_writable("--html", page_path);
+    require_writable(*json);
+    require_writable(*html);
 
     std::vector<emulator::xray::Subject> subjects;
     std::string wrong;

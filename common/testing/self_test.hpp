@@ -116,6 +116,32 @@ void expect_no_name(const typename Op::Problem& problem) {
   EXPECT_EQ(said.find("equals"), std::string::npos) << said;
 }
 
+// A result in 16 bits that is a little too large everywhere, or too small, is refused, one output after the other. `problem` needs some
+// hundred rows; where operands are rounded too, some thousand.
+template <typename Op>
+void expect_bias_refused(const typename Op::Problem& problem, Arithmetic arithmetic) {
+  const std::vector<Truth> truth = Op::truth_of(problem, arithmetic);
+  const auto right = stored<Op>(problem, true_answer<Op>(problem));
+  int biased = 0;
+  for (const Part& part : Op::parts(problem, right, truth, arithmetic)) {
+    if (part.roundings.stored == 0) continue;
+    for (const double factor : {1.001, 1.002, 1.004, 0.999}) {
+      std::vector<double> off = *part.truth;
+      for (double& x : off)
+        x *= factor;
+      const std::vector<float> result = stored(part, off);
+      Part wrong = part;
+      wrong.result = &result;
+      EXPECT_FALSE(judge_part(wrong).right)
+          << name_of(problem.drawn_case()) << ": " << part.layout.array << " times " << factor
+          << " has the slope " << wrong.judged().slope << ", at " << wrong.judged().slope_share
+          << " of its limit";
+      ++biased;
+    }
+  }
+  EXPECT_GT(biased, 0) << "nothing is stored in 16 bits";
+}
+
 // No two variants give the same on the case, and none gives the truth.
 template <typename Op>
 void expect_distinct_variants(const typename Op::Case& c) {
@@ -136,6 +162,25 @@ void expect_distinct_variants(const typename Op::Case& c) {
       EXPECT_FALSE(equal(answers[a].second, answers[b].second))
           << answers[b].first << "  ==  " << answers[a].first;
     }
+  }
+}
+
+// Outputs of NaN or of numbers are refused in words where some sizes are 0, and nothing crashes.
+template <typename Op>
+void expect_words_for_empty(const typename Op::Problem& problem) {
+  for (const float value : {kNan, 1.0f}) {
+    typename Op::Outputs outputs = right_answer(problem);
+    bool any = false;
+    for (const ListedArray& array : outputs_of<Op>(Op::case_of(problem))) {
+      use_output(outputs, array.name, [&](std::vector<float>& values) {
+        any = any || !values.empty();
+        std::fill(values.begin(), values.end(), value);
+      });
+    }
+    const std::string said = said_of<Op>(problem, outputs);
+    EXPECT_EQ(said.find("WRONG RESULT") != std::string::npos, any)
+        << name_of(problem.drawn_case()) << ": " << said;
+    EXPECT_EQ(said.find("but : "), std::string::npos) << said;
   }
 }
 

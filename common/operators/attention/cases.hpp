@@ -43,7 +43,8 @@ struct AttentionCase {
   template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("lengths", s.lengths), visit("causal", s.causal), visit("key_lengths", s.key_lengths);
-    visit("scale", s.scale), visit("magnitude", s.magnitude), visit("seed", s.seed);
+    visit("scale", s.scale), visit("magnitude", s.magnitude, 0, kLargestMagnitude),
+        visit("seed", s.seed);
   }
 };
 

@@ -123,6 +123,29 @@ TEST(AttentionJudge, AllowsTheRoundingOfOperandsWhereItIsAnnounced) {
   }
 }
 
+TEST(AttentionJudge, RefusesABiasIn16Bits) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
+    AttentionCase c = kFull;
+    c.T_q = 100;
+    c.precision = precision;
+    expect_bias_refused<Attention>(make_problem(c), Arithmetic::kFp32);
+    expect_bias_refused<AttentionBackward>(AttentionGradProblem(c), Arithmetic::kFp32);
+    c.T_q = 200, c.T_k = 200, c.H_kv = 4;
+    expect_bias_refused<Attention>(make_problem(c), Arithmetic::kBf16Operands);
+    expect_bias_refused<AttentionBackward>(AttentionGradProblem(c), Arithmetic::kBf16Operands);
+  }
+}
+
+// A query without keys has nothing that its result could be a sum of.
+TEST(AttentionDiagnosis, SpeaksOfEmptySizesToo) {
+  for (const auto& [T_q, T_k] : {std::pair{3, 0}, {0, 3}, {0, 0}, {1, 1}}) {
+    AttentionCase c = kFull;
+    c.T_q = T_q, c.T_k = T_k;
+    expect_words_for_empty<Attention>(make_problem(c));
+    expect_words_for_empty<AttentionBackward>(AttentionGradProblem(c));
+  }
+}
+
 TEST(AttentionDiagnosis, Masks) {
   expect_diagnosis("the result without the causal mask", kCausal);
   expect_diagnosis("the result with the first query aligned with the first key", kCausal);

@@ -39,8 +39,8 @@ struct LinearAttentionCase {
   template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("causal", s.causal), visit("feature_map", s.feature_map, kFeatureMapWords);
-    visit("normalize", s.normalize), visit("eps", s.eps), visit("key_lengths", s.key_lengths);
-    visit("magnitude", s.magnitude), visit("seed", s.seed);
+    visit("normalize", s.normalize), visit("eps", s.eps, 0), visit("key_lengths", s.key_lengths);
+    visit("magnitude", s.magnitude, 0, kLargestMagnitude), visit("seed", s.seed);
   }
 };
 

@@ -131,6 +131,26 @@ TEST(LinearAttentionInBf16, IsRightAsAPlainLoopComputesIt) {
                verdict(problem, LinearAttention::plain(changed, Arithmetic::kFp32), kOperands));
 }
 
+TEST(Judge, RefusesABiasOfLinearAttentionIn16Bits) {
+  LinearAttentionCase c{.B = 2, .T_q = 37, .T_k = 37, .H = 3, .K = 16, .V = 16};
+  c.precision = Precision::kBf16;
+  expect_bias_refused<LinearAttention>(make_problem(c), Arithmetic::kFp32);
+  c.T_q = c.T_k = 400;
+  c.causal = false;  // else the first rows, which are few, are the largest by far
+  expect_bias_refused<LinearAttention>(make_problem(c), Arithmetic::kBf16Operands);
+}
+
+TEST(Diagnosis, SpeaksOfEmptySizesOfLinearAttentionToo) {
+  for (const bool causal : {true, false}) {
+    for (const auto& [T_q, T_k] : {std::pair{3, 0}, {0, 3}, {0, 0}, {1, 1}}) {
+      if (causal && T_q != T_k) continue;
+      LinearAttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H = 3, .K = 8, .V = 16};
+      c.causal = causal;
+      expect_words_for_empty<LinearAttention>(make_problem(c));
+    }
+  }
+}
+
 TEST(JudgeIsSharp, ForLinearAttention) {
   expect_sharp_judge<LinearAttention>([](SmallDraw& draw) {
     LinearAttentionCase c{.T_q = draw.length(), .T_k = draw.length(), .H = 2};

@@ -54,9 +54,11 @@ struct WkvCase {
   template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("lengths", s.lengths), visit("decay", s.decay, kDecayWords);
-    visit("fixed_log_w", s.fixed_log_w), visit("decay_per_head", s.decay_per_head);
+    visit("fixed_log_w", s.fixed_log_w, -kLargestMagnitude, 0),
+        visit("decay_per_head", s.decay_per_head);
     visit("initial_state", s.initial_state), visit("final_state", s.final_state);
-    visit("reverse", s.reverse), visit("scale", s.scale), visit("magnitude", s.magnitude);
+    visit("reverse", s.reverse), visit("scale", s.scale),
+        visit("magnitude", s.magnitude, 0, kLargestMagnitude);
     visit("seed", s.seed);
   }
 

@@ -178,6 +178,88 @@ TEST(Diagnosis, SumNotReset) {
   }
 }
 
+// In 16 bits every element may be off by its rounding, but not all of them in one direction.
+TEST(Judge, RefusesABiasIn16Bits) {
+  for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
+    for (const Precision precision : {Precision::kBf16, Precision::kBf16Fp32Decay}) {
+      WkvCase c = kCase;
+      c.recurrence = recurrence;
+      c.precision = precision;
+      expect_bias_refused<Wkv>(make_problem(c), Arithmetic::kFp32);
+      expect_bias_refused<WkvBackward>(WkvGradProblem(c), Arithmetic::kFp32);
+      c.T = 600;
+      expect_bias_refused<Wkv>(make_problem(c), Arithmetic::kBf16Operands);
+      expect_bias_refused<WkvBackward>(WkvGradProblem(c), Arithmetic::kBf16Operands);
+    }
+  }
+}
+
+// Mistakes that are small, and are made elsewhere than in the bonus.
+TEST(Diagnosis, BlamesTheBonusForNothingElse) {
+  const WkvProblem problem = make_problem(kCase);
+  const auto expect_unsaid = [&](const WkvOutputs& outputs) {
+    const std::string said = verdict(problem, outputs);
+    expect_words("WRONG RESULT", said);
+    for (const char* words : {"alone is wrong", "all else is", "count once", "Each element is 1 "})
+      EXPECT_EQ(said.find(words), std::string::npos) << said;
+  };
+  const auto change = [&](const std::function<void(WkvProblem&)>& changing) {
+    WkvProblem changed = problem;
+    changing(changed);
+    expect_unsaid(right_answer(changed));
+  };
+  const auto scaled = [&](const char* array, float factor) {
+    change([=](WkvProblem& p) {
+      for (float& x : p[array])
+        x *= factor;
+    });
+  };
+  for (const double off : {1e-5, 1e-4, 1e-3, -1e-4}) {
+    scaled("log_w", static_cast<float>(1 + off));
+    for (const char* array : {"q", "k", "v"}) {
+      for (const std::size_t at : {0u, 700u, 1770u})
+        change([=](WkvProblem& p) { p[array][at] += static_cast<float>(10 * off); });
+    }
+    for (const std::size_t at : {3u, 1000u, 3551u}) {
+      WkvOutputs outputs = right_answer(problem);
+      outputs.o[at] += static_cast<float>(10 * off);
+      expect_unsaid(outputs);
+    }
+  }
+  for (const float scale : {0.50001f, 0.5005f}) {
+    WkvProblem changed = problem;
+    changed.drawn_case().scale = scale;
+    const std::string said = verdict(problem, right_answer(changed));
+    expect_words("WRONG RESULT", said);
+    EXPECT_EQ(said.find("bonus"), std::string::npos) << said;
+  }
+}
+
+// u is another array's, or is read from the wrong head: in each step o is off by a multiple of v.
+TEST(Diagnosis, KnowsThatTheBonusAloneIsWrong) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    WkvCase c = kCase;
+    c.precision = precision;
+    const WkvProblem problem = make_problem(c);
+    WkvProblem changed = problem;
+    for (std::size_t i = 0; i < changed["u"].size(); ++i)
+      changed["u"][i] = std::sin(static_cast<float>(i));
+    expect_wrong("The bonus alone is wrong", problem, right_answer(changed));
+  }
+}
+
+TEST(Diagnosis, SpeaksOfEmptySizesToo) {
+  for (const std::int64_t T : {0, 1}) {
+    for (const std::int64_t V : {1, 16}) {
+      WkvCase c = kCase;
+      c.T = T, c.V = V;
+      expect_words_for_empty<Wkv>(make_problem(c));
+      expect_words_for_empty<WkvBackward>(WkvGradProblem(c));
+    }
+  }
+  expect_words_for_empty<Wkv>(make_problem(packed(kCase, {0, 0})));
+}
+
 // WKV written out, for one element of the state after the other.
 struct WrittenOut {
   std::function<double(double)> factor = [](double log_w) { return std::exp(log_w); };

@@ -36,7 +36,7 @@ struct Worst {
 
 struct Shares {
   int cases = 0, above = 0;
-  Worst whole, row, element;
+  Worst whole, row, element, slope;
 };
 
 struct Refused {
@@ -82,6 +82,7 @@ struct Judging {
       shares.whole.add(judged.whole_share, name);
       shares.row.add(judged.row_share, name);
       shares.element.add(judged.element_share, name);
+      shares.slope.add(judged.slope_share, name);
     }
   }
 
@@ -182,7 +183,8 @@ json to_json(const Table& table) {
                                         {"above", s.above},
                                         {"whole", to_json(s.whole)},
                                         {"row", to_json(s.row)},
-                                        {"element", to_json(s.element)}};
+                                        {"element", to_json(s.element)},
+                                        {"slope", to_json(s.slope)}};
     }
     if (table.planted.count(key)) {
       for (const auto& [fault, r] : table.planted.at(key))
