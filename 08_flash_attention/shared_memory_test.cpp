@@ -1,28 +1,14 @@
 // What the launchers of all lessons say on a device with little shared memory.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <string>
 
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
-
-// The emulator as a device that has so little shared memory, while this lives.
-class SharedMemory {
- public:
-  explicit SharedMemory(const char* kilobytes) {
-    if (const char* before = std::getenv(kName)) before_ = before;
-    setenv(kName, kilobytes, 1);
-  }
-  ~SharedMemory() { before_.empty() ? unsetenv(kName) : setenv(kName, before_.c_str(), 1); }
-
- private:
-  static constexpr const char* kName = "EMULATOR_SHARED_MEMORY_KB";
-  std::string before_;
-};
 
 constexpr const char* kNames[] = {"attention_three_kernels",
                                   "attention_scalar_tiles",
@@ -73,13 +59,13 @@ TEST(SharedMemory, IsAskedOfTheDeviceBeforeAnythingIsLaunched) {
     return ladder::testing::skip("only the emulator can be a device with less shared memory");
   std::map<std::string, std::string> refused;
   {
-    const SharedMemory limit("48");
+    const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "48");
     ask_all<ladder::Attention>("48", refused);
     EXPECT_EQ(refused["attention_pipelined 128"], "64");
     EXPECT_EQ(refused["attention_pipelined 256"], "96");
   }
   refused.clear();
-  const SharedMemory limit("99");
+  const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
   ask_all<ladder::Attention>("99", refused);
   ask_all<ladder::AttentionBackward>("99", refused);
   EXPECT_EQ(refused.count("attention_pipelined 256"), 0u);

@@ -273,6 +273,22 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
+// What the environment makes of a limit, whose greatest value is the device's own.
+std::size_t limit_of(const char* variable, std::size_t least, std::size_t greatest) {
+  const char* const wanted = std::getenv(variable);
+  if (wanted == nullptr) return greatest;
+  const std::string text = wanted;
+  std::size_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size() || limit < least ||
+      limit > greatest) {
+    std::fprintf(stderr, "emulator: %s is \"%s\"; allowed: %zu to %zu\n", variable, wanted, least,
+                 greatest);
+    std::exit(2);
+  }
+  return limit;
+}
+
 }  // namespace
 
 cudaError_t set_error(cudaError_t error, std::string report) {
@@ -291,18 +307,7 @@ void set_launch_error(cudaError_t error, std::string report) {
 }
 
 std::size_t max_shared() {
-  const char* const wanted = std::getenv("EMULATOR_SHARED_MEMORY_KB");
-  if (wanted == nullptr) return kMaxShared;
-  const std::string text = wanted;
-  std::size_t kilobytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kilobytes);
-  if (error != std::errc() || end != text.data() + text.size() ||
-      kilobytes < kDefaultShared / 1024 || kilobytes > kMaxShared / 1024) {
-    std::fprintf(stderr, "emulator: EMULATOR_SHARED_MEMORY_KB is \"%s\"; allowed: %zu to %zu\n",
-                 wanted, kDefaultShared / 1024, kMaxShared / 1024);
-    std::exit(2);
-  }
-  return kilobytes * 1024;
+  return limit_of("EMULATOR_SHARED_MEMORY_KB", kDefaultShared / 1024, kMaxShared / 1024) * 1024;
 }
 
 std::size_t max_dynamic_shared(const void* address) {
@@ -531,7 +536,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::copy(grid, grid + 3, properties->maxGridSize);
   properties->major = 8;
   properties->minor = 0;
-  properties->multiProcessorCount = kMultiprocessors;
+  properties->multiProcessorCount =
+      static_cast<int>(limit_of("EMULATOR_MULTIPROCESSORS", 1, kMultiprocessors));
   properties->maxThreadsPerMultiProcessor = kThreadsPerMultiprocessor;
   properties->maxBlocksPerMultiProcessor = kBlocksPerMultiprocessor;
   properties->l2CacheSize = 50 * 1024 * 1024;

@@ -2,14 +2,16 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "device_vector.hpp"
 #include "emulator/emulator.hpp"
+#include "emulator/smaller_device.hpp"
 
 namespace {
+
+using emulator::SmallerDevice;
 
 class Errors : public testing::Test {
  protected:
@@ -213,20 +215,6 @@ TEST_F(Errors, MoreThreadsThanLaunchBoundsPromise) {
   EXPECT_EQ(count.host()[0], 2 * 3 * 128) << "a refused launch has no effect";
 }
 
-// Restores what the environment had.
-class SharedMemoryLimit {
- public:
-  explicit SharedMemoryLimit(const char* kilobytes) {
-    if (const char* before = std::getenv(kName)) before_ = before;
-    setenv(kName, kilobytes, 1);
-  }
-  ~SharedMemoryLimit() { before_.empty() ? unsetenv(kName) : setenv(kName, before_.c_str(), 1); }
-
- private:
-  static constexpr const char* kName = "EMULATOR_SHARED_MEMORY_KB";
-  std::string before_;
-};
-
 template <int bytes>
 __global__ void shared_bytes(int* out) {
   extern __shared__ char dynamic[];
@@ -268,7 +256,7 @@ __global__ void write_at(float* out, int index) {
 }
 
 TEST_F(Errors, SharedMemoryOfASmallerDevice) {
-  const SharedMemoryLimit limit("99");
+  const SmallerDevice device(SmallerDevice::kSharedMemoryKb, "99");
   constexpr auto kAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
   int most = 0, both = 0, blocks = 0;
   EXPECT_EQ(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), cudaSuccess);
@@ -293,13 +281,39 @@ TEST_F(Errors, SharedMemoryOfASmallerDevice) {
   expect_report(cudaErrorInvalidValue, {"too much shared memory", "101376 together"});
 }
 
-TEST_F(Errors, ASizeOfSharedMemoryThatNoDeviceHas) {
-  for (const char* wrong : {"", "99KB", "47", "228", "-1"}) {
-    const SharedMemoryLimit limit(wrong);
-    int most = 0;
-    EXPECT_EXIT(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
-                testing::ExitedWithCode(2), "EMULATOR_SHARED_MEMORY_KB is .*; allowed: 48 to 227");
+TEST_F(Errors, MultiprocessorsOfASmallerDevice) {
+  const auto count = [] {
+    int attribute = 0;
+    EXPECT_EQ(cudaDeviceGetAttribute(&attribute, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+    cudaDeviceProp properties;
+    EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    EXPECT_EQ(properties.multiProcessorCount, attribute);
+    return attribute;
+  };
+  const int whole = count();
+  {
+    const SmallerDevice device(SmallerDevice::kMultiprocessors, "2");
+    EXPECT_EQ(count(), 2);
+    const SmallerDevice smaller(SmallerDevice::kMultiprocessors, "1");
+    EXPECT_EQ(count(), 1);
   }
+  EXPECT_EQ(count(), whole);
+}
+
+TEST_F(Errors, LimitsThatNoDeviceHas) {
+  const auto refused = [](const char* variable, cudaDeviceAttr attribute,
+                          const std::vector<const char*>& values, const std::string& allowed) {
+    for (const char* wrong : values) {
+      const SmallerDevice device(variable, wrong);
+      int value = 0;
+      EXPECT_EXIT(cudaDeviceGetAttribute(&value, attribute, 0), testing::ExitedWithCode(2),
+                  std::string(variable) + " is .*; allowed: " + allowed);
+    }
+  };
+  refused(SmallerDevice::kSharedMemoryKb, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+          {"", "99KB", "47", "228", "-1"}, "48 to 227");
+  refused(SmallerDevice::kMultiprocessors, cudaDevAttrMultiProcessorCount, {"", "0", "133", "2.5"},
+          "1 to 132");
 }
 
 TEST_F(Errors, GuardZonesOfAllocations) {
