@@ -11,9 +11,12 @@ const ladder::Support kSupport{.sizes = {{"N", {1037, 1, 256, 4100}}, {"BINS", {
 ladder::Support with_private_bins() {
   ladder::Support support = kSupport;
   support.most = {{"BINS", 12288}};
-  support.borders = {
-      {.size = "N", .at = {2 * 8 * 256 * 4}, .others = {{"BINS", 37}}, .multiprocessors = 2},
-      {.size = "BINS", .at = {256, 12288}}};
+  support.borders = {{.size = "N",
+                      .at = {2 * 8 * 256 * 4},
+                      .others = {{"BINS", 37}},
+                      .step = 4,
+                      .multiprocessors = 2},
+                     {.size = "BINS", .at = {256, 12288}}};
   return support;
 }
 
