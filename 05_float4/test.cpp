@@ -48,9 +48,8 @@ TEST(wkv_float4, RefusesRowsThatAreAlignedToFloatsOnly) {
 }
 
 // v and o are read and written four bytes at a time: any place that is good for a float will do.
-TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
+KERNEL_TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
   const Implementation implementation = find_implementation("wkv_float4");
-  if (device_is_missing(implementation)) return;
   ladder::Device& where = device(implementation.device);
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);

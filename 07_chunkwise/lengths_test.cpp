@@ -23,7 +23,6 @@ using ladder::Precision;
 using ladder::Recurrence;
 using ladder::WkvCase;
 using ladder::WkvProblem;
-using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 using Lengths = std::vector<std::int64_t>;
 
@@ -39,10 +38,9 @@ ladder::WkvOutputs run_with(const Implementation& implementation, const WkvProbl
 }
 
 // Each sentence of bad lengths, and the good ones that it is clamped to.
-TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
+KERNEL_TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
   for (const char* name : {"wkv_chunkwise_fused", "wkv_chunkwise_time_parallel"}) {
     const Implementation implementation = find_implementation(name);
-    if (device_is_missing(implementation)) return;
     for (const bool reverse : {false, true}) {
       WkvCase c{.H = 2, .K = 20, .V = 10, .precision = Precision::kBf16};
       c.initial_state = c.final_state = true;
@@ -79,11 +77,10 @@ TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
 
 // Key lengths below 0 are 0, those above T_k are T_k. Two batches: what lies behind the first one's keys is not NaN but the
 // second one's keys.
-TEST(linear_attention_chunkwise, ClampsBadKeyLengths) {
+KERNEL_TEST(linear_attention_chunkwise, ClampsBadKeyLengths) {
   for (const char* name : {"linear_attention_chunkwise", "linear_attention_chunk_walk",
                            "linear_attention_chunk_states"}) {
     const Implementation implementation = find_implementation(name);
-    if (device_is_missing(implementation)) return;
     for (const bool causal : {true, false}) {
       ladder::LinearAttentionCase c{.B = 2, .T_q = 37, .T_k = 21, .H = 2, .K = 20, .V = 10};
       c.causal = causal;

@@ -25,7 +25,6 @@ using ladder::Recurrence;
 using ladder::WkvCase;
 using ladder::WkvGradProblem;
 using ladder::WkvProblem;
-using ladder::testing::device_is_missing;
 using Floats = std::vector<float>;
 
 constexpr std::int64_t kUnit = 16;
@@ -115,9 +114,8 @@ void expect_forward_isolation(const std::string& name, const WkvCase& c, const P
   }
 }
 
-TEST(wkv_chunkwise, KeepsNanInItsBatchHeadAndSequence) {
+KERNEL_TEST(wkv_chunkwise, KeepsNanInItsBatchHeadAndSequence) {
   for (const char* name : {"wkv_chunkwise_fused", "wkv_chunkwise_time_parallel"}) {
-    if (device_is_missing(find_implementation(name))) return;
     expect_forward_isolation(name, two_batches(Recurrence::kWkv, Precision::kBf16), kInBatch,
                              Reaches::kOwnUnit);
     expect_forward_isolation(name, two_batches(Recurrence::kGla, Precision::kFp32), kInBatch,
@@ -129,16 +127,14 @@ TEST(wkv_chunkwise, KeepsNanInItsBatchHeadAndSequence) {
 }
 
 // The only kernels of the chapter that read no score that is masked.
-TEST(gla_five_steps, LetsNanReachNoEarlierStep) {
-  if (device_is_missing(find_implementation("gla_five_steps"))) return;
+KERNEL_TEST(gla_five_steps, LetsNanReachNoEarlierStep) {
   expect_forward_isolation("gla_five_steps", two_batches(Recurrence::kGla, Precision::kFp32),
                            kInBatch, Reaches::kFormula);
 }
 
 // log_w is clamped where it is too small, not where it is no number.
-TEST(gla_five_steps, KeepsANanGate) {
+KERNEL_TEST(gla_five_steps, KeepsANanGate) {
   const Implementation implementation = find_implementation("gla_five_steps");
-  if (device_is_missing(implementation)) return;
   for (const bool per_head : {false, true}) {
     WkvCase c = two_batches(Recurrence::kGla, Precision::kFp32);
     c.decay_per_head = per_head;
@@ -151,11 +147,10 @@ TEST(gla_five_steps, KeepsANanGate) {
   }
 }
 
-TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
+KERNEL_TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
   for (const char* name : {"linear_attention_chunkwise", "linear_attention_chunk_walk",
                            "linear_attention_chunk_states"}) {
     const Implementation implementation = find_implementation(name);
-    if (device_is_missing(implementation)) return;
     for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
       if (precision == Precision::kBf16 &&
           ladder::launcher<ladder::LinearAttention, ladder::LinearAttentionBf16Args>(
@@ -181,11 +176,10 @@ TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
 }
 
 // The gradients have more products: a NaN of any input may reach all gradients of its own 16 steps.
-TEST(chunkwise_backward, KeepsNanInItsBatchAndHead) {
+KERNEL_TEST(chunkwise_backward, KeepsNanInItsBatchAndHead) {
   for (const auto& [name, recurrence] : {std::pair{"wkv_chunkwise_backward", Recurrence::kWkv},
                                          {"gla_chunkwise_backward", Recurrence::kGla}}) {
     const Implementation implementation = find_implementation(name);
-    if (device_is_missing(implementation)) return;
     const Precision precision =
         recurrence == Recurrence::kGla ? Precision::kBf16 : Precision::kFp32;
     const WkvCase c = two_batches(recurrence, precision);

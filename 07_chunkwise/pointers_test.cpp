@@ -26,17 +26,12 @@ using ladder::LinearAttentionCase;
 using ladder::Precision;
 using ladder::Recurrence;
 using ladder::WkvCase;
-using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 using Floats = std::vector<float>;
 using Role = GuardedArray::Role;
 
 Device& cuda() {
   return device(ladder::DeviceKind::kCuda);
-}
-
-bool gpu_is_missing() {
-  return device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
 template <typename Element>
@@ -121,16 +116,14 @@ void for_each_forward(const std::string& name, bool packs) {
   }
 }
 
-TEST(wkv_chunkwise, HandsTheStateThroughWithoutTensors) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(wkv_chunkwise, HandsTheStateThroughWithoutTensors) {
   for (const char* name : {"wkv_chunkwise", "wkv_chunkwise_fused", "wkv_chunkwise_time_parallel"}) {
     SCOPED_TRACE(name);
     for_each_forward(name, true);
   }
 }
 
-TEST(gla_five_steps, HandsTheStateThroughWithoutTensors) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(gla_five_steps, HandsTheStateThroughWithoutTensors) {
   for_each_forward("gla_five_steps", false);
 }
 
@@ -174,8 +167,7 @@ void hand_the_gradient_through(const Implementation& implementation, std::int64_
   }
 }
 
-TEST(chunkwise_backward, HandsTheGradientThroughWithoutTensors) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(chunkwise_backward, HandsTheGradientThroughWithoutTensors) {
   for (const auto& [name, recurrence] : {std::pair{"wkv_chunkwise_backward", Recurrence::kWkv},
                                          {"gla_chunkwise_backward", Recurrence::kGla}}) {
     const Implementation implementation = find_implementation(name);
@@ -191,8 +183,7 @@ TEST(chunkwise_backward, HandsTheGradientThroughWithoutTensors) {
   }
 }
 
-TEST(linear_attention_chunkwise, TakesNullPointersToNothing) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(linear_attention_chunkwise, TakesNullPointersToNothing) {
   for (const char* name : {"linear_attention_chunkwise", "linear_attention_chunk_walk",
                            "linear_attention_chunk_states"}) {
     SCOPED_TRACE(name);
@@ -218,8 +209,7 @@ TEST(linear_attention_chunkwise, TakesNullPointersToNothing) {
   }
 }
 
-TEST(gla_layer, TakesNullPointersToNothing) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(gla_layer, TakesNullPointersToNothing) {
   const auto no_gla = [](const ladder::WkvArgs&) { ADD_FAILURE() << "something was launched"; };
   ladder::GlaLayerArgs args;
   args.B = 2, args.T = 0, args.d_model = 5, args.H = 2, args.K = 4, args.V = 4, args.rank = 2;
@@ -228,8 +218,7 @@ TEST(gla_layer, TakesNullPointersToNothing) {
   EXPECT_NO_THROW(chunkwise::gla_layer(args, no_gla));
 }
 
-TEST(prefix_sum, TakesNullPointersToNothing) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(prefix_sum, TakesNullPointersToNothing) {
   EXPECT_NO_THROW(chunkwise::prefix_sums::prefix_sum({.length = 0, .chunk = 4}));
 }
 
@@ -302,22 +291,19 @@ WkvCase whole_pieces(Recurrence recurrence, Precision precision) {
   return c;
 }
 
-TEST(wkv_chunkwise, IsRightWhereverArraysBegin) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(wkv_chunkwise, IsRightWhereverArraysBegin) {
   expect_right_wherever_arrays_begin("wkv_chunkwise",
                                      whole_pieces(Recurrence::kWkv, Precision::kBf16));
   expect_right_wherever_arrays_begin("wkv_chunkwise",
                                      whole_pieces(Recurrence::kGla, Precision::kFp32));
 }
 
-TEST(gla_five_steps, IsRightWhereverArraysBegin) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(gla_five_steps, IsRightWhereverArraysBegin) {
   expect_right_wherever_arrays_begin("gla_five_steps",
                                      whole_pieces(Recurrence::kGla, Precision::kFp32));
 }
 
-TEST(chunkwise_backward, IsRightWhereverArraysBegin) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(chunkwise_backward, IsRightWhereverArraysBegin) {
   const Implementation implementation = find_implementation("wkv_chunkwise_backward");
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     WkvCase c = whole_pieces(Recurrence::kWkv, precision);
@@ -363,8 +349,7 @@ TEST(chunkwise_backward, IsRightWhereverArraysBegin) {
   }
 }
 
-TEST(linear_attention_chunkwise, IsRightWhereverArraysBegin) {
-  if (gpu_is_missing()) return;
+KERNEL_TEST(linear_attention_chunkwise, IsRightWhereverArraysBegin) {
   const Implementation implementation = find_implementation("linear_attention_chunkwise");
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     for (const bool plain : {false, true}) {

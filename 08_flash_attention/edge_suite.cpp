@@ -515,42 +515,11 @@ void clears_gradients_without_sequences(const Implementation& i, const Support& 
 
 // ---- Registration ----
 
-// Calls body(implementation); or skips the test, because there is no device, or not the one that it needs.
-template <typename Body>
-void where_it_can_run(const std::string& name, const Body& body) {
-  const Implementation implementation = ladder::find_implementation(name);
-  if (ladder::testing::device_is_missing(implementation)) return;
-  try {
-    body(implementation);
-  } catch (const ladder::NotOnThisDevice& why) {
-    ladder::testing::skip(why.what());
-  }
-}
-
-// One schedule is enough: the suites ask for the others.
-class EdgeTest : public ::testing::Test {
- public:
-  using Body = std::function<void(const Implementation&)>;
-  EdgeTest(std::string implementation, Body body)
-      : implementation_(std::move(implementation)), body_(std::move(body)) {}
-
-  void TestBody() override {
-    where_it_can_run(implementation_, [&](const Implementation& implementation) {
-      ladder::Device& device = ladder::device(implementation.device);
-      device.use_schedule(device.schedules().front());
-      body_(implementation);
-    });
-  }
-
- private:
-  std::string implementation_;
-  Body body_;
-};
-
-void add(const std::string& implementation, const std::string& test, EdgeTest::Body body) {
-  ::testing::RegisterTest(implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__,
-                          __LINE__,
-                          [=]() -> ::testing::Test* { return new EdgeTest(implementation, body); });
+// The edges of an implementation share the orders of threads.
+void add(const std::string& implementation, const std::string& test,
+         const ladder::testing::Body& body) {
+  static std::size_t turn = 0;
+  ladder::testing::add(implementation, test, body, turn++);
 }
 
 template <typename Pass>

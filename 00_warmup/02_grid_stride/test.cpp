@@ -17,10 +17,20 @@ namespace {
 
 // 2,051 elements: eight blocks and three elements more.
 const ladder::Support kSupport{.sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024}}}};
+// A turn of the grid is 8 or 256 blocks of 256 threads for each multiprocessor, with an element or four a thread.
+ladder::Support in_turns(const ladder::Border& turn) {
+  ladder::Support support = kSupport;
+  support.borders = {turn};
+  return support;
+}
 const bool registered[] = {
     ladder::testing::register_suite("vector_add", "vector_add_per_element", kSupport),
-    ladder::testing::register_suite("vector_add", "vector_add_grid_stride", kSupport),
-    ladder::testing::register_suite("vector_add", "vector_add_vectors", kSupport)};
+    ladder::testing::register_suite(
+        "vector_add", "vector_add_grid_stride",
+        in_turns({.size = "N", .at = {2 * 8 * 256}, .multiprocessors = 2})),
+    ladder::testing::register_suite(
+        "vector_add", "vector_add_vectors",
+        in_turns({.size = "N", .at = {256 * 256 * 4}, .step = 4, .multiprocessors = 1}))};
 
 // a = 1, b = 2, and what `add` makes of it. In place, c is a: an element that is added twice is 5.
 struct Sums {

@@ -12,7 +12,10 @@ namespace {
 // Smaller than a tile, a tile, more than one, and ragged.
 bool register_transpose(const char* name) {
   return ladder::testing::register_suite(
-      "transpose", name, {.sizes = {{"M", {37, 1, 32, 64, 100}}, {"N", {38, 1, 32, 64, 132}}}});
+      "transpose", name,
+      {.sizes = {{"M", {37, 1, 32, 64, 100}}, {"N", {38, 1, 32, 64, 132}}},
+       .borders = {{.size = "M", .at = {32, 64, 128}, .others = {{"N", 8}}, .step = 4},
+                   {.size = "N", .at = {32, 64, 128}, .others = {{"M", 8}}, .step = 4}}});
 }
 
 const bool registered =

@@ -4,15 +4,24 @@
 namespace {
 
 // Less than a warp, ragged, exactly a block of vectors, several blocks.
-bool register_sum(const char* name, bool repeatable) {
-  return ladder::testing::register_suite(
-      "sum", name,
-      {.repeatable = repeatable, .sizes = {{"N", {1037, 1, 3, 32, 255, 256, 1024, 5003}}}});
+bool register_sum(const char* name, bool repeatable, const std::vector<ladder::Border>& borders) {
+  return ladder::testing::register_suite("sum", name,
+                                         {.repeatable = repeatable,
+                                          .sizes = {{"N", {1037, 1, 3, 32, 255, 256, 1024, 5003}}},
+                                          .borders = borders});
 }
 
+// A turn of the grid is 8 blocks of 256 vectors for each multiprocessor; threads with four vectors and more have four loads in flight.
+constexpr std::int64_t kBlock = 256 * 4, kTurn = 2 * 8 * kBlock;
+const ladder::Border kTurns{.size = "N", .at = {kTurn, 4 * kTurn}, .step = 4, .multiprocessors = 2};
+// The second pass has one block: its second turn begins with the sum of block 1025.
+const ladder::Border kSecondPass{.size = "N", .at = {kBlock * kBlock}, .step = 4};
+
 // Atomic additions come in any order, and each order rounds in its own way.
-const bool registered = register_sum("sum_atomic", false) && register_sum("sum_tree", false) &&
-                        register_sum("sum_shuffle", false) && register_sum("sum_two_passes", true);
+const bool registered = register_sum("sum_atomic", false, {}) &&
+                        register_sum("sum_tree", false, {}) &&
+                        register_sum("sum_shuffle", false, {kTurns}) &&
+                        register_sum("sum_two_passes", true, {kTurns, kSecondPass});
 
 using warmup::register_hole;
 

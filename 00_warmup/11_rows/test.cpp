@@ -9,13 +9,19 @@ using Sizes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 // Ragged, less than a warp, all of a warp's registers, a block's, and vectors that no warp holds.
 const Sizes kSizes = {{"M", {5, 1, 8, 9}}, {"N", {37, 1, 4, 100, 1024, 1028, 2050}}};
 
+// As many as a warp's registers hold, and as many as a block's.
+const std::vector<ladder::Border> kBorders = {{.size = "N", .at = {1024, 8192}, .step = 4}};
+
 // exp(x) of fp32 overflows above 88.7.
 bool register_softmax(const char* name) {
-  return register_suite("softmax", name,
-                        {.sizes = kSizes, .options = {{"magnitude", {"1", "200"}}}});
+  return register_suite(
+      "softmax", name,
+      {.sizes = kSizes, .options = {{"magnitude", {"1", "200"}}}, .borders = kBorders});
 }
 bool register_rms_norm(const char* name) {
-  return register_suite("rms_norm", name, {.sizes = kSizes, .options = {{"eps", {"1e-5", "0.5"}}}});
+  return register_suite(
+      "rms_norm", name,
+      {.sizes = kSizes, .options = {{"eps", {"1e-5", "0.5"}}}, .borders = kBorders});
 }
 
 const bool registered = register_softmax("softmax_warp") && register_softmax("softmax_rows") &&

@@ -20,8 +20,10 @@ namespace {
 const bool hole_registered =
     warmup::register_hole("scale_in_flight", "Hole2MultipliesEveryElement", "scale", {{"N", 8199}});
 
-const bool registered = ladder::testing::register_suite(
-    "scale", "scale_in_flight", {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}}});
+const bool registered =
+    ladder::testing::register_suite("scale", "scale_in_flight",
+                                    {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}},
+                                     .borders = {{.size = "N", .at = {8192, 16384}}}});
 
 struct Block {
   int threads, registers, shared, blocks;

@@ -12,4 +12,7 @@ const bool holes_registered =
 const bool registered = ladder::testing::register_suite(
     "matmul", "matmul_tiles",
     {.sizes = {{"M", {37, 1, 32}}, {"N", {45, 1, 64}}, {"K", {40, 1, 64}}},
-     .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}}});
+     .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}},
+     .borders = {{.size = "M", .at = {32, 64}},
+                 {.size = "N", .at = {32, 64}},
+                 {.size = "K", .at = {32, 64}}}});

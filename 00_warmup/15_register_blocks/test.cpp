@@ -12,4 +12,7 @@ const bool holes_registered = register_hole("matmul_register_blocks", "Hole1Stor
 const bool registered = ladder::testing::register_suite(
     "matmul", "matmul_register_blocks",
     {.sizes = {{"M", {37, 1, 128}}, {"N", {131, 1, 128}}, {"K", {19, 1, 24}}},
-     .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}}});
+     .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}},
+     .borders = {{.size = "M", .at = {128, 256}},
+                 {.size = "N", .at = {128, 256}},
+                 {.size = "K", .at = {8, 16}}}});

@@ -16,7 +16,6 @@ using ladder::Precision;
 using ladder::Recurrence;
 using ladder::WkvCase;
 using ladder::WkvProblem;
-using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // What differs from WKV is inside of a unit of four steps, and in the single step; the rest has WKV's suite.
@@ -27,9 +26,10 @@ const bool registered = ladder::testing::register_suite(
      .refuses = {"packed sequences"},
      .nan_tile = 4});  // masked scores
 
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   for (const std::int64_t heads : {1, 70, 270}) {
     for (const std::int64_t K : {5, 64, 127, 129}) {
       WkvCase c{.recurrence = Recurrence::kGla, .B = 1, .T = heads == 1 ? 35 : 6, .H = heads};
@@ -43,9 +43,8 @@ TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
 }
 
 // A decay to nothing at any of the four steps must not reach the others.
-TEST(wkv_time_tiles_gla, SurvivesTotalDecayAtEachStepOfAUnit) {
+KERNEL_TEST(wkv_time_tiles_gla, SurvivesTotalDecayAtEachStepOfAUnit) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   for (std::int64_t forgets = 0; forgets < 8; ++forgets) {
     WkvCase c{.recurrence = Recurrence::kGla, .B = 1, .T = 11, .H = 2, .K = 64, .V = 36};
     c.initial_state = c.final_state = true;

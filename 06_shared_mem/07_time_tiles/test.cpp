@@ -25,17 +25,31 @@ using ladder::testing::is_right;
 
 namespace {
 
+// Widths of rows have their own tilings; so have few heads, more (one block for each multiprocessor) and very many (three for each). Tiles
+// have 4 to 32 steps, and blocks 16 or 64 columns. The single step, lesson 08's, takes 64 rows at a time.
+const std::vector<ladder::Border> kBorders = {
+    {.size = "K", .at = {32, 64, 128, 256}},
+    {.size = "K", .at = {32, 64, 128, 256}, .others = {{"H", 1}}, .multiprocessors = 1},
+    {.size = "K", .at = {32, 64, 128, 256}, .others = {{"H", 3}}, .multiprocessors = 1},
+    {.size = "K", .at = {64, 128}, .others = {{"T", 1}}},
+    {.size = "V", .at = {16, 64}},
+    {.size = "V", .at = {64, 128}, .others = {{"H", 3}}, .multiprocessors = 1},
+    {.size = "V", .at = {64}, .others = {{"T", 1}}},
+    {.size = "T", .at = {32, 64}}};
+
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_time_tiles",
     {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
      .refuses = {"packed sequences"},
      .most = {{"K", 256}, {"V", 65535 * 16}, {"T", INT32_MAX - 64}, {"B * H", INT32_MAX}},
-     .nan_tile = 4});  // masked scores
+     .nan_tile = 4,  // masked scores
+     .borders = kBorders});
 
 // Every width of rows has its own tilings, and so have few, many and very many heads.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   for (const std::int64_t heads : {1, 70, 270}) {
     for (const std::int64_t K : {5, 33, 64, 127, 129}) {
       WkvCase c{.B = 1, .T = heads == 1 ? 35 : 6, .H = heads, .K = K, .V = K == 64 ? 64 : 20};
@@ -47,9 +61,8 @@ TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
 }
 
 // Four steps share one read of the state. A decay to nothing at any of the four must not reach the others.
-TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
+KERNEL_TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   for (std::int64_t forgets = 0; forgets < 8; ++forgets) {
     WkvCase c{.B = 1, .T = 11, .H = 2, .K = 64, .V = 36};
     c.initial_state = c.final_state = true;
@@ -61,9 +74,8 @@ TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
 }
 
 // The state may be updated where it is.
-TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
+KERNEL_TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   WkvCase c{.B = 2, .T = 5, .H = 3, .K = 100, .V = 72};
   c.initial_state = c.final_state = true;
   const WkvProblem problem = make_problem(c);
@@ -78,9 +90,8 @@ TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
 }
 
 // 16-byte copies where all arrays allow them, copies of single floats where one does not.
-TEST(wkv_time_tiles, AllowsAnyFloatPointer) {
+KERNEL_TEST(wkv_time_tiles, AllowsAnyFloatPointer) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   ladder::Device& where = device(implementation.device);
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 37, .H = 2, .K = 64, .V = 64});
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);

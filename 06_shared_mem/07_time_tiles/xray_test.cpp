@@ -10,6 +10,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
+const bool bounds = ladder::testing::register_bounds(
+    "wkv_time_tiles", "wkv", ladder::testing::kRaggedShape,
+    {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
+
 TEST(WkvTimeTiles, HasNoBankConflicts) {
   for (const int H : {2, 70, 270}) {  // few, many and very many heads
     const ladder::WkvCase s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};

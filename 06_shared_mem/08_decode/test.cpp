@@ -15,15 +15,13 @@ using ladder::run;
 using ladder::WkvArgs;
 using ladder::WkvCase;
 using ladder::WkvProblem;
-using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // wkv_time_tiles launches this lesson's kernel where T = 1. Its suites, lesson 07's, have that length among others.
 namespace {
 
-TEST(wkv_decode, MatchesReferenceForWkvAndGla) {
+KERNEL_TEST(wkv_decode, MatchesReferenceForWkvAndGla) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const std::int64_t K : {5, 64, 127, 256}) {  // up to 64 rows in one round of the block
       WkvCase c{.recurrence = recurrence, .B = 2, .T = 1, .H = 3, .K = K, .V = K == 64 ? 64 : 72};
@@ -35,9 +33,8 @@ TEST(wkv_decode, MatchesReferenceForWkvAndGla) {
 }
 
 // The state may be updated where it is.
-TEST(wkv_decode, UpdatesTheStateInPlace) {
+KERNEL_TEST(wkv_decode, UpdatesTheStateInPlace) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   WkvCase c{.B = 2, .T = 1, .H = 3, .K = 100, .V = 72};
   c.initial_state = c.final_state = true;
   const WkvProblem problem = make_problem(c);
@@ -52,9 +49,8 @@ TEST(wkv_decode, UpdatesTheStateInPlace) {
 }
 
 // 16-byte copies where all arrays allow them, copies of single floats where one does not.
-TEST(wkv_decode, AllowsAnyFloatPointer) {
+KERNEL_TEST(wkv_decode, AllowsAnyFloatPointer) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
-  if (device_is_missing(implementation)) return;
   ladder::Device& where = device(implementation.device);
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 1, .H = 2, .K = 64, .V = 64});
   ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(where, problem);

@@ -62,13 +62,9 @@ std::string line(const std::string& name, const Integers& values, std::size_t pe
   return text + "\n";
 }
 
-bool device_is_missing() {
-  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
-}
-
-// The README shows this text.
+// The README shows this text. It is printed once; the next test asks for all orders of threads.
 TEST(prefix_sum, PrintsTheExample) {
-  if (device_is_missing()) return;
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const Integers x = numbers(12);
   const OnDevice problem(x, 4);
   std::string text = line("x          ", x, 4);
@@ -86,8 +82,7 @@ TEST(prefix_sum, PrintsTheExample) {
             "adjusted      0   1   3   6 |  10  15  21  28 |  36  45  55  66\n");
 }
 
-TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
-  if (device_is_missing()) return;
+KERNEL_TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
   for (const std::int32_t length : {0, 1, 3, 4, 5, 63, 64, 65, 130, 1000}) {
     Integers x = numbers(length);
     for (std::int32_t& value : x)

@@ -30,10 +30,6 @@ ladder::Device& device() {
   return ladder::device(ladder::DeviceKind::kCuda);
 }
 
-bool device_is_missing() {
-  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
-}
-
 const bool registered = ladder::testing::register_suite(
     "gla", "gla_five_steps",
     {.sizes = {{"T", {0, 1, 16, 17, 18, 20, 64, 65, 130, 200}},
@@ -41,56 +37,61 @@ const bool registered = ladder::testing::register_suite(
                {"V", {4, 1, 64, 100}}},
      .refuses = {"packed sequences"},
      .plain_steps = 34,
-     .also = {
-         {{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 100}, {"V", 64}},
-          {{"decay", "total"},
-           {"decay_per_head", "true"},
-           {"initial_state", "true"},
-           {"final_state", "true"},
-           {"scale", "0.125"},
-           {"magnitude", "1e-8"},
-           {"seed", "509"}}},
-         {{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}},
-          {{"decay", "total"},
-           {"decay_per_head", "true"},
-           {"reverse", "true"},
-           {"magnitude", "1e8"},
-           {"seed", "169"}}},
-         {{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 256}, {"V", 4}},
-          {{"decay", "none"},
-           {"decay_per_head", "true"},
-           {"initial_state", "true"},
-           {"final_state", "true"},
-           {"seed", "23"}}},
-         {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 100}, {"V", 4}},
-          {{"decay", "none"}, {"decay_per_head", "true"}, {"reverse", "true"}, {"seed", "2"}}},
-         {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 64}, {"V", 4}},
-          {{"decay_per_head", "true"}, {"reverse", "true"}, {"magnitude", "1e8"}, {"seed", "554"}}},
-         {{{"B", 2}, {"T", 64}, {"H", 3}, {"K", 256}, {"V", 100}},
-          {{"decay", "total"},
-           {"initial_state", "true"},
-           {"final_state", "true"},
-           {"magnitude", "1e8"},
-           {"seed", "233"}}},
-         {{{"B", 2}, {"T", 64}, {"H", 3}, {"K", 256}, {"V", 4}},
-          {{"decay", "total"},
-           {"decay_per_head", "true"},
-           {"reverse", "true"},
-           {"magnitude", "1e8"},
-           {"seed", "346"}}},
-         {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 256}, {"V", 100}},
-          {{"decay", "strong"},
-           {"initial_state", "true"},
-           {"final_state", "true"},
-           {"scale", "0.125"},
-           {"seed", "217"}}},
-         {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 256}, {"V", 100}},
-          {{"decay", "total"},
-           {"decay_per_head", "true"},
-           {"initial_state", "true"},
-           {"final_state", "true"},
-           {"scale", "0.125"},
-           {"seed", "573"}}}}});
+     .also = {{{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 100}, {"V", 64}},
+               {{"decay", "total"},
+                {"decay_per_head", "true"},
+                {"initial_state", "true"},
+                {"final_state", "true"},
+                {"scale", "0.125"},
+                {"magnitude", "1e-8"},
+                {"seed", "509"}}},
+              {{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}},
+               {{"decay", "total"},
+                {"decay_per_head", "true"},
+                {"reverse", "true"},
+                {"magnitude", "1e8"},
+                {"seed", "169"}}},
+              {{{"B", 2}, {"T", 17}, {"H", 3}, {"K", 256}, {"V", 4}},
+               {{"decay", "none"},
+                {"decay_per_head", "true"},
+                {"initial_state", "true"},
+                {"final_state", "true"},
+                {"seed", "23"}}},
+              {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 100}, {"V", 4}},
+               {{"decay", "none"}, {"decay_per_head", "true"}, {"reverse", "true"}, {"seed", "2"}}},
+              {{{"B", 2}, {"T", 1}, {"H", 3}, {"K", 64}, {"V", 4}},
+               {{"decay_per_head", "true"},
+                {"reverse", "true"},
+                {"magnitude", "1e8"},
+                {"seed", "554"}}},
+              {{{"B", 2}, {"T", 64}, {"H", 3}, {"K", 256}, {"V", 100}},
+               {{"decay", "total"},
+                {"initial_state", "true"},
+                {"final_state", "true"},
+                {"magnitude", "1e8"},
+                {"seed", "233"}}},
+              {{{"B", 2}, {"T", 64}, {"H", 3}, {"K", 256}, {"V", 4}},
+               {{"decay", "total"},
+                {"decay_per_head", "true"},
+                {"reverse", "true"},
+                {"magnitude", "1e8"},
+                {"seed", "346"}}},
+              {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 256}, {"V", 100}},
+               {{"decay", "strong"},
+                {"initial_state", "true"},
+                {"final_state", "true"},
+                {"scale", "0.125"},
+                {"seed", "217"}}},
+              {{{"B", 2}, {"T", 65}, {"H", 3}, {"K", 256}, {"V", 100}},
+               {{"decay", "total"},
+                {"decay_per_head", "true"},
+                {"initial_state", "true"},
+                {"final_state", "true"},
+                {"scale", "0.125"},
+                {"seed", "573"}}}},
+     .borders = {{.size = "T", .at = {16, 64, 128}},
+                 {.size = "K", .at = {32, 64}},
+                 {.size = "V", .at = {32, 64}}}});
 
 bool register_step(const std::string& name) {
   return ladder::testing::register_suite(name, name,
@@ -141,8 +142,7 @@ typename Op::Outputs run_with(const StepCase& c, void (*step)(const Steps&), con
 }
 
 // A scan that adds in another order for every step may round a later sum above an earlier one. No decay is above 1 for that.
-TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
-  if (device_is_missing()) return;
+KERNEL_TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
   const StepCase c{{.B = 1, .T = 32, .H = 1, .K = 1, .V = 1, .chunk = 32}};
   const Floats ones(32, 1.0f);
   std::vector<LogSum> sums;
@@ -159,8 +159,7 @@ TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
 
 // A step's decay is a small difference of large sums once the sums have grown: 64 steps of about -8 come to -500, and a float near 500
 // is right to 3e-5. That is what `low` is for.
-TEST(gla_five_steps, KeepsWhatRoundingTakes) {
-  if (device_is_missing()) return;
+KERNEL_TEST(gla_five_steps, KeepsWhatRoundingTakes) {
   const StepCase c{{.B = 1, .T = 64, .H = 1, .K = 64, .V = 1, .chunk = 64, .decay = 16}};
   const auto problem = IntraChunkScores::make_problem(c);
   const Steps& steps = problem.args();
@@ -201,8 +200,7 @@ TEST(gla_decay_cumsum, IsJudged) {
   EXPECT_NE(message.find("WRONG RESULT in log_decay"), std::string::npos) << message;
 }
 
-TEST(gla_five_steps, MatchesReferenceForEveryChunkLength) {
-  if (device_is_missing()) return;
+KERNEL_TEST(gla_five_steps, MatchesReferenceForEveryChunkLength) {
   for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kStrongToken}) {
     // Ragged in every size, with a last chunk that is not whole.
     WkvCase c{.recurrence = ladder::Recurrence::kGla,
@@ -225,7 +223,7 @@ TEST(gla_five_steps, MatchesReferenceForEveryChunkLength) {
 }
 
 TEST(gla_five_steps, RefusesOddChunksAndMoreThan256Rows) {
-  if (device_is_missing()) return;
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const auto refuses = [](const std::string& what, std::int64_t K, std::int64_t chunk) {
     const WkvProblem problem = make_problem(
         WkvCase{.recurrence = ladder::Recurrence::kGla, .B = 1, .T = 2, .H = 1, .K = K, .V = 4});

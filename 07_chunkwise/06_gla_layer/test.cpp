@@ -20,10 +20,6 @@ using ladder::GlaLayerArgs;
 using ladder::GlaLayerCase;
 using ladder::GlaLayerProblem;
 
-bool device_is_missing() {
-  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
-}
-
 ladder::Device& device() {
   return ladder::device(ladder::DeviceKind::kCuda);
 }
@@ -50,8 +46,7 @@ std::vector<ladder::Implementation> gla_kernels() {
   return kernels;
 }
 
-TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
-  if (device_is_missing()) return;
+KERNEL_TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
   ASSERT_FALSE(gla_kernels().empty());
   for (const GlaLayerCase& c :
        {GlaLayerCase{{.B = 2, .T = 37, .d_model = 64, .H = 2, .K = 16, .V = 32, .rank = 16}},
@@ -60,15 +55,12 @@ TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
         small(2, 0), small(0, 3)}) {
     const GlaLayerProblem problem(c);
     for (const ladder::Implementation& kernel : gla_kernels()) {
-      for (const std::string& schedule : device().schedules()) {
-        SCOPED_TRACE(kernel.name + ", T = " + std::to_string(c.T) + ", schedule: " + schedule);
-        device().use_schedule(schedule);
-        const OnDevice on_device(device(), problem);
-        chunkwise::gla_layer(on_device.args(),
-                             ladder::launcher<ladder::Gla, ladder::WkvArgs>(kernel));
-        const std::vector<float> y = downloaded(on_device);
-        EXPECT_TRUE(ladder::testing::is_right(problem, y));
-      }
+      SCOPED_TRACE(kernel.name + ", T = " + std::to_string(c.T));
+      const OnDevice on_device(device(), problem);
+      chunkwise::gla_layer(on_device.args(),
+                           ladder::launcher<ladder::Gla, ladder::WkvArgs>(kernel));
+      const std::vector<float> y = downloaded(on_device);
+      EXPECT_TRUE(ladder::testing::is_right(problem, y));
     }
   }
 }
@@ -83,8 +75,7 @@ const bool registered = ladder::testing::register_suite("gla_layer", "gla_layer_
                                                                    {"rank", {5, 1, 16}}}});
 
 // 0 is allowed, and a large eps makes the norm divide by its root.
-TEST(gla_layer, DividesByTheRootOfEps) {
-  if (device_is_missing()) return;
+KERNEL_TEST(gla_layer, DividesByTheRootOfEps) {
   const GlaLayerProblem problem(small(1, 3));
   const auto y_with = [&](float eps) {
     const OnDevice on_device(device(), problem);
@@ -103,7 +94,7 @@ TEST(gla_layer, DividesByTheRootOfEps) {
 }
 
 TEST(gla_layer, RefusesBadInput) {
-  if (device_is_missing()) return;
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const OnDevice on_device(device(), GlaLayerProblem(small(1, 3)));
   const auto no_gla = [](const ladder::WkvArgs&) { ADD_FAILURE() << "something was launched"; };
   const auto refuses = [&](const std::string& argument, auto spoil) {

@@ -33,11 +33,15 @@ const bool registered = ladder::testing::register_suite(
                 {"normalize", "false"},
                 {"key_lengths", "true"},
                 {"magnitude", "1e-8"},
-                {"seed", "576"}}}}});
+                {"seed", "576"}}}},
+     // Chunks of 16 to 64 steps; segments of four chunks and more.
+     .borders = {{.size = "K", .at = {64, 128}},
+                 {.size = "V", .at = {64, 128}},
+                 {.size = "T", .at = {32, 64, 128}},
+                 {.size = "T", .at = {255, 512}, .others = {{"H", 1}}}}});
 
 void expect_right(const LinearAttentionCase& c) {
   const auto implementation = ladder::find_implementation("linear_attention_chunkwise");
-  if (ladder::testing::device_is_missing(implementation)) return;
   const auto problem = ladder::make_problem(c);
   EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
                                         ladder::arithmetic_of(implementation, c.precision)))
@@ -46,7 +50,7 @@ void expect_right(const LinearAttentionCase& c) {
 
 // Few heads and a long sequence: time is cut into segments, each of which begins with what those before it have summed, in each of
 // two column tiles.
-TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
+KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
   for (const bool causal : {true, false}) {
     LinearAttentionCase c{.B = 2, .T_q = 530, .T_k = 600, .H = 1, .K = 20, .V = 100};
     c.precision = Precision::kBf16;
@@ -62,7 +66,7 @@ TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
 }
 
 // The suite's cases have at most 100 rows.
-TEST(linear_attention_chunkwise, MatchesReferenceWithWideStates) {
+KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWithWideStates) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     LinearAttentionCase c{.B = 1, .T_q = 40, .T_k = 40, .H = 2, .K = 256, .V = 72};
     c.precision = precision;

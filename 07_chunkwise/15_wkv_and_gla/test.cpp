@@ -30,13 +30,18 @@ namespace {
 
 // Short of a chunk, a unit and a token, and one beyond each.
 bool register_chunkwise(const std::string& op, const std::vector<ladder::FoundCase>& also) {
-  return ladder::testing::register_suite(op, "wkv_chunkwise",
-                                         {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
-                                          .sizes = {{"T", {0, 1, 17, 18, 20, 65, 130, 200}},
-                                                    {"K", {16, 64, 100}},
-                                                    {"V", {16, 2, 48, 64}}},
-                                          .nan_tile = 16,
-                                          .also = also});
+  return ladder::testing::register_suite(
+      op, "wkv_chunkwise",
+      {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+       .sizes = {{"T", {0, 1, 17, 18, 20, 65, 130, 200}},
+                 {"K", {16, 64, 100}},
+                 {"V", {16, 2, 48, 64}}},
+       .nan_tile = 16,
+       .also = also,
+       // Chunks of 16 to 64 steps; segments of two chunks and more.
+       .borders = {{.size = "K", .at = {64, 128}},
+                   {.size = "V", .at = {32, 64, 128}},
+                   {.size = "T", .at = {16, 32, 64, 128, 255}}}});
 }
 
 const bool wkv = register_chunkwise(
@@ -119,8 +124,9 @@ constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precisi
 
 // Every width has its own tiling, in each precision; widths that are no multiple of anything are padded. Whole pieces (128) and
 // single elements (100, 250) are fetched in different ways. A chunk is 16 to 64 tokens, so that the longer runs have three and more.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
-  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const Precision precision : kPrecisions) {
       for (const auto& [T, K, V] : {std::tuple{35, 13, 7},
@@ -141,8 +147,9 @@ TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
 }
 
 // Three and four chunks of 64 tokens by one block: the places of a chunk are used again. Sequences of a pack may be as long.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
-  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const Precision precision : kPrecisions) {
       WkvCase c = with_states({.recurrence = recurrence, .T = 200, .H = 2, .K = 64, .V = 48});
@@ -157,8 +164,9 @@ TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
 }
 
 // Segments of one sequence, of several and of empty ones; the chunks of a segment begin elsewhere than the sequence's.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(wkv_chunkwise, MatchesReferenceInSegments) {
-  if (device_is_missing(find_implementation("wkv_chunkwise"))) return;
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const Precision precision : kPrecisions) {
       WkvCase c =
@@ -213,9 +221,8 @@ TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
 }
 
 // What comes later, in the same chunk or not, must not change a bit of what came before.
-TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
+KERNEL_TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
   const Implementation implementation = find_implementation("wkv_chunkwise");
-  if (device_is_missing(implementation)) return;
   const WkvCase c{.T = 130, .H = 2, .K = 64, .V = 32, .precision = Precision::kBf16};
   const WkvProblem problem = make_problem(c);
   const WkvOutputs outputs = run(implementation, problem);
@@ -232,9 +239,8 @@ TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
 }
 
 // A decay to nothing at any of 16 tokens must not reach the others.
-TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
+KERNEL_TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
   const Implementation implementation = find_implementation("wkv_chunkwise");
-  if (device_is_missing(implementation)) return;
   for (std::int64_t forgets = 0; forgets < 17; ++forgets) {
     const WkvCase c =
         with_states({.T = 33, .H = 1, .K = 64, .V = 16, .precision = Precision::kBf16});
@@ -247,9 +253,8 @@ TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
 }
 
 // The state may be updated where it is, however the work is divided.
-TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
+KERNEL_TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
   const Implementation implementation = find_implementation("wkv_chunkwise_time_parallel");
-  if (device_is_missing(implementation)) return;
   const WkvCase c =
       with_states({.B = 1, .T = 200, .H = 2, .K = 64, .V = 20, .precision = Precision::kBf16});
   const WkvProblem problem = make_problem(c);

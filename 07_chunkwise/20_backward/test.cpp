@@ -22,10 +22,16 @@ using ladder::Recurrence;
 using ladder::run_backward;
 using ladder::WkvCase;
 using ladder::WkvGradProblem;
-using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 namespace {
+
+// Tiles of 64 rows and columns; chunks of 64 steps. Eight threads add up what the chunks leave of du. GLA has the same tiles.
+const std::vector<ladder::Border> kBorders = {{.size = "K", .at = {64, 128}},
+                                              {.size = "V", .at = {64, 128}},
+                                              {.size = "V", .at = {128}, .others = {{"K", 130}}},
+                                              {.size = "T", .at = {64, 128}},
+                                              {.size = "T", .at = {512}, .others = {{"H", 1}}}};
 
 // A tile that is not full, and two tiles of K and of V; a chunk is 64 steps, a block 16.
 bool register_backward(const std::string& op, const std::string& implementation,
@@ -35,7 +41,8 @@ bool register_backward(const std::string& op, const std::string& implementation,
       {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
        .sizes = {{"T", {0, 1, 17, 18, 20, 65, 130, 200}}, {"K", {20, 72, 100}}, {"V", {20, 2, 72}}},
        .refuses = {"packed sequences"},
-       .also = also});
+       .also = also,
+       .borders = op == "wkv_backward" ? kBorders : std::vector<ladder::Border>()});
 }
 
 const bool wkv = register_backward(
@@ -105,7 +112,6 @@ void expect_right(const WkvGradProblem& problem, const std::string& what) {
   const WkvCase& c = problem.drawn_case();
   const Implementation implementation = find_implementation(
       c.recurrence == Recurrence::kGla ? "gla_chunkwise_backward" : "wkv_chunkwise_backward");
-  if (device_is_missing(implementation)) return;
   EXPECT_TRUE(is_right(problem, run_backward(implementation, problem),
                        arithmetic_of(implementation, c.precision)))
       << name_of(c) << ", " << what;
@@ -113,7 +119,7 @@ void expect_right(const WkvGradProblem& problem, const std::string& what) {
 
 // Decays are products over a tree of blocks of 16 steps: a decay to nothing must be right at each level of it, in each half, and
 // next to the borders of blocks.
-TEST(chunkwise_backward, SurvivesTotalDecayAtEachLevelOfTheTree) {
+KERNEL_TEST(chunkwise_backward, SurvivesTotalDecayAtEachLevelOfTheTree) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const std::int64_t forgets : {0, 1, 2, 4, 8, 15, 16, 31, 32, 33, 63}) {
       WkvCase c{.recurrence = recurrence, .B = 1, .T = 64, .H = 1, .K = 16, .V = 8};
@@ -128,9 +134,8 @@ TEST(chunkwise_backward, SurvivesTotalDecayAtEachLevelOfTheTree) {
 }
 
 // No difference of large sums: where nothing of the state is left, its decay has no effect, exactly.
-TEST(chunkwise_backward, GivesNoGradientToATotalDecay) {
+KERNEL_TEST(chunkwise_backward, GivesNoGradientToATotalDecay) {
   const Implementation implementation = find_implementation("wkv_chunkwise_backward");
-  if (device_is_missing(implementation)) return;
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     WkvCase c{.B = 1, .T = 37, .H = 2, .K = 32, .V = 16, .decay = Decay::kTotal};
     c.initial_state = c.final_state = true;
@@ -141,7 +146,9 @@ TEST(chunkwise_backward, GivesNoGradientToATotalDecay) {
 }
 
 // Three and four chunks, so that every stage of the walks is filled again, with widths of one tile, of two, and of several tiles of V.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(chunkwise_backward, MatchesReferenceOverManyChunks) {
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const Precision precision :
          {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
@@ -158,7 +165,9 @@ TEST(chunkwise_backward, MatchesReferenceOverManyChunks) {
 }
 
 // The gradient of a decay per head is a sum over all steps: what S and D lost in rounding, once per chunk, would add up in it.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
 TEST(chunkwise_backward, SumsTheGradientOfADecayPerHeadOverManyChunks) {
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const auto& [T, K, V] : {std::tuple{130, 20, 72}, {260, 64, 20}, {260, 20, 20}}) {
       for (const float log_w : {0.0f, -0.01f, -0.3f}) {

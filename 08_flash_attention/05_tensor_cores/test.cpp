@@ -7,7 +7,11 @@ const bool registered = ladder::testing::register_suite(
     "attention", "attention_tensor_cores",
     {.storages = {"bf16"},
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
-     .nan_tile = 128});
+     .nan_tile = 128,
+     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     .borders = {{.size = "T", .at = {128, 256}},
+                 {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
+                 {.size = "T_q", .at = {64, 128}}}});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(
     "attention_tensor_cores", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});

@@ -16,7 +16,6 @@
 
 namespace {
 
-using flash_attention::edges::where_it_can_run;
 using ladder::AttentionCase;
 using ladder::Precision;
 
@@ -35,82 +34,75 @@ void expect_right(const ladder::Implementation& i, const ladder::AttentionProble
 }
 
 // Tiles have 128 or 192 queries and 64 or 128 keys: none too few, none too many, and one more than whole ones.
-TEST(attention_sm90, MatchesReferenceAroundTheEndsOfTiles) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const std::int64_t D : {64, 128, 256}) {
-      for (const bool causal : {false, true}) {
-        for (const auto& [T_q, T_k] : {std::pair{128, 128},
-                                       {192, 256},
-                                       {127, 129},
-                                       {193, 255},
-                                       {129, 384},
-                                       {400, 190},
-                                       {385, 513}}) {
-          AttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 2, .H_kv = 1, .D = D};
-          c.causal = causal;
-          c.precision = Precision::kBf16;
-          expect_right(implementation, make_problem(c));
-        }
-      }
-    }
-  });
-}
-
-// More tiles of queries than blocks on the device, so that blocks come for a second one, and more heads than are worked on
-// together.
-TEST(attention_sm90, MatchesReferenceWhereBlocksTakeSeveralTiles) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const std::int64_t D : {64, 128}) {
-      for (const bool causal : {false, true}) {
-        AttentionCase c{.B = 3, .T_q = 400, .T_k = 300, .H_q = 40, .H_kv = 10, .D = D};
+KERNEL_TEST(attention_sm90, MatchesReferenceAroundTheEndsOfTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128, 256}) {
+    for (const bool causal : {false, true}) {
+      for (const auto& [T_q, T_k] : {std::pair{128, 128},
+                                     {192, 256},
+                                     {127, 129},
+                                     {193, 255},
+                                     {129, 384},
+                                     {400, 190},
+                                     {385, 513}}) {
+        AttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 2, .H_kv = 1, .D = D};
         c.causal = causal;
         c.precision = Precision::kBf16;
         expect_right(implementation, make_problem(c));
       }
     }
-  });
+  }
+}
+
+// More tiles of queries than blocks on the device, so that blocks come for a second one, and more heads than are worked on
+// together.
+KERNEL_TEST(attention_sm90, MatchesReferenceWhereBlocksTakeSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128}) {
+    for (const bool causal : {false, true}) {
+      AttentionCase c{.B = 3, .T_q = 400, .T_k = 300, .H_q = 40, .H_kv = 10, .D = D};
+      c.causal = causal;
+      c.precision = Precision::kBf16;
+      expect_right(implementation, make_problem(c));
+    }
+  }
 }
 
 // Their tiles begin anew with each sequence, wherever it begins.
-TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const std::int64_t D : {64, 128}) {
-      for (const bool causal : {false, true}) {
-        AttentionCase c{.H_q = 4, .H_kv = 2, .D = D};
-        c.causal = causal;
-        c.precision = Precision::kBf16;
-        expect_right(implementation, make_problem(packed(c, {{100, 150},
-                                                             {0, 50},
-                                                             {30, 5},
-                                                             {0, 0},
-                                                             {370, 395},
-                                                             {192, 128},
-                                                             {1, 0},
-                                                             {128, 700}})));
-      }
+KERNEL_TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128}) {
+    for (const bool causal : {false, true}) {
+      AttentionCase c{.H_q = 4, .H_kv = 2, .D = D};
+      c.causal = causal;
+      c.precision = Precision::kBf16;
+      expect_right(
+          implementation,
+          make_problem(packed(
+              c,
+              {{100, 150}, {0, 50}, {30, 5}, {0, 0}, {370, 395}, {192, 128}, {1, 0}, {128, 700}})));
     }
-  });
+  }
 }
 
 // The copies bring whole tiles: behind the last key of a batch, those of the next. They count nothing, not even 0 times NaN.
-TEST(attention_sm90, LeavesOtherBatchesAlone) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const std::int64_t D : {64, 128, 256}) {
-      AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
-      c.precision = Precision::kBf16;
-      auto problem = make_problem(c);
-      const auto wanted = ladder::run(implementation, problem);
-      for (const char* name : {"q", "k", "v"}) {
-        std::vector<float>& x = problem[name];
-        std::fill(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end(),
-                  std::numeric_limits<float>::quiet_NaN());
-      }
-      const auto outputs = ladder::run(implementation, problem);
-      const auto half = static_cast<std::ptrdiff_t>(wanted.o.size() / 2);
-      EXPECT_TRUE(std::equal(wanted.o.begin(), wanted.o.begin() + half, outputs.o.begin()))
-          << "D = " << D << ": NaN in the last half reaches the first";
+KERNEL_TEST(attention_sm90, LeavesOtherBatchesAlone) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128, 256}) {
+    AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
+    c.precision = Precision::kBf16;
+    auto problem = make_problem(c);
+    const auto wanted = ladder::run(implementation, problem);
+    for (const char* name : {"q", "k", "v"}) {
+      std::vector<float>& x = problem[name];
+      std::fill(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end(),
+                std::numeric_limits<float>::quiet_NaN());
     }
-  });
+    const auto outputs = ladder::run(implementation, problem);
+    const auto half = static_cast<std::ptrdiff_t>(wanted.o.size() / 2);
+    EXPECT_TRUE(std::equal(wanted.o.begin(), wanted.o.begin() + half, outputs.o.begin()))
+        << "D = " << D << ": NaN in the last half reaches the first";
+  }
 }
 
 TEST(attention_sm90, SaysWhatItNeedsWhereArraysAreNotAligned) {

@@ -6,7 +6,9 @@ namespace {
 // Tiles have 64 or 128 queries and keys.
 const bool registered = ladder::testing::register_suite(
     "attention_backward", "attention_backward_two_kernels",
-    {.storages = {"bf16", "fp16"}, .sizes = {{"T_q", {17, 65}}, {"T_k", {63, 70}}}});
+    {.storages = {"bf16", "fp16"},
+     .sizes = {{"T_q", {17, 65}}, {"T_k", {63, 70}}},
+     .borders = {{.size = "T", .at = {64, 128}}, {.size = "T_q", .at = {128}}}});
 
 const bool edges_registered = flash_attention::edges::register_backward_edges(
     "attention_backward_two_kernels", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});

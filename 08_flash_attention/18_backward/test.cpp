@@ -11,7 +11,11 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"T_q", {1, 64, 65}}, {"T_k", {65, 64, 130}}},
      .also = {{{{"B", 1}, {"T_q", 1}, {"T", 65}, {"H", 2}, {"H_kv", 1}, {"K", 32}, {"V", 32}},
                {{"causal", "true"}, {"scale", "0.5"}, {"seed", "166"}},
-               "fp16"}}});
+               "fp16"}},
+     .borders = {{.size = "T", .at = {128}},
+                 {.size = "T_q", .at = {128}},
+                 {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
+                 {.size = "T_q", .at = {64}, .others = {{"K", 128}, {"V", 128}}}}});
 
 const bool edges_registered = flash_attention::edges::register_backward_edges(
     "attention_backward",

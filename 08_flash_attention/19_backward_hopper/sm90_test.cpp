@@ -14,7 +14,6 @@
 
 namespace {
 
-using flash_attention::edges::where_it_can_run;
 using ladder::AttentionCase;
 using ladder::Precision;
 
@@ -36,60 +35,56 @@ void expect_right(const ladder::Implementation& i, const AttentionCase& c) {
 }
 
 // The suite's cases fill hardly more than one tile of 128 keys and one of 64 queries.
-TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const std::int64_t D : {64, 128}) {
-      for (const bool causal : {false, true}) {
-        for (const auto& [T_q, T_k] : {std::pair{256, 256}, {300, 270}, {130, 333}, {400, 100}}) {
-          AttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 4, .H_kv = 2, .D = D};
-          c.causal = causal;
-          c.precision = Precision::kBf16;
-          expect_right(implementation, c);
-        }
+KERNEL_TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128}) {
+    for (const bool causal : {false, true}) {
+      for (const auto& [T_q, T_k] : {std::pair{256, 256}, {300, 270}, {130, 333}, {400, 100}}) {
+        AttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H_q = 4, .H_kv = 2, .D = D};
+        c.causal = causal;
+        c.precision = Precision::kBf16;
+        expect_right(implementation, c);
       }
     }
-  });
+  }
 }
 
 // Their tiles begin anew with each sequence, wherever it begins.
-TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const bool causal : {false, true}) {
-      AttentionCase c =
-          ladder::packed({.H_q = 2, .H_kv = 1, .D = 128},
-                         {{100, 150}, {0, 50}, {30, 5}, {370, 395}, {64, 128}, {1, 0}});
-      c.causal = causal;
-      c.precision = Precision::kBf16;
-      expect_right(implementation, c);
-    }
-  });
+KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const bool causal : {false, true}) {
+    AttentionCase c = ladder::packed({.H_q = 2, .H_kv = 1, .D = 128},
+                                     {{100, 150}, {0, 50}, {30, 5}, {370, 395}, {64, 128}, {1, 0}});
+    c.causal = causal;
+    c.precision = Precision::kBf16;
+    expect_right(implementation, c);
+  }
 }
 
 // The copies bring whole tiles: behind the last row of a batch, those of the next. They count nothing, not even 0 times NaN.
-TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
-  where_it_can_run(kName, [](const ladder::Implementation& implementation) {
-    for (const std::int64_t D : {64, 128}) {
-      AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
-      c.precision = Precision::kBf16;
-      ladder::AttentionGradProblem problem(c);
-      const auto wanted = ladder::run_backward(implementation, problem);
-      for (const char* name : {"q", "k", "v", "d_o", "o", "lse"}) {
-        std::vector<float>& x = problem[name];
-        std::fill(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end(),
-                  std::numeric_limits<float>::quiet_NaN());
-      }
-      const auto gradients = ladder::run_backward(implementation, problem);
-      // dk and dv of a block are sums in a fixed order; dq is one of two terms, which two tiles of keys add in any order.
-      const auto expect_same_half = [&](const char* name, const auto& a, const auto& b) {
-        EXPECT_TRUE(
-            std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(a.size() / 2), b.begin()))
-            << name << ", D " << D;
-      };
-      expect_same_half("dq", gradients.dq, wanted.dq);
-      expect_same_half("dk", gradients.dk, wanted.dk);
-      expect_same_half("dv", gradients.dv, wanted.dv);
+KERNEL_TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128}) {
+    AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
+    c.precision = Precision::kBf16;
+    ladder::AttentionGradProblem problem(c);
+    const auto wanted = ladder::run_backward(implementation, problem);
+    for (const char* name : {"q", "k", "v", "d_o", "o", "lse"}) {
+      std::vector<float>& x = problem[name];
+      std::fill(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end(),
+                std::numeric_limits<float>::quiet_NaN());
     }
-  });
+    const auto gradients = ladder::run_backward(implementation, problem);
+    // dk and dv of a block are sums in a fixed order; dq is one of two terms, which two tiles of keys add in any order.
+    const auto expect_same_half = [&](const char* name, const auto& a, const auto& b) {
+      EXPECT_TRUE(
+          std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(a.size() / 2), b.begin()))
+          << name << ", D " << D;
+    };
+    expect_same_half("dq", gradients.dq, wanted.dq);
+    expect_same_half("dk", gradients.dk, wanted.dk);
+    expect_same_half("dv", gradients.dv, wanted.dv);
+  }
 }
 
 TEST(attention_backward_sm90, RefusesOtherD) {

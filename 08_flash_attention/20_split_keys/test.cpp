@@ -20,14 +20,15 @@ using ladder::Precision;
 
 const char* const kName = "attention_split_keys";
 
-const bool registered =
-    ladder::testing::register_suite("attention", kName,
-                                    {.storages = {"bf16", "fp16"},
-                                     .sizes = {{"T_q", {0, 5, 1, 1, 2, 5, 8, 17, 33}},
-                                               {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}}},
-                                     .refuses = {"packed"},
-                                     .plain_steps = 50,
-                                     .nan_tile = 32});
+const bool registered = ladder::testing::register_suite(
+    "attention", kName,
+    {.storages = {"bf16", "fp16"},
+     .sizes = {{"T_q", {0, 5, 1, 1, 2, 5, 8, 17, 33}},
+               {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}}},
+     .refuses = {"packed"},
+     .plain_steps = 50,
+     .nan_tile = 32,
+     .borders = {{.size = "T", .at = {32, 64, 128}}, {.size = "T_q", .at = {8, 16}}}});
 
 const bool edges_registered =
     flash_attention::edges::register_forward_edges(kName, {.packed = false, .limits = {"B"}});
@@ -50,8 +51,7 @@ void expect_right(const Implementation& implementation, const AttentionProblem& 
 }
 
 // Among them splits that are no whole round of the warps, and more splits than stages.
-TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
-  if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
+KERNEL_TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
   for (const std::int64_t D : {64, 96}) {
     AttentionCase c{.B = 2, .T_q = 3, .T_k = 300, .H_q = 4, .H_kv = 2, .D = D};
     c.causal = true;
@@ -65,8 +65,7 @@ TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
   }
 }
 
-TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
-  if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
+KERNEL_TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
   const std::vector<std::int64_t> lengths = {0, 1, 2, 15, 16, 17, 63, 64, 65, 129, 130};
   for (const bool causal : {false, true}) {
     AttentionCase c{.B = 11, .T_q = 3, .T_k = 130, .H_q = 2, .H_kv = 1, .D = 128};
@@ -83,8 +82,7 @@ TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
 }
 
 // A group of 8 and 5 queries: 40 rows, so two whole tiles and a half.
-TEST(attention_split_keys, TakesMoreRowsThanATileHas) {
-  if (ladder::testing::device_is_missing(ladder::find_implementation(kName))) return;
+KERNEL_TEST(attention_split_keys, TakesMoreRowsThanATileHas) {
   AttentionCase c{.B = 1, .T_q = 5, .T_k = 70, .H_q = 16, .H_kv = 2, .D = 32};
   c.causal = true;
   c.precision = Precision::kBf16;

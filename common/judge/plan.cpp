@@ -141,6 +141,29 @@ std::vector<ListedCase> cases_of(const AnyOperator& op, const Support& support) 
 
 }  // namespace
 
+void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, const Shape& small,
+                  const Options& options, const std::function<void(Shape&)>& follow) {
+  for (const Border& border : support.borders) {
+    for (const std::int64_t at : border.at) {
+      for (const std::int64_t size : {at, at + border.step}) {
+        if (support.most_of(border.size) > 0 && size > support.most_of(border.size)) continue;
+        Shape shape = small;
+        for (const Size& other : border.others.sizes())
+          shape.set(other.name, other.value);
+        shape.set(border.size, size);
+        if (follow) follow(shape);
+        for (const std::string& storage : support.storages) {
+          std::string name = case_name(shape, options, storage);
+          if (border.multiprocessors > 0)
+            name += "_on_" + std::to_string(border.multiprocessors) + "_multiprocessors";
+          plan.borders.push_back(
+              {name, op.make_case(shape, options, storage), {}, border.multiprocessors});
+        }
+      }
+    }
+  }
+}
+
 Plan plan_by_lists(const AnyOperator& op, const Support& support) {
   Plan plan;
   const std::vector<ListedCase> cases = cases_of(op, support);
@@ -161,6 +184,10 @@ Plan plan_by_lists(const AnyOperator& op, const Support& support) {
     plan.alignments.push_back({"/" + storage, {c.of(op)}});
   }
   plan.repeated = first.of(op);
+  Shape small = first.shape;
+  for (const Size& size : first.shape.sizes())
+    small.set(size.name, std::min<std::int64_t>(size.value, 5));
+  plan_borders(plan, op, support, small);
   return plan;
 }
 

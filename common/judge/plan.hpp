@@ -21,6 +21,16 @@ struct FoundCase {
   std::string storage = "fp32";
 };
 
+// Up to each of these sizes an implementation takes one way: one tile, one kernel, one turn of the grid. The next size takes another.
+struct Border {
+  std::string size;
+  std::vector<std::int64_t> at;
+  Shape others = {};      // instead of the operator's small ones
+  std::int64_t step = 1;  // to the next size that is allowed
+  // Of the emulated device: on a small one few blocks are more than one turn. 0: as many as it has.
+  std::int64_t multiprocessors = 0;
+};
+
 // What an implementation can do, and what its cases are made of.
 struct Support {
   bool repeatable = true;                        // the same input twice gives the same bits
@@ -40,6 +50,8 @@ struct Support {
   // tiles, masked terms of the tile are multiplied by 0 and carry it back to the tile's first step: so many steps.
   std::int64_t nan_tile = 1;
   std::vector<FoundCase> also = {};
+  // Each is tested, and the next size that is allowed, all other sizes being small.
+  std::vector<Border> borders = {};
 
   bool has(const std::string& feature) const;
   // std::invalid_argument for a word in `refuses`, or a size in `most`, that the operator does not know.
@@ -84,12 +96,14 @@ struct Plan {
     std::string name;
     std::shared_ptr<const AnyCase> c;
     std::vector<std::string> levels = {};  // "T=130": what it is made of
+    std::int64_t multiprocessors = 0;      // of the emulated device; 0: as many as it has
   };
   std::string prefix =
       {};  // of its tests' names: what tells the operator from others with the same implementation
   std::vector<Case> cases = {};
   std::vector<std::string> missing_pairs =
       {};                          // levels that must come together somewhere, and do not
+  std::vector<Case> borders = {};  // on both sides of each border
   bool has_pairs = false;          // whether it promises that all do
   std::optional<Case> plain = {};  // on which no two mistakes give the same
   std::optional<Case> every_mistake =
@@ -109,6 +123,10 @@ struct Plan {
 
 // By the operator's lists: pairwise cases of sizes, options and storages.
 Plan plan_by_lists(const AnyOperator& op, const Support& support);
+
+// The cases on both sides of each border. `small`: the sizes of all. `follow` sets what follows from the others.
+void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, const Shape& small,
+                  const Options& options = {}, const std::function<void(Shape&)>& follow = {});
 
 // One bad change to good arguments, and the name its refusal must hold.
 template <typename Args>

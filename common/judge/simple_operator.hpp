@@ -346,6 +346,23 @@ struct JudgedOperator {
     }
   }
 
+  // Sizes above the most that is supported.
+  template <typename Args>
+  static std::vector<BadInput<Args>> bad_inputs(const Support& support, DeviceKind) {
+    std::vector<BadInput<Args>> bad;
+    for (const auto& [size, most] : support.most) {
+      bad.push_back({size, [size = size, most = most](Args& a) {
+                       Args::fields(a, [&](const char* name, auto& value, auto...) {
+                         using Value = std::decay_t<decltype(value)>;
+                         if constexpr (std::is_same_v<Value, std::int64_t>) {
+                           if (name == size) value = most + 1;
+                         }
+                       });
+                     }});
+    }
+    return bad;
+  }
+
   static std::shared_ptr<const Plan> plan(const Support& support) {
     return std::make_shared<Plan>(plan_by_lists(find_operator(Op::kName), support));
   }

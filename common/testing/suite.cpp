@@ -2,9 +2,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "common/core/text.hpp"
 #include "common/diagnosis/diagnosis.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/judge/pairwise.hpp"
 #include "common/testing/tests.hpp"
 
@@ -96,6 +98,24 @@ void add_cases(const std::string& implementation, const Plan& plan) {
       0);
 }
 
+// They share the schedules.
+void add_borders(const std::string& implementation, const Plan& plan) {
+  const auto plain = plan.plain ? plan.plain->c : nullptr;
+  for (std::size_t n = 0; n < plan.borders.size(); ++n) {
+    const Plan::Case& c = plan.borders[n];
+    add(
+        implementation, plan.prefix + "AtItsBorders/" + c.name,
+        [=](const Implementation& i) {
+          std::optional<emulator::SmallerDevice> device;
+          if (c.multiprocessors > 0)
+            device.emplace(emulator::SmallerDevice::kMultiprocessors,
+                           std::to_string(c.multiprocessors).c_str());
+          expect_right(i, c, plain.get());
+        },
+        n, c.c->text());
+  }
+}
+
 std::vector<unsigned char> outputs_of(const Implementation& i, const AnyCase& c) {
   std::vector<unsigned char> bytes;
   place(i, c, [&](const AnyOnDevice& placed) {
@@ -115,6 +135,7 @@ void register_now(const std::string& op, const std::string& implementation,
         [c = *plan->plain](const Implementation& i) { expect_right(i, c, nullptr, Search::kTwo); });
   }
   add_cases(implementation, *plan);
+  add_borders(implementation, *plan);
   if (!plan->empty.empty()) {
     add(implementation, prefix + plan->empty_test, [plan](const Implementation& i) {
       for (const Plan::Case& c : plan->empty)

@@ -10,7 +10,7 @@
 namespace ladder::testing {
 
 // Registers, of the operator of that name: PlainCase, whose failure says also which two mistakes together a result equals;
-// MatchesReference/CASE, pairwise; CasesHoldEveryPair; TakesNothing; RefusesBadInput, by the lists and what the operator knows besides;
+// MatchesReference/CASE, pairwise; CasesHoldEveryPair; AtItsBorders/CASE; TakesNothing; RefusesBadInput, by the lists and what the operator knows besides;
 // TakesOrRefusesAnyAlignment; IsRepeatable; and the operator's edges. Each runs under every schedule of the device, cases share them.
 bool register_suite(const std::string& op, const std::string& implementation,
                     const Support& support = {});

@@ -17,11 +17,12 @@ namespace {
 
 class SuiteTest : public ::testing::Test {
  public:
-  SuiteTest(std::string implementation, Body body, std::optional<std::size_t> turn)
-      : implementation_(std::move(implementation)), body_(std::move(body)), turn_(turn) {}
+  using Find = std::function<Implementation()>;
+  SuiteTest(Find find, Body body, std::optional<std::size_t> turn)
+      : find_(std::move(find)), body_(std::move(body)), turn_(turn) {}
 
   void TestBody() override {
-    const Implementation implementation = find_implementation(implementation_);
+    const Implementation implementation = find_();
     if (device_is_missing(implementation)) return;
     Device& where = device(implementation.device);
     std::vector<std::string> schedules = where.schedules();
@@ -42,7 +43,7 @@ class SuiteTest : public ::testing::Test {
   }
 
  private:
-  std::string implementation_;
+  Find find_;
   Body body_;
   std::optional<std::size_t> turn_;
 };
@@ -59,8 +60,18 @@ void add(const std::string& implementation, const std::string& test, Body body,
          std::optional<std::size_t> turn, const std::string& about) {
   ::testing::RegisterTest(
       implementation.c_str(), test.c_str(), nullptr, about.empty() ? nullptr : about.c_str(),
-      __FILE__, __LINE__,
-      [=]() -> ::testing::Test* { return new SuiteTest(implementation, body, turn); });
+      __FILE__, __LINE__, [=]() -> ::testing::Test* {
+        return new SuiteTest([=] { return find_implementation(implementation); }, body, turn);
+      });
+}
+
+bool add_kernel_test(const char* suite, const char* test, void (*body)(), const char* file,
+                     int line) {
+  ::testing::RegisterTest(suite, test, nullptr, nullptr, file, line, [=]() -> ::testing::Test* {
+    return new SuiteTest([] { return Implementation{.device = DeviceKind::kCuda}; },
+                         [=](const Implementation&) { body(); }, std::nullopt);
+  });
+  return true;
 }
 
 void expect_refused(const std::string& argument, const std::function<void()>& call) {

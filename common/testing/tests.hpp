@@ -30,6 +30,15 @@ using Body = std::function<void(const Implementation&)>;
 void add(const std::string& implementation, const std::string& test, Body body,
          std::optional<std::size_t> turn = std::nullopt, const std::string& about = "");
 
+// A test of kernels, written as TEST is: skipped where there is neither a GPU nor the emulator, else its body runs under each schedule.
+#define KERNEL_TEST(suite, test)                                                           \
+  static void suite##_##test();                                                            \
+  [[maybe_unused]] static const bool suite##_##test##_added =                              \
+      ladder::testing::add_kernel_test(#suite, #test, suite##_##test, __FILE__, __LINE__); \
+  static void suite##_##test()
+bool add_kernel_test(const char* suite, const char* test, void (*body)(), const char* file,
+                     int line);
+
 // `call` must throw a sentence that names the argument and says what is allowed.
 void expect_refused(const std::string& argument, const std::function<void()>& call);
 

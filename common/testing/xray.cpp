@@ -152,14 +152,20 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
   }
 }
 
-class BudgetTest : public ::testing::Test {
+class XrayTest : public ::testing::Test {
  public:
-  explicit BudgetTest(std::function<void()> body) : body_(std::move(body)) {}
+  explicit XrayTest(std::function<void()> body) : body_(std::move(body)) {}
   void TestBody() override { body_(); }
 
  private:
   std::function<void()> body_;
 };
+
+void add(const std::string& implementation, const std::string& test,
+         const std::function<void()>& body) {
+  ::testing::RegisterTest(implementation.c_str(), test.c_str(), nullptr, nullptr, __FILE__,
+                          __LINE__, [=]() -> ::testing::Test* { return new XrayTest(body); });
+}
 
 }  // namespace
 
@@ -203,11 +209,19 @@ Kernel xray_of(const std::string& implementation, const std::string& op, const S
   return only_one(xrays_of(implementation, op, shape, options, storage));
 }
 
+bool register_bounds(const std::string& implementation, const std::string& op, const Shape& shape,
+                     const Options& options, const std::vector<std::string>& storages) {
+  add(implementation, "StaysInBounds/" + op, [=] {
+    for (const std::string& storage : storages)
+      xrays_of(implementation, op, shape, options, storage);
+  });
+  return true;
+}
+
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
                      const Shape& shape) {
-  const auto body = [=] { expect_budget_kept(implementation, op, budget, shape); };
-  ::testing::RegisterTest(implementation.c_str(), "KeepsItsBudget", nullptr, nullptr, __FILE__,
-                          __LINE__, [=]() -> ::testing::Test* { return new BudgetTest(body); });
+  add(implementation, "KeepsItsBudget",
+      [=] { expect_budget_kept(implementation, op, budget, shape); });
   return true;
 }
 

@@ -41,6 +41,12 @@ emulator::xray::Kernel xray_of(const std::string& implementation, const std::str
                                const Shape& shape, const Options& options = {},
                                const std::string& storage = "fp32");
 
+// Adds the test StaysInBounds/OP: in this case, of each storage, the X-ray finds nothing wrong.
+inline const Shape kRaggedShape = {{"B", 1}, {"T", 21}, {"H", 2}, {"K", 36}, {"V", 20}};
+bool register_bounds(const std::string& implementation, const std::string& op,
+                     const Shape& shape = kRaggedShape, const Options& options = {},
+                     const std::vector<std::string>& storages = {"fp32"});
+
 // What one element of the first output may cost, in accesses of single threads to global memory. Then counters of the X-ray, of which
 // each of `of` parts of the work, "step of a block", may use so many.
 struct Budget {

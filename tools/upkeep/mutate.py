@@ -23,7 +23,7 @@ from mutants import KINDS, drawn, mutants_of
 from nvcc import ToolError
 from sources import Tree, is_kernel_source
 
-CHAPTERS = ("03", "04", "05", "06", "07", "08")
+CHAPTERS = ("00", "03", "04", "05", "06", "07", "08")
 COMPILE_SECONDS = 900
 # A mutant's tests may take so many times what they take without it: a loop that never ends is found, a slow machine is not.
 PATIENCE = 6
@@ -444,7 +444,7 @@ def suites_that_see(tree, source, folder, back_end):
         named = implementations & set(re.findall(r'"(\w+)"', code))
         suites |= named
         if own or named:
-            suites |= set(re.findall(r"\bTEST\(\s*(\w+)\s*,", code))
+            suites |= set(re.findall(r"\b(?:KERNEL_)?TEST\(\s*(\w+)\s*,", code))
         if own:
             suites |= set(re.findall(r'register_\w+\(\s*"(\w+)"', code))
     return suites
@@ -541,8 +541,8 @@ def main(arguments=None):
     parser.add_argument("--per-chapter", type=int, default=35, metavar="N", help="mutants that compile, of each chapter (default: 35)")
     parser.add_argument("--chapters", default=",".join(CHAPTERS), metavar="LIST", help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="mutants at a time (default: all processors)")
-    parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER", help="default: out/mutate")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER",
+                        help="a run that was interrupted there goes on (default: out/mutate)")
     parser.add_argument("--again", type=Path, metavar="RESULTS", help="only the survivors in this results.jsonl")
     parser.add_argument("--gpu", action="store_true", help="the *_sm90.cu kernels, with nvcc and on this machine's GPU")
     parser.add_argument("--list", action="store_true", help="only print what would be planted")
@@ -553,7 +553,7 @@ def main(arguments=None):
         print(f"mutate: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("mutate: interrupted; --resume goes on", file=sys.stderr)
+        print("mutate: interrupted; the same call goes on", file=sys.stderr)
         return 2
 
 
@@ -581,8 +581,6 @@ def execute(options):
     if options.again and not again:
         raise ToolError(f"{options.again} holds no results")
     results_path = options.out / "results.jsonl"
-    if results_path.exists() and not options.resume:
-        raise ToolError(f"{results_path} is there already; --resume goes on with it, or give another --out")
     options.out.mkdir(parents=True, exist_ok=True)
     shop = Workshop(options.out, options.gpu, options.jobs)
     shop.configure()

@@ -199,6 +199,18 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
     plan->empty.push_back(planned<Op>(empty));
   }
   plan->bad_input = {{"", planned<Op>(ragged_attention_case(support))}};
+  const std::int64_t D = ragged_attention_case(support).D;
+  for (const bool causal : attention_masks(support)) {
+    plan_borders(*plan, find_operator(Op::kName), support,
+                 {{"B", 1},
+                  {"T", 20},
+                  {"H", 2},
+                  {"K", D},
+                  {"V", D},
+                  {"T_q", limited_queries(support, 20)},
+                  {"H_kv", support.has("groups") ? 1 : 2}},
+                 {{"causal", causal ? "true" : "false"}});
+  }
   const auto add = [&](const std::string& test, const auto& run,
                        std::optional<std::size_t> turn = std::nullopt) {
     plan->edges.push_back({test, run, turn});
@@ -245,11 +257,12 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
         },
         n);
   }
+  constexpr auto expect_isolated =
+      std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
   const auto add_isolated = [&](const std::string& test, const Case& c, std::size_t turn) {
-    constexpr auto expect =
-        std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
     add(
-        test, [=](const Implementation& i, Report& report) { expect(i, report, support, c); },
+        test,
+        [=](const Implementation& i, Report& report) { expect_isolated(i, report, support, c); },
         turn);
   };
   Case isolated = grouped_heads(support, 20, 150);
@@ -257,6 +270,17 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
   for (const bool causal : attention_masks(support))
     add_isolated(causal ? "KeepsNanToItselfCausal" : "KeepsNanToItself",
                  with_mask(isolated, causal), causal);
+  add(
+      "KeepsNanToItselfAtEveryD",
+      [=](const Implementation& i, Report& report) {
+        for (const std::int64_t D : attention_channels(support)) {
+          Case c = grouped_heads(support, 5, 20);
+          c.B = 2;
+          c.D = D;
+          expect_isolated(i, report, support, c);
+        }
+      },
+      2);
   if (support.has("packed")) {
     add_isolated("KeepsNanToItselfInPackedSequences",
                  packed(isolated, {{3, 20}, {limited_queries(support, 20), 40}, {9, 5}}), 2);

@@ -52,13 +52,17 @@ void LinearAttentionInputs::draw(const Case& c, const std::string&,
   lengths = generator.key_lengths(c.B, c.T_k);
 }
 
+std::vector<std::int64_t> linear_attention_key_rows(const Support& support) {
+  return support.levels("K", kChannels);
+}
+
 LinearAttentionCase ragged_linear_attention_case(const Support& support) {
   const bool product = is_causal_product(support);
   return {.B = 2,
           .T_q = 37,
           .T_k = 37,
           .H = 3,
-          .K = preferred(support.levels("K", kChannels), 64),
+          .K = preferred(linear_attention_key_rows(support), 64),
           .V = preferred(support.levels("V", kChannels), 100),
           .feature_map = product ? FeatureMap::kIdentity : FeatureMap::kEluPlusOne,
           .normalize = !product,
@@ -72,7 +76,7 @@ Design<LinearAttentionCase> linear_attention_design(const Support& support) {
   Design<Case> design;
   design.factor("T_q", lengths, &Case::T_q);
   if (!product) design.factor("T_k", lengths, &Case::T_k);
-  design.factor("K", support.levels("K", kChannels), &Case::K);
+  design.factor("K", linear_attention_key_rows(support), &Case::K);
   design.factor("V", support.levels("V", kChannels), &Case::V);
   design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &Case::magnitude);
   design.factor("precision", precisions_of(support.storages), &Case::precision);
@@ -99,7 +103,7 @@ LinearAttentionCase plain_linear_attention_case(const Support& support) {
   c.T_k = product ? c.T_q : c.T_q + 1;
   c.eps = product ? c.eps : kLargeEps;
   std::tie(c.K, c.V) =
-      plain_sizes(support.levels("K", kChannels), support.levels("V", kChannels), c.T_k);
+      plain_sizes(linear_attention_key_rows(support), support.levels("V", kChannels), c.T_k);
   return c;
 }
 

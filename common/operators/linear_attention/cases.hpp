@@ -77,6 +77,7 @@ inline LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
 inline constexpr const char* kAllButTheCausalProduct = "all but the causal product";
 
 Design<LinearAttentionCase> linear_attention_design(const Support& support);
+std::vector<std::int64_t> linear_attention_key_rows(const Support& support);
 LinearAttentionCase ragged_linear_attention_case(const Support& support);
 // The case on which no two mistakes give the same.
 LinearAttentionCase plain_linear_attention_case(const Support& support);

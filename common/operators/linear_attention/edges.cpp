@@ -41,10 +41,11 @@ LinearAttentionProblem with_key_lengths(Case c, const std::vector<std::int64_t>&
   return problem;
 }
 
-// Key 119 of one batch and head reaches its query and the later ones, and those before it in its tile; in the full form all.
+// The last key but two of one batch and head reaches its query and the later ones, and those before it in its tile; in the full form all.
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const Case& c) {
-  constexpr std::int64_t b = 1, t = 119, h = 1;
+  constexpr std::int64_t b = 1, h = 1;
+  const std::int64_t t = c.T_k - 3;
   const LinearAttentionProblem clean = make_problem(c);
   const std::vector<float> before = run(i, clean);
   for (const float value : {kNan, std::numeric_limits<float>::infinity()}) {
@@ -59,6 +60,16 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
           if (!c.causal || query >= t) return Reach::kMust;
           return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
         });
+  }
+}
+
+// Rows of K are padded in some kernels.
+void expect_isolation_at_every_K(const Implementation& i, Report& report, const Support& support) {
+  for (const std::int64_t K : linear_attention_key_rows(support)) {
+    Case c = isolation_case(support);
+    c.T_q = c.T_k = 20;
+    c.K = K;
+    expect_isolation(i, report, support, c);
   }
 }
 
@@ -183,6 +194,13 @@ std::shared_ptr<const Plan> LinearAttention::plan(const Support& support) {
     aligned.key_lengths = !product;
     plan->alignments.push_back({test_word(precision), {planned<LinearAttention>(aligned)}});
   }
+  for (const bool normalized : {true, false}) {
+    if (normalized && product) continue;
+    const Options plain = {{"feature_map", "identity"}, {"normalize", "false"}};
+    plan_borders(*plan, find_operator(kName), support,
+                 {{"B", 1}, {"T", 20}, {"H", 2}, {"K", 20}, {"V", 20}, {"T_q", 0}},
+                 normalized ? Options() : plain);
+  }
   Case repeated = ragged_linear_attention_case(support);
   repeated.T_q = repeated.T_k = 65;
   plan->repeated = planned<LinearAttention>(repeated);
@@ -193,6 +211,7 @@ std::shared_ptr<const Plan> LinearAttention::plan(const Support& support) {
   };
   add("MatchesReferenceInNarrowRows", expect_narrow_rows, 0);
   add("TakesNoStepsAndNullTensors", expect_no_steps, 0);
+  add("KeepsNanToItselfAtEveryK", expect_isolation_at_every_K, 2);
   for (const bool causal : {true, false}) {
     if (!causal && product) continue;
     Case isolated = isolation_case(support);

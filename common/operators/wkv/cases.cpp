@@ -143,9 +143,13 @@ void WkvGradInputs::draw(WkvGradProblem& problem) {
   }
 }
 
+std::vector<std::int64_t> wkv_key_rows(const Support& support) {
+  return support.levels("K", kChannels);
+}
+
 WkvCase ragged_wkv_case(const Support& support, Recurrence recurrence) {
   WkvCase c{.recurrence = recurrence, .B = 2, .T = 37, .H = 3};
-  c.K = preferred(support.levels("K", kChannels), 64);
+  c.K = preferred(wkv_key_rows(support), 64);
   c.V = support.has("K != V") ? preferred(support.levels("V", kChannels), 100) : c.K;
   c.precision = precision_of(support.storages.front());
   return c;
@@ -155,7 +159,7 @@ Design<WkvCase> wkv_design(const Support& support) {
   const std::vector<bool> both = {false, true}, no = {false};
   Design<WkvCase> design;
   design.factor("T", support.levels("T", kLengths), &WkvCase::T);
-  design.factor("K", support.levels("K", kChannels), &WkvCase::K);
+  design.factor("K", wkv_key_rows(support), &WkvCase::K);
   if (support.has("K != V")) design.factor("V", support.levels("V", kChannels), &WkvCase::V);
   design.factor("decay",
                 std::vector<Decay>{Decay::kMild, Decay::kNone, Decay::kStrong, Decay::kTotal,
@@ -179,7 +183,7 @@ WkvCase plain_wkv_case(const Support& support, Recurrence recurrence) {
   WkvCase c = ragged_wkv_case(support, recurrence);
   c.T = support.plain_steps > 0 ? support.plain_steps : 18;
   c.scale = 0.7f;  // that no other factor is by accident
-  const std::vector<std::int64_t> K_sizes = support.levels("K", kChannels);
+  const std::vector<std::int64_t> K_sizes = wkv_key_rows(support);
   std::tie(c.K, c.V) =
       plain_sizes(K_sizes, support.has("K != V") ? support.levels("V", kChannels) : K_sizes, c.T);
   return c;

@@ -142,6 +142,7 @@ WkvGradProblem make_grad_problem(const WkvCase& c);
 
 // What the tests are made of. A Support names sizes T, K and V; it may refuse "states", "reverse", "packed sequences" and "K != V", and
 // limit K, V, T and "B * H".
+std::vector<std::int64_t> wkv_key_rows(const Support& support);
 WkvCase ragged_wkv_case(const Support& support, Recurrence recurrence);
 Design<WkvCase> wkv_design(const Support& support);
 // The case on which no two mistakes give the same: plain, the smallest sizes from 32 on.

@@ -266,6 +266,33 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   expect(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1), tile);
 }
 
+// In one head of the second sequence the state and the last step are infinite. Rows of K are padded in some kernels, so at every K.
+template <typename Op>
+void expect_infinity_kept(const Implementation& i, Report& report, const Support& support) {
+  WkvCase c = isolation_case(support, Op::kRecurrence, false);
+  c.T = 5;
+  for (const std::int64_t K : wkv_key_rows(support)) {
+    c.K = K;
+    if (!support.has("K != V")) c.V = K;
+    const auto clean = Op::make_problem(c);
+    auto spoilt = clean;
+    const auto spoil = [&](const char* array, std::int64_t of, std::int64_t count) {
+      const std::int64_t part = std::ssize(spoilt[array]) / count;
+      std::fill_n(spoilt[array].begin() + of * part, part, INFINITY);
+    };
+    for (const char* array : {"initial_state", "d_final_state"})
+      spoil(array, kSpoilt.sequence * c.H + kSpoilt.h, c.B * c.H);
+    for (const char* array : {"q", "k", "v", "d_o"})
+      spoil(array, ((kSpoilt.sequence + 1) * c.T - 1) * c.H + kSpoilt.h, c.B * c.T * c.H);
+    expect_reach<Op>(report, c, run_as<Op>(i, clean), run_as<Op>(i, spoilt), support,
+                     [&](const ElementPlace& at) {
+                       const std::int64_t sequence = at.row < 0 ? at.b : at.row / c.T;
+                       const bool own = sequence < 0 || sequence == kSpoilt.sequence;
+                       return own && at.h == kSpoilt.h ? Reach::kMay : Reach::kMustNot;
+                     });
+  }
+}
+
 template <typename Args>
 std::vector<BadInput<Args>> bad_forward_inputs(const Support& support, Recurrence recurrence) {
   static const std::int64_t cu_seqlens[] = {0, 3};
@@ -386,6 +413,12 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
     for (const std::int64_t T : {1, 17})
       alignment.cases.push_back(planned<Op>(aligned_case(support, Op::kRecurrence, T, precision)));
   }
+  const Options with_states = {{"initial_state", "true"}, {"final_state", "true"}};
+  plan_borders(*plan, find_operator(Op::kName), support,
+               {{"B", 1}, {"T", 20}, {"H", 2}, {"K", 20}, {"V", 20}},
+               states ? with_states : Options(), [&](Shape& shape) {
+                 if (!support.has("K != V")) shape.set("V", shape["K"]);
+               });
   c = few_heads<Op>(ragged);
   c.T = 65;
   c.initial_state = kIsGradient<Op> && states;
@@ -413,6 +446,7 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
     add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
   add("TakesNoStepsAndNullTensors", expect_no_steps<Op>, 0);
   if (states) add_both_ways("SplitAndResume", expect_right_in_halves<Op>);
+  add("KeepsInfinityToItsHead", expect_infinity_kept<Op>, 2);
   for (const bool packed_sequences : {false, true}) {
     if (packed_sequences && (kIsGradient<Op> || !support.has("packed sequences"))) continue;
     add(
