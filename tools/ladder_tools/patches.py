@@ -14,7 +14,8 @@ def patched(kernel, patch, root=ROOT):
     """The kernel's text with the patch applied. ValueError, if it does not fit."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "patched"
-        run = subprocess.run(["patch", "--silent", "--fuzz=0", f"--output={output}", root / kernel, root / patch], capture_output=True, text=True)
+        run = subprocess.run(["patch", "--silent", "--fuzz=0", "--reject-file=-", f"--output={output}", root / kernel, root / patch],
+                             capture_output=True, text=True)
         if run.returncode:
             raise ValueError(f"{patch} does not fit {kernel}: {run.stdout}{run.stderr}")
         return output.read_text()
@@ -28,7 +29,10 @@ def header(patch, word):
 
 def made(exercise, root=ROOT):
     """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
-    return patched(exercise.solution, exercise.patch, root)
+    try:
+        return patched(exercise.solution, exercise.patch, root)
+    except ValueError as error:
+        raise ValueError(f"{str(error).rstrip()}; edit {exercise.stub}, then tools/upkeep/exercises.py --adopt {exercise.lesson}") from None
 
 
 def between(before, after, old, new):
