@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from for_tests import InAFolder
-from ladder_tools import hints, new, patches, place
+from ladder_tools import hints, new, patches, place, rows
 
 _FOLDERS = ("00_warmup", "04_no_atomic", "06_shared_mem", "07_chunkwise", "tests/90_open_operators")
 
@@ -15,7 +15,7 @@ class New(InAFolder):
         for each in _FOLDERS:
             shutil.copytree(place.ROOT / each, self.root / each)
         shutil.copy(place.ROOT / ".clang-format", self.root)
-        self.as_root_of(place, new, patches, hints)
+        self.as_root_of(place, new, patches, hints, rows)
 
     def files(self):
         return {path.relative_to(self.root): path.read_bytes() for path in self.root.glob("**/*") if path.is_file()}

@@ -21,7 +21,8 @@ const bool hole_registered =
     warmup::register_hole("scale_in_flight", "Hole2MultipliesEveryElement", "scale", {{"N", 8199}});
 
 const bool registered = ladder::testing::register_suite(
-    "scale", "scale_in_flight", {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}}});
+    "scale", "scale_in_flight",
+    {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}}, .options = {{"factor", {"3", "-0.5"}}}});
 
 struct Block {
   int threads, registers, shared, blocks;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,16 @@ void skip(const std::string& why);
 using Body = std::function<void(const Implementation&)>;
 void add(const std::string& implementation, const std::string& test, Body body,
          std::optional<std::size_t> turn = std::nullopt, const std::string& about = "");
+
+// The line of a test that calls.
+struct Caller {
+  const char* file = __builtin_FILE();
+  int line = __builtin_LINE();
+};
+
+// What the test runs. std::invalid_argument names the test's line where the operator has no such case.
+std::unique_ptr<AnyCase> case_of(const std::string& op, const Shape& shape, const Options& options,
+                                 const std::string& storage, const Caller& caller);
 
 // `call` must throw a sentence that names the argument and says what is allowed.
 void expect_refused(const std::string& argument, const std::function<void()>& call);

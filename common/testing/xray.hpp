@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/core/operator.hpp"
+#include "common/testing/tests.hpp"
 #include "common/xray/run.hpp"
 
 namespace ladder::testing {
@@ -36,10 +37,11 @@ emulator::xray::Kernel xray_of(const std::string& implementation, const typename
 std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
                                              const std::string& op, const Shape& shape,
                                              const Options& options = {},
-                                             const std::string& storage = "fp32");
+                                             const std::string& storage = "fp32",
+                                             const Caller& caller = {});
 emulator::xray::Kernel xray_of(const std::string& implementation, const std::string& op,
                                const Shape& shape, const Options& options = {},
-                               const std::string& storage = "fp32");
+                               const std::string& storage = "fp32", const Caller& caller = {});
 
 // What one element of the first output may cost, in accesses of single threads to global memory. Then counters of the X-ray, of which
 // each of `of` parts of the work, "step of a block", may use so many.
@@ -63,6 +65,7 @@ inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V"
 
 // Adds the test KeepsItsBudget, of the operator of that name, and prints for a learner how much of it is used.
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
-                     const Shape& shape = kBudgetShape);
+                     const Shape& shape = kBudgetShape, const Options& options = {},
+                     const Caller& caller = {});
 
 }  // namespace ladder::testing

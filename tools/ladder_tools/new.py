@@ -7,6 +7,7 @@ from pathlib import Path
 from ladder_tools import patches
 from ladder_tools.building import say
 from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, registered_names, text_of
+from ladder_tools.rows import operators
 
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
 _WITH_OPERATOR = Path("tests/90_open_operators")
@@ -122,10 +123,6 @@ class Source:
             raise Refused(f"{self.folder} includes {', '.join(shared)}; allowed: a lesson whose headers a lesson of {arguments.chapter} may include")
 
 
-def _operator_names(text):
-    return re.findall(r'\bkName = "(\w+)"', text)
-
-
 def _camel(slug):
     return "".join(word.capitalize() for word in slug.split("_"))
 
@@ -212,13 +209,13 @@ def new(words, preset, caller):
         own = re.sub("_operator$", "", file.stem)
         name = file.name.replace(own, arguments.slug, 1) if own in source.operators else file.name
         written[file.with_name(name)] = _renamed(text, source, arguments)
-    there = [path.read_text(errors="replace") for path in ROOT.glob("**/*.?[up]*") if path.suffix in (".cu", ".cpp", ".hpp")
-             and not re.match(r"build|out/|my/|\.", str(path.relative_to(ROOT)))]
-    kernels = [text for file, text in written.items() if file.stem == "kernel"]
-    for what, names_of, own in (("implementation", registered_names, kernels), ("operator", _operator_names, written.values())):
-        taken = {name for text in own for name in names_of(text)} & {name for text in there for name in names_of(text)}
+    sources = [path for path in ROOT.glob("**/*.c*") if not re.match(r"build|out/|my/|\.", str(path.relative_to(ROOT)))]
+    implementations = {name for path in sources for name in registered_names(path.read_text(errors="replace"))}
+    kernel = "".join(text for file, text in written.items() if file.stem == "kernel")
+    for what, taken in (("implementation", implementations & set(registered_names(kernel))),
+                        ("operator", operators().keys() & set(re.findall(r'\bkName = "(\w+)"', "".join(written.values()))))):
         if taken:
-            raise Refused(f"'{taken.pop()}' is an {what} already; allowed: words that are free")
+            raise Refused(f"'{min(taken)}' is an {what} already; allowed: words that are free")
     for file, text in {**written, Path("README.md"): _page(source, arguments)}.items():
         path = ROOT / arguments.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
