@@ -56,6 +56,8 @@ class New(InAFolder):
         self.assertIn("00_warmup/77_mean_of_mine/mean_of_mine.hpp", texts["kernel.cu"])
         self.assertIn("mistakes/last_term_forgotten.patch", texts)
         self.assertNotIn("matmul", "".join(texts.values()).lower())
+        self.assertNotIn("git diff", texts["README.md"])
+        self.assertNotIn(".step", texts["kernel.cu"])
 
     def test_a_copy_has_new_names_everywhere(self):
         texts = self.written("00.77_turn", "--from", "00.08")

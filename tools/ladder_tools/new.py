@@ -29,7 +29,6 @@ What changes, and why. One picture.
 
 {turn}
 {walk}
-
 ## X-ray, before and after
 
 ## Break it
