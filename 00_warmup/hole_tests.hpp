@@ -27,9 +27,10 @@ inline void forget_what_the_xray_saw() {
 // schedule; the suite's cases share all of them.
 inline bool register_hole(const std::string& implementation, const std::string& name,
                           const std::string& op, const ladder::Shape& shape,
-                          const ladder::Options& options = {}) {
+                          const ladder::Options& options = {},
+                          const ladder::testing::Caller& caller = {}) {
   const auto is_right = [=](const ladder::Implementation& i) {
-    const auto problem = ladder::find_operator(op).make_case(shape, options, "fp32")->make();
+    const auto problem = ladder::testing::case_of(op, shape, options, "fp32", caller)->make();
     const auto placed = problem->place(ladder::device(i.device), i);
     placed->call();
     ladder::device(i.device).synchronize();

@@ -42,17 +42,15 @@ struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulAr
   static double additions(const MatmulArgs& x) { return static_cast<double>(x.K) + 1; }
 
   // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
-  static std::string explain(const Problem& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const MatmulArgs& x = problem.args();
-    const std::vector<float>& is = outputs[0];
     if (x.M * x.N == 0) return "";
-    if (is_square_alone(x, is, truth[0].values))
+    if (is_square_alone(x, *outputs[0].result, *outputs[0].truth))
       return "was written only where m < N and n < M: the mask has M and N exchanged\n";
     if (x.K == 0) return "";
     const Matrix a = matrix_of(x.a, x.M, x.K), b = matrix_of(x.b, x.K, x.N);
     const Matrix ab = product(a, b);
-    const auto equals = [&](const Matrix& c) { return ladder::roughly_equal(is, values(c), x.N); };
+    const auto equals = [&](const Matrix& c) { return outputs[0].equals(values(c)); };
     const auto with_first = [&](std::int64_t terms) {
       return finished(x, product(a.leftCols(terms), b.topRows(terms)));
     };

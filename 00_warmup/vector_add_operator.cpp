@@ -27,12 +27,11 @@ struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddAr
     return {c};
   }
 
-  static std::string explain(const Problem&, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
-    const std::vector<float>& c = outputs[0];
+  static std::string explain(const Problem&, const Parts& outputs) {
+    const std::vector<float>& c = *outputs[0].result;
     const auto N = static_cast<std::int64_t>(c.size());
     const auto is_right = [&](std::int64_t i) {
-      return std::abs(c[i] - truth[0].values[i]) <= 1e-6 * truth[0].terms[i];
+      return std::abs(c[i] - (*outputs[0].truth)[i]) <= 1e-6 * (*outputs[0].terms)[i];
     };
     std::int64_t first = 0;  // that is wrong
     while (first < N && is_right(first))

@@ -323,8 +323,15 @@ class Reports(unittest.TestCase):
         self.assertEqual(testing.must_fail("boss.06"), ("boss.06", "boss\\.06\\."))
         self.assertEqual(testing.must_fail("bosses"), ("bosses", "boss\\."))
         self.assertEqual(testing.must_fail("stub.03.scratch"), ("stub.03.scratch", "stub\\.03\\.scratch$"))
-        with self.assertRaisesRegex(Refused, "lesson is"):
-            testing.must_fail("mistake.07.99")
+        for word, said in (("mistake.07.99", "lesson is"), ("stub.06.7", "06.07_time_tiles has no exercise$"), ("boss.02", "02 has no boss$"),
+                           ("mistake.06.10_prefix_causal_product", "06.10_prefix_causal_product has no mistake$"), ("stub.06.7.x", "allowed: ")):
+            with self.assertRaisesRegex(Refused, said):
+                testing.must_fail(word)
+
+    def test_a_signal_that_ends_a_program_is_said(self):
+        self.assertEqual(building.run_program("sh", "-c", "exit 3"), 3)
+        with self.assertRaisesRegex(place.Failed, "^sh was ended by SIGSEGV"):
+            building.run_program("sh", "-c", "kill -SEGV $$")
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()

@@ -39,6 +39,11 @@ class MustFail(InAFolder):
             self.assertEqual(result[0], 1, said)
             self.assertIn(said, result[1])
 
+    def test_what_failing_tests_say_instead_is_listed_once(self):
+        said = self.mistake(["x.cpp:1\nWRONG RESULT in c\nIt equals the transposed.\n", "It equals the transposed.", "It equals the sum."], 1)[1]
+        self.assertIn("they say:\n  It equals the transposed.\n  It equals the sum.\n", said)
+        self.assertNotIn("[  FAILED  ]", said)
+
     def test_a_stub_must_fail_in_the_judges_words(self):
         self.assertEqual(self.judge("stub", "stub.03.kernel", self.ends(["x\nWRONG RESULT in o"], 1), str(STUB))[0], 0)
         for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not say WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):

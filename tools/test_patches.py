@@ -19,7 +19,7 @@ class Patches(InAFolder):
         kernel.write_text("int first;\nint a;\nint b = 1;\nint c;\n")  # what changes elsewhere comes to the exercise
         self.assertEqual(made(one, root), "int first;\nint a;\n// TODO(1): write it\nint c;\n")
         kernel.write_text("int a;\nint b = 2;\nint c;\n")
-        with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu"):
+        with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu: .*FAILED; edit 03_x/exercise.cu, then .*--adopt 03$"):
             made(one, root)
 
     def test_a_mistake_lies_in_the_hole_whose_lines_it_changes(self):

@@ -122,17 +122,11 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
     return verdict;
   }
 
-  static std::string explain(const Problem& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const MatrixAddHost& x = problem.args();
-    const std::vector<float> c = to_judge(problem, outputs)[0];
-    const Memory& right = truth[0].values;
+    const std::vector<float>& c = *outputs[0].result;
+    const Memory& right = *outputs[0].truth;
     const Strides dense{x.N, 1};
-    const auto equals = [&](const Memory& other) {
-      // Nothing is said about a result that is almost right.
-      if (ladder::roughly_equal({right.begin(), right.end()}, other, x.N)) return false;
-      return ladder::roughly_equal(c, other, x.N);
-    };
     // c as it would be if element (row, col) of a matrix were looked for where `wrong` says.
     const auto a_read_by = [&](const Strides& wrong) {
       Memory memory(static_cast<std::size_t>(x.span(x.a_strides)), nan());
@@ -152,9 +146,9 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
       });
       return other;
     };
-    if (!is_dense(x, x.a_strides) && equals(a_read_by(dense)))
+    if (!is_dense(x, x.a_strides) && outputs[0].equals(a_read_by(dense)))
       return "equals the result with a read by the strides of a dense matrix\n";
-    if (!is_dense(x, x.c_strides) && equals(c_written_by(dense)))
+    if (!is_dense(x, x.c_strides) && outputs[0].equals(c_written_by(dense)))
       return "equals the result with c written by the strides of a dense matrix\n";
     return explain_unwritten(x, c, right);
   }

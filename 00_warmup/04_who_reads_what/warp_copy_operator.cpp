@@ -22,17 +22,14 @@ struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, 
     return {{{args.x, args.x + args.N}}};
   }
 
-  static std::string explain(const ladder::Drawn<WarpCopy>& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
-    const std::vector<double>& x = truth[0].values;
+  static std::string explain(const Problem& problem, const Parts& outputs) {
+    const std::vector<double>& x = *outputs[0].truth;
     const std::int64_t N = problem.args().N;
     const auto equals = [&](const auto& wrong) {
       std::vector<double> other(x.size());
       for (std::int64_t i = 0; i < N; ++i)
         other[i] = wrong(i);
-      // Nothing is said about a result that is almost right.
-      if (ladder::roughly_equal({x.begin(), x.end()}, other, N)) return false;
-      return ladder::roughly_equal(outputs[0], other, N);
+      return outputs[0].equals(other);
     };
     if (equals([&](std::int64_t i) { return x[i / 32 * 32]; }))
       return "equals the first element of each warp, copied by all its lanes\n";

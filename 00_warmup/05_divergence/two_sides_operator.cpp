@@ -56,17 +56,14 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
     return {y};
   }
 
-  static std::string explain(const ladder::Drawn<TwoSides>& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const TwoSidesArgs& a = problem.args();
-    const std::vector<double>& right = truth[0].values;
+    const std::vector<double>& right = *outputs[0].truth;
     const auto equals = [&](const auto& wrong) {
       std::vector<double> other(right.size());
       for (std::int64_t i = 0; i < a.N; ++i)
         other[i] = wrong(i);
-      // Nothing is said about a result that is almost right.
-      if (ladder::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
-      return ladder::roughly_equal(outputs[0], other, a.N);
+      return outputs[0].equals(other);
     };
     if (equals([&](std::int64_t i) { return i % 2 == 0 ? right[i] : NAN; }))
       return "the odd elements are missing: does every warp take an even element's side?\n";

@@ -46,18 +46,15 @@ struct MovingMean
     return {y};
   }
 
-  static std::string explain(const ladder::Drawn<MovingMean>& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const MovingMeanArgs& a = problem.args();
-    const std::vector<double>& right = truth[0].values;
-    const std::vector<float>& y = outputs[0];
+    const std::vector<double>& right = *outputs[0].truth;
+    const std::vector<float>& y = *outputs[0].result;
     const auto equals = [&](const auto& wrong) {
       std::vector<double> other(right.size());
       for (std::int64_t i = 0; i < a.N; ++i)
         other[i] = wrong(i);
-      // Nothing is said about a result that is almost right.
-      if (ladder::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
-      return ladder::roughly_equal(y, other, a.N);
+      return outputs[0].equals(other);
     };
     if (a.R == 0) return "";
     // Shared memory that no thread has written holds NaN in the emulator.

@@ -31,20 +31,14 @@ struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSum
     return {y};
   }
 
-  static std::string explain(const ladder::Drawn<BlockRunningSum>& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const BlockRunningSumArgs& a = problem.args();
-    const std::vector<double>& right = truth[0].values;
-    const auto equals = [&](const std::vector<double>& other) {
-      // Nothing is said about a result that is almost right.
-      if (ladder::roughly_equal({right.begin(), right.end()}, other, a.N)) return false;
-      return ladder::roughly_equal(outputs[0], other, a.N);
-    };
-    std::vector<double> without_own = truth[0].values, overwritten(a.x, a.x + a.N),
-                        before = overwritten, late = overwritten;
+    const ladder::Part& y = outputs[0];
+    std::vector<double> without_own = *y.truth, overwritten(a.x, a.x + a.N), before = overwritten,
+                        late = overwritten;
     for (std::int64_t i = 0; i < a.N; ++i)
       without_own[i] -= a.x[i];
-    if (equals(without_own)) return "equals the sum of the elements before it, without its own\n";
+    if (y.equals(without_own)) return "equals the sum of the elements before it, without its own\n";
     for (std::int64_t step = 1; step < kRunningBlock; step *= 2) {
       const std::vector<double> now = late;
       for (std::int64_t i = 0; i < a.N; ++i) {
@@ -54,9 +48,9 @@ struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSum
       }
       before = now;
     }
-    if (equals(overwritten))
+    if (y.equals(overwritten))
       return "equals the sums of threads that read what another had already changed in this step\n";
-    if (equals(late))
+    if (y.equals(late))
       return "equals the sums of threads that read what another had still to change\n";
     return "";
   }

@@ -22,12 +22,11 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
     return {{{y.data(), y.data() + y.size()}}};
   }
 
-  static std::string explain(const Problem& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     constexpr std::int64_t kTile = 32;
     const TransposeArgs& a = problem.args();
     // Where tiles land that are not moved or not turned, and NaN where nothing is written.
-    const std::vector<double> nothing(truth[0].values.size(),
+    const std::vector<double> nothing(outputs[0].truth->size(),
                                       std::numeric_limits<double>::quiet_NaN());
     std::vector<double> copied = nothing, not_moved = nothing, not_turned = nothing;
     for (std::int64_t m = 0; m < a.M; ++m) {
@@ -42,13 +41,11 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
         put(not_turned, tile_n + m - tile_m, tile_m + n - tile_n);
       }
     }
-    const auto is = [&](const std::vector<double>& other) {
-      return ladder::roughly_equal(outputs[0], other, a.M);
-    };
-    if (is(copied)) return "equals x in its old order: nothing is transposed\n";
-    if (is(not_moved))
+    if (outputs[0].equals(copied)) return "equals x in its old order: nothing is transposed\n";
+    if (outputs[0].equals(not_moved))
       return "equals the result with tiles that are turned and stay in their old places\n";
-    if (is(not_turned)) return "equals the result with tiles that are moved and not turned\n";
+    if (outputs[0].equals(not_turned))
+      return "equals the result with tiles that are moved and not turned\n";
     return "";
   }
 };

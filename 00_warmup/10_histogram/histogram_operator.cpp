@@ -34,12 +34,11 @@ struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramAr
     return {{count(problem.args(), problem.args().N)}};
   }
 
-  static std::string explain(const Problem& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     constexpr std::int64_t kThreads = 256, kVec = 4;
     const HistogramArgs& a = problem.args();
-    const std::vector<float>& is = outputs[0];
-    const std::vector<double>& should = truth[0].values;
+    const std::vector<float>& is = *outputs[0].result;
+    const std::vector<double>& should = *outputs[0].truth;
     const auto equals = [&](const std::vector<double>& other) {
       return other != should && std::equal(is.begin(), is.end(), other.begin(), other.end());
     };

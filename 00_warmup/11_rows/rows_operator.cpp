@@ -18,12 +18,6 @@ std::int64_t lane(std::int64_t column, bool vectors) {
   return (vectors ? column / 4 : column) % 32;
 }
 
-bool equals(const Result& result, const Values& other, const Values& truth, std::int64_t N) {
-  const Result right(truth.begin(), truth.end());
-  return !ladder::roughly_equal(right, other, N) &&  // else it is no mistake here
-         ladder::roughly_equal(result, other, N);
-}
-
 // Whether the columns of lane 0 are right, and most others wrong.
 bool only_lane_0_is_right(const Result& result, const Values& truth, std::int64_t N, bool vectors) {
   std::int64_t wrong = 0, others = 0;
@@ -87,11 +81,10 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
     return any;
   }
 
-  static std::string explain(const Problem& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const SoftmaxArgs& a = problem.args();
-    const rows::Result& y = outputs[0];
-    const rows::Values& should = truth[0].values;
+    const rows::Result& y = *outputs[0].result;
+    const rows::Values& should = *outputs[0].truth;
     if (overflows_without_the_maximum(a, y, should))
       return "equals the result without the row's maximum: exp(x) overflows above 88.7\n";
     for (const bool vectors : {false, true}) {
@@ -103,15 +96,14 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
         halves[i] /= rows::half_sum(i - first, a.N, vectors,
                                     [&](std::int64_t n) { return should[first + n]; });
       }
-      if (rows::equals(y, halves, should, a.N))
-        return "equals the result with sums over 16 lanes, not 32\n";
+      if (outputs[0].equals(halves)) return "equals the result with sums over 16 lanes, not 32\n";
     }
     rows::Values unnormalised = should;
     for (std::int64_t i = 0; i < a.M * a.N; ++i) {
       const float* x = a.x + i / a.N * a.N;
       unnormalised[i] = std::exp(static_cast<double>(a.x[i]) - *std::max_element(x, x + a.N));
     }
-    return rows::equals(y, unnormalised, should, a.N)
+    return outputs[0].equals(unnormalised)
                ? "equals the result that is not divided by the row's sum\n"
                : "";
   }
@@ -144,12 +136,11 @@ struct RmsNorm : ladder::SimpleOperator<RmsNorm, RmsNormSizes, RmsNormArgs, RmsN
     return {{with(a, [&](double squares) { return root_mean(a, squares); })}};
   }
 
-  static std::string explain(const Problem& problem, const Outputs& outputs,
-                             const std::vector<ladder::Truth>& truth) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const RmsNormArgs& a = problem.args();
-    const rows::Result& y = outputs[0];
-    const rows::Values& should = truth[0].values;
-    const auto is = [&](const rows::Values& other) { return rows::equals(y, other, should, a.N); };
+    const rows::Result& y = *outputs[0].result;
+    const rows::Values& should = *outputs[0].truth;
+    const auto is = [&](const rows::Values& other) { return outputs[0].equals(other); };
     const auto N = static_cast<double>(a.N);
     if (is(with(a, [&](double squares) { return std::sqrt(squares + a.eps); })))
       return "equals the result with the sum of the squares, not their mean\n";

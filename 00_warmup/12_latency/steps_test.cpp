@@ -6,7 +6,8 @@
 namespace {
 
 const bool one_each_registered = ladder::testing::register_suite(
-    "scale", "scale_one_each", {.sizes = {{"N", {37, 1, 256, 1000}}}});
+    "scale", "scale_one_each",
+    {.sizes = {{"N", {37, 1, 256, 1000}}}, .options = {{"factor", {"3", "-0.5"}}}});
 
 TEST(BlocksPerMultiprocessor, AreThoseThatCudaCountsOnThisDevice) {
   const warmup::OccupancyByCuda cuda = warmup::occupancy_by_cuda();

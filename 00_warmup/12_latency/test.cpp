@@ -23,6 +23,7 @@ const bool hole_registered =
 const bool registered =
     ladder::testing::register_suite("scale", "scale_in_flight",
                                     {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}},
+                                     .options = {{"factor", {"3", "-0.5"}}},
                                      .borders = {{.size = "N", .at = {8192, 16384}}}});
 
 struct Block {

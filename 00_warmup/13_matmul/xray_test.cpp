@@ -6,9 +6,10 @@ namespace {
 
 using namespace emulator::xray;
 
-// K = 12: a row of A and a column of B for each element.
+// K = 12: a row of A, a column of B and a bias for each element.
 const bool registered = ladder::testing::register_budget(
-    "matmul_naive", "matmul", {.loads = 2 * 12, .stores = 1}, {{"M", 5}, {"N", 7}, {"K", 12}});
+    "matmul_naive", "matmul", {.loads = 2 * 12 + 1, .stores = 1}, {{"M", 5}, {"N", 7}, {"K", 12}},
+    {{"with_bias", "true"}, {"relu", "true"}});
 
 Kernel naive(const ladder::Shape& shape) {
   return ladder::testing::xray_of("matmul_naive", "matmul", shape);

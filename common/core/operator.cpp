@@ -1,8 +1,8 @@
 #include "common/core/operator.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <tuple>
 
 namespace ladder {
@@ -113,8 +113,8 @@ void add_operator(std::unique_ptr<AnyOperator> op, int place) {
   std::size_t at = 0;
   for (; at < operators.size(); ++at) {
     if (operators[at]->name() == op->name()) {
-      // Before main, nobody would catch an exception.
-      std::cerr << "operator '" << op->name() << "' is registered twice\n";
+      // Before main, nobody would catch an exception, and std::cerr may not exist yet.
+      std::fputs(("operator '" + op->name() + "' is registered twice\n").c_str(), stderr);
       std::exit(EXIT_FAILURE);
     }
   }

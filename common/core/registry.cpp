@@ -1,9 +1,9 @@
 #include "common/core/registry.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <iterator>
 #include <utility>
 
@@ -93,10 +93,11 @@ Registration::Registration(Implementation implementation, const char* file) {
   for (auto other = registered().begin(); other != registered().end(); ++other) {
     if (other->name != implementation.name) continue;
     if (is_exercise(*other) == is_exercise(implementation)) {
-      // Before main, nobody would catch an exception.
-      std::cerr << "implementation '" << other->name << "' is registered twice: by "
-                << other->source << " and by " << implementation.source
-                << "; give one of them another name\n";
+      // Before main, nobody would catch an exception, and std::cerr may not exist yet.
+      std::fputs(("implementation '" + other->name + "' is registered twice: by " + other->source +
+                  " and by " + implementation.source + "; give one of them another name\n")
+                     .c_str(),
+                 stderr);
       std::exit(EXIT_FAILURE);
     }
     // Ours keeps its name and comes first, whichever is registered first.

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     std::cerr << "operator is '" << chosen << "'; allowed:";
     for (const auto& [name, text] : texts)
       std::cerr << ' ' << name;
-    std::cerr << '\n';
+    std::cerr << "; what another one calls a wrong result stands in its explain()\n";
     return 2;
   }
   for (const auto& [name, text] : texts) {

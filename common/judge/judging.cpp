@@ -255,6 +255,12 @@ double Part::coarseness() const {
   return roundings.stored + roundings.operands > 0 ? kBf16Rounding : 0;
 }
 
+bool Part::equals(const std::vector<double>& wrong) const {
+  const std::vector<float> right(truth->begin(), truth->end());
+  return !roughly_equal(right, wrong, layout.row(), coarseness()) &&
+         roughly_equal(*result, wrong, layout.row(), coarseness());
+}
+
 Verdict judge_part(const Part& part) {
   const Layout& layout = part.layout;
   const std::vector<float>& result = *part.result;

@@ -43,6 +43,8 @@ struct Part {
   Judged judged() const;
   // How coarse a right result may be, where it is compared with another answer: 0, or kBf16Rounding.
   double coarseness() const;
+  // Whether the result equals a wrong answer, as nearly as its storage lets it. What nearly equals the truth is no wrong answer.
+  bool equals(const std::vector<double>& wrong) const;
 };
 
 Verdict judge_part(const Part& part);

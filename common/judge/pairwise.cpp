@@ -194,7 +194,7 @@ std::optional<Draw> wanted_draw() {
   try {
     return parse_draw(value);
   } catch (const std::invalid_argument& error) {
-    // Before main, where suites are registered, nobody would catch it.
+    // Where suites are registered, nobody would catch it.
     std::cerr << error.what() << std::endl;
     std::_Exit(2);
   }

@@ -14,16 +14,30 @@ bool Support::has(const std::string& feature) const {
   return std::count(refuses.begin(), refuses.end(), feature) == 0;
 }
 
-void Support::check_words(const std::vector<std::string>& features,
-                          const std::vector<std::string>& limits) const {
-  const auto check = [](const std::string& word, const std::vector<std::string>& known) {
+void SupportWords::check(const std::string& op, const Support& support) const {
+  const auto check = [&](const std::string& field, const std::string& word,
+                         const std::vector<std::string>& known) {
     require(std::count(known.begin(), known.end(), word) > 0,
-            "a suite's support names '" + word + "'; allowed: " + joined(known));
+            "a suite of " + op + " has " + field + " '" + word + "'; allowed: " +
+                (known.empty() ? "none, for its tests look at none" : joined(known)));
   };
-  for (const std::string& word : refuses)
-    check(word, features);
-  for (const auto& [size, value] : most)
-    check(size, limits);
+  for (const auto& [size, levels] : support.sizes)
+    check(".sizes", size, sizes);
+  for (const auto& [option, levels] : support.options)
+    check(".options", option, options);
+  for (const std::string& feature : support.refuses)
+    check(".refuses", feature, refuses);
+  for (const auto& [size, value] : support.most)
+    check(".most", size, most);
+  const Support usual;
+  for (const auto& [field, is_usual] :
+       {std::pair("not_repeatable", support.not_repeatable.empty()),
+        std::pair("multiple", support.multiple == usual.multiple),
+        std::pair("plain_steps", support.plain_steps == usual.plain_steps),
+        std::pair("nan_tile", support.nan_tile == usual.nan_tile),
+        std::pair("also", support.also.empty())}) {
+    if (!is_usual) check("a field", field, fields);
+  }
 }
 
 bool Support::stores(const std::string& storage) const {
@@ -108,7 +122,45 @@ Shape first_shape(const AnyOperator& op, const Support& support) {
   return shape;
 }
 
-std::vector<ListedCase> cases_of(const AnyOperator& op, const Support& support) {
+// Those of the support, or the option's own.
+std::vector<std::string> levels_of(const AnyOperator& op, const Support& support,
+                                   const TriedOption& option) {
+  for (const auto& [name, levels] : support.options) {
+    if (name == option.name) return levels;
+  }
+  require(!option.levels.empty(),
+          "option " + option.name + " of " + op.name() +
+              " is a number, and the suite says not which are tried; needed: .options = {{\"" +
+              option.name + "\", {VALUE, VALUE}}}");
+  return option.levels;
+}
+
+// An optional array that is there with every option would never be tried as null.
+void require_optional_arrays_to_be_absent(const AnyOperator& op,
+                                          const std::vector<TriedOption>& options) {
+  std::vector<Options> each_alone = {{}};
+  for (const TriedOption& option : options) {
+    for (const std::string& level : option.levels)
+      each_alone.push_back({{option.name, level}});
+  }
+  for (const std::string& storage : op.storages()) {
+    for (const ListedArray& array : op.make_case({}, {}, storage)->stored_arrays()) {
+      if (array.presence == Presence::kRequired) continue;
+      const bool is_absent =
+          std::any_of(each_alone.begin(), each_alone.end(), [&](const auto& with) {
+            const auto arrays = op.make_case({}, with, storage)->stored_arrays();
+            return std::none_of(arrays.begin(), arrays.end(),
+                                [&](const ListedArray& other) { return other.name == array.name; });
+          });
+      require(is_absent, array.name + " of " + op.name() +
+                             " is optional, and with every option it is there; needed: an option, "
+                             "and a wants(case, name) that leaves it out");
+    }
+  }
+}
+
+std::vector<ListedCase> cases_of(const AnyOperator& op, const std::vector<TriedOption>& options,
+                                 const Support& support) {
   using Change = std::function<void(ListedCase&, std::size_t)>;
   std::vector<std::size_t> counts;
   std::vector<Change> factors;
@@ -119,11 +171,17 @@ std::vector<ListedCase> cases_of(const AnyOperator& op, const Support& support) 
     factors.push_back(
         [=](ListedCase& c, std::size_t level) { c.shape.set(size.name, levels[level]); });
   }
-  for (const auto& [name, levels] : support.options) {
+  const auto add_option = [&](const std::string& name, const std::vector<std::string>& levels) {
     counts.push_back(levels.size());
-    factors.push_back([name = name, levels = levels](ListedCase& c, std::size_t level) {
-      c.options.emplace_back(name, levels[level]);
-    });
+    factors.push_back(
+        [=](ListedCase& c, std::size_t level) { c.options.emplace_back(name, levels[level]); });
+  };
+  for (const TriedOption& option : options)
+    add_option(option.name, levels_of(op, support, option));
+  for (const auto& [name, levels] : support.options) {
+    if (std::none_of(options.begin(), options.end(),
+                     [name = name](const TriedOption& option) { return option.name == name; }))
+      add_option(name, levels);
   }
   counts.push_back(support.storages.size());
   factors.push_back([&](ListedCase& c, std::size_t level) { c.storage = support.storages[level]; });
@@ -164,9 +222,11 @@ void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, con
   }
 }
 
-Plan plan_by_lists(const AnyOperator& op, const Support& support) {
+Plan plan_by_lists(const AnyOperator& op, const std::vector<TriedOption>& options,
+                   const Support& support) {
+  require_optional_arrays_to_be_absent(op, options);
   Plan plan;
-  const std::vector<ListedCase> cases = cases_of(op, support);
+  const std::vector<ListedCase> cases = cases_of(op, options, support);
   for (const ListedCase& c : cases)
     plan.cases.push_back(c.of(op));
   const ListedCase& first = cases.front();

@@ -54,14 +54,27 @@ struct Support {
   std::vector<Border> borders = {};
 
   bool has(const std::string& feature) const;
-  // std::invalid_argument for a word in `refuses`, or a size in `most`, that the operator does not know.
-  void check_words(const std::vector<std::string>& features,
-                   const std::vector<std::string>& limits) const;
   bool stores(const std::string& storage) const;
   std::int64_t most_of(const std::string& size) const;  // 0: no limit
   // The levels of that size, or `usual`.
   std::vector<std::int64_t> levels(const std::string& size,
                                    const std::vector<std::int64_t>& usual) const;
+};
+
+// What of a Support an operator's tests look at.
+struct SupportWords {
+  std::vector<std::string> sizes = {}, options = {}, refuses = {}, most = {};
+  // Its other fields, by their names: "nan_tile".
+  std::vector<std::string> fields = {};
+
+  // std::invalid_argument for what nobody would look at.
+  void check(const std::string& op, const Support& support) const;
+};
+
+// An option that the tests of an operator by lists try: with these levels, unless a Support has others. A number has none.
+struct TriedOption {
+  std::string name;
+  std::vector<std::string> levels;
 };
 
 // What a test says.
@@ -121,8 +134,10 @@ struct Plan {
   std::vector<Edge> edges = {};
 };
 
-// By the operator's lists: pairwise cases of sizes, options and storages.
-Plan plan_by_lists(const AnyOperator& op, const Support& support);
+// By the operator's lists: pairwise cases of sizes, options and storages. std::invalid_argument where something would never be tried: an
+// option that is a number and has no levels in the support, an optional array that no option leaves out.
+Plan plan_by_lists(const AnyOperator& op, const std::vector<TriedOption>& options,
+                   const Support& support);
 
 // The cases on both sides of each border. `small`: the sizes of all. `follow` sets what follows from the others.
 void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, const Shape& small,

@@ -10,8 +10,8 @@
 // The sizes are a base of the arguments; the first arguments are the host's, the others what launchers take. Optional:
 //
 //     draw(case, name, values, generator)      fills an input; without it reals are drawn from -magnitude to magnitude
-//     explain(problem, outputs, truth)         the misconception that a wrong result is recognised by; "" if none
-//     wants(case, name)                        whether the case has that array; without it no optional array is ever null
+//     explain(problem, outputs)                the misconception that a wrong result is recognised by; "" if none. outputs[0].equals(values)
+//     wants(case, name)                        whether the case has that array: what is optional must be absent with some option
 //     store(problem, args, name, elements)     fills a stored array that the host's list does not have
 //
 // An input is null in truth() if its pointer is not to const, or is left out of the list.
@@ -28,7 +28,7 @@
 //     to_judge(problem, outputs)               the outputs as the truth has them, where what is stored is more
 //     may_be_infinite(name)                    of an output of a sampled problem
 //     kReportsFirst                            a right verdict is about the first output, not about the one nearest to its limit
-//     plan(support)                            its tests
+//     own_plan(support), support_words()       its tests, and what of a Support they look at
 //     table_cases(long_too), random_cases(seed), fuzz(random)      see AnyOperator
 //     settle_belonging(problem, array, axis, index, belonging)     where the axes do not tell all
 #pragma once
@@ -212,6 +212,7 @@ struct JudgedOperator {
   using Case = OpCase;
   using Problem = Drawn<OpInputs>;
   using Outputs = std::vector<std::vector<float>>;
+  using Parts = std::vector<Part>;
 
   static Problem make_problem(const Case& c) { return Problem(c); }
   static const Case& case_of(const Problem& problem) { return problem.drawn_case(); }
@@ -260,8 +261,8 @@ struct JudgedOperator {
       ++examined.wrong;
     if constexpr (requires { Op::mistakes(problem, truth, arithmetic); }) {
       examined.mistakes = Op::mistakes(problem, truth, arithmetic);
-    } else if constexpr (requires { Op::explain(problem, outputs, truth); }) {
-      examined.mistakes.own = [&](const Part&) { return Op::explain(problem, outputs, truth); };
+    } else if constexpr (requires { Op::explain(problem, examined.parts); }) {
+      examined.mistakes.own = [&](const Part&) { return Op::explain(problem, examined.parts); };
     }
     use(examined);
   }
@@ -364,7 +365,44 @@ struct JudgedOperator {
   }
 
   static std::shared_ptr<const Plan> plan(const Support& support) {
-    return std::make_shared<Plan>(plan_by_lists(find_operator(Op::kName), support));
+    Op::support_words().check(Op::kName, support);
+    if constexpr (requires { Op::own_plan(support); }) {
+      return Op::own_plan(support);
+    } else {
+      return std::make_shared<Plan>(
+          plan_by_lists(find_operator(Op::kName), tried_options(), support));
+    }
+  }
+
+  static SupportWords support_words() {
+    SupportWords words;
+    const Shape shape = shape_of(Sizes());
+    for (const Size& size : shape.sizes())
+      words.sizes.push_back(size.name);
+    words.most = words.sizes;
+    const Case usual = Op::make_case(Sizes());
+    for (const ListedOption& option : options_in(usual))
+      words.options.push_back(option.name);
+    return words;
+  }
+
+  // All flags and words, and of numbers those that a kernel gets.
+  static std::vector<TriedOption> tried_options() {
+    std::vector<TriedOption> options;
+    const Sizes sizes;
+    const Case usual = Op::make_case(sizes);
+    const std::vector<ListedField> fields = fields_of(sizes);
+    for (const ListedOption& option : options_in(usual)) {
+      TriedOption tried{option.name, {option.words.begin(), option.words.end()}};
+      const std::string value = option.text(option);
+      if (value == "true" || value == "false")
+        tried.levels = {value, value == "true" ? "false" : "true"};
+      const bool is_field =
+          std::any_of(fields.begin(), fields.end(),
+                      [&](const ListedField& field) { return field.name == option.name; });
+      if (is_field || !tried.levels.empty()) options.push_back(tried);
+    }
+    return options;
   }
 
  private:

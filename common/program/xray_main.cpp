@@ -83,11 +83,13 @@ std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects,
   using namespace emulator::xray;
   const auto [output, elements] = case_of(selection)->first_output();
   const double warps = elements / kWarpSize;
+  const std::string options = ladder::options_text(case_of(selection)->options());
+  const std::string what = to_string(selection.shape) + (options.empty() ? "" : "; " + options);
   std::string table = fmt::format(
       "X-ray of {} in {} at {}\nfor 32 elements of {}; more: ./ladder xray\n"
       "{:<18} {:<26} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
-      selection.op, selection.precision, to_string(selection.shape), output, "chapter",
-      "implementation", "loads", "sectors", "stores", "atomics", "shared", "barriers");
+      selection.op, selection.precision, what, output, "chapter", "implementation", "loads",
+      "sectors", "stores", "atomics", "shared", "barriers");
   for (const Subject& each : subjects) {
     const auto count = [&](std::initializer_list<Counter> counters) {
       double sum = 0;
@@ -110,13 +112,18 @@ void trace(const nlohmann::json& run) {
   selection.op = run.at("operator");
   selection.precision = run.at("precision");
   selection.causal = run.value("causal", false);
-  for (const auto& [name, size] : run.at("shape").items())
+  selection.states = run.value("states", false);
+  for (const auto& [name, value] : run.at("options").items())
+    selection.options.emplace_back(name, value);
+  selection.shape = ladder::find_operator(selection.op).shape();
+  for (const auto& [name, size] : run.at("shape").items())  // in the order of the alphabet
     selection.shape.set(name, size);
   selection.shape = small_shape_of(selection);
   std::vector<emulator::xray::Subject> subjects;
   for (const auto& row : run.at("rows")) {
     if (row.at("back_end") != "emulator" || !row.at("right").get<bool>()) continue;
     XrayRun traced = xray(ladder::find_implementation(row.at("implementation")), selection);
+    if (traced.too_large) continue;  // by options: sequences have the lengths that are asked for
     std::move(traced.subjects.begin(), traced.subjects.end(), std::back_inserter(subjects));
   }
   if (!subjects.empty()) fmt::print("\n{}", to_brief_table(subjects, selection));

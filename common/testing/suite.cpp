@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include "common/core/text.hpp"
 #include "common/diagnosis/diagnosis.hpp"
@@ -186,7 +187,14 @@ void register_now(const std::string& op, const std::string& implementation,
 
 bool register_suite(const std::string& op, const std::string& implementation,
                     const Support& support) {
-  pending().push_back([=] { register_now(op, implementation, support); });
+  pending().push_back([=] {
+    try {
+      register_now(op, implementation, support);
+    } catch (const std::invalid_argument& error) {
+      add(implementation, "HasASuite",
+          [said = std::string(error.what())](const Implementation&) { FAIL() << said; });
+    }
+  });
   return true;
 }
 

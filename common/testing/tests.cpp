@@ -74,6 +74,18 @@ bool add_kernel_test(const char* suite, const char* test, void (*body)(), const 
   return true;
 }
 
+std::unique_ptr<AnyCase> case_of(const std::string& op, const Shape& shape, const Options& options,
+                                 const std::string& storage, const Caller& caller) {
+  try {
+    return find_operator(op).make_case(shape, options, storage);
+  } catch (const std::invalid_argument& error) {
+    std::string what = error.what();
+    if (what.starts_with("--")) what.erase(0, 2);  // no option of a command here
+    throw std::invalid_argument(std::string(caller.file) + ":" + std::to_string(caller.line) +
+                                ": " + what);
+  }
+}
+
 void expect_refused(const std::string& argument, const std::function<void()>& call) {
   try {
     call();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,16 @@ void add(const std::string& implementation, const std::string& test, Body body,
   static void suite##_##test()
 bool add_kernel_test(const char* suite, const char* test, void (*body)(), const char* file,
                      int line);
+
+// The line of a test that calls.
+struct Caller {
+  const char* file = __builtin_FILE();
+  int line = __builtin_LINE();
+};
+
+// What the test runs. std::invalid_argument names the test's line where the operator has no such case.
+std::unique_ptr<AnyCase> case_of(const std::string& op, const Shape& shape, const Options& options,
+                                 const std::string& storage, const Caller& caller);
 
 // `call` must throw a sentence that names the argument and says what is allowed.
 void expect_refused(const std::string& argument, const std::function<void()>& call);

@@ -117,8 +117,9 @@ void print_dearest(const std::vector<Kernel>& kernels, Operation operation) {
 }
 
 void expect_budget_kept(const std::string& implementation, const std::string& op,
-                        const Budget& budget, const Shape& shape) {
-  const auto asked = find_operator(op).make_case(shape, {}, "fp32");
+                        const Budget& budget, const Shape& shape, const Options& options,
+                        const Caller& caller) {
+  const auto asked = case_of(op, shape, options, "fp32", caller);
   const auto problem = asked->make();
   const XrayRun run =
       xray(find_implementation(implementation), *problem, by_name, kMostBudgetAccesses);
@@ -199,14 +200,14 @@ std::vector<Kernel> xrays_of(const std::string& implementation, const AnyCase& c
 }
 
 std::vector<Kernel> xrays_of(const std::string& implementation, const std::string& op,
-                             const Shape& shape, const Options& options,
-                             const std::string& storage) {
-  return xrays_of(implementation, *find_operator(op).make_case(shape, options, storage));
+                             const Shape& shape, const Options& options, const std::string& storage,
+                             const Caller& caller) {
+  return xrays_of(implementation, *case_of(op, shape, options, storage, caller));
 }
 
 Kernel xray_of(const std::string& implementation, const std::string& op, const Shape& shape,
-               const Options& options, const std::string& storage) {
-  return only_one(xrays_of(implementation, op, shape, options, storage));
+               const Options& options, const std::string& storage, const Caller& caller) {
+  return only_one(xrays_of(implementation, op, shape, options, storage, caller));
 }
 
 bool register_bounds(const std::string& implementation, const std::string& op, const Shape& shape,
@@ -219,9 +220,9 @@ bool register_bounds(const std::string& implementation, const std::string& op, c
 }
 
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
-                     const Shape& shape) {
+                     const Shape& shape, const Options& options, const Caller& caller) {
   add(implementation, "KeepsItsBudget",
-      [=] { expect_budget_kept(implementation, op, budget, shape); });
+      [=] { expect_budget_kept(implementation, op, budget, shape, options, caller); });
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/core/operator.hpp"
+#include "common/testing/tests.hpp"
 #include "common/xray/run.hpp"
 
 namespace ladder::testing {
@@ -36,10 +37,11 @@ emulator::xray::Kernel xray_of(const std::string& implementation, const typename
 std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
                                              const std::string& op, const Shape& shape,
                                              const Options& options = {},
-                                             const std::string& storage = "fp32");
+                                             const std::string& storage = "fp32",
+                                             const Caller& caller = {});
 emulator::xray::Kernel xray_of(const std::string& implementation, const std::string& op,
                                const Shape& shape, const Options& options = {},
-                               const std::string& storage = "fp32");
+                               const std::string& storage = "fp32", const Caller& caller = {});
 
 // Adds the test StaysInBounds/OP: in this case, of each storage, the X-ray finds nothing wrong.
 inline const Shape kRaggedShape = {{"B", 1}, {"T", 21}, {"H", 2}, {"K", 36}, {"V", 20}};
@@ -69,6 +71,7 @@ inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V"
 
 // Adds the test KeepsItsBudget, of the operator of that name, and prints for a learner how much of it is used.
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
-                     const Shape& shape = kBudgetShape);
+                     const Shape& shape = kBudgetShape, const Options& options = {},
+                     const Caller& caller = {});
 
 }  // namespace ladder::testing

@@ -1,6 +1,6 @@
 // C = A B, a thread for each element of C.
-// Change: none, this is a test of the open operator.
-// Why:    it shows what an operator and its kernel need, and that common knows neither.
+// Change: none, it is the first of its operator.
+// Why:    it shows what an operator and its kernel need.
 // Needs:  any M, N and K; any CUDA GPU.
 // Costs:  every thread reads a row of A and a column of B itself.
 #include <cuda_runtime.h>

@@ -27,16 +27,14 @@ struct Matmul : SimpleOperator<Matmul, MatmulSizes, MatmulArgs<float>, MatmulArg
 
   static double additions(const MatmulArgs<float>& a) { return static_cast<double>(a.K); }
 
-  static std::string explain(const Drawn<Matmul>& problem, const Outputs& outputs,
-                             const std::vector<Truth>&) {
+  static std::string explain(const Problem& problem, const Parts& outputs) {
     const auto& x = problem.args();
-    std::vector<double> late(outputs[0].size());
+    std::vector<double> late(outputs[0].truth->size());
     for (std::int64_t i = 0; i < x.M * x.N; ++i) {
       for (std::int64_t k = 0; k + 1 < x.K; ++k)
         late[i] += static_cast<double>(x.a[i / x.N * x.K + k]) * x.b[k * x.N + i % x.N];
     }
-    return ladder::roughly_equal(outputs[0], late, x.N) ? "equals the product without the last k\n"
-                                                        : "";
+    return outputs[0].equals(late) ? "equals the product without the last k\n" : "";
   }
 };
 

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "common/core/operator.hpp"
+#include "common/core/text.hpp"
 #include "common/diagnosis/diagnosis.hpp"
+#include "common/judge/simple_operator.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
 namespace ladder {
@@ -12,14 +18,21 @@ namespace {
 const bool registered = testing::register_suite("matmul", "matmul_plain");
 
 // What the judge and the diagnosis say of what a launcher makes of a problem of 3 x 4 and 4 x 5; "" of a right result.
-std::string said_of(void (*launch)(const MatmulArgs<float>&)) {
+template <typename Element>
+std::string said_of(void (*launch)(const MatmulArgs<Element>&)) {
   const Implementation implementation{.name = "wrong", .launchers = launchers<Matmul>(launch)};
   const auto problem =
-      find_operator("matmul").make_case({{"M", 3}, {"N", 5}, {"K", 4}}, {}, "fp32")->make();
+      find_operator("matmul")
+          .make_case({{"M", 3}, {"N", 5}, {"K", 4}}, {}, MatmulArgs<Element>::kStorage)
+          ->make();
   const auto placed = problem->place(device(DeviceKind::kCpu), implementation);
   placed->call();
   const Verdict verdict = placed->judge(Arithmetic::kFp32, false);
   return verdict.right ? "" : by_name(verdict, *placed, Arithmetic::kFp32);
+}
+
+std::string said_of(void (*launch)(const MatmulArgs<float>&)) {
+  return said_of<float>(launch);
 }
 
 void product(const MatmulArgs<float>& a, std::int64_t terms) {
@@ -40,6 +53,19 @@ TEST(OpenOperator, IsJudged) {
   });
   EXPECT_NE(one.find("c(m=2, n=4)"), std::string::npos) << one;
   const std::string late = said_of([](const auto& a) { product(a, a.K - 1); });
+  EXPECT_NE(late.find("without the last k"), std::string::npos) << late;
+}
+
+// What is stored in 16 bits equals the wrong answer as nearly as they can say.
+TEST(OpenOperator, IsExplainedInItsStorage) {
+  const std::string late = said_of<bfloat16>([](const MatmulArgs<bfloat16>& a) {
+    for (std::int64_t i = 0; i < a.M * a.N; ++i) {
+      float sum = 0;
+      for (std::int64_t k = 0; k + 1 < a.K; ++k)
+        sum += to_float(a.a[i / a.N * a.K + k]) * to_float(a.b[k * a.N + i % a.N]);
+      a.c[i] = to_bfloat16(sum);
+    }
+  });
   EXPECT_NE(late.find("without the last k"), std::string::npos) << late;
 }
 
@@ -68,6 +94,107 @@ TEST(OpenOperator, ListsItsBadInput) {
   placed->for_each_bad_input(
       {}, [&](const std::string& argument, const auto&) { names += argument + " "; });
   EXPECT_EQ(names, "M N K a a b b c c ");
+}
+
+// An operator with one of each: a flag, words, a number, and an array that the flag leaves out.
+enum class Order { kRows, kColumns };
+constexpr const char* kOrderWords[] = {"rows", "columns"};
+struct EachSizes {
+  std::int64_t N = 4;
+  bool with_bias = false;
+  float eps = 1;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("N", s.N, 0), visit("with_bias", s.with_bias), visit("eps", s.eps);
+  }
+};
+struct EachCase : SizedCase<EachSizes> {
+  Order order = Order::kRows;
+
+  template <typename Self, typename Visit>
+  static void options(Self& s, const Visit& visit) {
+    SizedCase::options(s, visit);
+    visit("order", s.order, kOrderWords);
+  }
+};
+struct EachArgs : EachSizes {
+  static constexpr const char* kStorage = "fp32";
+  const float* x = nullptr;
+  const float* bias = nullptr;
+  float* y = nullptr;
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("x", s.x, {{"n", s.N}}), visit("y", s.y, {{"n", s.N}});
+    visit("bias", s.bias, {{"n", s.N}}, Presence::kOptional);
+  }
+};
+template <typename Op>
+struct EachOperator : JudgedOperator<Op, EachSizes, EachCase, Op, EachArgs, EachArgs> {
+  static EachCase make_case(const EachSizes& sizes) { return {{sizes}}; }
+  static EachArgs sizes(const EachCase& c) { return {{c}}; }
+  static double fma_count(const EachArgs&) { return 0; }
+  static std::vector<Truth> truth(const Drawn<Op>&) { return {}; }
+};
+struct Each : EachOperator<Each> {
+  static constexpr const char* kName = "each";
+  static bool wants(const EachCase& c, const std::string& array) {
+    return array != "bias" || c.with_bias;
+  }
+};
+struct NeverNull : EachOperator<NeverNull> {
+  static constexpr const char* kName = "never_null";
+};
+
+template <typename Op>
+std::string refusal_of(const Support& support) {
+  try {
+    Op::support_words().check(Op::kName, support);
+    plan_by_lists(OperatorOf<Op>(), Op::tried_options(), support);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(OpenOperator, TriesEveryOption) {
+  const Support support{.sizes = {{"N", {4}}}, .options = {{"eps", {"1", "2"}}}};
+  const Plan plan = plan_by_lists(OperatorOf<Each>(), Each::tried_options(), support);
+  std::set<std::string> pairs, biases;
+  for (const Plan::Case& c : plan.cases) {
+    for (const std::string& one : c.levels) {
+      for (const std::string& other : c.levels)
+        pairs.insert(one + " " + other);
+    }
+    biases.insert(joined(c.c->array_names()));
+  }
+  for (const char* eps : {"eps=1", "eps=2"}) {
+    for (const char* other : {"with_bias=false", "with_bias=true", "order=rows", "order=columns"})
+      EXPECT_EQ(pairs.count(std::string(eps) + " " + other), 1u) << eps << " " << other;
+  }
+  EXPECT_EQ(biases, (std::set<std::string>{"x, y", "x, y, bias"}));
+}
+
+TEST(OpenOperator, RefusesASuiteThatWouldTryLess) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> eps = {{"eps", {"1", "2"}}};
+  EXPECT_EQ(refusal_of<Each>({.options = eps}), "");
+  EXPECT_EQ(refusal_of<Each>({}),
+            "option eps of each is a number, and the suite says not which are tried; needed: "
+            ".options = {{\"eps\", {VALUE, VALUE}}}");
+  EXPECT_EQ(refusal_of<NeverNull>({.options = eps}),
+            "bias of never_null is optional, and with every option it is there; needed: an option, "
+            "and a wants(case, name) that leaves it out");
+  EXPECT_EQ(refusal_of<Each>({.sizes = {{"n", {4}}}}),
+            "a suite of each has .sizes 'n'; allowed: N");
+  EXPECT_EQ(refusal_of<Each>({.options = {{"epsilon", {"1"}}}}),
+            "a suite of each has .options 'epsilon'; allowed: with_bias, eps, magnitude, seed, "
+            "order");
+  EXPECT_EQ(refusal_of<Each>({.refuses = {"bias"}}),
+            "a suite of each has .refuses 'bias'; allowed: none, for its tests look at none");
+  EXPECT_EQ(refusal_of<Each>({.most = {{"n", 4}}}), "a suite of each has .most 'n'; allowed: N");
+  EXPECT_EQ(refusal_of<Each>({.nan_tile = 16}),
+            "a suite of each has a field 'nan_tile'; allowed: none, for its tests look at none");
 }
 
 // 64 x 64 matrices of 4 bytes, and half a byte, a scale and a zero point for each 32 rows.

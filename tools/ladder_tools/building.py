@@ -3,6 +3,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -149,6 +150,14 @@ class Build:
             if at < len(lines):
                 print(lines[at], file=sys.stderr)
         raise Failed(f"the build failed (whole log: {self.name}/build.log)")
+
+
+def run_program(*command):
+    """Its exit code. A signal that ends it says nothing by itself."""
+    status = subprocess.run(command, cwd=ROOT).returncode
+    if status < 0:
+        raise Failed(f"{os.path.basename(command[0])} was ended by {signal.Signals(-status).name}: this is a fault of the program, not of its arguments")
+    return status
 
 
 def ask_nvidia(what):

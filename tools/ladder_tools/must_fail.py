@@ -52,7 +52,8 @@ def faults_of_mistake(program, patch, source):
         if said(done, diagnosis):
             print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
             return []
-    print(f"no failing test says '{diagnosis}'; they say:\n{done.text[-3000:]}")
+    named = dict.fromkeys(line for test in done.tests for failure in test["failures"] for line in failure.splitlines() if line.startswith("It "))
+    print(f"no failing test says '{diagnosis}'; " + "\n  ".join(["they say:", *named] if named else ["none names a misconception"]))
     return [f"no failing test says '{diagnosis}'"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ladder_tools import patches
 from ladder_tools.building import say
 from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
+from ladder_tools.rows import operators
 
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
 _WITH_OPERATOR = Path("tests/90_open_operators")
@@ -27,12 +28,7 @@ _PAGE = """# {title}
 What changes, and why. One picture.
 
 {turn}
-## The diff, and the kernel walked through
-
-```
-git diff --no-index {source}/{kernel} {folder}/{kernel}
-```
-
+{walk}
 ## X-ray, before and after
 
 ## Break it
@@ -43,6 +39,16 @@ git diff --no-index {source}/{kernel} {folder}/{kernel}
 Not measured yet.
 
 ## What next?
+"""
+_DIFF = """## The diff, and the kernel walked through
+
+```
+git diff --no-index {source}/{kernel} {folder}/{kernel}
+```
+"""
+_REWRITE = """## The kernel walked through
+
+A rewrite: the operator is new.
 """
 _TURN = """## Your turn
 
@@ -75,7 +81,8 @@ class Arguments:
             raise Refused("--from and --operator are both given; allowed: one of them (--from copies an operator with its lesson)")
         parts = re.fullmatch(r"([0-9]{2})\.([0-9]{2}[a-z]?)_([a-z][a-z0-9_]*[a-z0-9])", name)
         if not parts or parts[2] == "00":
-            raise Refused(f"lesson is '{name}'; allowed: chapter, number and words, such as 06.11_my_idea or 07.11b_my_idea")
+            raise Refused(f"lesson is '{name}'; allowed: chapter, number and words of two letters or more, "
+                          "such as 06.11_my_idea or 07.11b_my_idea")
         number, lesson, self.slug = parts.groups()
         self.chapter = next((each for each in chapters() if number_of(each) == number), None)
         if not self.chapter:
@@ -136,6 +143,8 @@ def _renamed(text, source, arguments):
         text = re.sub(rf"(?<![A-Za-z0-9_]){_camel(own)}(?![a-z])", _camel(arguments.slug), text)
     # Of several implementations each keeps its word.
     names = registered_names(source.texts[next(file for file in source.files if file.stem == "kernel")])
+    if len(names) == 1:
+        text = re.sub(r"^ *\.step = [0-9]+,\n", "", text, flags=re.MULTILINE)
     for name in names:
         new = arguments.slug if len(names) == 1 else f"{arguments.slug}_{name}"
         text = re.sub(rf"\b{name}\b", new, text)
@@ -156,11 +165,12 @@ def _page(source, arguments):
     turn = _TURN.format(name=lesson_of(arguments.folder), holes=_holes_of(source.folder)) if has_exercise else ""
     without = [what for what, there in (("exercise", has_exercise), ("planted mistake", mistakes)) if not there]
     if without:
-        turn = f"*No {' and no '.join(without)}: not written yet.*\n\n{turn}"
+        turn = f"*No {', no '.join(without)}: not written yet.*\n\n{turn}"
     planted = "".join(f"- `./ladder exercise {lesson_of(arguments.folder)} --mistake {name}`\n" for name in mistakes)
-    kernel = next(file for file in source.files if file.stem == "kernel")
-    return _PAGE.format(title=arguments.slug.replace("_", " ").capitalize(), number=number_of(arguments.chapter), turn=turn, source=source.folder,
-                        kernel=kernel, folder=arguments.folder, mistakes=planted and planted + "\n")
+    walk = _REWRITE if arguments.with_operator else _DIFF.format(
+        source=source.folder, kernel=next(file for file in source.files if file.stem == "kernel"), folder=arguments.folder)
+    return _PAGE.format(title=arguments.slug.replace("_", " ").capitalize(), number=number_of(arguments.chapter), turn=turn, walk=walk,
+                        mistakes=planted and planted + "\n")
 
 
 def _format(folder, files):
@@ -199,10 +209,12 @@ def new(words, preset, caller):
         name = file.name.replace(own, arguments.slug, 1) if own in source.operators else file.name
         written[file.with_name(name)] = _renamed(text, source, arguments)
     sources = [path for path in ROOT.glob("**/*.c*") if not re.match(r"build|out/|my/|\.", str(path.relative_to(ROOT)))]
-    taken = {name for path in sources for name in registered_names(path.read_text(errors="replace"))}
-    mine = {name for file, text in written.items() if file.stem == "kernel" for name in registered_names(text)}
-    if mine & taken:
-        raise Refused(f"'{(mine & taken).pop()}' is an implementation already; allowed: words that are free")
+    implementations = {name for path in sources for name in registered_names(path.read_text(errors="replace"))}
+    kernel = "".join(text for file, text in written.items() if file.stem == "kernel")
+    for what, taken in (("implementation", implementations & set(registered_names(kernel))),
+                        ("operator", operators().keys() & set(re.findall(r'\bkName = "(\w+)"', "".join(written.values()))))):
+        if taken:
+            raise Refused(f"'{min(taken)}' is an {what} already; allowed: words that are free")
     for file, text in {**written, Path("README.md"): _page(source, arguments)}.items():
         path = ROOT / arguments.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,8 @@ def patched(kernel, patch, root=ROOT):
         raise Failed("patch is not installed (sudo apt-get install -y patch)")
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "patched"
-        run = subprocess.run(["patch", "--silent", "--fuzz=0", f"--output={output}", root / kernel, root / patch], capture_output=True, text=True)
+        run = subprocess.run(["patch", "--silent", "--fuzz=0", "--reject-file=-", f"--output={output}", root / kernel, root / patch],
+                             capture_output=True, text=True)
         if run.returncode:
             raise ValueError(f"{patch} does not fit {kernel}: {run.stdout}{run.stderr}")
         return output.read_text()
@@ -50,7 +51,10 @@ def changes(before, after):
 
 def made(exercise, root=ROOT):
     """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
-    return patched(exercise.solution, exercise.patch, root)
+    try:
+        return patched(exercise.solution, exercise.patch, root)
+    except ValueError as error:
+        raise ValueError(f"{str(error).rstrip()}; edit {exercise.stub}, then tools/upkeep/exercises.py --adopt {exercise.lesson}") from None
 
 
 def between(before, after, old, new):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ladder_tools.building import Build, ask_nvidia, say
+from ladder_tools.building import Build, ask_nvidia, run_program, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
 from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, refused, registered_names, text_of, write_whole
 from ladder_tools.rows import lessons_for, members_of_cases, operators, rows
@@ -170,11 +170,11 @@ def run(words, preset, caller):
     build.build(*targets)
     json = arguments.paths["--json"]
     before = json.stat().st_mtime_ns if json.exists() else None
-    status = subprocess.run([build.folder / targets[0], "--condition", "driver", ask_nvidia("driver_version") or "none", f"--json={json}",
-                             "--recorded=records", *arguments.words], cwd=ROOT).returncode
+    status = run_program(build.folder / targets[0], "--condition", "driver", ask_nvidia("driver_version") or "none", f"--json={json}",
+                         "--recorded=records", *arguments.words)
     if status == 0 and json.exists() and json.stat().st_mtime_ns != before:
         if xray:
-            status = subprocess.run([build.folder / targets[1], "--run", json], cwd=ROOT).returncode
+            status = run_program(build.folder / targets[1], "--run", json)
         sys.stdout.flush()
         _draw(json, json.with_suffix(".png"))
     return status
@@ -192,4 +192,4 @@ def xray(words, preset, caller):
         raise Failed("the X-ray needs g++, and this build uses another compiler")
     build.build(program)
     paths = [f"{option}={path}" for option, path in arguments.paths.items()]
-    return subprocess.run([build.folder / program, *paths, *arguments.words], cwd=ROOT).returncode
+    return run_program(build.folder / program, *paths, *arguments.words)

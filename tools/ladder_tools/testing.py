@@ -5,9 +5,9 @@ import re
 import subprocess
 import sys
 
-from ladder_tools.building import Build, Progress, cores
+from ladder_tools.building import Build, Progress, cores, run_program
 from ladder_tools.patches import header
-from ladder_tools.place import ROOT, Failed, Refused, bosses, exercises, lesson_of, mistakes, place_of, refused
+from ladder_tools.place import ROOT, Failed, Refused, bosses, chapters, exercises, lesson_of, lessons, mistakes, number_of, place_of, refused
 from ladder_tools.rows import operators
 
 # ctest's options that make sense here, and whether a value follows them.
@@ -21,6 +21,7 @@ _CTESTS_OWN_OUTPUT = {"-V", "--verbose", "-VV", "--extra-verbose", "-N", "--show
 _ON_DEMAND = "^(mistake|stub|boss)$"  # labels of what is built and run only when asked for
 # The seconds may come lines later: after a regular expression that was not found.
 _RESULT = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (.*?)[ .]*(Passed|\*\*\*.*?|Not Run.*?)(?: +([\d.]+) sec *)?$")
+_LACKS = {"stub": "exercise", "mistake": "mistake", "boss": "boss"}
 _SHOWN_FAILURES = 5
 _SHOWN_LINES = 30
 
@@ -41,6 +42,9 @@ def must_fail(word):
         return word, re.escape(word) + "$"
     if any(name.startswith(word + ".") for name in known):
         return word, re.escape(word) + "\\."
+    rest = word.partition(".")[2]
+    if kind in _LACKS and rest in (f"{number_of(chapter)}{lesson and f'.{lesson}'}" for chapter in chapters() for lesson in ("", *lessons(chapter))):
+        raise Refused(f"test is '{word}'; {rest} has no {_LACKS[kind]}")
     near = sorted(name for name in known if name.startswith(word[:word.find(".") + 3])) or sorted(known)
     raise refused("test", word, ["mistakes", "stubs", "bosses", "mistake.05", "mistake.07.2", "stub.05", *near])
 
@@ -173,7 +177,7 @@ def known_mistakes(words, build):
         raise refused("operator", words[0], sorted(operators()))
     build.prepare()
     build.build("known_mistakes")
-    status = subprocess.run([build.folder / "known_mistakes", *words], cwd=ROOT).returncode
+    status = run_program(build.folder / "known_mistakes", *words)
     if not words:
         print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and say its words:")
         for name, path in mistakes().items():

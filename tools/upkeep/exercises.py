@@ -6,7 +6,7 @@ import sys
 
 from nvcc import ROOT
 from ladder_tools.patches import adopt, made
-from ladder_tools.place import exercises
+from ladder_tools.place import Refused, exercises, place_of
 
 
 def main(arguments=None):
@@ -15,20 +15,28 @@ def main(arguments=None):
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when one is not what it should be")
     group.add_argument("--adopt", action="store_true", help="write the patches from the exercises, after one was edited by hand")
+    parser.add_argument("lesson", nargs="?", help="such as 06.03; without it, all of them")
     options = parser.parse_args(arguments)
     wrong = 0
-    all_exercises = exercises() + exercises("scratch")
+    try:
+        folder = place_of(options.lesson).folder if options.lesson else None
+    except Refused as error:
+        parser.error(error)
+    all_exercises = [each for each in exercises() + exercises("scratch") if folder in (None, str(each.folder))]
     for exercise in all_exercises:
-        if options.adopt:
-            adopt(exercise)
-            continue
         try:
             text = made(exercise)
         except (ValueError, OSError) as error:
+            if options.adopt:
+                adopt(exercise)
+                continue
             print(f"exercises: {error}", file=sys.stderr)
             wrong += 1
             continue
-        if not options.check:
+        if options.adopt:
+            if text != (ROOT / exercise.stub).read_text():
+                adopt(exercise)
+        elif not options.check:
             (ROOT / exercise.stub).write_text(text)
         elif (ROOT / exercise.stub).read_text() != text:
             print(f"exercises: {exercise.stub} is not what {exercise.solution} and {exercise.patch} give; tools/upkeep/exercises.py writes it, "

@@ -176,8 +176,10 @@ class Records:
         """Rows of a table: file, what was computed, conditions, times. `mark` stands behind those of kernels that have changed since."""
         lines = []
         for name, run in self.runs.items():
-            shape = ", ".join(f"{key}={run['shape'][key]}" for key in ("B", "T", "T_q", "H", "H_kv", "K", "V") if key in run["shape"])
+            usual = [key for key in ("B", "T", "T_q", "H", "H_kv", "K", "V") if key in run["shape"]]
+            shape = ", ".join(f"{key}={run['shape'][key]}" for key in dict.fromkeys([*usual, *run["shape"]]))
             more = (", causal" if run.get("causal") else "") + (", states" if run.get("states") else "")
+            more += "".join(f", {name}={value}" for name, value in run.get("options", {}).items())
             times = [f"`{row['implementation']}` {duration(row['seconds'])}{mark if self.is_old(name, row['implementation']) else ''}"
                      for row in run["rows"] if "seconds" in row and row["back_end"] != "emulator"]
             lines.append(f"| `{name}` | {run['operator']}, {run.get('precision', 'fp32')}{more} | {shape} | {run['conditions']['commit']}, {run['date']} | {', '.join(times)} |")

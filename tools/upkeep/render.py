@@ -119,7 +119,7 @@ def main(arguments=None):
         print(f"{sentence}\n  put it into records/ and render it (tools/README.md, render)", file=sys.stderr)
     if options.check:
         for path in stale:
-            print(f"{path} is not what records/ says: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
+            print(f"{path} is not what records/ and the lessons say: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
         print(f"{len(result)} generated files, {len(stale)} not up to date; {len(bare)} tables of figures without a record")
         return 1 if stale or bare else 0
     for path in stale:

@@ -146,9 +146,9 @@ class Blocks(WithRecords):
         self.assertEqual(str(caught.exception).count("\n"), 2)
 
     def test_list_all_runs(self):
-        run = {**RUN, "operator": "wkv", "shape": {"B": 8, "T": 4096}, "states": True}
+        run = {**RUN, "operator": "wkv", "shape": {"B": 8, "C": 3, "T": 4096}, "states": True, "options": {"decay": "strong"}}
         self.assertEqual(blocks.render("{{all runs}}", self.records(run=run)).split("\n")[0],
-                         "| `run` | wkv, fp32, states | B=8, T=4096 | abc1234, 2026-01-02 | `slow` 27.0 ms, `fast` 227 us° |")
+                         "| `run` | wkv, fp32, states, decay=strong | B=8, T=4096, C=3 | abc1234, 2026-01-02 | `slow` 27.0 ms, `fast` 227 us° |")
 
     def test_only_times_are_marked(self):
         self.assertEqual(blocks.render("{{run : fast : of bound}}", self.records()), "69.4\u00a0%")

@@ -187,7 +187,6 @@ void expect_right_or_refused(const Implementation& i, Report& report, const Supp
 // What the forward pass and the gradients have in common.
 template <typename Op>
 std::shared_ptr<Plan> common_plan(const Support& support, const std::string& prefix) {
-  support.check_words({"causal", "groups", "packed", "key_lengths"}, {"B", "H_q", "T_q"});
   auto plan = std::make_shared<Plan>();
   plan->prefix = prefix;
   plan->plain = planned<Op>(plain_attention_case(support));
@@ -375,13 +374,20 @@ template Bad<AttentionGradArgs> AttentionBackward::bad_inputs(const Support&, De
 template Bad<AttentionGradBf16Args> AttentionBackward::bad_inputs(const Support&, DeviceKind);
 template Bad<AttentionGradFp16Args> AttentionBackward::bad_inputs(const Support&, DeviceKind);
 
-std::shared_ptr<const Plan> Attention::plan(const Support& support) {
+SupportWords AttentionOperator::words() {
+  return {.sizes = {"T_q", "T_k", "D"},
+          .refuses = {"causal", "groups", "packed", "key_lengths"},
+          .most = {"B", "H_q", "T_q"},
+          .fields = {"plain_steps", "nan_tile", "also", "not_repeatable"}};
+}
+
+std::shared_ptr<const Plan> Attention::own_plan(const Support& support) {
   const auto plan = common_plan<Attention>(support, "");
   plan->repeated = planned<Attention>(grouped_heads(support, 65, 130));
   return plan;
 }
 
-std::shared_ptr<const Plan> AttentionBackward::plan(const Support& support) {
+std::shared_ptr<const Plan> AttentionBackward::own_plan(const Support& support) {
   const auto plan = common_plan<AttentionBackward>(support, "Backward");
   plan->edges.push_back({"IsRepeatable", [=](const Implementation& i, Report& report) {
                            expect_same_gradients_again(i, report, support);

@@ -21,6 +21,7 @@ struct AttentionOperator : SequenceOperator {
   static void settle(AttentionCase& c, Shape& shape);
   static bool wants(const AttentionCase& c, const std::string& array);
   static const char* axis_word(const std::string& array, const std::string& axis);
+  static SupportWords words();  // what the tests look at
   // Heads are key heads.
   static void settle(const AttentionCase& c, const std::string& array, const std::string& axis,
                      std::int64_t index, Belonging& belonging);
@@ -59,7 +60,8 @@ struct Attention
   static bool may_be_infinite(const std::string& output) { return output == "lse"; }
 
   static Problem fuzz(Random& random);
-  static std::shared_ptr<const Plan> plan(const Support& support);
+  static SupportWords support_words() { return words(); }
+  static std::shared_ptr<const Plan> own_plan(const Support& support);
   template <typename Args>
   static std::vector<BadInput<Args>> bad_inputs(const Support& support, DeviceKind where);
 };
@@ -86,7 +88,8 @@ struct AttentionBackward : JudgedOperator<AttentionBackward, AttentionSizes, Att
                                                            double most_judged_whole);
 
   static Problem fuzz(Random& random);
-  static std::shared_ptr<const Plan> plan(const Support& support);
+  static SupportWords support_words() { return words(); }
+  static std::shared_ptr<const Plan> own_plan(const Support& support);
   template <typename Args>
   static std::vector<BadInput<Args>> bad_inputs(const Support& support, DeviceKind where);
 };

@@ -177,8 +177,14 @@ template std::vector<BadInput<LinearAttentionArgs>> LinearAttention::bad_inputs(
 template std::vector<BadInput<LinearAttentionBf16Args>> LinearAttention::bad_inputs(const Support&,
                                                                                     DeviceKind);
 
-std::shared_ptr<const Plan> LinearAttention::plan(const Support& support) {
-  support.check_words({kAllButTheCausalProduct}, {"B", "H", "K", "V"});
+SupportWords LinearAttention::support_words() {
+  return {.sizes = {"T", "K", "V"},
+          .refuses = {kAllButTheCausalProduct},
+          .most = {"B", "H", "K", "V"},
+          .fields = {"multiple", "plain_steps", "nan_tile", "also"}};
+}
+
+std::shared_ptr<const Plan> LinearAttention::own_plan(const Support& support) {
   const bool product = is_causal_product(support);
   auto plan = std::make_shared<Plan>();
   plan->plain = planned<LinearAttention>(plain_linear_attention_case(support));

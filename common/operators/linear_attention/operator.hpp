@@ -33,7 +33,8 @@ struct LinearAttention : JudgedOperator<LinearAttention, LinearAttentionSizes, L
   static Outputs plain(const Problem& problem, Arithmetic arithmetic);
   static Mistakes mistakes(const Problem& problem, const std::vector<Truth>& truth,
                            Arithmetic arithmetic);
-  static std::shared_ptr<const Plan> plan(const Support& support);
+  static SupportWords support_words();
+  static std::shared_ptr<const Plan> own_plan(const Support& support);
   static std::vector<Case> table_cases(bool long_too);
   static std::vector<Case> random_cases(std::uint32_t seed);
   static Problem fuzz(Random& random);

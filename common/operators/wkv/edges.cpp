@@ -387,10 +387,15 @@ template std::vector<BadInput<WkvGradArgs>> wkv_bad_inputs(const Support&, Recur
 template std::vector<BadInput<WkvGradBf16Args>> wkv_bad_inputs(const Support&, Recurrence);
 template std::vector<BadInput<WkvGradBf16Fp32DecayArgs>> wkv_bad_inputs(const Support&, Recurrence);
 
+SupportWords wkv_support_words() {
+  return {.sizes = {"T", "K", "V"},
+          .refuses = {"states", "reverse", "packed sequences", "K != V"},
+          .most = {"K", "V", "T", "B * H"},
+          .fields = {"plain_steps", "nan_tile", "also"}};
+}
+
 template <typename Op>
 std::shared_ptr<const Plan> wkv_plan(const Support& support) {
-  support.check_words({"states", "reverse", "packed sequences", "K != V"},
-                      {"K", "V", "T", "B * H"});
   const bool states = support.has("states");
   const WkvCase ragged = ragged_wkv_case(support, Op::kRecurrence);
   auto plan = std::make_shared<Plan>();

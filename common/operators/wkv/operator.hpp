@@ -16,6 +16,7 @@ namespace ladder {
 // Its tests, and what its launchers must refuse besides what the lists tell (edges.cpp).
 template <typename Op>
 std::shared_ptr<const Plan> wkv_plan(const Support& support);
+SupportWords wkv_support_words();
 template <typename Args>
 std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence recurrence);
 
@@ -65,7 +66,10 @@ struct WkvOperator
                            Arithmetic arithmetic) {
     return wkv_mistakes(problem, truth, arithmetic);
   }
-  static std::shared_ptr<const Plan> plan(const Support& support) { return wkv_plan<Op>(support); }
+  static SupportWords support_words() { return wkv_support_words(); }
+  static std::shared_ptr<const Plan> own_plan(const Support& support) {
+    return wkv_plan<Op>(support);
+  }
   template <typename Args>
   static std::vector<BadInput<Args>> bad_inputs(const Support& support, DeviceKind) {
     return wkv_bad_inputs<Args>(support, kOf);
