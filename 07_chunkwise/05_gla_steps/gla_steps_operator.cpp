@@ -81,7 +81,7 @@ void append(Truth& truth, const Sum& sum) {
 }
 
 float drawn_log_w(const StepCase& c, std::int64_t t, ladder::Generator& generator) {
-  if (std::isinf(c.decay) || (c.strong_token && t == c.T / 2)) return -INFINITY;
+  if (c.total_decay || (c.strong_token && t == c.T / 2)) return -INFINITY;
   return generator.uniform(-c.decay, 0.0f);
 }
 

@@ -13,7 +13,8 @@ namespace chunkwise::gla_steps {
 
 struct StepSizes {
   std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64, chunk = kChunk;
-  float decay = 0.1f;         // log_w is drawn from -decay to 0; inf: it is -inf
+  float decay = 0.1f;         // log_w is drawn from -decay to 0
+  bool total_decay = false;   // log_w is -inf: each step forgets all before it
   bool strong_token = false;  // -inf in the middle of time
   bool decay_per_head = false, reverse = false;
   bool states = true;  // initial and final state
@@ -22,8 +23,9 @@ struct StepSizes {
   static void fields(Self& s, const Visit& visit) {
     visit("B", s.B, 0), visit("T", s.T, 0), visit("H", s.H, 1), visit("K", s.K, 1);
     visit("V", s.V, 1), visit("chunk", s.chunk, kSubChunk), visit("decay", s.decay);
-    visit("strong_token", s.strong_token), visit("decay_per_head", s.decay_per_head);
-    visit("reverse", s.reverse), visit("states", s.states);
+    visit("total_decay", s.total_decay), visit("strong_token", s.strong_token);
+    visit("decay_per_head", s.decay_per_head), visit("reverse", s.reverse);
+    visit("states", s.states);
   }
 };
 

@@ -101,11 +101,7 @@ bool register_step(const std::string& name) {
                                                     {"K", {36, 4, 64}},
                                                     {"V", {35, 1, 64}},
                                                     {"chunk", {32, 16, 48}}},
-                                          .options = {{"decay", {"0.1", "0", "16", "inf"}},
-                                                      {"strong_token", {"false", "true"}},
-                                                      {"decay_per_head", {"false", "true"}},
-                                                      {"reverse", {"false", "true"}},
-                                                      {"states", {"true", "false"}}}});
+                                          .options = {{"decay", {"0.1", "0", "16"}}}});
 }
 
 const bool steps_registered =
