@@ -8,6 +8,9 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
+const bool bounds = ladder::testing::register_bounds(
+    "wkv_float4", "wkv", {{"B", 1}, {"T", 21}, {"H", 2}, {"K", 32}, {"V", 32}});
+
 // For four key rows one load each of q, k, log_w and u; v once; o stored once.
 const bool registered = ladder::testing::register_budget(
     "wkv_float4", "wkv", {.loads = 4 * 64 / 4 + 1, .stores = 1, .atomics = 0});

@@ -8,6 +8,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
+const bool bounds = ladder::testing::register_bounds(
+    "wkv_shared_mem", "wkv", ladder::testing::kRaggedShape,
+    {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
+
 // Each of 64 threads loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape, which
 // has 2 * 3 blocks.
 const bool registered =

@@ -9,6 +9,8 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
+const bool bounds = ladder::testing::register_bounds("causal_dot_product", "causal_dot_product");
+
 // A strip of 8 key rows adds its part of o: K / 8 strips, each with its rows of q and k, and v.
 const bool registered =
     ladder::testing::register_budget("causal_dot_product", "causal_dot_product",

@@ -11,6 +11,10 @@ using ladder::testing::xrays_of;
 // For both K tiles a lane loads q, k, log_w and v once per step, and u once in the five steps of the budget's shape; it stores its
 // part of o. The second pass loads both parts and stores o. A warp has a tile of 32 x 32.
 constexpr std::int64_t kStepsOfWarps = 5 * (2 * 3) * (64 / kWarpSize) * (64 / kWarpSize);
+const bool bounds = ladder::testing::register_bounds(
+    "wkv_fused_recurrent", "wkv", ladder::testing::kRaggedShape,
+    {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
+
 const bool registered = ladder::testing::register_budget(
     "wkv_fused_recurrent", "wkv",
     {.loads = 2 * (4 + 1.0 / 5) + 2,

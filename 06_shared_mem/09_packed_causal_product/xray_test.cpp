@@ -12,6 +12,8 @@ using ladder::testing::xray_of;
 const ladder::LinearAttentionCase kCase =
     CausalDotProduct::make_case({.B = 1, .T = 40, .H = 2, .K = 64, .V = 64});
 
+const bool bounds = ladder::testing::register_bounds("packed_causal_product", "causal_dot_product");
+
 TEST(PackedCausalProduct, FetchesAnElementOncePerBlock) {
   const Kernel kernel = xray_of<CausalDotProduct>("packed_causal_product", kCase);
   const std::uint64_t column_blocks = 64 / 16;

@@ -9,6 +9,9 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
+const bool bounds =
+    ladder::testing::register_bounds("linear_attention_chunk_walk", "causal_dot_product");
+
 // Two blocks of 32 columns load all of q and k, and each its part of v.
 const bool registered = ladder::testing::register_budget(
     "linear_attention_chunk_walk", "causal_dot_product", {.loads = 2 * 2 + 1, .stores = 1});

@@ -12,6 +12,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
+const bool bounds =
+    ladder::testing::register_bounds("gla_five_steps", "gla", ladder::testing::kRaggedShape,
+                                     {{"initial_state", "true"}, {"final_state", "true"}});
+
 // Per element of o on the budget's shape, five steps of 64 key rows, which a chunk's 64 rows hold.
 // Loads: log_w; q, k and two sums; v, qg and kg once per key row, and the sums at the chunk's end; in the scores the sums of four
 // sub-chunks and three for each of six pairs of them, q, and k once per sub-chunk; o_inter, and up to five scores and rows of v.

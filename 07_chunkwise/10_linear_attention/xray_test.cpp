@@ -18,6 +18,10 @@ Kernel walk(Precision precision, const ladder::LinearAttentionSizes& shape = kSh
   return xray_of<ladder::CausalDotProduct>("linear_attention_chunkwise", c);
 }
 
+const bool bounds =
+    ladder::testing::register_bounds("linear_attention_chunkwise", "causal_dot_product",
+                                     ladder::testing::kRaggedShape, {}, {"fp32", "bf16"});
+
 TEST(LinearAttentionChunkwise, MovesHardlyMoreThanItMust) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
     const Kernel kernel = walk(precision);

@@ -14,6 +14,10 @@ using ladder::testing::xrays_of;
 const ladder::WkvCase kCase{
     .B = 1, .T = 256, .H = 1, .K = 64, .V = 64, .precision = ladder::Precision::kBf16};
 
+const bool bounds = ladder::testing::register_bounds("wkv_chunkwise_backward", "wkv_backward",
+                                                     ladder::testing::kRaggedShape, {},
+                                                     {"fp32", "bf16", "bf16_fp32_decay"});
+
 // Walks: k, v, log_w and q, d_o, log_w read, two states per chunk written. Gradients: five tensors and both states read, four
 // written. Together 19 tensors.
 TEST(ChunkwiseBackward, MovesNineteenTensors) {

@@ -18,6 +18,11 @@ std::vector<Kernel> kernels_of(std::int64_t T, bool causal) {
       "attention_three_kernels", {.B = 1, .T_q = T, .T_k = T, .D = kD, .causal = causal});
 }
 
+const bool bounds = ladder::testing::register_bounds(
+    "attention_three_kernels", "attention",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {},
+    {"fp32", "bf16"});
+
 // The causal mask saves nothing: what is masked is computed, written and read, too.
 TEST(ThreeKernels, WriteEveryScoreTwiceAndReadItAgainAndAgain) {
   for (const std::uint64_t T : {32, 64}) {

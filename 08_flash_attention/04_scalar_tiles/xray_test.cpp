@@ -27,6 +27,11 @@ Kernel attend(std::uint64_t T, std::int64_t D, bool causal,
   return kernels.front();
 }
 
+const bool bounds = ladder::testing::register_bounds(
+    "attention_scalar_tiles", "attention",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {},
+    {"fp32", "bf16"});
+
 // What bytes there are grows with T for each tile of queries, and there are T / 64 of those.
 TEST(ScalarTiles, WriteNoScoreAndFetchKeysAndValuesOncePerTileOfQueries) {
   for (const std::uint64_t T : {64, 128, 192}) {

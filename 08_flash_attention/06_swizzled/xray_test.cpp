@@ -21,6 +21,10 @@ std::uint64_t wavefronts_of_matrix_loads(const Kernel& kernel) {
   return wavefronts;
 }
 
+const bool bounds = ladder::testing::register_bounds(
+    "attention_swizzled", "attention",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
+
 // Four 8 x 8 blocks are 512 bytes, four wavefronts at best; of rows of 128 bytes all eight begin in the same bank.
 TEST(AttentionTensorCores, LoadsEachRowOfABlockInATurnOfItsOwn) {
   const Kernel kernel = attend("attention_tensor_cores");

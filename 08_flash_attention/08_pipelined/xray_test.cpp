@@ -15,6 +15,10 @@ Kernel attend(std::int64_t T, std::int64_t D, bool causal = false) {
       {.T_q = T, .T_k = T, .D = D, .causal = causal, .precision = ladder::Precision::kBf16});
 }
 
+const bool bounds = ladder::testing::register_bounds(
+    "attention_pipelined", "attention",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
+
 // What it stores grows with T, not with its square, and there is nothing else that it could have kept them in.
 TEST(AttentionPipelined, KeepsNoScoresInMemory) {
   for (const std::uint64_t T : {128, 256}) {

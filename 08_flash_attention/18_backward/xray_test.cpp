@@ -28,6 +28,10 @@ std::uint64_t sum_of(const std::vector<Kernel>& kernels, Counter counter) {
   return sum;
 }
 
+const bool bounds = ladder::testing::register_bounds(
+    "attention_backward", "attention_backward",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
+
 // 128 keys are two tiles.
 TEST(AttentionBackward, AddsToDqOncePerTileOfKeys) {
   EXPECT_EQ(sum_of(kernels_of(kOneKernel, 128, 128), kAtomics), 2u * 128 * 128);

@@ -26,6 +26,10 @@ std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
   return take();
 }
 
+const bool bounds = ladder::testing::register_bounds(
+    "attention_split_keys", "attention",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
+
 TEST(SplitKeys, FetchesKeysAndValuesOnceForAGroupOfHeads) {
   for (const std::int64_t splits : {1, 3}) {
     const Kernel attend = kernels_of(64, splits).front();
