@@ -9,7 +9,7 @@ using namespace emulator::xray;
 using ladder::testing::xray_of;
 
 const bool bounds = ladder::testing::register_bounds(
-    "wkv_no_atomic", "wkv", {{"B", 1}, {"T", 21}, {"H", 2}, {"K", 32}, {"V", 32}});
+    "wkv_no_atomic", "wkv", {{"B", 1}, {"T", 21}, {"H", 3}, {"K", 4}, {"V", 4}});
 
 // Per key row one load each of q, k, log_w and u; v once; o stored once.
 const bool registered = ladder::testing::register_budget(

@@ -52,6 +52,11 @@ class FirstWrong(unittest.TestCase):
     def test_what_ours_reads_and_yours_does_not_is_counted(self):
         self.assertIn("Our block also reads 1 element of k (the first: k(t=1, j=1)); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0)))
 
+    def test_numbers_that_differ_are_not_taken_for_pairs_of_16_bits(self):
+        ours = [(_STORE, 0, 1, "o", element, number) for element, number in ((1, 0.0423), (2, 1e-41), (3, 60000.0))]
+        self.assertIn("o[1] = 1.494", self.said((_STORE, 0, 1, "o", 1, 1.494), ours=ours))
+        self.assertIn("o[1] = 0.0432", self.said((_STORE, 0, 1, "o", 1, 0.0432), (_STORE, 0, 1, "o", 2, 0), ours=[ours[0], ours[1]]))
+
     def test_of_atomics_the_last_sum_counts(self):
         ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))
         self.assertEqual(self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 3.0), ours=ours), "")

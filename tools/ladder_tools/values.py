@@ -59,21 +59,15 @@ class Touch:
         indices = "".join(parts) if self.kind["shared"] else f"({', '.join(parts)})"
         return self.kind["name"] + (indices if axes else f"[{self.element // word}]")
 
-    def numbers(self):
-        """What the bits may mean, by format: "f" (fp32), "e" (fp16) and "b" (bf16); of 4 bytes two numbers of 16 bits. Of whole numbers none."""
-        size, bits = min(4, self.kind["bytes"]), self.bits
-        halves = [bits >> shift & 0xFFFF for shift in ((0, 16) if size == 4 else (0,))]
-        found = {"b": [_unpacked("<f", half << 16) for half in halves], "e": [_unpacked("<e", half) for half in halves]}
-        if size == 4:
-            found["f"] = [_unpacked("<f", bits)]
-        return found if size in (2, 4) else {}
+    def number(self, half="e"):
+        """What the bits say, or their first 4 bytes: fp32, of 2 bytes `half`."""
+        size = self.kind["bytes"]
+        return _unpacked("<f", self.bits) if size >= 4 else _halves(self.bits, half)[0] if size == 2 else self.bits
 
     def text(self, half):
-        size, numbers = self.kind["bytes"], self.numbers()
-        if size == 2:
-            return f"{numbers[half][0]:.4g}"
-        if size == 4 and (self.bits == 0 or not abs(numbers["f"][0]) < 1e-30):
-            return f"{numbers['f'][0]:.4g}"
+        size, number = self.kind["bytes"], self.number(half)
+        if size == 2 or size == 4 and (self.bits == 0 or not abs(number) < 1e-30):
+            return f"{number:.4g}"
         return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
 
     def is_in(self, kernel):
@@ -102,11 +96,23 @@ def _unpacked(form, bits):
     return struct.unpack(form, struct.pack("<I", bits)[:struct.calcsize(form)])[0]
 
 
-def _same(touch, other, scale):
-    """Whether the two hold nearly the same numbers, in any of the formats. `scale`: the largest number of our array, by format."""
-    others = other.numbers()
-    return any(all(a == b or math.isfinite(a) and math.isfinite(b) and abs(a - b) <= _TOLERANCE[form] * (max(abs(a), abs(b)) + 1e-3 * scale[form])
-                   for a, b in zip(numbers, others[form])) for form, numbers in touch.numbers().items())
+def _halves(bits, half):
+    """Two numbers of 16 bits."""
+    halves = bits & 0xFFFF, bits >> 16
+    return [_unpacked("<f", each << 16) if half == "b" else _unpacked("<e", each) for each in halves]
+
+
+def _near(a, b, scale):
+    return a == b or math.isfinite(a) and math.isfinite(b) and abs(a - b) <= scale
+
+
+def _same(touch, other, largest, half):
+    """Whether the two hold nearly the same number, of 4 bytes or more perhaps two of 16 bits. `largest`: of our array."""
+    a, b, size = touch.number(half), other.number(half), touch.kind["bytes"]
+    tolerance = _TOLERANCE[half if size == 2 else "f"]
+    if _near(a, b, tolerance * (max(abs(a), abs(b)) + 1e-3 * largest)):
+        return True
+    return size >= 4 and all(_near(a, b, _TOLERANCE[half] * max(abs(a), abs(b))) for a, b in zip(_halves(touch.bits, half), _halves(other.bits, half)))
 
 
 class _Launch:
@@ -140,22 +146,18 @@ class _Launch:
     def stored_at(self, key):
         return [Touch(self.trail, row) for row in self.stored.get(key, ())]
 
-    def has_stored(self, touch, key):
+    def has_stored(self, touch, key, half):
         if any(row[7] == touch.bits for row in self.stored.get(key, ())):
             return True
-        return any(_same(touch, other, self._scale(key[0])) for other in self.stored_at(key))
+        return any(_same(touch, other, self._largest(key[0], half), half) for other in self.stored_at(key))
 
     @cache
-    def _scale(self, name):
-        scale = Counter()
-        for key in self.stored:
-            for touch in self.stored_at(key) if key[0] == name else ():
-                for form, numbers in touch.numbers().items():
-                    scale[form] = max([scale[form], *(abs(number) for number in numbers if math.isfinite(number))])
-        return scale
+    def _largest(self, name, half):
+        numbers = (abs(touch.number(half)) for key in self.stored if key[0] == name for touch in self.stored_at(key))
+        return max((number for number in numbers if math.isfinite(number)), default=0)
 
 
-def _first_of(yours, ours, alike):
+def _first_of(yours, ours, alike, half):
     """The first row with an element that only `yours` reads, and the first with a value that only it stores; None where there is none.
     `alike`: whether the two launches have the same blocks."""
     stray = None
@@ -166,7 +168,7 @@ def _first_of(yours, ours, alike):
         if row[0] == _LOAD:
             if stray is None and ((key[0], row[2], key[2]) not in ours.read if alike else (key[0], key[2]) not in ours.elements_read):
                 stray = row
-        elif (row[0] == _STORE or yours.last[key] is row) and not ours.has_stored(Touch(yours.trail, row), key):
+        elif (row[0] == _STORE or yours.last[key] is row) and not ours.has_stored(Touch(yours.trail, row), key, half):
             return stray, row
     return stray, None
 
@@ -179,7 +181,7 @@ def first_wrong(yours, ours, half="e"):
     for number in range(min(len(yours.launches), len(ours.launches))):
         mine, right = _Launch(yours, number), _Launch(ours, number)
         alike = yours.launches[number] == ours.launches[number]
-        stray, wrong = _first_of(mine, right, alike)
+        stray, wrong = _first_of(mine, right, alike, half)
         said = []
         if stray is not None and (wrong is None or stray[2] == wrong[2]):
             touch = Touch(yours, stray)
