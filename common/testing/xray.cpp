@@ -213,8 +213,10 @@ Kernel xray_of(const std::string& implementation, const std::string& op, const S
 bool register_bounds(const std::string& implementation, const std::string& op, const Shape& shape,
                      const Options& options, const std::vector<std::string>& storages) {
   add(implementation, "StaysInBounds/" + op, [=] {
-    for (const std::string& storage : storages)
-      xrays_of(implementation, op, shape, options, storage);
+    for (const std::string& storage : storages) {
+      write_report(xrays_of(implementation, op, shape, options, storage), to_string(shape));
+      if (::testing::Test::HasFailure()) return;
+    }
   });
   return true;
 }
