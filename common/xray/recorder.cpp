@@ -464,7 +464,6 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block, std::siz
 }
 
 void Recorder::launch_ends(std::size_t static_shared) {
-  settle_values();
   Kernel& kernel = recording_->kernel;
   kernel.static_shared_bytes = std::max(kernel.static_shared_bytes, static_shared);
   kernel.largest_launch = std::max(kernel.largest_launch, events_);

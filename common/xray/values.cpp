@@ -6,12 +6,10 @@
 namespace emulator::xray {
 
 void ValueLog::launch_starts(const ValueLaunch& launch) {
-  settle();
   values.launches.push_back(launch);
 }
 
 void ValueLog::block_starts() {
-  settle();
   read_.clear();
 }
 

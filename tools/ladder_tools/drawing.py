@@ -132,8 +132,9 @@ def draw(exercise, build, check, page):
     if failure and not has_errors(reports[theirs][0]):
         joined["verdict"] = [line.strip().replace(f"{ROOT}/", "") for line in words_of(failure["failures"][0], 3)] + check.wrong_values
         for kernel in joined["kernels"]:
-            if check.wrong_touch and kernel["whose"] == theirs:
-                kernel["opens_at"] = check.wrong_touch.is_in(kernel) or kernel["opens_at"]
+            step = check.wrong_touch.is_in(kernel) if check.wrong_touch and kernel["whose"] == theirs else None
+            if step is not None:
+                kernel["opens_at"] = step
     joined["about"] = f"{exercise.mine} beside {exercise.solution}"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(to_page(joined))

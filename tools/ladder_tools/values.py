@@ -122,18 +122,14 @@ class _Launch:
     def __init__(self, trail, number):
         self.trail, self.rows = trail, trail.launch(number)
         self.names = [each["name"] for each in trail.arrays]
-        shared = [each["shared"] for each in trail.arrays]
         self.stored, self.read, self.last = {}, {}, {}
         for row in self.rows:
-            operation, _, block, _, _, which, element, _ = row
-            if operation == _LOAD:
-                self.read.setdefault((self.names[which], block, element), row)
-                continue
-            key = (self.names[which], block if shared[which] else None, element)
-            if operation == _ATOMIC:
-                self.last[key] = row  # of sums that grow only the last is the same in every order
+            if row[0] == _LOAD:
+                self.read.setdefault((self.names[row[5]], row[2], row[6]), row)
+            elif row[0] == _ATOMIC:
+                self.last[self.key(row)] = row  # of sums that grow only the last is the same in every order
             else:
-                self.stored.setdefault(key, []).append(row)
+                self.stored.setdefault(self.key(row), []).append(row)
         for key, row in self.last.items():
             self.stored.setdefault(key, []).append(row)
         self.elements_read = {(name, element) for name, _, element in self.read}
