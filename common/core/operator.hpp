@@ -11,6 +11,9 @@
 //     judge(Problem, Outputs, Arithmetic) -> Verdict
 //     examine(Problem, Outputs, Arithmetic, use)            what a diagnosis asks for: calls use(Examined)
 //     plan(Support) -> Plan                                 its tests (common/judge/plan.hpp)
+//     kLinearIn                                             optional: names of inputs; with all others fixed the outputs are a linear
+//                                                           function of each of these, or one and a constant
+//     kDerived, derive(Problem&)                            optional: names of inputs that follow from the others; sets them
 //
 // common/judge/simple_operator.hpp has most of that: what is left are arguments, cases, truth, mistakes, edges. All else is optional: see
 // OperatorOf, and TrialsOf for what tests ask.
@@ -54,11 +57,20 @@ struct Cost {
   double fma_count = 0, bytes = 0;
 };
 
+// An input of real numbers that has elements, and does not follow from the others.
+struct RealInput {
+  ListedArray array;
+  std::vector<std::string> words;  // what its axes are called in a sentence; empty: by their names
+  std::vector<float> values;
+  bool linear = false;             // it is one of kLinearIn
+};
+
 // A problem on a device, with a launcher for it.
 class AnyOnDevice {
  public:
   virtual ~AnyOnDevice() = default;
   virtual void call() const = 0;
+  virtual void wait() const = 0;  // until its device has done all work
   // The verdict on what the calls have written. For a report, of a problem whose check would take too long a part is judged, and a
   // plain loop's error is given too. Throws WroteElsewhere.
   virtual Verdict judge(Arithmetic arithmetic, bool for_report) const = 0;
@@ -67,6 +79,10 @@ class AnyOnDevice {
   // The outputs' bytes, one array behind the other. Throws WroteElsewhere.
   virtual std::vector<unsigned char> outputs() const = 0;
   virtual bool is_untouched() const = 0;  // nothing was written
+  virtual std::vector<RealInput> inputs() const = 0;
+  // A problem with other elements in one of them.
+  virtual std::unique_ptr<AnyOnDevice> with(const std::string& input,
+                                            const std::vector<float>& values) const = 0;
   // Calls try_it(argument, call) for every bad input that the operator's lists tell, and those that it knows of besides; `call` hands it
   // to the launcher.
   using TryIt = std::function<void(const std::string&, const std::function<void()>&)>;
@@ -389,10 +405,17 @@ class OperatorOf : public AnyOperator {
   template <typename Args>
   class Placed : public AnyOnDevice {
    public:
-    Placed(Device& device, DeviceKind where, const Problem& problem,
-           std::function<void(const Args&)> launch)
-        : problem_(problem), where_(where), data_(device, problem), launch_(std::move(launch)) {}
+    using Launch = std::function<void(const Args&)>;
+    Placed(Device& device, DeviceKind where, const Problem& problem, const Launch& launch)
+        : problem_(problem), device_(device), where_(where), data_(device, problem), launch_(launch) {}
+    // It keeps the problem.
+    Placed(Device& device, DeviceKind where, std::unique_ptr<const Problem> problem,
+           const Launch& launch)
+        : Placed(device, where, *problem, launch) {
+      kept_ = std::move(problem);
+    }
     void call() const override { launch_(data_.args()); }
+    void wait() const override { device_.synchronize(); }
     Verdict judge(Arithmetic arithmetic, bool for_report) const override {
       if constexpr (requires { Op::judge_for_report(problem_, data_.download(), arithmetic); }) {
         if (for_report) return Op::judge_for_report(problem_, data_.download(), arithmetic);
@@ -405,6 +428,34 @@ class OperatorOf : public AnyOperator {
     }
     std::vector<unsigned char> outputs() const override { return data_.arrays().output_bytes(); }
     bool is_untouched() const override { return data_.arrays().is_untouched(); }
+    std::vector<RealInput> inputs() const override {
+      std::vector<RealInput> inputs;
+      const std::vector<ListedArray> host = host_list<Op>(Op::case_of(problem_));
+      for (const auto& [name, count] : problem_.inputs()) {
+        if constexpr (requires { Op::kDerived; }) {
+          if (is_one_of(Op::kDerived, name)) continue;
+        }
+        const auto listed = std::find_if(host.begin(), host.end(), [&, of = name](const auto& each) {
+          return each.name == of;
+        });
+        RealInput input{*listed, {}, problem_[name]};
+        if constexpr (requires { Op::axis_word(name, name); }) {
+          for (const Axis& axis : input.array.axes)
+            input.words.push_back(Op::axis_word(name, axis.name));
+        }
+        if constexpr (requires { Op::kLinearIn; }) input.linear = is_one_of(Op::kLinearIn, name);
+        inputs.push_back(std::move(input));
+      }
+      return inputs;
+    }
+    std::unique_ptr<AnyOnDevice> with(const std::string& input,
+                                      const std::vector<float>& values) const override {
+      auto changed = std::make_unique<Problem>(problem_);
+      (*changed)[input] = values;
+      if constexpr (requires { Op::derive(*changed); }) Op::derive(*changed);
+      changed->round_to_storage();
+      return std::make_unique<Placed>(device_, where_, std::move(changed), launch_);
+    }
     void for_each_bad_input(const Support& support, const TryIt& try_it) const override {
       Args bad = data_.args();
       const auto call = [&] { launch_(bad); };
@@ -415,10 +466,16 @@ class OperatorOf : public AnyOperator {
     }
 
    private:
+    static bool is_one_of(const auto& names, const std::string& name) {
+      return std::find(std::begin(names), std::end(names), name) != std::end(names);
+    }
+
     const Problem& problem_;
+    std::unique_ptr<const Problem> kept_;
+    Device& device_;
     DeviceKind where_;
     OnDevice<Op, Args> data_;
-    std::function<void(const Args&)> launch_;
+    Launch launch_;
   };
 
   class ProblemOf : public AnyProblem {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "common/diagnosis/shares.hpp"
+#include "common/diagnosis/probe.hpp"
 
 namespace ladder {
 namespace {
@@ -120,69 +120,9 @@ std::string known_mistake(const Examined& wrong, std::size_t n) {
                      [&](const Answer& answer) { return equals(parts[n], answer.at(n)); });
 }
 
-// "equals the result with ..., and with ...": the first two variants whose answer the result equals.
-std::string two_variants(const Part& part, const VariantsOfLoop& variants, std::size_t output) {
-  // A quick look may be deceived.
-  constexpr double kDeceived = 1e-3;
-  const std::vector<std::int64_t>& sizes = part.layout.sizes;
-  const auto looked_at = [&](const std::vector<double>& o) {
-    return quick_look(o, sizes[1], sizes[2], sizes[3]);
-  };
-  std::vector<float> quick;
-  if (variants.quick) {
-    const std::vector<double> rows = looked_at({part.result->begin(), part.result->end()});
-    quick.assign(rows.begin(), rows.end());
-  }
-  const auto seems = [&](const std::vector<std::size_t>& changes) {
-    if (!variants.quick) return true;
-    const std::vector<double> answer = looked_at(variants.answer(changes, Look::kQuick).at(output));
-    const bool written =
-        std::any_of(answer.begin(), answer.end(), [](double x) { return std::isfinite(x); });
-    return !written || roughly_equal(quick, answer, sizes[3], part.coarseness() + kDeceived);
-  };
-  for (std::size_t first = 0; first < variants.words.size(); ++first) {
-    for (std::size_t second = first + 1; second < variants.words.size(); ++second) {
-      const std::vector<std::size_t> changes = {first, second};
-      if (seems(changes) && equals(part, variants.answer(changes, Look::kThorough).at(output)))
-        return variants.equals + variants.words[first] + ", and " + variants.words[second] + "\n";
-    }
-  }
-  return "";
-}
-
-std::string wrong_shares(const Part& part, const Mistakes& mistakes) {
-  const SumOfValues& values = *mistakes.values;
-  const ShareSolver solver(values.v, values.T_q, values.H_q, part.coarseness());
-  std::vector<KnownShares> known(values.known.begin(), values.known.end());
-  for (std::size_t n = 0; n < mistakes.variants.words.size(); ++n) {
-    known.emplace_back(mistakes.variants.words[n], [&solver, &mistakes, n] {
-      return solver.shares(mistakes.variants.answer({n}, Look::kThorough).front());
-    });
-  }
-  return explain_shares(solver, part, known, values.query, values.key);
-}
-
-// The words for a first output that no one mistake gives.
-std::string taken_apart(const Part& part, const Mistakes& mistakes, Search search) {
-  const auto rows = [&]() -> std::string {
-    if (!mistakes.rows) return "";
-    const std::vector<PartOfRows> parts = mistakes.rows();
-    return parts.empty() ? "" : explain_rows(part, parts, mistakes.scale);
-  };
-  if (const std::string own = mistakes.own ? mistakes.own(part) : ""; !own.empty()) {
-    const std::string words = mistakes.rows_know ? rows() : "";
-    return words.empty() ? own : words;
-  }
-  std::string words = mistakes.variants.words.empty() ? "" : constant_factor(part);
-  if (words.empty() && mistakes.values) words = wrong_shares(part, mistakes);
-  if (words.empty() && search == Search::kTwo) words = two_variants(part, mistakes.variants, 0);
-  return words.empty() ? rows() : words;
-}
-
-std::string mistake(const Examined& wrong, Search search) {
+// What is said of a mistake that the operator knows.
+std::string mistake(const Examined& wrong) {
   const Mistakes& mistakes = wrong.mistakes;
-  if (mistakes.work > mistakes.most_work)
-    return "no misconception is looked for in a case as large as this\n";
   if (mistakes.known.empty()) return mistakes.own ? mistakes.own(wrong.parts[wrong.wrong]) : "";
   // Where storage hides a mistake in one output, another one may show it.
   std::size_t n = wrong.wrong;
@@ -193,10 +133,7 @@ std::string mistake(const Examined& wrong, Search search) {
   const Part& part = wrong.parts[n];
   if (equals(part, *part.truth)) return "";
   const std::string words = known_mistake(wrong, n);
-  if (!words.empty()) return words;
-  if (n == 0 && !mistakes.together) return taken_apart(part, mistakes, search);
-  return mistakes.together && search == Search::kTwo ? two_variants(part, mistakes.variants, n)
-                                                     : "";
+  return words.empty() && n == 0 ? constant_factor(part) : words;
 }
 
 // What can be seen in the numbers.
@@ -227,24 +164,33 @@ std::string sentence(std::string words) {
 
 }  // namespace
 
-std::string diagnosis(const Examined& wrong, Search search) {
+std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
   if (wrong.wrong == wrong.parts.size()) return "";
-  const std::string known = mistake(wrong, search);
-  return sentence(known.empty() ? seen(wrong.parts[wrong.wrong]) : known);
+  const Mistakes& mistakes = wrong.mistakes;
+  if (mistakes.work > mistakes.most_work)
+    return "No mistake is looked for in a case as large as this.\n";
+  std::string words = mistake(wrong);
+  if (words.empty() && by_running) words = by_running(wrong.wrong);
+  return sentence(words.empty() ? seen(wrong.parts[wrong.wrong]) : words);
 }
 
-std::string explained(const Verdict& verdict, const Examine& examine, Search search) {
+std::string explained(const Verdict& verdict, const Examine& examine,
+                      const ByRunning& by_running) {
   if (verdict.name_at == std::string::npos || std::getenv("LADDER_NO_NAMES") != nullptr)
     return verdict.message;
   std::string name;
-  examine([&](const Examined& wrong) { name = diagnosis(wrong, search); });
+  examine([&](const Examined& wrong) { name = diagnosis(wrong, by_running); });
   return verdict.named(name);
 }
 
-std::string explained(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic,
-                      Search search) {
+std::string explained(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
   return explained(
-      verdict, [&](const auto& use) { result.examine(arithmetic, use); }, search);
+      verdict, [&](const auto& use) { result.examine(arithmetic, use); },
+      [&](std::size_t output) { return probed(result, arithmetic, output); });
+}
+
+std::string by_name(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
+  return explained(verdict, [&](const auto& use) { result.examine(arithmetic, use); });
 }
 
 }  // namespace ladder

@@ -97,11 +97,10 @@ void expect_wrong(const std::string& words, const Drawn<Inputs>& problem, const 
 
 // The sentences for a result, which may say that two mistakes were made together; "" if it is right.
 template <typename Op>
-std::string said_of(const typename Op::Problem& problem, const typename Op::Outputs& outputs,
-                    Search search = Search::kTwo) {
+std::string said_of(const typename Op::Problem& problem, const typename Op::Outputs& outputs) {
   return explained(
       Op::judge(problem, outputs, Arithmetic::kFp32),
-      [&](const auto& use) { Op::examine(problem, outputs, Arithmetic::kFp32, use); }, search);
+      [&](const auto& use) { Op::examine(problem, outputs, Arithmetic::kFp32, use); });
 }
 
 // Neither a right result nor zeros are called by a name.

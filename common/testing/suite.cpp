@@ -68,11 +68,10 @@ std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, con
   return "right on the plain case; wrong with " + joined(guilty) + "\n";
 }
 
-void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr,
-                  Search search = Search::kOne) {
+void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr) {
   judge(i, *c.c, [&](const Verdict& verdict, const AnyOnDevice& placed) {
     if (verdict.right) return;
-    ADD_FAILURE() << explained(verdict, placed, arithmetic_of(i, c.c->storage()), search)
+    ADD_FAILURE() << explained(verdict, placed, arithmetic_of(i, c.c->storage()))
                   << beyond_the_plain_case(i, *c.c, plain) << c.name;
   });
 }
@@ -133,7 +132,7 @@ void register_now(const std::string& op, const std::string& implementation,
   const std::string& prefix = plan->prefix;
   if (plan->plain) {
     add(implementation, prefix + "PlainCase",
-        [c = *plan->plain](const Implementation& i) { expect_right(i, c, nullptr, Search::kTwo); });
+        [c = *plan->plain](const Implementation& i) { expect_right(i, c); });
   }
   add_cases(implementation, *plan);
   add_borders(implementation, *plan);

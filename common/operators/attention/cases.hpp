@@ -96,6 +96,8 @@ inline AttentionProblem make_problem(const AttentionCase& c) {
 }
 // With the exact o and lse of these inputs, rounded to what they are stored in, and d_o drawn.
 AttentionGradProblem make_grad_problem(const AttentionProblem& forward);
+// Sets o and lse to those of its other inputs.
+void take_forward_pass(AttentionGradProblem& problem);
 
 struct AttentionOutputs {
   std::vector<float> o;    // (B, T_q, H_q, D)

@@ -39,6 +39,7 @@ struct Attention
                      AttentionArgs, AttentionBf16Args, AttentionFp16Args>,
       AttentionOperator {
   static constexpr const char* kName = "attention";
+  static constexpr const char* kLinearIn[] = {"v"};
   static constexpr const char* kClimbed[] = {"bf16"};
   static std::vector<std::pair<std::string, Shape>> named_shapes();
   static constexpr bool kReportsFirst = true;
@@ -71,6 +72,9 @@ struct AttentionBackward : JudgedOperator<AttentionBackward, AttentionSizes, Att
                                           AttentionGradBf16Args, AttentionGradFp16Args>,
                            AttentionOperator {
   static constexpr const char* kName = "attention_backward";
+  static constexpr const char* kLinearIn[] = {"d_o"};
+  static constexpr const char* kDerived[] = {"o", "lse"};
+  static void derive(Problem& problem) { take_forward_pass(problem); }
   static constexpr bool kDrawsWithWork = true;  // the forward pass's outputs are inputs
   using Outputs = AttentionGradients;
 

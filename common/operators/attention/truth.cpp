@@ -360,7 +360,12 @@ std::vector<Truth> AttentionBackward::truth(const Problem& problem, Arithmetic a
           {std::move(values.dv), std::move(terms.dv), of_dv, of_keys}};
 }
 
-// The gradients take what the forward pass gives.
+void take_forward_pass(AttentionGradProblem& problem) {
+  const AttentionResult exact = attention_closed_sum(problem.args().forward);
+  problem["o"] = {exact.o.begin(), exact.o.end()};
+  problem["lse"] = {exact.lse.begin(), exact.lse.end()};
+}
+
 AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
   const AttentionCase& c = forward.drawn_case();
   AttentionGradProblem problem;
@@ -369,9 +374,7 @@ AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
     problem[name] = forward[name];
   for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
     problem.array<std::int64_t>(name) = forward.array<std::int64_t>(name);
-  const AttentionResult exact = attention_closed_sum(forward.args());
-  problem["o"] = {exact.o.begin(), exact.o.end()};
-  problem["lse"] = {exact.lse.begin(), exact.lse.end()};
+  take_forward_pass(problem);
   problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.D, -1.0f, 1.0f);
   problem.round_to_storage();
   return problem;

@@ -13,6 +13,7 @@ struct LinearAttention : JudgedOperator<LinearAttention, LinearAttentionSizes, L
                                         LinearAttentionInputs, LinearAttentionArgs,
                                         LinearAttentionArgs, LinearAttentionBf16Args>,
                          SequenceOperator {
+  static constexpr const char* kLinearIn[] = {"v"};
   static constexpr const char* kName = "linear_attention";
   static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
   using Outputs = std::vector<float>;        // o

@@ -1,0 +1,456 @@
+#include "common/diagnosis/probe.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/core/text.hpp"
+#include "common/diagnosis/regions.hpp"
+#include "common/judge/drawn.hpp"
+#include "common/judge/mistakes.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr double kMostRuns = 320;
+constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostSteps = 64;
+constexpr double kMostWork = 1e8;     // multiply-adds of all runs
+constexpr double kFp32Noise = 2e-6;   // of the largest element of a result
+constexpr double kClose = 2e-3;       // of a response
+constexpr double kStrong = 0.05;      // of the largest response: what must not be missing
+
+using Values = std::vector<double>;
+
+double largest(const Values& values) {
+  double most = 0;
+  for (const double x : values)
+    most = std::max(most, std::abs(x));
+  return most;
+}
+
+// What a change of one element changes in the wrong output.
+struct Response {
+  Values yours, right;
+  double noise = 0, close = 0;  // below `noise` a change is none; up to `close` two are the same
+
+  bool counts() const { return largest(right) > 10 * noise; }
+  bool is_nothing() const { return largest(yours) <= close; }
+  bool is_right() const { return is_times(1); }
+  bool is_times(double factor) const {
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      if (!(std::abs(yours[i] - factor * right[i]) <= close * std::max(1.0, std::abs(factor))))
+        return false;
+    }
+    return true;
+  }
+  // What the whole response is multiplied by; NaN if it is not.
+  double factor() const {
+    double product = 0, square = 0;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      product += yours[i] * right[i];
+      square += right[i] * right[i];
+    }
+    const double factor = product / square;
+    return is_nothing() ? 0 : is_times(factor) ? factor : std::nan("");
+  }
+};
+
+// Another value of such an array, in its range: below zero, or above, if all are.
+float other_value(float x, const std::vector<float>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  if (*most <= 0) return x / 2 - 0.25f;
+  return *least >= 0 ? x / 2 + 0.25f : x + 1;
+}
+
+class Input {
+ public:
+  Input(const RealInput& real) : real_(real), layout_(layout_of(real.array)) {
+    layout_.words = real.words;
+    for (const std::int64_t size : layout_.sizes)
+      base_ = base_ * size + size / 2;
+  }
+
+  const std::string& name() const { return layout_.array; }
+  const Layout& layout() const { return layout_; }
+  bool linear() const { return real_.linear; }
+  std::int64_t base() const { return base_; }
+
+  // All elements from which only one is changed.
+  std::vector<float> unchanged() const {
+    return linear() ? std::vector<float>(real_.values.size(), 0.0f) : real_.values;
+  }
+  float changed_value(std::int64_t element) const {
+    return linear() ? 1.0f : other_value(real_.values[element], real_.values);
+  }
+  float value(std::int64_t element) const { return real_.values[element]; }
+
+  // The elements beside the base along one axis, itself among them: at most so many, at equal distances.
+  std::vector<std::int64_t> line(std::size_t axis, std::int64_t most) const {
+    std::int64_t stride = 1;
+    for (std::size_t inner = axis + 1; inner < layout_.sizes.size(); ++inner)
+      stride *= layout_.sizes[inner];
+    const std::int64_t size = layout_.sizes[axis], own = base_ / stride % size;
+    const std::int64_t step = (size + most - 1) / most;
+    std::vector<std::int64_t> elements;
+    for (std::int64_t n = own % step; n < size; n += step)
+      elements.push_back(base_ + (n - own) * stride);
+    return elements;
+  }
+  std::int64_t at(std::int64_t element, std::size_t axis) const {
+    return layout_.index(element)[axis];
+  }
+
+  std::map<std::int64_t, Response> responses = {};
+
+ private:
+  const RealInput& real_;
+  Layout layout_;
+  std::int64_t base_ = 0;
+};
+
+class Probe {
+ public:
+  Probe(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output)
+      : wrong_(wrong), arithmetic_(arithmetic), output_(output) {
+    wrong.examine(arithmetic, [&](const Examined& examined) {
+      layout_ = examined.parts[output_].layout;
+      coarseness_ = examined.parts[output_].coarseness();
+      work_ = std::max(1.0, examined.mistakes.work);
+    });
+  }
+
+  std::string words() {
+    const std::vector<RealInput> real = wrong_.inputs();
+    if (layout_.axes.empty() || real.empty()) return "";
+    std::int64_t lines = 0;
+    for (const RealInput& each : real)
+      lines += std::ssize(layout_of(each.array).axes);
+    const double runs = std::min(kMostRuns, kMostWork / work_) / static_cast<double>(lines);
+    const std::int64_t of_line = std::min(kMostOfLine, static_cast<std::int64_t>(runs));
+    if (of_line < kFewestOfLine) return "";
+    for (const RealInput& each : real) {
+      Input input(each);
+      bool finite = true;
+      for (std::size_t axis = 0; finite && axis < input.layout().axes.size(); ++axis)
+        finite = respond(input, axis, of_line);
+      if (finite) inputs_.push_back(std::move(input));
+    }
+    if (inputs_.empty()) return "";
+    for (const auto& find : {&Probe::not_read, &Probe::parts_of_inputs, &Probe::steps,
+                             &Probe::reached, &Probe::values}) {
+      const std::string words = (this->*find)();
+      if (!words.empty()) return words + "\n";
+    }
+    return "";
+  }
+
+ private:
+  struct Outputs {
+    Values yours, right;
+  };
+  std::optional<Outputs> run(const std::string& input, const std::vector<float>& values) const {
+    const auto placed = wrong_.with(input, values);
+    placed->call();
+    placed->wait();
+    std::optional<Outputs> outputs;
+    placed->examine(arithmetic_, [&](const Examined& examined) {
+      const Part& part = examined.parts[output_];
+      const bool finite = std::all_of(part.truth->begin(), part.truth->end(),
+                                      [](double x) { return std::isfinite(x); });
+      if (finite) outputs = {{part.result->begin(), part.result->end()}, *part.truth};
+    });
+    return outputs;
+  }
+
+  // Changes the elements of a line. Whether the truth is finite for all of them.
+  bool respond(Input& input, std::size_t axis, std::int64_t most) const {
+    std::vector<float> values = input.unchanged();
+    std::optional<Outputs> before;
+    for (const std::int64_t element : input.line(axis, most)) {
+      if (input.responses.count(element)) continue;
+      if (!before) before = run(input.name(), values);
+      const float own = std::exchange(values[element], input.changed_value(element));
+      const std::optional<Outputs> after = run(input.name(), values);
+      values[element] = own;
+      if (!before || !after) return false;
+      input.responses[element] = difference(*before, *after);
+    }
+    return true;
+  }
+
+  Response difference(const Outputs& before, const Outputs& after) const {
+    Response response;
+    const auto subtract = [](const Values& a, const Values& b) {
+      Values result(a.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        // What was not written, or is no number, is so both times.
+        const bool none = !std::isfinite(a[i]) && !std::isfinite(b[i]);
+        result[i] = none ? 0 : a[i] - b[i];
+      }
+      return result;
+    };
+    response.yours = subtract(after.yours, before.yours);
+    response.right = subtract(after.right, before.right);
+    const double size = std::max(largest(after.right), largest(before.right));
+    response.noise = (kFp32Noise + 2 * coarseness_) * size;
+    response.close = std::max(response.noise, (kClose + 2 * coarseness_) * largest(response.right));
+    return response;
+  }
+
+  // "o does not change with u: it is not read, or what is made of it is lost"
+  std::string not_read() {
+    std::vector<std::string> names;
+    for (const Input& input : inputs_) {
+      bool nothing = true, any = false;
+      for (const auto& [element, response] : input.responses) {
+        any = any || response.counts();
+        nothing = nothing && (!response.counts() || response.is_nothing());
+      }
+      if (any && nothing) names.push_back(input.name());
+    }
+    if (names.empty() || names.size() == inputs_.size()) return "";
+    return sentence_start() + " does not change with " + joined(names, " or ") + ": " +
+           (names.size() == 1 ? "it is" : "they are") + " not read, or what is made of " +
+           (names.size() == 1 ? "it" : "them") + " is lost";
+  }
+
+  std::string sentence_start() const {
+    std::string name = layout_.array;
+    name[0] = static_cast<char>(std::toupper(name[0]));
+    return name;
+  }
+
+  // "O takes nothing from q and k of key rows 28 to 31; from the others it takes what it should"
+  std::string parts_of_inputs() {
+    std::vector<std::string> names;
+    std::string of, what;
+    for (const Input& input : inputs_) {
+      for (std::size_t axis = 0; axis < input.layout().axes.size(); ++axis) {
+        const auto [indices, factor] = wrong_part(input, axis);
+        if (indices.empty()) continue;
+        const std::string those = named(input.layout(), axis, indices);
+        if (!names.empty() && (of != those || what != said_of(factor))) continue;
+        if (!names.empty() && names.back() == input.name()) continue;
+        names.push_back(input.name());
+        of = those;
+        what = said_of(factor);
+      }
+    }
+    if (names.empty()) return "";
+    return sentence_start() + " takes " + what + " from " + joined(names, ", ") + " of " + of +
+           "; from all others it takes what it should";
+  }
+
+  static std::string said_of(double factor) {
+    return factor == 0 ? "nothing" : short_number(factor) + " times what it should";
+  }
+
+  static std::string named(const Layout& layout, std::size_t axis,
+                           const std::vector<std::int64_t>& indices) {
+    std::string text = layout.range(axis, indices.front(), indices.back());
+    // The word for one or several, and their numbers.
+    const auto digit = text.find_first_of("0123456789", text.find_last_of(" =", text.find(" to ") - 1));
+    return text.substr(0, digit) + list_of(indices);
+  }
+
+  // The indices along the axis from which nothing arrives, or all times the same factor, where all others are right.
+  std::pair<std::vector<std::int64_t>, double> wrong_part(const Input& input,
+                                                          std::size_t axis) const {
+    std::vector<std::int64_t> wrong;
+    std::int64_t right = 0;
+    double first = 0;
+    for (const auto& [element, response] : input.responses) {
+      if (!is_on_line(input, element, axis) || !response.counts()) continue;
+      if (response.is_right()) {
+        ++right;
+        continue;
+      }
+      const double factor = response.factor();
+      if (std::isnan(factor) || (!wrong.empty() && std::abs(factor - first) > kClose * 2))
+        return {};
+      first = factor;
+      wrong.push_back(input.at(element, axis));
+    }
+    if (right == 0) return {};
+    return {wrong, first};
+  }
+
+  static bool is_on_line(const Input& input, std::int64_t element, std::size_t axis) {
+    const auto own = input.layout().index(input.base()), at = input.layout().index(element);
+    for (std::size_t other = 0; other < own.size(); ++other) {
+      if (other != axis && own[other] != at[other]) return false;
+    }
+    return true;
+  }
+
+  // The axis of that name; nullopt if there is none.
+  static std::optional<std::size_t> axis_of(const Layout& layout, const std::string& name) {
+    const auto found = std::find(layout.axes.begin(), layout.axes.end(), name);
+    if (found == layout.axes.end()) return std::nullopt;
+    return found - layout.axes.begin();
+  }
+
+  // What each step takes from each other, by an input that has steps and in which the output is linear.
+  std::string steps() {
+    const std::string t = "t";
+    const auto of_output = axis_of(layout_, t);
+    for (Input& input : inputs_) {
+      const auto of_input = axis_of(input.layout(), t);
+      if (!of_output || !of_input || !input.linear()) continue;
+      const std::int64_t queries = layout_.sizes[*of_output],
+                         keys = input.layout().sizes[*of_input];
+      if (keys > kMostSteps || keys * work_ > kMostWork || !respond(input, *of_input, keys))
+        continue;
+      Shares yours(queries * keys), right(queries * keys);
+      bool takes_from_others = false;
+      for (const auto& [element, response] : input.responses) {
+        if (!is_on_line(input, element, *of_input)) continue;
+        const std::int64_t key = input.at(element, *of_input);
+        add_shares(response, *of_output, key, keys, yours, right);
+        takes_from_others = takes_from_others || where(response.right, response.close)[*of_output] !=
+                                                     std::vector<std::int64_t>{key};
+      }
+      if (!takes_from_others) continue;
+      const std::string words = explain_shares(
+          {yours, right, queries, keys}, input.name(), word(layout_, *of_output),
+          word(input.layout(), *of_input), coarseness_);
+      if (!words.empty()) return words;
+    }
+    return "";
+  }
+
+  static std::string word(const Layout& layout, std::size_t axis) {
+    return layout.words.empty() ? layout.axes[axis] : layout.words[axis];
+  }
+
+  // Each step's largest element stands for the step.
+  void add_shares(const Response& response, std::size_t axis, std::int64_t key, std::int64_t keys,
+                  Shares& yours, Shares& right) const {
+    std::vector<double> most(layout_.sizes[axis], 0.0);
+    for (std::size_t i = 0; i < response.right.size(); ++i) {
+      const std::int64_t t = layout_.index(static_cast<std::int64_t>(i))[axis];
+      const double size = std::max(std::abs(response.right[i]), std::abs(response.yours[i]));
+      if (!(size > most[t])) continue;
+      most[t] = size;
+      yours[t * keys + key] = response.yours[i];
+      right[t * keys + key] = response.right[i];
+    }
+  }
+
+  // Where along each axis a response is.
+  std::vector<std::vector<std::int64_t>> where(const Values& values, double above) const {
+    std::vector<std::vector<std::int64_t>> result(layout_.axes.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!(std::abs(values[i]) > above)) continue;
+      const auto at = layout_.index(static_cast<std::int64_t>(i));
+      for (std::size_t axis = 0; axis < at.size(); ++axis)
+        result[axis].push_back(at[axis]);
+    }
+    for (auto& indices : result) {
+      std::sort(indices.begin(), indices.end());
+      indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+    }
+    return result;
+  }
+
+  // "A change of k(b=1, t=9, h=1, j=16) alone changes o of steps 10 to 17; it should change o of steps 9 to 17". Said of the element whose
+  // places differ along the fewest axes.
+  std::string reached() {
+    std::string said;
+    std::size_t fewest = layout_.axes.size() + 1;
+    for (const Input& input : inputs_) {
+      for (const auto& [element, response] : base_first(input)) {
+        if (!reaches_others(*response)) continue;
+        const auto yours = where(response->yours, response->close),
+                   right = where(response->right, response->close);
+        std::size_t differ = 0;
+        for (std::size_t axis = 0; axis < yours.size(); ++axis)
+          differ += yours[axis] != right[axis];
+        if (differ == 0 || differ >= fewest) continue;
+        fewest = differ;
+        said = "A change of " + input.layout().position(element) + " alone changes " +
+               places(yours, right) + "; it should change " + places(right, yours);
+      }
+    }
+    return said;
+  }
+
+  // The base first.
+  static std::vector<std::pair<std::int64_t, const Response*>> base_first(const Input& input) {
+    std::vector<std::pair<std::int64_t, const Response*>> list;
+    for (const auto& [element, response] : input.responses)
+      list.push_back({element, &response});
+    std::stable_partition(list.begin(), list.end(),
+                          [&](const auto& each) { return each.first == input.base(); });
+    return list;
+  }
+
+  static bool reaches_others(const Response& response) {
+    const double most = largest(response.right);
+    for (std::size_t i = 0; i < response.right.size(); ++i) {
+      const double yours = std::abs(response.yours[i]), right = std::abs(response.right[i]);
+      if (yours <= response.noise && right > std::max(kStrong * most, 10 * response.noise))
+        return true;
+      if (right <= 1e-12 * most && !(yours <= response.close)) return true;
+    }
+    return false;
+  }
+
+  // "nothing", "o of head 1 and steps 3 to 17": along the axes in which the two are not alike.
+  std::string places(const std::vector<std::vector<std::int64_t>>& here,
+                     const std::vector<std::vector<std::int64_t>>& other) const {
+    if (here.front().empty()) return "nothing";
+    std::vector<std::string> parts;
+    for (std::size_t axis = 0; axis < here.size(); ++axis) {
+      if (here[axis] != other[axis]) parts.push_back(named(layout_, axis, here[axis]));
+    }
+    return layout_.array + " of " + joined(parts, ", ");
+  }
+
+  // "With all of v 0 but for v(b=1, t=9, h=1, i=3) = 1, o(b=1, t=12, h=1, i=3) is 0.52; it should be 0.61"
+  std::string values() {
+    for (const Input& input : inputs_) {
+      for (const auto& [element, response] : base_first(input)) {
+        if (!response->counts() || response->is_right()) continue;
+        const double factor = response->factor();
+        std::size_t wrong = 0;
+        while (std::abs(response->yours[wrong] - response->right[wrong]) <= response->close)
+          ++wrong;
+        const std::string change =
+            input.linear() ? "When " + input.layout().position(element) +
+                                 " is 1 in place of 0, and all else of " + input.name() + " is 0, "
+                           : "When " + input.layout().position(element) + " changes from " +
+                                 short_number(input.value(element)) + " to " +
+                                 short_number(input.changed_value(element)) + ", ";
+        return change + layout_.position(static_cast<std::int64_t>(wrong)) + " changes by " +
+               short_number(response->yours[wrong]) + "; it should change by " +
+               short_number(response->right[wrong]) +
+               (std::isnan(factor) ? "" : " (" + short_number(factor) + " times that)");
+      }
+    }
+    return "";
+  }
+
+  const AnyOnDevice& wrong_;
+  Arithmetic arithmetic_;
+  std::size_t output_;
+  Layout layout_;
+  double coarseness_ = 0, work_ = 1;
+  std::vector<Input> inputs_;
+};
+
+}  // namespace
+
+std::string probed(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output) {
+  try {
+    return Probe(wrong, arithmetic, output).words();
+  } catch (const std::exception&) {  // a kernel that refuses other values, or writes elsewhere, is not probed
+    return "";
+  }
+}
+
+}  // namespace ladder

@@ -1,0 +1,16 @@
+// What a wrong kernel takes from its inputs, found by running it: one element of an input is changed at a time, and what that changes in
+// the output is compared with what it changes in the truth.
+#pragma once
+
+#include <string>
+
+#include "common/core/operator.hpp"
+
+namespace ladder {
+
+// Words for the n-th output: an input that is not read, the part of an input of which nothing arrives or too much, the steps whose
+// share is wrong, an element that reaches other outputs than it should, or the first response that has another value; each with a line's
+// end. "" where none of them is found, or where the problem is too large to be computed a hundred times.
+std::string probed(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output);
+
+}  // namespace ladder

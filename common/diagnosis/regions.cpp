@@ -1,0 +1,220 @@
+#include "common/diagnosis/regions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "common/judge/judging.hpp"
+
+namespace ladder {
+
+std::string list_of(const std::vector<std::int64_t>& rows) {
+  constexpr std::size_t kMostSaid = 4;
+  const std::int64_t count = static_cast<std::int64_t>(rows.size());
+  std::string text = std::to_string(rows.front());
+  const std::string last = std::to_string(rows.back());
+  if (count == 1) return text;
+  if (count > 2 && rows.back() - rows.front() == count - 1) return text + " to " + last;
+  const bool all = rows.size() <= kMostSaid;
+  for (std::size_t n = 1; n < (all ? rows.size() - 1 : kMostSaid); ++n)
+    text += ", " + std::to_string(rows[n]);
+  return text + (all ? " and " : ", ... ") + last;
+}
+
+namespace {
+
+constexpr double kClose = 2e-3;  // of the largest share of a row
+constexpr double kRoundings = 4;  // of the output, that a share may have
+
+// Pairs of a query and a key.
+struct Region {
+  std::string words;
+  std::function<bool(std::int64_t t, std::int64_t s)> has;
+};
+
+std::vector<Region> regions(const std::string& key, std::int64_t queries, std::int64_t count) {
+  const std::string keys = key + "s";
+  std::vector<Region> list = {
+      {"its own " + key,
+       [](auto t, auto s) { return s == t; }},
+      {"the " + key + " before it", [](auto t, auto s) { return s == t - 1; }}};
+  for (std::int64_t one = 0; one < count; ++one)
+    list.push_back({key + " " + std::to_string(one), [one](auto, auto s) { return s == one; }});
+  for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
+    if (block >= queries) continue;
+    const std::string of = std::to_string(block) + " " + keys;
+    const auto begin = [block](std::int64_t t) { return t / block * block; };
+    const std::vector<Region> of_blocks = {
+        {"its own block of " + of + ", where that is not the first block",
+         [=](auto t, auto s) { return t >= block && s >= begin(t) && s < begin(t) + block; }},
+        {"the earlier " + keys + " of its own block of " + std::to_string(block),
+         [=](auto t, auto s) { return s >= begin(t) && s < t; }},
+        {"its own block of " + of,
+         [=](auto t, auto s) { return s >= begin(t) && s < begin(t) + block; }},
+        {"the " + keys + " before its own block of " + std::to_string(block),
+         [=](auto t, auto s) { return s < begin(t); }},
+        {"the " + keys + " that lie two or more blocks of " + std::to_string(block) + " back",
+         [=](auto t, auto s) { return s < begin(t) - block; }},
+    };
+    list.insert(list.end(), of_blocks.begin(), of_blocks.end());
+  }
+  list.push_back({"earlier " + keys, [](auto t, auto s) { return s < t; }});
+  list.push_back({"later " + keys, [](auto t, auto s) { return s > t; }});
+  return list;
+}
+
+// Shares beside the true ones.
+class Comparison {
+ public:
+  // `proportions`: each row of `yours` is multiplied by what makes most of it right.
+  Comparison(const SharesOfHead& shares, double coarseness, bool proportions)
+      : shares_(shares), yours_(shares.yours), proportions_(proportions) {
+    for (std::int64_t t = 0; t < shares.queries; ++t) {
+      close_.push_back((kClose + kRoundings * coarseness) * largest(shares.right, t));
+      if (proportions) factors_.push_back(scale(t));
+      close_[t] += kClose / 10 * largest(yours_, t);
+    }
+  }
+
+  struct Count {
+    std::int64_t wrong_inside = 0, wrong_outside = 0, inside = 0;
+  };
+  Count count(const Region& region) const {
+    Count found;
+    for_each([&](double yours, double right, double close, std::int64_t t, std::int64_t s) {
+      const bool wrong = !(std::abs(yours - right) <= close), in = region.has(t, s);
+      found.inside += in;
+      found.wrong_inside += wrong && in;
+      found.wrong_outside += wrong && !in;
+    });
+    return found;
+  }
+
+  // What all shares in there are multiplied by; NaN if they are not.
+  double factor_in(const Region& region) const {
+    double product = 0, square = 0;
+    for_each([&](double yours, double right, double, std::int64_t t, std::int64_t s) {
+      if (!region.has(t, s)) return;
+      product += yours * right;
+      square += right * right;
+    });
+    if (square == 0) return std::nan("");
+    const double factor = product / square;
+    bool same = true;
+    for_each([&](double yours, double right, double close, std::int64_t t, std::int64_t s) {
+      if (region.has(t, s))
+        same = same && std::abs(yours - factor * right) <= close * std::max(1.0, factor);
+    });
+    return same ? factor : std::nan("");
+  }
+
+  bool proportions() const { return proportions_; }
+
+  // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
+  std::string first_factor(const std::string& query) const {
+    const auto wrong = std::find_if(factors_.begin(), factors_.end(), [](double factor) {
+      return std::abs(factor - 1) > 2 * kClose;
+    });
+    if (wrong == factors_.end()) return "";
+    return "what " + query + " " + std::to_string(wrong - factors_.begin()) + " takes is " +
+           short_number(1 / *wrong) + " times what it should be";
+  }
+
+ private:
+  double largest(const Shares& of, std::int64_t t) const {
+    double most = 0;
+    for (std::int64_t s = 0; s < shares_.keys; ++s)
+      most = std::max(most, std::abs(of[t * shares_.keys + s]));
+    return most;
+  }
+
+  // Multiplies the row by what makes most of it right.
+  double scale(std::int64_t t) {
+    double* yours = &yours_[t * shares_.keys];
+    const double* right = &shares_.right[t * shares_.keys];
+    const auto is_one = [&](std::int64_t s) { return std::abs(right[s]) > close_[t]; };
+    std::int64_t most = 0;
+    double best = 1;
+    for (std::int64_t s = 0; s < shares_.keys; ++s) {
+      const double factor = right[s] / yours[s];
+      if (!is_one(s) || !std::isfinite(factor)) continue;
+      std::int64_t right_ones = 0;
+      for (std::int64_t other = 0; other < shares_.keys; ++other)
+        right_ones += is_one(other) && std::abs(factor * yours[other] - right[other]) <= close_[t];
+      if (right_ones <= most) continue;
+      most = right_ones;
+      best = factor;
+    }
+    std::for_each(yours, yours + shares_.keys, [=](double& x) { x *= best; });
+    return best;
+  }
+
+  // visit(yours, right, close, t, s): each pair that has a share in one of the two.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (std::int64_t t = 0; t < shares_.queries; ++t) {
+      for (std::int64_t s = 0; s < shares_.keys; ++s) {
+        const double yours = yours_[t * shares_.keys + s],
+                     right = shares_.right[t * shares_.keys + s];
+        if (std::max(std::abs(yours), std::abs(right)) > close_[t])
+          visit(yours, right, close_[t], t, s);
+      }
+    }
+  }
+
+  const SharesOfHead& shares_;
+  Shares yours_;
+  bool proportions_;
+  std::vector<double> close_, factors_;  // of each row
+};
+
+std::string explain(const Comparison& comparison, const SharesOfHead& shares,
+                    const std::string& input, const std::string& query, const std::string& key,
+                    const std::string& rest) {
+  const Region* found = nullptr;
+  std::int64_t smallest = 0;
+  const std::vector<Region> list = regions(key, shares.queries, shares.keys);
+  for (const Region& region : list) {
+    const Comparison::Count count = comparison.count(region);
+    if (count.wrong_outside > 0 || 2 * count.wrong_inside <= count.inside) continue;
+    if (found && count.inside >= smallest) continue;
+    found = &region;
+    smallest = count.inside;
+  }
+  if (!found) return "";
+  const std::string of = input + " of " + found->words;
+  const double factor = comparison.factor_in(*found);
+  if (std::abs(factor) < kClose) return "A " + query + " takes nothing from " + of + "; " + rest;
+  if (std::isfinite(factor) &&
+      comparison.proportions()) {  // nobody can tell which of the two is wrong
+    return "Beside all else, what a " + query + " takes from " + of + " is " +
+           short_number(factor) +
+           " times what it should be. Either that is wrong, or all else is " +
+           short_number(1 / factor) + " times what it should be: it is divided by the sum of both";
+  }
+  const std::string words = "What a " + query + " takes from " + of + " is wrong; " + rest;
+  return std::isfinite(factor)
+             ? words + ". There it is " + short_number(factor) + " times what it should be"
+             : words;
+}
+
+}  // namespace
+
+std::string explain_shares(const SharesOfHead& shares, const std::string& input,
+                           const std::string& query, const std::string& key, double coarseness) {
+  const Region all = {"", [](auto, auto) { return true; }};
+  const Comparison own(shares, coarseness, false);
+  if (own.count(all).wrong_inside == 0) return "";
+  const std::string words = explain(own, shares, input, query, key, "all else is right");
+  if (!words.empty()) return words;
+  const Comparison proportions(shares, coarseness, true);
+  if (proportions.count(all).wrong_inside > 0) {
+    return explain(proportions, shares, input, query, key,
+                   "all else is in the right proportion");
+  }
+  if (proportions.first_factor(query).empty()) return "";
+  return "All that a " + query + " takes from " + input + " is in the right proportion, but " +
+         proportions.first_factor(query) + ": what it is divided or multiplied by is wrong";
+}
+
+}  // namespace ladder

@@ -1,0 +1,94 @@
+// What is said of wrong kernels that no known mistake gives: they are run with one element changed at a time.
+#include "common/diagnosis/probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/self_test.hpp"
+
+namespace ladder::testing {
+namespace {
+
+// A step of a head, and the places in the loop where somebody goes wrong.
+struct At {
+  std::int64_t b, t, h;
+};
+struct Plan {
+  std::function<At(At)> of_k = [](At at) { return at; };
+  std::function<double(std::int64_t j)> count_row = [](std::int64_t) { return 1; };
+  std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // the state, before the step
+  double of_v = 1;
+  bool reads_u = true;
+};
+
+void loop(const WkvArgs& a, const Plan& plan) {
+  std::vector<float> state(a.K * a.V);
+  for (std::int64_t n = 0; n < a.B * a.H * a.T; ++n) {
+    const At at{n / a.T / a.H, n % a.T, n / a.T % a.H};
+    if (plan.forgets(at)) std::fill(state.begin(), state.end(), 0.0f);
+    const auto row = [&](At of) { return (of.b * a.T + of.t) * a.H + of.h; };
+    for (std::int64_t i = 0; i < a.V; ++i) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < a.K; ++j) {
+        float& s = state[j * a.V + i];
+        const double kv = plan.of_v * a.k[row(plan.of_k(at)) * a.K + j] * a.v[row(at) * a.V + i];
+        sum += plan.count_row(j) * a.q[row(at) * a.K + j] *
+               (s + (plan.reads_u ? a.u[at.h * a.K + j] * kv : 0));
+        s = static_cast<float>(std::exp(a.log_w[row(at) * a.K + j]) * s + kv);
+      }
+      a.o[row(at) * a.V + i] = static_cast<float>(a.scale * sum);
+    }
+  }
+}
+
+// What the probe says of it: two batches, 34 steps, two heads.
+std::string said_of(const Plan& plan) {
+  WkvCase c = plain_wkv_case({});
+  c.T = 34;
+  c.H = 2;
+  c.K = c.V = 16;
+  const Implementation wrong{
+      .name = "wrong", .launchers = launchers<Wkv>([plan](const WkvArgs& a) { loop(a, plan); })};
+  const auto problem = OperatorOf<Wkv>::any(c)->make();
+  const auto placed = problem->place(device(DeviceKind::kCpu), wrong);
+  return probed(*placed, Arithmetic::kFp32, 0);
+}
+
+TEST(Probe, SaysNothingOfARightKernel) {
+  EXPECT_EQ(said_of({}), "");
+}
+
+TEST(Probe, NamesWhatIsNotRead) {
+  EXPECT_EQ(said_of({.reads_u = false}),
+            "O does not change with u: it is not read, or what is made of it is lost\n");
+}
+
+TEST(Probe, CountsKeyRows) {
+  const std::string rest = "; from all others it takes what it should\n";
+  EXPECT_EQ(said_of({.count_row = [](auto j) { return j == 7 ? 0 : 1; }}),
+            "O takes nothing from q, k, u, log_w of key row 7" + rest);
+  EXPECT_EQ(said_of({.count_row = [](auto j) { return j % 4 == 1 ? 3 : 1; }}),
+            "O takes 3 times what it should from q, k, u, log_w of key rows 1, 5, 9 and 13" + rest);
+}
+
+TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
+  EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }}),
+            "A step takes nothing from v of the steps before its own block of 16; all else is right\n");
+}
+
+TEST(Probe, NamesWhatAnElementReaches) {
+  EXPECT_EQ(said_of({.of_k = [](At at) { return At{at.b, at.t, 0}; }}), "");
+  EXPECT_EQ(said_of({.of_k = [](At at) { return At{at.b, std::max<std::int64_t>(at.t - 1, 0), at.h}; }}), "");
+  EXPECT_EQ(said_of({.forgets = [](At at) { return at.t == 0 && at.h == 0; }}), "");
+}
+
+TEST(Probe, GivesTheFirstValueThatDiffers) {
+  EXPECT_EQ(said_of({.of_v = 1.5}), "");
+}
+
+}  // namespace
+}  // namespace ladder::testing
