@@ -62,7 +62,7 @@ struct RealInput {
   ListedArray array;
   std::vector<std::string> words;  // what its axes are called in a sentence; empty: by their names
   std::vector<float> values;
-  bool linear = false;             // it is one of kLinearIn
+  bool linear = false;  // it is one of kLinearIn
 };
 
 // A problem on a device, with a launcher for it.
@@ -227,6 +227,38 @@ std::vector<ListedArray> stored_list(const typename Op::Case& c) {
 template <typename Op>
 std::vector<ListedArray> host_list(const typename Op::Case& c) {
   return unbound(arrays_of(Op::sizes(c)));
+}
+
+// The array of that name; its struct must outlive it.
+template <typename Args>
+ListedArray listed(const Args& args, const std::string& name) {
+  for (const ListedArray& array : arrays_of(args)) {
+    if (array.name == name) return array;
+  }
+  throw std::logic_error("no array is called " + name);
+}
+
+template <typename Op>
+std::vector<RealInput> inputs_of(const typename Op::Problem& problem) {
+  const auto is_one_of = [](const auto& names, const std::string& name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  std::vector<RealInput> inputs;
+  const auto host = Op::sizes(Op::case_of(problem));
+  for (const auto& [name, count] : problem.inputs()) {
+    if constexpr (requires { Op::kDerived; }) {
+      if (is_one_of(Op::kDerived, name)) continue;
+    }
+    RealInput input{listed(host, name), {}, problem[name]};
+    input.array.pointer_at = nullptr;
+    if constexpr (requires { Op::axis_word(name, name); }) {
+      for (const Axis& axis : input.array.axes)
+        input.words.push_back(Op::axis_word(name, axis.name));
+    }
+    if constexpr (requires { Op::kLinearIn; }) input.linear = is_one_of(Op::kLinearIn, name);
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
 }
 
 template <typename Op>
@@ -407,7 +439,11 @@ class OperatorOf : public AnyOperator {
    public:
     using Launch = std::function<void(const Args&)>;
     Placed(Device& device, DeviceKind where, const Problem& problem, const Launch& launch)
-        : problem_(problem), device_(device), where_(where), data_(device, problem), launch_(launch) {}
+        : problem_(problem),
+          device_(device),
+          where_(where),
+          data_(device, problem),
+          launch_(launch) {}
     // It keeps the problem.
     Placed(Device& device, DeviceKind where, std::unique_ptr<const Problem> problem,
            const Launch& launch)
@@ -428,26 +464,7 @@ class OperatorOf : public AnyOperator {
     }
     std::vector<unsigned char> outputs() const override { return data_.arrays().output_bytes(); }
     bool is_untouched() const override { return data_.arrays().is_untouched(); }
-    std::vector<RealInput> inputs() const override {
-      std::vector<RealInput> inputs;
-      const std::vector<ListedArray> host = host_list<Op>(Op::case_of(problem_));
-      for (const auto& [name, count] : problem_.inputs()) {
-        if constexpr (requires { Op::kDerived; }) {
-          if (is_one_of(Op::kDerived, name)) continue;
-        }
-        const auto listed = std::find_if(host.begin(), host.end(), [&, of = name](const auto& each) {
-          return each.name == of;
-        });
-        RealInput input{*listed, {}, problem_[name]};
-        if constexpr (requires { Op::axis_word(name, name); }) {
-          for (const Axis& axis : input.array.axes)
-            input.words.push_back(Op::axis_word(name, axis.name));
-        }
-        if constexpr (requires { Op::kLinearIn; }) input.linear = is_one_of(Op::kLinearIn, name);
-        inputs.push_back(std::move(input));
-      }
-      return inputs;
-    }
+    std::vector<RealInput> inputs() const override { return inputs_of<Op>(problem_); }
     std::unique_ptr<AnyOnDevice> with(const std::string& input,
                                       const std::vector<float>& values) const override {
       auto changed = std::make_unique<Problem>(problem_);
@@ -466,10 +483,6 @@ class OperatorOf : public AnyOperator {
     }
 
    private:
-    static bool is_one_of(const auto& names, const std::string& name) {
-      return std::find(std::begin(names), std::end(names), name) != std::end(names);
-    }
-
     const Problem& problem_;
     std::unique_ptr<const Problem> kept_;
     Device& device_;

@@ -123,7 +123,10 @@ std::string known_mistake(const Examined& wrong, std::size_t n) {
 // What is said of a mistake that the operator knows.
 std::string mistake(const Examined& wrong) {
   const Mistakes& mistakes = wrong.mistakes;
-  if (mistakes.known.empty()) return mistakes.own ? mistakes.own(wrong.parts[wrong.wrong]) : "";
+  const auto own = [&](const Part& part) {
+    return mistakes.own ? mistakes.own(part) : std::string();
+  };
+  if (mistakes.known.empty()) return own(wrong.parts[wrong.wrong]);
   // Where storage hides a mistake in one output, another one may show it.
   std::size_t n = wrong.wrong;
   for (std::size_t i = 0; i < wrong.parts.size() && equals(wrong.parts[n], *wrong.parts[n].truth);
@@ -132,7 +135,8 @@ std::string mistake(const Examined& wrong) {
   }
   const Part& part = wrong.parts[n];
   if (equals(part, *part.truth)) return "";
-  const std::string words = known_mistake(wrong, n);
+  std::string words = known_mistake(wrong, n);
+  if (words.empty() && n == 0) words = own(part);
   return words.empty() && n == 0 ? constant_factor(part) : words;
 }
 
@@ -174,8 +178,7 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
   return sentence(words.empty() ? seen(wrong.parts[wrong.wrong]) : words);
 }
 
-std::string explained(const Verdict& verdict, const Examine& examine,
-                      const ByRunning& by_running) {
+std::string explained(const Verdict& verdict, const Examine& examine, const ByRunning& by_running) {
   if (verdict.name_at == std::string::npos || std::getenv("LADDER_NO_NAMES") != nullptr)
     return verdict.message;
   std::string name;

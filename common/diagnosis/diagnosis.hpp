@@ -15,8 +15,7 @@ using ByRunning = std::function<std::string(std::size_t output)>;
 
 // A sentence such as "It equals the result with the bonus forgotten.", and a line's end; "" where nothing fits. `by_running` is asked
 // where no known mistake does.
-std::string diagnosis(const Examined& wrong,
-                      const ByRunning& by_running = nullptr);
+std::string diagnosis(const Examined& wrong, const ByRunning& by_running = nullptr);
 
 // The verdict's message, with the name of the mistake in it. With LADDER_NO_NAMES in the environment none is looked for: who asks which of
 // many cases are wrong does not ask why.

@@ -17,11 +17,11 @@ namespace ladder {
 namespace {
 
 constexpr double kMostRuns = 320;
-constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostSteps = 64;
-constexpr double kMostWork = 1e8;     // multiply-adds of all runs
-constexpr double kFp32Noise = 2e-6;   // of the largest element of a result
-constexpr double kClose = 2e-3;       // of a response
-constexpr double kStrong = 0.05;      // of the largest response: what must not be missing
+constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostCompleted = 64;
+constexpr double kMostWork = 1e8;    // multiply-adds of all runs
+constexpr double kFp32Noise = 2e-6;  // of the largest element of a result
+constexpr double kClose = 2e-3;      // of a response
+constexpr double kStrong = 0.05;     // of the largest response: what must not be missing
 
 using Values = std::vector<double>;
 
@@ -38,6 +38,7 @@ struct Response {
   double noise = 0, close = 0;  // below `noise` a change is none; up to `close` two are the same
 
   bool counts() const { return largest(right) > 10 * noise; }
+  bool is_nothing_of_much() const { return counts() && largest(yours) <= noise; }
   bool is_nothing() const { return largest(yours) <= close; }
   bool is_right() const { return is_times(1); }
   bool is_times(double factor) const {
@@ -88,7 +89,7 @@ class Input {
   }
   float value(std::int64_t element) const { return real_.values[element]; }
 
-  // The elements beside the base along one axis, itself among them: at most so many, at equal distances.
+  // The elements beside the base along one axis, itself among them: about so many, at equal distances, and the first and the last.
   std::vector<std::int64_t> line(std::size_t axis, std::int64_t most) const {
     std::int64_t stride = 1;
     for (std::size_t inner = axis + 1; inner < layout_.sizes.size(); ++inner)
@@ -96,8 +97,10 @@ class Input {
     const std::int64_t size = layout_.sizes[axis], own = base_ / stride % size;
     const std::int64_t step = (size + most - 1) / most;
     std::vector<std::int64_t> elements;
-    for (std::int64_t n = own % step; n < size; n += step)
-      elements.push_back(base_ + (n - own) * stride);
+    for (std::int64_t n = 0; n < size; ++n) {
+      if (n % step == own % step || n == 0 || n == size - 1)
+        elements.push_back(base_ + (n - own) * stride);
+    }
     return elements;
   }
   std::int64_t at(std::int64_t element, std::size_t axis) const {
@@ -140,12 +143,14 @@ class Probe {
       if (finite) inputs_.push_back(std::move(input));
     }
     if (inputs_.empty()) return "";
-    for (const auto& find : {&Probe::not_read, &Probe::parts_of_inputs, &Probe::steps,
-                             &Probe::reached, &Probe::values}) {
-      const std::string words = (this->*find)();
-      if (!words.empty()) return words + "\n";
-    }
-    return "";
+    std::string words = not_read();
+    if (words.empty()) words = parts_of_inputs();
+    const SaidOfShares shares = words.empty() ? steps() : SaidOfShares{};
+    if (words.empty() && shares.exact) words = shares.words;
+    if (words.empty()) words = reached();
+    if (words.empty()) words = shares.words;
+    if (words.empty()) words = values();
+    return words.empty() ? "" : words + "\n";
   }
 
  private:
@@ -182,6 +187,15 @@ class Probe {
     return true;
   }
 
+  Response change_of_all(const Input& input) const {
+    std::vector<float> values = input.unchanged();
+    const std::optional<Outputs> before = run(input.name(), values);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = input.changed_value(static_cast<std::int64_t>(i));
+    const std::optional<Outputs> after = run(input.name(), values);
+    return before && after ? difference(*before, *after) : Response{};
+  }
+
   Response difference(const Outputs& before, const Outputs& after) const {
     Response response;
     const auto subtract = [](const Values& a, const Values& b) {
@@ -205,12 +219,7 @@ class Probe {
   std::string not_read() {
     std::vector<std::string> names;
     for (const Input& input : inputs_) {
-      bool nothing = true, any = false;
-      for (const auto& [element, response] : input.responses) {
-        any = any || response.counts();
-        nothing = nothing && (!response.counts() || response.is_nothing());
-      }
-      if (any && nothing) names.push_back(input.name());
+      if (change_of_all(input).is_nothing_of_much()) names.push_back(input.name());
     }
     if (names.empty() || names.size() == inputs_.size()) return "";
     return sentence_start() + " does not change with " + joined(names, " or ") + ": " +
@@ -228,8 +237,9 @@ class Probe {
   std::string parts_of_inputs() {
     std::vector<std::string> names;
     std::string of, what;
-    for (const Input& input : inputs_) {
+    for (Input& input : inputs_) {
       for (std::size_t axis = 0; axis < input.layout().axes.size(); ++axis) {
+        if (is_right(input, axis) || !complete(input, axis)) continue;
         const auto [indices, factor] = wrong_part(input, axis);
         if (indices.empty()) continue;
         const std::string those = named(input.layout(), axis, indices);
@@ -245,6 +255,19 @@ class Probe {
            "; from all others it takes what it should";
   }
 
+  static bool is_right(const Input& input, std::size_t axis) {
+    return std::all_of(input.responses.begin(), input.responses.end(), [&](const auto& each) {
+      return !is_on_line(input, each.first, axis) || !each.second.counts() ||
+             each.second.is_right();
+    });
+  }
+
+  // Changes the elements of a line that were left out.
+  bool complete(Input& input, std::size_t axis) const {
+    const std::int64_t size = input.layout().sizes[axis];
+    return size <= kMostCompleted && size * work_ <= kMostWork && respond(input, axis, size);
+  }
+
   static std::string said_of(double factor) {
     return factor == 0 ? "nothing" : short_number(factor) + " times what it should";
   }
@@ -253,7 +276,8 @@ class Probe {
                            const std::vector<std::int64_t>& indices) {
     std::string text = layout.range(axis, indices.front(), indices.back());
     // The word for one or several, and their numbers.
-    const auto digit = text.find_first_of("0123456789", text.find_last_of(" =", text.find(" to ") - 1));
+    const auto digit =
+        text.find_first_of("0123456789", text.find_last_of(" =", text.find(" to ") - 1));
     return text.substr(0, digit) + list_of(indices);
   }
 
@@ -295,7 +319,7 @@ class Probe {
   }
 
   // What each step takes from each other, by an input that has steps and in which the output is linear.
-  std::string steps() {
+  SaidOfShares steps() {
     const std::string t = "t";
     const auto of_output = axis_of(layout_, t);
     for (Input& input : inputs_) {
@@ -303,24 +327,24 @@ class Probe {
       if (!of_output || !of_input || !input.linear()) continue;
       const std::int64_t queries = layout_.sizes[*of_output],
                          keys = input.layout().sizes[*of_input];
-      if (keys > kMostSteps || keys * work_ > kMostWork || !respond(input, *of_input, keys))
-        continue;
+      if (!complete(input, *of_input)) continue;
       Shares yours(queries * keys), right(queries * keys);
       bool takes_from_others = false;
       for (const auto& [element, response] : input.responses) {
         if (!is_on_line(input, element, *of_input)) continue;
         const std::int64_t key = input.at(element, *of_input);
         add_shares(response, *of_output, key, keys, yours, right);
-        takes_from_others = takes_from_others || where(response.right, response.close)[*of_output] !=
-                                                     std::vector<std::int64_t>{key};
+        takes_from_others =
+            takes_from_others ||
+            where(response.right, response.close)[*of_output] != std::vector<std::int64_t>{key};
       }
       if (!takes_from_others) continue;
-      const std::string words = explain_shares(
-          {yours, right, queries, keys}, input.name(), word(layout_, *of_output),
-          word(input.layout(), *of_input), coarseness_);
-      if (!words.empty()) return words;
+      const SaidOfShares said =
+          explain_shares({yours, right, queries, keys}, input.name(), word(layout_, *of_output),
+                         word(input.layout(), *of_input), coarseness_);
+      if (!said.words.empty()) return said;
     }
-    return "";
+    return {};
   }
 
   static std::string word(const Layout& layout, std::size_t axis) {
@@ -364,16 +388,21 @@ class Probe {
     std::size_t fewest = layout_.axes.size() + 1;
     for (const Input& input : inputs_) {
       for (const auto& [element, response] : base_first(input)) {
-        if (!reaches_others(*response)) continue;
-        const auto yours = where(response->yours, response->close),
-                   right = where(response->right, response->close);
+        const double tiny = 1e-12 * largest(response->right), noise = response->noise;
+        const double strong = std::max(kStrong * largest(response->right), 10 * noise);
+        const auto yours = where(response->yours, noise), right = where(response->right, tiny);
+        const auto extra = where(response->yours, response->close),
+                   missing = where(response->right, strong);
         std::size_t differ = 0;
         for (std::size_t axis = 0; axis < yours.size(); ++axis)
-          differ += yours[axis] != right[axis];
+          differ +=
+              !are_all_in(extra[axis], right[axis]) || !are_all_in(missing[axis], yours[axis]);
         if (differ == 0 || differ >= fewest) continue;
         fewest = differ;
-        said = "A change of " + input.layout().position(element) + " alone changes " +
-               places(yours, right) + "; it should change " + places(right, yours);
+        said = "A change of " + input.layout().position(element) + " alone changes ";
+        said += yours.front().empty()
+                    ? "nothing in " + layout_.array + "; it should"
+                    : places(yours, right) + "; it should change " + places(right, yours);
       }
     }
     return said;
@@ -389,21 +418,15 @@ class Probe {
     return list;
   }
 
-  static bool reaches_others(const Response& response) {
-    const double most = largest(response.right);
-    for (std::size_t i = 0; i < response.right.size(); ++i) {
-      const double yours = std::abs(response.yours[i]), right = std::abs(response.right[i]);
-      if (yours <= response.noise && right > std::max(kStrong * most, 10 * response.noise))
-        return true;
-      if (right <= 1e-12 * most && !(yours <= response.close)) return true;
-    }
-    return false;
+  static bool are_all_in(const std::vector<std::int64_t>& some,
+                         const std::vector<std::int64_t>& all) {
+    return std::includes(all.begin(), all.end(), some.begin(), some.end());
   }
 
-  // "nothing", "o of head 1 and steps 3 to 17": along the axes in which the two are not alike.
+  // "o of head 1, steps 3 to 17": along the axes in which the two are not alike.
   std::string places(const std::vector<std::vector<std::int64_t>>& here,
                      const std::vector<std::vector<std::int64_t>>& other) const {
-    if (here.front().empty()) return "nothing";
+    if (here.front().empty()) return "nothing of it";
     std::vector<std::string> parts;
     for (std::size_t axis = 0; axis < here.size(); ++axis) {
       if (here[axis] != other[axis]) parts.push_back(named(layout_, axis, here[axis]));
@@ -448,7 +471,9 @@ class Probe {
 std::string probed(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output) {
   try {
     return Probe(wrong, arithmetic, output).words();
-  } catch (const std::exception&) {  // a kernel that refuses other values, or writes elsewhere, is not probed
+  } catch (
+      const std::
+          exception&) {  // a kernel that refuses other values, or writes elsewhere, is not probed
     return "";
   }
 }

@@ -23,7 +23,7 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
 
 namespace {
 
-constexpr double kClose = 2e-3;  // of the largest share of a row
+constexpr double kClose = 2e-3;   // of the largest share of a row
 constexpr double kRoundings = 4;  // of the output, that a share may have
 
 // Pairs of a query and a key.
@@ -35,8 +35,7 @@ struct Region {
 std::vector<Region> regions(const std::string& key, std::int64_t queries, std::int64_t count) {
   const std::string keys = key + "s";
   std::vector<Region> list = {
-      {"its own " + key,
-       [](auto t, auto s) { return s == t; }},
+      {"its own " + key, [](auto t, auto s) { return s == t; }},
       {"the " + key + " before it", [](auto t, auto s) { return s == t - 1; }}};
   for (std::int64_t one = 0; one < count; ++one)
     list.push_back({key + " " + std::to_string(one), [one](auto, auto s) { return s == one; }});
@@ -168,9 +167,9 @@ class Comparison {
   std::vector<double> close_, factors_;  // of each row
 };
 
-std::string explain(const Comparison& comparison, const SharesOfHead& shares,
-                    const std::string& input, const std::string& query, const std::string& key,
-                    const std::string& rest) {
+SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
+                     const std::string& input, const std::string& query, const std::string& key,
+                     const std::string& rest) {
   const Region* found = nullptr;
   std::int64_t smallest = 0;
   const std::vector<Region> list = regions(key, shares.queries, shares.keys);
@@ -181,40 +180,41 @@ std::string explain(const Comparison& comparison, const SharesOfHead& shares,
     found = &region;
     smallest = count.inside;
   }
-  if (!found) return "";
+  if (!found) return {};
   const std::string of = input + " of " + found->words;
   const double factor = comparison.factor_in(*found);
-  if (std::abs(factor) < kClose) return "A " + query + " takes nothing from " + of + "; " + rest;
+  if (std::abs(factor) < kClose)
+    return {"A " + query + " takes nothing from " + of + "; " + rest, true};
   if (std::isfinite(factor) &&
       comparison.proportions()) {  // nobody can tell which of the two is wrong
-    return "Beside all else, what a " + query + " takes from " + of + " is " +
-           short_number(factor) +
-           " times what it should be. Either that is wrong, or all else is " +
-           short_number(1 / factor) + " times what it should be: it is divided by the sum of both";
+    return {
+        "Beside all else, what a " + query + " takes from " + of + " is " + short_number(factor) +
+            " times what it should be. Either that is wrong, or all else is " +
+            short_number(1 / factor) + " times what it should be: it is divided by the sum of both",
+        true};
   }
   const std::string words = "What a " + query + " takes from " + of + " is wrong; " + rest;
-  return std::isfinite(factor)
-             ? words + ". There it is " + short_number(factor) + " times what it should be"
-             : words;
+  if (std::isnan(factor)) return {words, false};
+  return {words + ". There it is " + short_number(factor) + " times what it should be", true};
 }
 
 }  // namespace
 
-std::string explain_shares(const SharesOfHead& shares, const std::string& input,
-                           const std::string& query, const std::string& key, double coarseness) {
+SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
+                            const std::string& query, const std::string& key, double coarseness) {
   const Region all = {"", [](auto, auto) { return true; }};
   const Comparison own(shares, coarseness, false);
-  if (own.count(all).wrong_inside == 0) return "";
-  const std::string words = explain(own, shares, input, query, key, "all else is right");
-  if (!words.empty()) return words;
+  if (own.count(all).wrong_inside == 0) return {};
+  const SaidOfShares said = explain(own, shares, input, query, key, "all else is right");
+  if (!said.words.empty()) return said;
   const Comparison proportions(shares, coarseness, true);
   if (proportions.count(all).wrong_inside > 0) {
-    return explain(proportions, shares, input, query, key,
-                   "all else is in the right proportion");
+    return explain(proportions, shares, input, query, key, "all else is in the right proportion");
   }
-  if (proportions.first_factor(query).empty()) return "";
-  return "All that a " + query + " takes from " + input + " is in the right proportion, but " +
-         proportions.first_factor(query) + ": what it is divided or multiplied by is wrong";
+  if (proportions.first_factor(query).empty()) return {};
+  return {"All that a " + query + " takes from " + input + " is in the right proportion, but " +
+              proportions.first_factor(query) + ": what it is divided or multiplied by is wrong",
+          true};
 }
 
 }  // namespace ladder

@@ -15,11 +15,16 @@ struct SharesOfHead {
   std::int64_t queries, keys;
 };
 
-// The words for the shares that are wrong; "" where they are all wrong or none is. Where each row is divided by what its shares add up to,
+struct SaidOfShares {
+  std::string words = {};  // "" where nothing can be said
+  bool exact = false;      // they say what the shares are, not only which are wrong
+};
+
+// The words for the shares that are wrong; none where they are all wrong or none is. Where each row is divided by what its shares add up to,
 // one that is wrong changes all: then their proportions are compared. `query` and `key` are what the two axes are called: "step", "step"
 // or "query", "key". `coarseness`: of the output, where it is not stored in fp32.
-std::string explain_shares(const SharesOfHead& shares, const std::string& input,
-                           const std::string& query, const std::string& key, double coarseness);
+SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
+                            const std::string& query, const std::string& key, double coarseness);
 
 // "4 to 31", "1, 3, 5, 7, ... 31", "0, 7 and 9"
 std::string list_of(const std::vector<std::int64_t>& indices);

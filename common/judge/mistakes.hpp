@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/judge/judging.hpp"
@@ -29,69 +27,38 @@ struct Misconception {
 // The usual lengths of chunks and tiles.
 inline constexpr std::int64_t kUsualTiles[] = {16, 32, 64, 128};
 
-// One output's shares: (heads, queries, keys), where heads are those of all batches.
-using Shares = std::vector<double>;
-
-// The first output of a query is a sum of the rows of v, each with a factor: the share that the query takes from that key.
-struct SumOfValues {
-  Operand v;  // (B, T_k, H_kv, V); query head h takes the values of head h / (H_q / H_kv)
-  std::int64_t T_q, H_q;
-  std::string query, key;  // what the axes are called: "step", "step" or "query", "key"
-  // Shares that a part of the result's may equal, besides those of the variants: "with the decay forgotten".
-  std::vector<std::pair<std::string, std::function<Shares()>>> known = {};
-};
-
-// A part of the first output ("the bonus"), as a sum over the key rows: `terms[j]` is what row j adds.
-struct PartOfRows {
-  std::string name;
-  std::vector<std::vector<double>> terms;
-};
-
-// Two of them are looked for together, too.
+// The words of the operator's variants, and the lines of code where they are made.
 struct VariantsOfLoop {
   std::string equals = {};  // "equals the result "
   std::vector<std::string> words = {}, lines = {};
-  // All outputs with these changes made.
-  std::function<Answer(const std::vector<std::size_t>& changes, Look look)> answer = nullptr;
-  bool quick = false;  // whether a quick look at (B, T, H, width) is enough for a first comparison
+  std::function<Answer()> right = nullptr;  // the loop's answer with nothing changed
 };
 
 struct Mistakes {
   std::vector<Misconception> known = {};  // in the order in which they are looked for
   VariantsOfLoop variants = {};
-  std::optional<SumOfValues> values = {};
-  std::function<std::vector<PartOfRows>()> rows = nullptr;
-  double scale = 1;  // what the rows' sums are multiplied by
-  // A mistake of this operator alone, in the first output; what the rows say is more exact where `rows_know` it.
+  // A mistake of this operator alone, in the first output.
   std::function<std::string(const Part&)> own = nullptr;
-  bool rows_know = false;
   // Whether the operator has several outputs: a mistake that gives all of them comes before one that gives the wrong one.
   bool together = false;
   // Multiply-adds of the problem. There are about a hundred mistakes, each of which computes it again: none is looked for above the most.
   double work = 0, most_work = 3e7;
 };
 
-// The variants as known mistakes, and for pairs of them. `loop(switches, look)` is the Answer; it may refer to the problem.
+// The variants as known mistakes. `loop(switches)` is the Answer; it may refer to the problem.
 template <typename Switches, typename Loop>
 void add_variants(Mistakes& mistakes, const std::string& equals, const Variants<Switches>& list,
-                  const Switches& right, bool quick, const Loop& loop) {
-  mistakes.variants = {equals, {}, {}, nullptr, quick};
+                  const Switches& right, const Loop& loop) {
+  mistakes.variants = {equals, {}, {}, [right, loop] { return loop(right); }};
   for (const Variant<Switches>& variant : list) {
     mistakes.variants.words.push_back(variant.words);
     mistakes.variants.lines.push_back(variant.line);
     mistakes.known.push_back({equals + variant.words, [right, loop, change = variant.change] {
                                 Switches switches = right;
                                 change(switches);
-                                return loop(switches, Look::kThorough);
+                                return loop(switches);
                               }});
   }
-  mistakes.variants.answer = [list, right, loop](const std::vector<std::size_t>& changes,
-                                                 Look look) {
-    Switches switches = right;
-    for (const std::size_t n : changes)
-      list[n].change(switches);
-    return loop(switches, look);
-  };
 }
 
 // A result beside its truth, and what is known of wrong ones.

@@ -9,7 +9,6 @@
 
 #include "common/core/threads.hpp"
 #include "common/judge/stored.hpp"
-#include "common/judge/variant_list.hpp"
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
@@ -75,9 +74,7 @@ std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionArgs& a, const At
 }
 
 std::int64_t key_head(const AttentionArgs& a, KeyHead which, std::int64_t h) {
-  return which == KeyHead::kFirst         ? 0
-         : which == KeyHead::kInterleaved ? h % a.H_kv
-                                          : h / (a.H_q / a.H_kv);
+  return which == KeyHead::kInterleaved ? h % a.H_kv : h / (a.H_q / a.H_kv);
 }
 
 template <typename Number>
@@ -169,27 +166,20 @@ Row<Number> softmax(const S& s, const std::vector<Number>& scores, const Keys<Nu
 
 // One query head of sequence n.
 template <typename Number>
-void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h, bool all,
+void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
             BasicAttentionResult<Number>& result) {
-  const bool packed = a.cu_seqlens_q != nullptr;
   const AttentionSequence sequence = sequence_of(a, n);
-  const auto take = [&](const float* data, std::int64_t T, std::int64_t H, const Taken& taken,
-                        std::int64_t at, std::int64_t count, std::int64_t before,
-                        std::int64_t head) {
-    const std::int64_t other = moved(at, count, taken.step);
-    return Operand{data, a.B, T, H, a.D}.row(
-        packed ? 0 : n, other < 0 ? -1 : (packed ? before : 0) + other, head, taken);
-  };
-  const auto keys_of = [&](S::Array which, const Taken& taken) {
+  const auto keys_of = [&](S::Array which) {
     return Keys<Number>(sequence.keys, a.D, [&](std::int64_t c) {
-      return take(which == S::Array::kK ? a.k : a.v, a.T_k, a.H_kv, taken, c, sequence.keys,
-                  sequence.first_key, key_head(a, s.key_head, h));
+      const float* data = which == S::Array::kK ? a.k : a.v;
+      const float* row =
+          data + ((sequence.first_key + c) * a.H_kv + key_head(a, s.key_head, h)) * a.D;
+      return std::vector<Number>(row, row + a.D);
     });
   };
-  const Keys<Number> k = keys_of(s.k_from, s.k), v = keys_of(s.v_from, s.v);
+  const Keys<Number> k = keys_of(s.k_from), v = keys_of(s.v_from);
   const auto scale = static_cast<Number>(s.scale == nullptr ? a.scale : s.scale(a.scale));
-  for (std::int64_t l = 0; l < (all ? sequence.queries : std::min(sequence.queries, kQuickSteps));
-       ++l) {
+  for (std::int64_t l = 0; l < sequence.queries; ++l) {
     auto [first, end] = keys_seen(a, sequence, l, s.mask);
     if (s.whole_tiles_only) end = std::min(end, sequence.keys / s.tile * s.tile);
     std::int64_t begin = first, visited = end;
@@ -199,11 +189,9 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h, 
     }
     if (s.behind != S::Behind::kNothing) visited = tiled(visited, s.tile);
     if (begin >= visited) continue;
-    const std::vector<double> taken =
-        take(a.q, a.T_q, a.H_q, s.q, l, sequence.queries, sequence.first_query, h);
-    std::vector<Number> q(taken.begin(), taken.end());
-    for (std::int64_t j = 0; j < a.D && s.arrives; ++j)
-      q[j] = s.arrives(j) ? q[j] : 0;
+    const std::int64_t token = sequence.first_query + l, at = lse_index(a, token, h);
+    const float* row_of_q = a.q + (token * a.H_q + h) * a.D;
+    const std::vector<Number> q(row_of_q, row_of_q + a.D);
     std::vector<Number> scores = k.products(q, std::min(visited, sequence.keys));
     for (Number& score : scores)
       score *= scale;
@@ -213,9 +201,8 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h, 
                            : s.divisor == S::Divisor::kTwice ? row.sum * row.sum
                            : s.divisor == S::Divisor::kCount ? static_cast<Number>(end - first)
                                                              : 1;
-    const std::int64_t token = sequence.first_query + l, at = lse_index(a, token, h);
     for (std::int64_t i = 0; i < a.D; ++i)
-      result.o[(token * a.H_q + h) * a.D + i] = static_cast<Number>(s.factor) * row.o[i] / divisor;
+      result.o[(token * a.H_q + h) * a.D + i] = row.o[i] / divisor;
     const Number log_sum = std::log(row.sum);
     result.largest[at] = row.largest;
     result.lse[at] =
@@ -226,26 +213,21 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h, 
 }  // namespace
 
 template <typename Number>
-BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const S& s, Look look) {
+BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const S& s) {
   BasicAttentionResult<Number> result;
   result.o.resize(a.B * a.T_q * a.H_q * a.D);
   result.lse.resize(a.B * a.H_q * a.T_q, -std::numeric_limits<Number>::infinity());
   result.largest = result.lse;
-  const bool all = look == Look::kThorough || needs_all(s.stored);
-  const std::int64_t sequences = sequence_count(a);
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
-  for (std::int64_t n = all ? 0 : sequences - 1; n < sequences; ++n) {
-    for (std::int64_t h = all ? 0 : a.H_q - 1; h < a.H_q; ++h)
-      attend(a, s, n, h, all, result);
-  }
-  if constexpr (std::is_same_v<Number, double>) {
-    if (a.cu_seqlens_q == nullptr) apply(s.stored, result.o, a.B, a.T_q, a.H_q, a.D, false);
+  for (std::int64_t n = 0; n < sequence_count(a); ++n) {
+    for (std::int64_t h = 0; h < a.H_q; ++h)
+      attend(a, s, n, h, result);
   }
   return result;
 }
 
-template BasicAttentionResult<double> attention_loop(const AttentionArgs&, const S&, Look);
-template BasicAttentionResult<float> attention_loop(const AttentionArgs&, const S&, Look);
+template BasicAttentionResult<double> attention_loop(const AttentionArgs&, const S&);
+template BasicAttentionResult<float> attention_loop(const AttentionArgs&, const S&);
 
 template <typename Number>
 BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs& args,
@@ -380,9 +362,6 @@ Variants<S> attention_variants(const AttentionCase& c) {
     add("with query head h at key head h % H_kv, not h / (H_q / H_kv)", "h % args.H_kv",
         &S::key_head, KeyHead::kInterleaved);
   }
-  if (c.H_kv > 1) {
-    add("with every query head at key head 0", "k and v without h", &S::key_head, KeyHead::kFirst);
-  }
   using Array = S::Array;
   const auto add_arrays = [&](const char* words, const char* line, Array k, Array v) {
     add(words, line, [=](S& s) { s.k_from = k, s.v_from = v; });
@@ -390,19 +369,6 @@ Variants<S> attention_variants(const AttentionCase& c) {
   add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kV, Array::kK);
   add_arrays("with v in the place of k", "k = args.v", Array::kV, Array::kV);
   add_arrays("with k in the place of v", "v = args.k", Array::kK, Array::kK);
-  add("with the sign turned", "o -= for o +=", &S::factor, -1);
-  for (const Rows& rows : partial_rows(c.D)) {
-    std::string words = rows.words;
-    for (auto at = words.find("key row"); at != std::string::npos; at = words.find("key row"))
-      words.replace(at, 7, "channel");
-    add(words + ", in the scores", rows.line, &S::arrives, rows.arrives);
-  }
-  for (const auto& [name, taken] : {std::pair{"q", &S::q}, {"k", &S::k}, {"v", &S::v}})
-    add(taken_changes(name, "i"), taken);
-  const std::vector<Taken S::*> all = {&S::q, &S::k, &S::v};
-  add("of batch 0 in every batch", "q, k and v without b", all, of_batch_0);
-  add("of head 0 in every head", "q, k and v without h", all, of_head_0);
-  add_stored(variants.list);
   return variants.list;
 }
 
@@ -440,9 +406,6 @@ Variants<G> attention_gradient_variants(const AttentionCase& c) {
   if (c.H_kv > 1 && c.H_q > c.H_kv) {
     add("with query head h at key head h % H_kv, not h / (H_q / H_kv)", "h % args.H_kv",
         &G::key_head, KeyHead::kInterleaved);
-  }
-  if (c.H_kv > 1) {
-    add("with every query head at key head 0", "k and v without h", &G::key_head, KeyHead::kFirst);
   }
   return variants.list;
 }
@@ -507,15 +470,15 @@ void add_tiles(bool causal, const Add& add) {
 Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, Arithmetic) {
   const AttentionCase& c = problem.drawn_case();
   const AttentionArgs a = problem.args();
-  const auto answer = [](const AttentionArgs& args, const S& s, Look look = Look::kThorough) {
-    AttentionResult result = attention_loop(args, s, look);
+  const auto answer = [](const AttentionArgs& args, const S& s) {
+    AttentionResult result = attention_loop(args, s);
     return Answer{std::move(result.o), std::move(result.lse)};
   };
   Mistakes mistakes;
   mistakes.work = fma_count(a);
   mistakes.most_work = kMostExplainedHere;
-  add_variants(mistakes, "equals the result ", attention_variants(c), S{}, true,
-               [=](const S& s, Look look) { return answer(a, s, look); });
+  add_variants(mistakes, "equals the result ", attention_variants(c), S{},
+               [=](const S& s) { return answer(a, s); });
   const auto add = [&](const std::string& what, const std::function<Answer()>& wrong,
                        std::int64_t tile = 0, const std::string& slight = "") {
     mistakes.known.push_back({"equals the result " + what, wrong, tile, slight});
@@ -540,8 +503,6 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
         what, [=] { return answer(a, s); }, tile);
   });
   add_tf32(mistakes, problem, [=](const Problem& changed) { return answer(changed.args(), {}); });
-  if (c.lengths.empty())
-    mistakes.values = {{a.v, a.B, a.T_k, a.H_kv, a.D}, a.T_q, a.H_q, "query", "key"};
   return mistakes;
 }
 
@@ -558,8 +519,8 @@ Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<T
   mistakes.work = attention_fma_count(a.forward);
   mistakes.most_work = kMostExplainedHere;
   const std::string equals = "equals the gradient ";
-  add_variants(mistakes, equals, attention_gradient_variants(c), G{}, false,
-               [=](const G& s, Look) { return answer(a, a.forward, s); });
+  add_variants(mistakes, equals, attention_gradient_variants(c), G{},
+               [=](const G& s) { return answer(a, a.forward, s); });
   if (c.key_lengths) {
     AttentionGradArgs all_keys = a;
     all_keys.forward.key_lengths = nullptr;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "common/judge/variants.hpp"
@@ -24,21 +23,17 @@ enum class Mask {
   kOfWarp  // of the row among a warp's 16, in blocks of 64 queries
 };
 
-enum class KeyHead { kOwn, kFirst, kInterleaved };
+enum class KeyHead { kOwn, kInterleaved };
 
 // As they stand here: right. Functions are in the place of the formula's own.
 struct AttentionSwitches {
   Mask mask = Mask::kOwn;
   KeyHead key_head = KeyHead::kOwn;
   enum class Array { kK, kV } k_from = Array::kK, v_from = Array::kV;
-  Taken q = {}, k = {}, v = {};
   double (*scale)(double scale) = nullptr;
   double (*weight)(double score, double largest) = nullptr;
   enum class Divisor { kSum, kNone, kTwice, kCount } divisor = Divisor::kSum;
   double (*lse)(double largest, double log_sum) = nullptr;
-  double factor = 1;
-  std::function<bool(std::int64_t)> arrives = {};  // of the channels, in a score; empty: all
-  Stored stored = Stored::kOwn;
   Precision operands =
       Precision::kFp32;  // the weights are rounded to it before they are multiplied
   // Keys are taken so many at a time, with a running maximum, sum and o (the "online softmax"); 0: all at once.
@@ -57,8 +52,7 @@ struct AttentionSwitches {
 
 // With float and no change it is what somebody gets who writes down the formula.
 template <typename Number = double>
-BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const AttentionSwitches& s,
-                                            Look look = Look::kThorough);
+BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const AttentionSwitches& s);
 
 // As they stand here: right.
 struct AttentionGradSwitches {

@@ -100,17 +100,20 @@ TEST(Diagnosis, StripsOfKeyRows) {
   c.feature_map = FeatureMap::kIdentity;
   c.normalize = false;
   const LinearAttentionProblem problem = make_problem(c);
-  const auto part = [&](std::int64_t first, std::int64_t end) {
-    LinearAttentionProblem rows = problem;
+  const auto part_of = [&](LinearAttentionProblem rows, std::int64_t first, std::int64_t end) {
     for (std::int64_t i = 0; i < std::ssize(rows["q"]); ++i) {
       if (i % c.K < first || i % c.K >= end) rows["q"][i] = 0.0f;
     }
     return right_answer(rows);
   };
-  expect_words("without the last 6 key rows", verdict(problem, part(0, 16)));
+  expect_words("O takes nothing from q, k of key rows 16 to 21; from all others",
+               said_of_kernel(problem, [&](const LinearAttentionProblem& given) {
+                 return part_of(given, 0, 16);
+               }));
 
   // Whichever strip is stored last wins, here another one for each element.
-  const std::vector<float> strips[] = {part(0, 8), part(8, 16), part(16, 22)};
+  const std::vector<float> strips[] = {part_of(problem, 0, 8), part_of(problem, 8, 16),
+                                       part_of(problem, 16, 22)};
   std::vector<float> o = strips[2];
   for (std::size_t i = 0; i < o.size(); ++i)
     o[i] = strips[i % 3][i];

@@ -8,7 +8,6 @@
 
 #include "common/core/threads.hpp"
 #include "common/judge/stored.hpp"
-#include "common/judge/variant_list.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/linear_attention/truth.hpp"
 
@@ -55,15 +54,14 @@ class Walk {
         state_(c_.K * c_.V),
         z_(c_.K) {}
 
-  // Its rows of the result; else those of its first steps.
-  void visit(std::int64_t b, std::int64_t h, bool all, Row& result) {
+  // Its rows of the result.
+  void visit(std::int64_t b, std::int64_t h, Row& result) {
     b_ = b, h_ = h;
     const bool cut = args_.key_lengths != nullptr && !s_.lengths_ignored;
     const std::int64_t keys = cut ? args_.key_lengths[b] : c_.T_k;
-    if (!s_.state_kept) std::fill(state_.begin(), state_.end(), Number{0});
-    if (!s_.z_kept) std::fill(z_.begin(), z_.end(), Number{0});
+    forget();
     std::int64_t next = 0;
-    for (std::int64_t l = 0; l < (all ? c_.T_q : std::min(c_.T_q, kQuickSteps)); ++l) {
+    for (std::int64_t l = 0; l < c_.T_q; ++l) {
       const auto [first, end] = seen(c_, s_.mask, l, keys);
       if (s_.mask == S::Mask::kFromBehind) {
         forget();
@@ -71,7 +69,7 @@ class Walk {
       }
       for (; next < end; ++next)
         add_key(next);
-      const Row q = mapped_row(q_, s_.q, l, c_.T_q, s_.map_of_q);
+      const Row q = mapped_row(q_, l, s_.map_of_q);
       const bool divides = c_.normalize != (s_.normaliser == S::Normaliser::kTurned);
       Number divisor =
           divides ? static_cast<Number>(s_.add_eps(normaliser(q, l, first, end, keys), c_.eps)) : 1;
@@ -79,11 +77,8 @@ class Walk {
       if (s_.normaliser == S::Normaliser::kMultiplied) divisor = 1 / divisor;
       Number* o = result.data() + ((b * c_.T_q + l) * c_.H + h) * c_.V;
       for (std::int64_t j = 0; j < c_.K; ++j) {
-        if (s_.arrives && !s_.arrives(j)) continue;
-        const Number* row = &state_[(s_.read_rows ? j % s_.read_rows : j) * c_.V];
         for (std::int64_t i = 0; i < c_.V; ++i)
-          o[i] += (s_.q.crossed ? q[i] : q[j]) *
-                  operand(s_.read_transposed ? state_[i * c_.V + j] : row[i]);
+          o[i] += q[j] * operand(s_.read_transposed ? state_[i * c_.V + j] : state_[j * c_.V + i]);
       }
       const Number factor = static_cast<Number>(s_.factor) / divisor;
       for (std::int64_t i = 0; i < c_.V; ++i)
@@ -92,23 +87,27 @@ class Walk {
   }
 
  private:
+  // Rows of one of the arrays.
+  struct Operand {
+    const float* data;
+    std::int64_t T, width;
+  };
   Operand array(S::Array which) const {
-    if (which == S::Array::kQ) return {args_.q, c_.B, c_.T_q, c_.H, c_.K};
-    if (which == S::Array::kK) return {args_.k, c_.B, c_.T_k, c_.H, c_.K};
-    return {args_.v, c_.B, c_.T_k, c_.H, c_.V};
+    if (which == S::Array::kQ) return {args_.q, c_.T_q, c_.K};
+    if (which == S::Array::kK) return {args_.k, c_.T_k, c_.K};
+    return {args_.v, c_.T_k, c_.V};
   }
   Number operand(Number x) const {
     return s_.operand == nullptr ? x : static_cast<Number>(s_.operand(x));
   }
-  Row mapped_row(const Operand& from, const Taken& taken, std::int64_t n, std::int64_t count,
-                 S::Map map) const {
-    const std::vector<double> row = from.row(b_, moved(n, count, taken.step), h_, taken);
-    Row result(row.size());
-    for (std::size_t i = 0; i < row.size(); ++i)
+  Row mapped_row(const Operand& from, std::int64_t n, S::Map map) const {
+    const float* row = from.data + ((b_ * from.T + n) * c_.H + h_) * from.width;
+    Row result(from.width);
+    for (std::int64_t i = 0; i < from.width; ++i)
       result[i] = operand(static_cast<Number>(mapped(row[i], c_.feature_map, map)));
     return result;
   }
-  Row key(std::int64_t n) const { return mapped_row(k_, s_.k, n, c_.T_k, s_.map_of_k); }
+  Row key(std::int64_t n) const { return mapped_row(k_, n, s_.map_of_k); }
 
   void forget() {
     std::fill(state_.begin(), state_.end(), Number{0});
@@ -116,13 +115,13 @@ class Walk {
   }
 
   void add_key(std::int64_t n) {
-    const Row k = key(n), v = mapped_row(v_, s_.v, n, c_.T_k, S::Map::kNone);
+    const Row k = key(n), v = mapped_row(v_, n, S::Map::kNone);
     if (s_.state_overwritten) std::fill(state_.begin(), state_.end(), Number{0});
     for (std::int64_t j = 0; j < c_.K; ++j) {
       z_[j] += k[j];
-      Number* row = &state_[(s_.written_rows ? j % s_.written_rows : j) * c_.V];
+      Number* row = &state_[j * c_.V];
       for (std::int64_t i = 0; i < c_.V; ++i) {
-        row[i] += (s_.k.crossed ? k[i] : k[j]) * (s_.v.crossed ? v[j] : v[i]);
+        row[i] += k[j] * v[i];
         if (s_.kept_state != nullptr) row[i] = static_cast<Number>(s_.kept_state(row[i]));
       }
     }
@@ -148,7 +147,7 @@ class Walk {
         return sum;
       case S::Normaliser::kOfRawKeys:
         for (std::int64_t n = first; n < end; ++n)
-          sum += dot(q, mapped_row(k_, s_.k, n, c_.T_k, S::Map::kNone));
+          sum += dot(q, mapped_row(k_, n, S::Map::kNone));
         return sum;
       case S::Normaliser::kWithoutQ: return std::accumulate(z.begin(), z.end(), Number{0});
       case S::Normaliser::kOfKForQ: return l < c_.T_k ? dot(key(l), z) : Number{0};
@@ -168,27 +167,22 @@ class Walk {
 }  // namespace
 
 template <typename Number>
-std::vector<Number> linear_attention_loop(const LinearAttentionProblem& problem, const S& s,
-                                          Look look) {
+std::vector<Number> linear_attention_loop(const LinearAttentionProblem& problem, const S& s) {
   const LinearAttentionCase& c = problem.drawn_case();
   std::vector<Number> result(c.B * c.T_q * c.H * c.V);
-  const bool runs_on = s.state_kept || s.z_kept;
-  const bool all = look == Look::kThorough || runs_on || needs_all(s.stored);
   const std::int64_t heads = c.B * c.H;
-#pragma omp parallel if (!runs_on && worth_threads(linear_attention_fma_count(sizes_of(c))))
+#pragma omp parallel if (worth_threads(linear_attention_fma_count(sizes_of(c))))
   {
     Walk<Number> walk(problem, s);
 #pragma omp for
-    for (std::int64_t head = all ? 0 : heads - 1; head < heads; ++head)
-      walk.visit(head / c.H, head % c.H, all, result);
+    for (std::int64_t head = 0; head < heads; ++head)
+      walk.visit(head / c.H, head % c.H, result);
   }
-  if constexpr (std::is_same_v<Number, double>)
-    apply(s.stored, result, c.B, c.T_q, c.H, c.V, false);
   return result;
 }
 
-template std::vector<double> linear_attention_loop(const LinearAttentionProblem&, const S&, Look);
-template std::vector<float> linear_attention_loop(const LinearAttentionProblem&, const S&, Look);
+template std::vector<double> linear_attention_loop(const LinearAttentionProblem&, const S&);
+template std::vector<float> linear_attention_loop(const LinearAttentionProblem&, const S&);
 
 LinearAttention::Outputs LinearAttention::plain(const Problem& problem, Arithmetic arithmetic) {
   S switches;
@@ -206,11 +200,6 @@ struct Collected : VariantList<S> {
   using Normaliser = S::Normaliser;
   using Array = S::Array;
   using enum S::Array;
-  static constexpr const char* kRead =
-      "with the first four rows of the state read in the place of all";
-  static constexpr const char* kUpdated =
-      "with the first four rows of the state updated in the place of all";
-
   const LinearAttentionCase& c;
   bool square, same_steps;
 
@@ -265,8 +254,6 @@ struct Collected : VariantList<S> {
           [](double n, double eps) { return n - eps; });
       add("with eps alone as the normaliser", "o / eps", &S::add_eps,
           [](double, double eps) { return eps; });
-      add("with z of one head running into the next", "z set to 0 before the loop over the heads",
-          &S::z_kept, true);
     }
   }
 
@@ -309,61 +296,15 @@ struct Collected : VariantList<S> {
       }
       add_arrays("with v in the place of k", "k = args.v", kQ, kV, kV);
       add_arrays("with k in the place of v", "v = args.k", kQ, kK, kK);
-      add("with q of the value column, not of the key row", "q[iv] for q[ik]", {&S::q},
-          of_the_other_axis);
-      add("with k of the value column, not of the key row", "k[iv] for k[ik]", {&S::k},
-          of_the_other_axis);
-      add("with v of the key row, not of the value column", "v[ik] for v[iv]", {&S::v},
-          of_the_other_axis);
     }
   }
 
   // How the state is summed and read.
   void add_states() {
-    add("with the sign turned", "sum -= for sum +=", &S::factor, -1);
     add("multiplied by 1 / sqrt(K), which linear attention has not", "scale * sum",
         [K = c.K](S& s) { s.factor = 1 / std::sqrt(static_cast<double>(K)); });
     add("with the state overwritten, not added to", "kv = k * v for kv += k * v",
         &S::state_overwritten, true);
-    for (const Rows& rows : partial_rows(c.K))
-      add(rows.words, rows.line, &S::arrives, rows.arrives);
-    add("with the first four rows of the state in the place of all", "kv[i] for kv[ik + i]",
-        [](S& s) { s.read_rows = s.written_rows = 4; });
-    if (c.normalize) {
-      add(kRead, "kv[i] for kv[ik + i] where it is read", &S::read_rows, 4);
-      add(kUpdated, "kv[i] for kv[ik + i] where it is updated", &S::written_rows, 4);
-    }
-    if (c.normalize) {
-      add("with the state of one head running into the next, and z not",
-          "kv set to 0 before the loop over the heads", &S::state_kept, true);
-    }
-    add(c.normalize ? "with the state and z of one head running into the next"
-                    : "with the state of one head running into the next",
-        "kv and z set to 0 before the loop over the heads",
-        [](S& s) { s.state_kept = s.z_kept = true; });
-  }
-
-  // Which element of q, k and v is taken.
-  void add_operands() {
-    for (const auto& [name, lane, taken] :
-         {std::tuple{"q", "ik", &S::q}, {"k", "ik", &S::k}, {"v", "iv", &S::v}}) {
-      std::vector<TakenChange> changes = taken_changes(name, lane);
-      const bool of_columns = taken == &S::v;
-      if (!square)
-        changes.push_back(pitch_change(name, of_columns ? "K" : "V", of_columns ? c.K : c.V));
-      for (const TakenChange& one : changes) {
-        // Without a normaliser a q that repeats is a state whose rows do.
-        const std::string same = c.normalize                                         ? ""
-                                 : one.words == "with the first 4 q again and again" ? kUpdated
-                                 : one.words == "with the first 4 k again and again" ? kRead
-                                                                                     : "";
-        add(one.words + (same.empty() ? "" : ", which is the same as " + same.substr(5)), one.line,
-            [=, taken = taken](S& s) { one.change(s.*taken); });
-      }
-    }
-    const std::vector<Taken S::*> all = {&S::q, &S::k, &S::v};
-    add("of head 0 in every head", "q, k and v without h", all, of_head_0);
-    add("of batch 0 in every batch", "q, k and v without b", all, of_batch_0);
   }
 };
 
@@ -379,8 +320,6 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
   collected.add_feature_maps();
   collected.add_swapped_arrays();
   collected.add_states();
-  collected.add_operands();
-  add_stored(collected.list);
   return std::move(collected.list);
 }
 
@@ -419,9 +358,6 @@ std::string one_strip(const LinearAttentionProblem& problem, const std::vector<f
              : "";
 }
 
-// Parts of the truth, of which one for each key row is taken. Multiply-adds of all:
-constexpr double kMostTaken = 3e8;
-
 }  // namespace
 
 Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Truth>&,
@@ -430,10 +366,8 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
   const LinearAttentionArgs args = problem.args();
   Mistakes mistakes;
   mistakes.work = linear_attention_fma_count(args);
-  add_variants(mistakes, "equals the result ", linear_attention_variants(c), S{}, true,
-               [&problem](const S& s, Look look) {
-                 return Answer{linear_attention_loop(problem, s, look)};
-               });
+  add_variants(mistakes, "equals the result ", linear_attention_variants(c), S{},
+               [&problem](const S& s) { return Answer{linear_attention_loop(problem, s)}; });
   add_tf32(mistakes, problem,
            [](const Problem& changed) { return Answer{linear_attention_recurrence(changed)}; });
   if (arithmetic == Arithmetic::kFp32) {
@@ -444,18 +378,6 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
         {"equals the result of a state rounded to bf16 in every step", answer, 0, "bf16 state"});
   }
   mistakes.own = [&problem](const Part& o) { return one_strip(problem, *o.result); };
-  mistakes.values = SumOfValues{{args.v, c.B, c.T_k, c.H, c.V}, c.T_q, c.H, "query", "key"};
-  if (mistakes.work * static_cast<double>(c.K) <= kMostTaken) {
-    mistakes.rows = [&problem] {
-      PartOfRows part{"the sum", {}};
-      for (std::int64_t row = 0; row < problem.drawn_case().K; ++row) {
-        S one;
-        one.arrives = [row](std::int64_t j) { return j == row; };
-        part.terms.push_back(linear_attention_loop(problem, one));
-      }
-      return std::vector<PartOfRows>{part};
-    };
-  }
   return mistakes;
 }
 

@@ -1,7 +1,6 @@
 // Linear attention as it is computed wrongly: one loop with switches, and their changes (common/judge/variants.hpp).
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "common/judge/variants.hpp"
@@ -38,16 +37,11 @@ struct LinearAttentionSwitches {
   Normaliser normaliser = Normaliser::kOwn;
   enum class Array { kQ, kK, kV };
   Array q_from = Array::kQ, k_from = Array::kK, v_from = Array::kV;
-  Taken q, k, v;
   double (*add_eps)(double normaliser, double eps) = [](double n, double eps) { return n + eps; };
   double factor = 1;
   bool lengths_ignored = false;
   bool read_transposed = false;
   bool state_overwritten = false;
-  std::int64_t read_rows = 0, written_rows = 0;  // row ik % 4 of the state for row ik; 0: its own
-  std::function<bool(std::int64_t)> arrives;     // of the key rows; empty: all
-  bool state_kept = false, z_kept = false;       // from the head before
-  Stored stored = Stored::kOwn;
   // What a state becomes in every step, and an operand of a product: rounded to bf16.
   double (*kept_state)(double) = nullptr;
   double (*operand)(double) = nullptr;
@@ -56,8 +50,7 @@ struct LinearAttentionSwitches {
 // o, with sums and states in Number: with float and without a change it is what somebody gets who writes down the formula.
 template <typename Number = double>
 std::vector<Number> linear_attention_loop(const LinearAttentionProblem& problem,
-                                          const LinearAttentionSwitches& s,
-                                          Look look = Look::kThorough);
+                                          const LinearAttentionSwitches& s);
 
 // Those that a case can show.
 Variants<LinearAttentionSwitches> linear_attention_variants(const LinearAttentionCase& c);

@@ -46,12 +46,13 @@ TEST(Gla, NamesTheMomentOfTheRead) {
 TEST(Gla, KnowsTheMisconceptionsOfWkv) {
   const WkvProblem problem = make_problem(case_of(Recurrence::kGla));
   const auto expect = [&](const std::string& words, void (*change)(WkvProblem&)) {
-    WkvProblem other = problem;
-    change(other);
-    expect_wrong(words, problem, right_answer(other));
+    expect_words(words, said_of_kernel(problem, [&](WkvProblem other) {
+                   change(other);
+                   return right_answer(other);
+                 }));
   };
   expect("the scale forgotten", [](auto& p) { p.drawn_case().scale = 1.0f; });
-  expect("the initial state ignored", [](auto& p) { p["initial_state"].clear(); });
+  expect("O does not change with initial_state", [](auto& p) { p["initial_state"].clear(); });
   expect("k and v swapped", [](auto& p) { std::swap(p["k"], p["v"]); });
 }
 
@@ -266,15 +267,19 @@ TEST(Gradients, NamesWhatIsMissing) {
     const WkvGradProblem problem = make_grad_problem(case_of(recurrence));
     const auto expect = [&](const std::string& words, std::vector<float> WkvGradients::*array,
                             const std::function<void(WkvGradProblem&)>& change) {
-      WkvGradProblem changed = problem;
-      change(changed);
-      WkvGradients gradients = right_answer(problem);
-      gradients.*array = right_answer(changed).*array;
-      expect_wrong(words, problem, gradients);
+      expect_words(words, said_of_kernel(problem, [&](const WkvGradProblem& given) {
+                     WkvGradProblem changed = given;
+                     change(changed);
+                     WkvGradients gradients = right_answer(given);
+                     gradients.*array = right_answer(changed).*array;
+                     return gradients;
+                   }));
     };
     using G = WkvGradients;
-    expect("d_final_state ignored", &G::dk, [](auto& p) { p["d_final_state"].clear(); });
-    expect("the initial state ignored", &G::d_log_w, [](auto& p) { p["initial_state"].clear(); });
+    expect("Dk does not change with d_final_state", &G::dk,
+           [](auto& p) { p["d_final_state"].clear(); });
+    expect("D_log_w does not change with initial_state", &G::d_log_w,
+           [](auto& p) { p["initial_state"].clear(); });
     expect("the scale forgotten", &G::dq, [](auto& p) { p.drawn_case().scale = 1.0f; });
     expect("time running the other way", &G::dv, [](auto& p) { p.drawn_case().reverse = true; });
     if (recurrence == Recurrence::kGla) {

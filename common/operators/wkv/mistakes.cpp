@@ -120,171 +120,6 @@ std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
   return result;
 }
 
-// Whether the bonus alone is wrong: each step's row of o is off by a multiple of its v, and right without it, within the limits. In one
-// column everything is a multiple of v.
-bool is_another_bonus(const WkvArgs& args, const Part& o) {
-  const std::int64_t V = args.V;
-  if (V == 1) return false;
-  std::vector<double> explained = *o.truth;
-  for (std::int64_t row = 0; row < args.B * args.T * args.H; ++row) {
-    const float* v = args.v + row * V;
-    double product = 0, square = 0;
-    for (std::int64_t i = 0; i < V; ++i) {
-      product += ((*o.result)[row * V + i] - (*o.truth)[row * V + i]) * v[i];
-      square += static_cast<double>(v[i]) * v[i];
-    }
-    for (std::int64_t i = 0; square > 0 && i < V; ++i)
-      explained[row * V + i] += product / square * v[i];
-  }
-  return is_within_limits_of(explained, o);
-}
-
-// What each key row adds, for the state and for the bonus.
-std::vector<PartOfRows> parts_of_rows(const WkvArgs& args) {
-  constexpr double kMostTaken = 3e8;  // multiply-adds of all
-  if (wkv_fma_count(args) * static_cast<double>(2 * args.K) > kMostTaken) return {};
-  std::vector<PartOfRows> parts;
-  for (const bool state : {true, false}) {
-    if (is_gla(args) && !state) continue;
-    PartOfRows& part = parts.emplace_back();
-    part.name = state ? "the state's part" : "the bonus";
-    for (std::int64_t row = 0; row < args.K; ++row) {
-      WkvSwitches one = right_switches(args);
-      one.arrives = [row](std::int64_t j) { return j == row; };
-      if (state) one.bonus = WkvSwitches::Bonus::kNone;
-      one.state_read = state;
-      part.terms.push_back(wkv_loop(args, one).o);
-    }
-  }
-  return parts;
-}
-
-// The sum of log_w over the steps from .first to .end - 1, times the sign.
-struct Span {
-  std::int64_t first, end;
-  double sign = 1;
-};
-using Spans = std::vector<Span>;
-
-// A key's step and a query's later step, whose own decay is `end - 1`. In blocks of steps: where the key's block begins and ends, and
-// where the query's begins, the border.
-struct Between {
-  std::int64_t key, end, begin_of_key, end_of_key, border;
-};
-
-// Which decays are taken between the two. A * stands for the length of blocks.
-struct Miscount {
-  const char* words;
-  Spans (*spans)(Between x);
-};
-constexpr Miscount kMiscounts[] = {
-    {"with the decay forgotten", [](Between) { return Spans{}; }},
-    {"with the sign of the decay turned",
-     [](Between x) {
-       return Spans{{x.key + 1, x.end, -1}};
-     }},
-    {"with the decay applied twice",
-     [](Between x) {
-       return Spans{{x.key + 1, x.end, 2}};
-     }},
-    {"with the key's own decay applied to it too",
-     [](Between x) {
-       return Spans{{x.key, x.end}};
-     }},
-    {"without the first decay behind the key",
-     [](Between x) {
-       return Spans{{x.key + 2, x.end}};
-     }},
-    {"without the last decay before the query",
-     [](Between x) {
-       return Spans{{x.key + 1, x.end - 1}};
-     }},
-    {"with one decay too many before the query",
-     [](Between x) {
-       return Spans{{x.key + 1, x.end + 1}};
-     }},
-};
-constexpr Miscount kMiscountsOfBlocks[] = {
-    {"without the decay from the key to the border of blocks of *",
-     [](Between x) {
-       return Spans{{x.border, x.end}};
-     }},
-    {"without the decay from the border of blocks of * to the query",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border}};
-     }},
-    {"without the decay of the blocks of * that lie between the key's and the query's",
-     [](Between x) {
-       return Spans{{x.key + 1, x.end_of_key}, {x.border, x.end}};
-     }},
-    {"with the sign of the decay from the key to the border of blocks of * turned",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border, -1}, {x.border, x.end}};
-     }},
-    {"with the sign of the decay from the border of blocks of * to the query turned",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border}, {x.border, x.end, -1}};
-     }},
-    {"with the decay from the key to the border of blocks of * applied twice",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border, 2}, {x.border, x.end}};
-     }},
-    {"with the decay from the border of blocks of * to the query applied twice",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border}, {x.border, x.end, 2}};
-     }},
-    {"without the first decay behind the border of blocks of *",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border}, {x.border + 1, x.end}};
-     }},
-    {"with the first decay behind the border of blocks of * applied twice",
-     [](Between x) {
-       return Spans{{x.key + 1, x.end}, {x.border, x.border + 1}};
-     }},
-    {"without the last decay before the border of blocks of *",
-     [](Between x) {
-       return Spans{{x.key + 1, x.border - 1}, {x.border, x.end}};
-     }},
-    {"with the decay from the beginning of the key's block of * on, not from the key on",
-     [](Between x) {
-       return Spans{{x.begin_of_key, x.end}};
-     }},
-};
-
-Shares shares_of(const WkvArgs& a, const Miscount& miscount, std::int64_t block) {
-  Shares result(a.B * a.H * a.T * a.T, std::nan(""));
-  std::vector<double> sums(a.T + 1);
-  for (std::int64_t head = 0; head < a.B * a.H; ++head) {
-    const std::int64_t b = head / a.H, h = head % a.H;
-    const auto row = [&](std::int64_t t) { return ((b * a.T + t) * a.H + h) * a.K; };
-    Shares of(a.T * a.T, 0.0);
-    for (std::int64_t j = 0; j < a.K; ++j) {
-      for (std::int64_t t = 0; t < a.T; ++t) {
-        sums[t + 1] = sums[t] + a.log_w[b * a.log_w_stride_B + t * a.log_w_stride_T + h * a.K + j];
-      }
-      const auto sum_before = [&](std::int64_t t) {
-        return sums[std::clamp<std::int64_t>(t, 0, a.T)];
-      };
-      for (std::int64_t t = 1; t < a.T; ++t) {
-        for (std::int64_t s = 0; s < t; ++s) {
-          const std::int64_t begin = s / block * block, border = t / block * block;
-          double exponent = 0;
-          for (const Span& span :
-               miscount.spans({s, is_gla(a) ? t + 1 : t, begin, begin + block, border})) {
-            if (span.end > span.first)
-              exponent += span.sign * (sum_before(span.end) - sum_before(span.first));
-          }
-          of[t * a.T + s] +=
-              a.scale * std::exp(exponent) * a.q[row(t) + j] * static_cast<double>(a.k[row(s) + j]);
-        }
-      }
-    }
-    for (std::int64_t t = 1; t < a.T; ++t)
-      std::copy_n(&of[t * a.T], t, &result[(head * a.T + t) * a.T]);
-  }
-  return result;
-}
-
 // Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to other decays.
 template <typename Add>
 void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& truth, const Add& add) {
@@ -323,33 +158,15 @@ void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& trut
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::function<Shares()>>> decay_shares(const WkvArgs& args) {
-  std::vector<std::pair<std::string, std::function<Shares()>>> list;
-  const auto add = [&](const Miscount& miscount, std::int64_t block) {
-    std::string words = miscount.words;
-    if (const auto at = words.find('*'); at != std::string::npos)
-      words.replace(at, 1, std::to_string(block));
-    list.emplace_back(words, [args, &miscount, block] { return shares_of(args, miscount, block); });
-  };
-  for (const Miscount& miscount : kMiscounts)
-    add(miscount, 1);
-  for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
-    for (const Miscount& miscount : kMiscountsOfBlocks) {
-      if (block < args.T) add(miscount, block);
-    }
-  }
-  return list;
-}
-
 Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth,
                       Arithmetic arithmetic) {
   const WkvCase& c = problem.drawn_case();
   const WkvArgs args = problem.args();
   Mistakes mistakes;
-  const auto loop = [args, &c](const WkvSwitches& s, Look look) {
-    return answer_of<WkvInputs>(c, wkv_loop(args, s, look));
+  const auto loop = [args, &c](const WkvSwitches& s) {
+    return answer_of<WkvInputs>(c, wkv_loop(args, s));
   };
-  add_variants(mistakes, "equals the result ", wkv_variants(c), right_switches(args), true, loop);
+  add_variants(mistakes, "equals the result ", wkv_variants(c), right_switches(args), loop);
   const auto add = [&](const std::string& what, const std::function<Answer()>& answer,
                        std::int64_t tile = 0) {
     mistakes.known.push_back({"equals the " + what, answer, tile});
@@ -370,23 +187,9 @@ Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth
     add("result of a state rounded to bf16 in every step", [args, loop] {
       WkvSwitches switches = right_switches(args);
       switches.bf16_state = true;
-      return loop(switches, Look::kThorough);
+      return loop(switches);
     });
     mistakes.known.back().slight = "bf16 state";
-  }
-  if (!c.reverse && c.lengths.empty()) {
-    mistakes.values =
-        SumOfValues{{args.v, c.B, c.T, c.H, c.V}, c.T, c.H, "step", "step", decay_shares(args)};
-  }
-  mistakes.rows = [args] { return parts_of_rows(args); };
-  mistakes.scale = c.scale;
-  if (!is_gla(args)) {
-    mistakes.own = [args](const Part& o) -> std::string {
-      if (!is_another_bonus(args, o)) return "";
-      return "The bonus alone is wrong: o is off by a multiple of v in each step. Which u is "
-             "read, and is the bonus multiplied as the state is?\n";
-    };
-    mistakes.rows_know = true;
   }
   mistakes.work = wkv_fma_count(args);
   return mistakes;
@@ -396,8 +199,8 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
   const WkvCase& c = problem.drawn_case();
   const WkvGradArgs args = problem.args();
   Mistakes mistakes;
-  add_variants(mistakes, "equals the gradient ", wkv_gradient_variants(c), WkvGradSwitches{}, false,
-               [args, &c](const WkvGradSwitches& s, Look) {
+  add_variants(mistakes, "equals the gradient ", wkv_gradient_variants(c), WkvGradSwitches{},
+               [args, &c](const WkvGradSwitches& s) {
                  return answer_of<WkvGradInputs>(c, wkv_gradient_loop(args, s));
                });
   for (const std::int64_t chunk : kUsualTiles) {

@@ -4,9 +4,6 @@
 #pragma once
 
 #include <cmath>
-#include <functional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "common/judge/mistakes.hpp"
@@ -24,8 +21,6 @@ struct WkvSwitches {
     kWithoutQ,
     kWithoutK,
     kWithoutV,
-    kFirstRow,
-    kLastRow,
     kSumInLane0,
     kOwnLane,
     kHalfWarp,
@@ -34,27 +29,16 @@ struct WkvSwitches {
   } bonus = Bonus::kSum;
   enum class Array { kQ, kK, kV };
   Array q_from = Array::kQ, k_from = Array::kK, v_from = Array::kV;
-  Taken q, k, v, log_w, u;
   double (*factor)(double log_w) = [](double log_w) { return std::exp(log_w); };
   double (*scale)(double scale) = [](double scale) { return scale; };
   double (*of_u)(double u, double log_w) = [](double u, double) { return u; };
   bool u_for_decay = false;
-  bool bonus_exact = false;  // whatever v is taken for the state
-  bool u_in_state = false;   // what is added to the state is multiplied by u
+  bool u_in_state = false;  // what is added to the state is multiplied by u
   bool scale_of_state = true, scale_of_bonus = true;  // whether that part of o is multiplied by it
   bool scale_in_state = false;  // what is added to the state is multiplied by the scale
   bool decays_new = false;      // so is what is added decayed
-  double (*kv)(double k, double v) = nullptr;  // in the place of k v
-  bool state_read = true, q_read = true;
-  double state_sign = 1, bonus_sign = 1;  // of what is added to the state, and of the bonus
-  bool read_transposed = false;           // q multiplies the state's columns
-  std::int64_t read_rows = 0, source_rows = 0,
-               written_rows = 0;              // row ik % 4 of the state for row ik; 0: its own
-  std::function<bool(std::int64_t)> arrives;  // of the key rows, in o; empty: all
-  enum class Kept { kNever, kInBatch, kAlways } state_kept = Kept::kNever;  // from the head before
-  bool initial_ignored = false, initial_transposed = false, final_transposed = false;
+  bool final_transposed = false;
   bool time_turned = false;
-  Stored stored = Stored::kOwn;
   bool bf16_operands = false;  // o is made of a state that is rounded to bf16
   bool bf16_state = false;     // the state itself is, in every step
 };
@@ -63,8 +47,7 @@ WkvSwitches right_switches(const WkvArgs& args);
 
 // `Number` is double or float.
 template <typename Number = double>
-BasicWkvOutputs<Number> wkv_loop(const WkvArgs& args, const WkvSwitches& s,
-                                 Look look = Look::kThorough);
+BasicWkvOutputs<Number> wkv_loop(const WkvArgs& args, const WkvSwitches& s);
 
 // Those that a case can show.
 Variants<WkvSwitches> wkv_variants(const WkvCase& c);
@@ -85,8 +68,7 @@ struct WkvGradSwitches {
   bool state_after_in_d_log_w = false, read_in_d_log_w = false;
   enum class Sum { kOwn, kLastStep, kLastBatch } of_du = Sum::kOwn;
   bool scale_in_state = true, scale_in_dq = true, scale_in_du = true;
-  bool adjoint_decays = true, adjoint_kept = false;  // from one sequence to the next
-  bool d_final_state_ignored = false, initial_ignored = false;
+  bool adjoint_decays = true;
   bool time_turned = false;
   bool u_forgotten = false, scale_forgotten = false;
   bool bf16_operands = false;  // states and gradients are rounded to bf16 where they are multiplied
@@ -106,9 +88,5 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
 // The loops in float.
 Answer wkv_plain(const WkvProblem& problem, Arithmetic arithmetic);
 Answer wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic);
-
-// What a step takes from an earlier one where the decay between the two is miscounted, as it happens at the borders of chunks; NaN for
-// other pairs of steps. Of sequences that run forwards and are not packed.
-std::vector<std::pair<std::string, std::function<Shares()>>> decay_shares(const WkvArgs& args);
 
 }  // namespace ladder

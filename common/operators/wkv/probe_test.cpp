@@ -21,8 +21,8 @@ struct Plan {
   std::function<At(At)> of_k = [](At at) { return at; };
   std::function<double(std::int64_t j)> count_row = [](std::int64_t) { return 1; };
   std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // the state, before the step
-  double of_v = 1;
   bool reads_u = true;
+  bool turns_rows_of_k = false;
 };
 
 void loop(const WkvArgs& a, const Plan& plan) {
@@ -35,7 +35,8 @@ void loop(const WkvArgs& a, const Plan& plan) {
       double sum = 0;
       for (std::int64_t j = 0; j < a.K; ++j) {
         float& s = state[j * a.V + i];
-        const double kv = plan.of_v * a.k[row(plan.of_k(at)) * a.K + j] * a.v[row(at) * a.V + i];
+        const double kv = a.k[row(plan.of_k(at)) * a.K + (plan.turns_rows_of_k ? a.K - 1 - j : j)] *
+                          a.v[row(at) * a.V + i];
         sum += plan.count_row(j) * a.q[row(at) * a.K + j] *
                (s + (plan.reads_u ? a.u[at.h * a.K + j] * kv : 0));
         s = static_cast<float>(std::exp(a.log_w[row(at) * a.K + j]) * s + kv);
@@ -76,18 +77,33 @@ TEST(Probe, CountsKeyRows) {
 }
 
 TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
-  EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }}),
-            "A step takes nothing from v of the steps before its own block of 16; all else is right\n");
+  EXPECT_EQ(
+      said_of({.forgets = [](At at) { return at.t % 16 == 0; }}),
+      "A step takes nothing from k of the steps before its own block of 16; all else is right\n");
 }
 
 TEST(Probe, NamesWhatAnElementReaches) {
-  EXPECT_EQ(said_of({.of_k = [](At at) { return At{at.b, at.t, 0}; }}), "");
-  EXPECT_EQ(said_of({.of_k = [](At at) { return At{at.b, std::max<std::int64_t>(at.t - 1, 0), at.h}; }}), "");
-  EXPECT_EQ(said_of({.forgets = [](At at) { return at.t == 0 && at.h == 0; }}), "");
+  EXPECT_EQ(said_of({.of_k =
+                         [](At at) {
+                           return At{at.b, at.t, 0};
+                         }}),
+            "A change of k(b=1, t=17, h=0, j=8) alone changes o of heads 0 and 1; it should change "
+            "o of head 0\n");
+  EXPECT_EQ(said_of({.of_k =
+                         [](At at) {
+                           return At{at.b, std::max<std::int64_t>(at.t - 1, 0), at.h};
+                         }}),
+            "A change of k(b=1, t=17, h=1, j=8) alone changes o of steps 18 to 33; it should "
+            "change o of steps 17 to 33\n");
+  EXPECT_EQ(said_of({.forgets = [](At at) { return at.t == 0 && at.h == 0; }}),
+            "A change of k(b=1, t=17, h=0, j=8) alone changes o of steps 0 to 33, heads 0 and 1; "
+            "it should change o of steps 17 to 33, head 0\n");
 }
 
 TEST(Probe, GivesTheFirstValueThatDiffers) {
-  EXPECT_EQ(said_of({.of_v = 1.5}), "");
+  EXPECT_EQ(said_of({.turns_rows_of_k = true}),
+            "When q(b=1, t=17, h=1, j=8) is 1 in place of 0, and all else of q is 0, o(b=1, t=17, "
+            "h=1, i=0) changes by 0.663; it should change by 0.118\n");
 }
 
 }  // namespace

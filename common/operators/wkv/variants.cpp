@@ -1,7 +1,6 @@
+#include <cmath>
 #include <string>
-#include <tuple>
 
-#include "common/judge/variant_list.hpp"
 #include "common/operators/wkv/mistakes.hpp"
 
 namespace ladder {
@@ -28,11 +27,15 @@ class List : public VariantList<S> {
     products();
     swapped_arrays();
     scales();
-    rows_and_states();
-    elements_taken();
-    several_taken();
-    add_stored(list);
-    given_states();
+    if (c.final_state) {
+      add("with the final state written transposed", "final_state[iv * K + ik] = state[ik]",
+          &S::final_transposed, true);
+    }
+    if (!gla) {
+      add("with the scale applied to the state as well", "s = w * s + args.scale * kv",
+          &S::scale_in_state, true);
+    }
+    add("with time running the other way", "t = T - 1 - step for t = step", &S::time_turned, true);
   }
 
  private:
@@ -56,8 +59,6 @@ class List : public VariantList<S> {
     add("with the decay applied before the read and the bonus forgotten",
         "s *= w; sum += q[ik] * s; s += kv;",
         [](S& s) { s.read = Read::kDecayed, s.bonus = Bonus::kNone; });
-    add("with the bonus alone: the state is not read", "sum += q[ik] * u[ik] * kv", &S::state_read,
-        false);
   }
 
   void values_of_u() {
@@ -79,17 +80,12 @@ class List : public VariantList<S> {
   }
 
   void bonuses() {
-    add("with the bonus subtracted", "sum += q[ik] * (s - u[ik] * kv)", &S::bonus_sign, -1);
     add("with the bonus not multiplied by q", "sum += q[ik] * s + u[ik] * kv", &S::bonus,
         Bonus::kWithoutQ);
     add("with the bonus not multiplied by k", "sum += q[ik] * (s + u[ik] * v[iv])", &S::bonus,
         Bonus::kWithoutK);
     add("with the bonus not multiplied by v", "sum += q[ik] * (s + u[ik] * k[ik])", &S::bonus,
         Bonus::kWithoutV);
-    add("with the bonus of the first key row alone", "if (ik == 0) sum += q[ik] * u[ik] * kv",
-        &S::bonus, Bonus::kFirstRow);
-    add("with the bonus of the last key row alone", "bonus = term for bonus += term", &S::bonus,
-        Bonus::kLastRow);
     add("with what the shuffles return in the place of the sum: it is not added",
         "bonus = __shfl_xor_sync for bonus +=", &S::bonus, Bonus::kMirroredLane);
     add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
@@ -129,18 +125,6 @@ class List : public VariantList<S> {
   void products() {
     add("with the decay applied to the step's own key and value too", "s = w * (s + kv)",
         &S::decays_new, true);
-    add(gla ? "with kv subtracted, not added, which is the same as with the sign turned"
-            : "with kv subtracted from the state, not added",
-        "s = w * s - kv", &S::state_sign, -1);
-    add("with k + v in the place of k v", "kv = k[ik] + v", &S::kv,
-        [](double k, double v) { return k + v; });
-    add("with k in the place of k v: v is forgotten", "kv = k[ik]", &S::kv,
-        [](double k, double) { return k; });
-    add("with v in the place of k v: k is forgotten", "kv = v", &S::kv,
-        [](double, double v) { return v; });
-    add("with k v cut to whole numbers", "int kv = k[ik] * v", &S::kv,
-        [](double k, double v) { return std::trunc(k * v); });
-    add("with q forgotten", "sum += s", &S::q_read, false);
   }
 
   void swapped_arrays() {
@@ -158,20 +142,6 @@ class List : public VariantList<S> {
       add_arrays("with k in the place of v", "v = args.k + ...", kQ, kK, kK);
       add_arrays("with v in the place of q", "q = args.v + ...", kV, kK, kV);
       add_arrays("with q in the place of v", "v = args.q + ...", kQ, kK, kQ);
-      add("with the state read transposed", "state[iv * V + ik] for state[ik * V + iv]",
-          &S::read_transposed, true);
-      add("with q of the value column, not of the key row", "q[iv] for [ik]", {&S::q},
-          of_the_other_axis);
-      add("with k of the value column, not of the key row", "k[iv] for [ik]", {&S::k},
-          of_the_other_axis);
-      add("with log_w of the value column, not of the key row", "log_w[iv] for [ik]", {&S::log_w},
-          of_the_other_axis);
-      add("with v of the key row, not of the value column", "v[ik] for [iv]", {&S::v},
-          of_the_other_axis);
-      if (!gla) {
-        add("with u of the value column, not of the key row", "u[iv] for [ik]", {&S::u},
-            of_the_other_axis);
-      }
     }
   }
 
@@ -187,102 +157,6 @@ class List : public VariantList<S> {
             : "with the scale applied twice",
         "args.scale * args.scale * sum", &S::scale, [](double x) { return x * x; });
     add("divided by the scale", "sum / args.scale", &S::scale, [](double x) { return 1 / x; });
-    if (!gla) {
-      add("with the sign turned", "sum -= for sum +=", &S::scale, [](double x) { return -x; });
-    }
-  }
-
-  void rows_and_states() {
-    for (const Rows& rows : partial_rows(c.K))
-      add(rows.words, rows.line, &S::arrives, rows.arrives);
-    add("with the first four rows of the state in the place of all", "state[i] for state[ik + i]",
-        [](S& s) { s.read_rows = s.source_rows = s.written_rows = 4; });
-    if (!gla) {
-      add("with the first four rows of the state read in the place of all",
-          "state[i] for state[ik + i] where it is read", &S::read_rows, 4);
-      add("with the first four rows of the state updated in the place of all",
-          "state[i] for state[ik + i] where it is updated",
-          [](S& s) { s.source_rows = s.written_rows = 4; });
-      add("with the first four rows of the state decayed in the place of all",
-          "state[ik + i] = w * state[i] + kv", &S::source_rows, 4);
-      add("with the first four rows of the state written in the place of all",
-          "state[i] = w * state[ik + i] + kv", &S::written_rows, 4);
-    }
-    add("with the state of one head running into the next",
-        "float state[K] = {}; before the loops over the batches and the heads", &S::state_kept,
-        S::Kept::kAlways);
-    add("with the state of one head running into the next of its batch",
-        "float state[K] = {}; before the loop over the heads", &S::state_kept, S::Kept::kInBatch);
-    if (!gla) {
-      add("with the scale applied to the state as well", "s = w * s + args.scale * kv",
-          &S::scale_in_state, true);
-    }
-    add("with time running the other way", "t = T - 1 - step for t = step", &S::time_turned, true);
-  }
-
-  void elements_taken() {
-    for (const auto& [name, lane, taken] : {std::tuple{"q", "ik", &S::q},
-                                            {"k", "ik", &S::k},
-                                            {"v", "iv", &S::v},
-                                            {"log_w", "ik", &S::log_w},
-                                            {"u", "ik", &S::u}}) {
-      if (gla && taken == &S::u) continue;
-      std::vector<TakenChange> changes = taken_changes(name, lane);
-      const bool of_columns = taken == &S::v;
-      if (!square)
-        changes.push_back(pitch_change(name, of_columns ? "K" : "V", of_columns ? c.K : c.V));
-      if (c.reverse && taken != &S::u) {
-        changes.push_back(
-            {std::string("with ") + name + " of the other end: its step is not turned",
-             std::string("args.") + name + " at step, not at T - 1 - step",
-             [](Taken& t) { t.mirrored = true; }});
-      }
-      add(changes, taken);
-    }
-    if (gla) return;  // there is no bonus that might be right
-    for (const int width : {4, 8, 16}) {
-      const std::string w = std::to_string(width);
-      add("with vectors of " + w +
-              " v that begin one element behind each other, in the state alone",
-          "load(v + c) for load(v + c * " + w + ") where the state is updated", [=](S& s) {
-            s.v.overlap = width;
-            s.bonus_exact = true;
-          });
-    }
-  }
-
-  void several_taken() {
-    const std::vector<Taken S::*> of_rows = {&S::q, &S::k, &S::log_w},
-                                  all = {&S::q, &S::k, &S::v, &S::log_w, &S::u};
-    constexpr auto of_token_0 = [](Taken& t) { of_batch_0(t), of_step_0(t); };
-    constexpr auto of_row_0 = [](Taken& t) { of_batch_0(t), of_step_0(t), of_head_0(t); };
-    add("with q, k, v and o in the order (B, H, T, channels)", "(b * H + h) * T + t", [](S& s) {
-      s.q.heads_first = s.k.heads_first = s.v.heads_first = true;
-      s.stored = Stored::kHeadsFirst;
-    });
-    add("with q, k and log_w of the first step of batch 0 in every step",
-        "args.q + h * K: neither b nor t", of_rows, of_token_0);
-    add("with q, k, v and log_w of the first step of batch 0 in every step",
-        "args.q + h * K, args.v + h * V, ...: neither b nor t", all, of_token_0);
-    add("with q, k and log_w of the first row of all: no pointer is moved",
-        "args.q[ik], args.k[ik] and args.log_w[ik]", of_rows, of_row_0);
-    add("with q, k, log_w and u of head 0 in every head", "args.q without h * K, ...",
-        {&S::q, &S::k, &S::log_w, &S::u}, of_head_0);
-    add("of head 0 in every head", "q, k, v, log_w and u without h", all, of_head_0);
-    add("of batch 0 in every batch", "q, k, v and log_w without b", all, of_batch_0);
-    add("of the first step in every step", "q, k, v and log_w without t", all, of_step_0);
-  }
-
-  void given_states() {
-    if (c.initial_state) {
-      add("with the initial state ignored", "state = 0", &S::initial_ignored, true);
-      add("with the initial state read transposed", "initial_state[iv * K + ik]",
-          &S::initial_transposed, true);
-    }
-    if (c.final_state) {
-      add("with the final state written transposed", "final_state[iv * K + ik] = state[ik]",
-          &S::final_transposed, true);
-    }
   }
 
   const WkvCase& c;
@@ -344,8 +218,6 @@ Variants<WkvGradSwitches> wkv_gradient_variants(const WkvCase& c) {
   add("with the scale forgotten in the adjoint", "G += q d_o without scale", &S::scale_in_state,
       false);
   add("with the adjoint that does not decay", "G = w G left out", &S::adjoint_decays, false);
-  add("with the adjoint of one sequence running into the next", "G set to 0 once", &S::adjoint_kept,
-      true);
   add("with log_w itself as the decay factor", "w = log_w", &S::factor, [](double x) { return x; });
   add("with 2 to the power of log_w as the decay factor: exp2 for exp", "exp2f(log_w)", &S::factor,
       [](double x) { return std::exp2(x); });
@@ -353,12 +225,6 @@ Variants<WkvGradSwitches> wkv_gradient_variants(const WkvCase& c) {
       [](double x) { return std::exp(-x); });
   add("with the decay forgotten", "w = 1", &S::factor, [](double) { return 1.0; });
   add("with time running the other way", "t = T - 1 - step for t = step", &S::time_turned, true);
-  if (c.final_state) {
-    add("with d_final_state ignored", "G = 0", &S::d_final_state_ignored, true);
-  }
-  if (c.initial_state) {
-    add("with the initial state ignored", "S = 0", &S::initial_ignored, true);
-  }
   return variants.list;
 }
 

@@ -1,5 +1,5 @@
-// On the plain case each variant gives something of its own; neither a right result nor zeros are called by a name, two mistakes together
-// are; and the judge is sharp.
+// On the plain case each variant gives something of its own; neither a right result nor zeros are called by a name; and the judge is
+// sharp.
 #include <gtest/gtest.h>
 
 #include "common/operators/wkv/operator.hpp"
@@ -16,7 +16,7 @@ TEST(Variants, OfWkvAndGlaAreDistinctOnThePlainCase) {
                                           {Recurrence::kGla, kFewSteps},
                                           {Recurrence::kGla, kSomeChunks}}) {
     const WkvCase c = plain_wkv_case({.plain_steps = steps}, recurrence);
-    EXPECT_GE(wkv_variants(c).size(), 50u);
+    EXPECT_GE(wkv_variants(c).size(), 20u);
     expect_distinct_variants<Wkv>(c);
   }
 }
@@ -34,43 +34,6 @@ TEST(Variants, WkvsLoopsAreRight) {
       expect_right_loop(make_problem(c));
     }
   }
-}
-
-TEST(Variants, TwoOfThemAreNamedTogether) {
-  const WkvProblem problem = make_problem(plain_wkv_case({}));
-  const WkvArgs args = problem.args();
-  WkvSwitches switches = right_switches(args);
-  int changes = 0;
-  for (const auto& variant : wkv_variants(problem.drawn_case())) {
-    if (variant.words != "with the scale forgotten" &&
-        variant.words != "with the state of one head running into the next")
-      continue;
-    variant.change(switches);
-    ++changes;
-  }
-  EXPECT_EQ(changes, 2);
-  expect_words(
-      "It equals the result with the scale forgotten, and with the state of one head running into "
-      "the next.\n",
-      said_of<Wkv>(problem, wkv_loop<float>(args, switches)));
-}
-
-// What no two variants give is searched for among all of them.
-TEST(Variants, WhatNoTwoOfThemGiveHasNoName) {
-  const WkvProblem problem = make_problem(plain_wkv_case({}));
-  WkvOutputs wrong = right_answer(problem);
-  for (float& x : wrong.o)
-    x = x * x;
-  const std::string said = said_of<Wkv>(problem, wrong);
-  EXPECT_EQ(said.find("equals"), std::string::npos) << said;
-}
-
-TEST(Variants, OnesOwnBonusIsCalledThat) {
-  const WkvProblem problem = make_problem(plain_wkv_case({}));
-  WkvProblem other = problem;
-  for (float& u : other["u"])
-    u = 3.0f - u * u;
-  expect_words("The bonus alone is wrong", said_of<Wkv>(problem, right_answer(other)));
 }
 
 TEST(Variants, AFactorIsSaid) {
