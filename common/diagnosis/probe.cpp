@@ -156,6 +156,7 @@ class Probe {
  private:
   struct Outputs {
     Values yours, right;
+    double size = 0;  // of the largest element, or of the largest root of its squared terms
   };
   std::optional<Outputs> run(const std::string& input, const std::vector<float>& values) const {
     const auto placed = wrong_.with(input, values);
@@ -166,7 +167,11 @@ class Probe {
       const Part& part = examined.parts[output_];
       const bool finite = std::all_of(part.truth->begin(), part.truth->end(),
                                       [](double x) { return std::isfinite(x); });
-      if (finite) outputs = {{part.result->begin(), part.result->end()}, *part.truth};
+      if (finite) {
+        outputs = {{part.result->begin(), part.result->end()},
+                   *part.truth,
+                   std::max(largest(*part.truth), largest(*part.terms))};
+      }
     });
     return outputs;
   }
@@ -209,8 +214,7 @@ class Probe {
     };
     response.yours = subtract(after.yours, before.yours);
     response.right = subtract(after.right, before.right);
-    const double size = std::max(largest(after.right), largest(before.right));
-    response.noise = (kFp32Noise + 2 * coarseness_) * size;
+    response.noise = (kFp32Noise + 4 * coarseness_) * std::max(before.size, after.size);
     response.close = std::max(response.noise, (kClose + 2 * coarseness_) * largest(response.right));
     return response;
   }
@@ -330,9 +334,11 @@ class Probe {
       if (!complete(input, *of_input)) continue;
       Shares yours(queries * keys), right(queries * keys);
       bool takes_from_others = false;
+      double noise = 0;
       for (const auto& [element, response] : input.responses) {
         if (!is_on_line(input, element, *of_input)) continue;
         const std::int64_t key = input.at(element, *of_input);
+        noise = std::max(noise, response.noise);
         add_shares(response, *of_output, key, keys, yours, right);
         takes_from_others =
             takes_from_others ||
@@ -340,8 +346,8 @@ class Probe {
       }
       if (!takes_from_others) continue;
       const SaidOfShares said =
-          explain_shares({yours, right, queries, keys}, input.name(), word(layout_, *of_output),
-                         word(input.layout(), *of_input), coarseness_);
+          explain_shares({yours, right, queries, keys, noise}, input.name(),
+                         word(layout_, *of_output), word(input.layout(), *of_input));
       if (!said.words.empty()) return said;
     }
     return {};

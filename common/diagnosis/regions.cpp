@@ -23,8 +23,7 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
 
 namespace {
 
-constexpr double kClose = 2e-3;   // of the largest share of a row
-constexpr double kRoundings = 4;  // of the output, that a share may have
+constexpr double kClose = 2e-3;  // of the largest share of a row
 
 // Pairs of a query and a key.
 struct Region {
@@ -66,10 +65,10 @@ std::vector<Region> regions(const std::string& key, std::int64_t queries, std::i
 class Comparison {
  public:
   // `proportions`: each row of `yours` is multiplied by what makes most of it right.
-  Comparison(const SharesOfHead& shares, double coarseness, bool proportions)
+  Comparison(const SharesOfHead& shares, bool proportions)
       : shares_(shares), yours_(shares.yours), proportions_(proportions) {
     for (std::int64_t t = 0; t < shares.queries; ++t) {
-      close_.push_back((kClose + kRoundings * coarseness) * largest(shares.right, t));
+      close_.push_back(std::max(kClose * largest(shares.right, t), shares.noise));
       if (proportions) factors_.push_back(scale(t));
       close_[t] += kClose / 10 * largest(yours_, t);
     }
@@ -132,17 +131,16 @@ class Comparison {
     double* yours = &yours_[t * shares_.keys];
     const double* right = &shares_.right[t * shares_.keys];
     const auto is_one = [&](std::int64_t s) { return std::abs(right[s]) > close_[t]; };
-    std::int64_t most = 0;
+    const auto right_by = [&](double factor) {
+      std::int64_t count = 0;
+      for (std::int64_t s = 0; s < shares_.keys; ++s)
+        count += is_one(s) && std::abs(factor * yours[s] - right[s]) <= close_[t];
+      return count;
+    };
     double best = 1;
     for (std::int64_t s = 0; s < shares_.keys; ++s) {
       const double factor = right[s] / yours[s];
-      if (!is_one(s) || !std::isfinite(factor)) continue;
-      std::int64_t right_ones = 0;
-      for (std::int64_t other = 0; other < shares_.keys; ++other)
-        right_ones += is_one(other) && std::abs(factor * yours[other] - right[other]) <= close_[t];
-      if (right_ones <= most) continue;
-      most = right_ones;
-      best = factor;
+      if (is_one(s) && std::isfinite(factor) && right_by(factor) > right_by(best)) best = factor;
     }
     std::for_each(yours, yours + shares_.keys, [=](double& x) { x *= best; });
     return best;
@@ -201,13 +199,13 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
 }  // namespace
 
 SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
-                            const std::string& query, const std::string& key, double coarseness) {
+                            const std::string& query, const std::string& key) {
   const Region all = {"", [](auto, auto) { return true; }};
-  const Comparison own(shares, coarseness, false);
+  const Comparison own(shares, false);
   if (own.count(all).wrong_inside == 0) return {};
   const SaidOfShares said = explain(own, shares, input, query, key, "all else is right");
   if (!said.words.empty()) return said;
-  const Comparison proportions(shares, coarseness, true);
+  const Comparison proportions(shares, true);
   if (proportions.count(all).wrong_inside > 0) {
     return explain(proportions, shares, input, query, key, "all else is in the right proportion");
   }

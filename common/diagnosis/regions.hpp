@@ -13,6 +13,7 @@ using Shares = std::vector<double>;  // (queries, keys)
 struct SharesOfHead {
   Shares yours, right;
   std::int64_t queries, keys;
+  double noise = 0;  // that a right share may be off by
 };
 
 struct SaidOfShares {
@@ -22,9 +23,9 @@ struct SaidOfShares {
 
 // The words for the shares that are wrong; none where they are all wrong or none is. Where each row is divided by what its shares add up to,
 // one that is wrong changes all: then their proportions are compared. `query` and `key` are what the two axes are called: "step", "step"
-// or "query", "key". `coarseness`: of the output, where it is not stored in fp32.
+// or "query", "key".
 SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
-                            const std::string& query, const std::string& key, double coarseness);
+                            const std::string& query, const std::string& key);
 
 // "4 to 31", "1, 3, 5, 7, ... 31", "0, 7 and 9"
 std::string list_of(const std::vector<std::int64_t>& indices);

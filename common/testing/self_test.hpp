@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/diagnosis/probe.hpp"
 #include "common/judge/sequences.hpp"
 #include "common/judge/stored.hpp"
 #include "common/testing/planted.hpp"
@@ -102,30 +103,57 @@ std::string said_of(const typename Op::Problem& problem, const typename Op::Outp
                    [&](const auto& use) { Op::examine(problem, outputs, Arithmetic::kFp32, use); });
 }
 
-// The sentences for a kernel that computes `solve(problem)`, whatever inputs it gets; "" if its result is right. It may be run again.
+// Calls use(placed) with a kernel that computes `solve(problem)`, whatever inputs it gets. It may be run again.
+template <typename Inputs, typename Solve, typename Use>
+void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& use) {
+  using Op = typename Inputs::Operator;
+  const auto compute = [&](const auto& args) {
+    Drawn<Inputs> given = problem;
+    for (const ListedArray& array : arrays_of(args)) {
+      if (!array.is_input || array.pointer() == nullptr || array.type->to_floats == nullptr ||
+          array.type->to_integers != nullptr)
+        continue;
+      std::vector<float>& values = given[array.name];
+      array.type->to_floats(array.pointer(), values.size(), values.data());
+    }
+    auto outputs = solve(given);
+    std::size_t n = 0;
+    for (const ListedArray& output : outputs_of<Op>(Op::case_of(problem))) {
+      std::vector<float> values = Op::output(outputs, output.name, n++);
+      const ListedArray array = listed(args, output.name);
+      array.type->from_floats(values.data(), values.size(), array.pointer());
+    }
+  };
+  with_storage<Op>(storage_of(Op::case_of(problem)), [&]<typename Args>() {
+    const Implementation kernel{.name = "kernel",
+                                .launchers = launchers<typename KeyOf<Op>::type>(
+                                    std::function<void(const Args&)>(compute))};
+    const auto any = OperatorOf<Op>::any_problem(problem);
+    const auto placed = any->place(device(DeviceKind::kCpu), kernel);
+    placed->call();
+    use(*placed);
+  });
+}
+
+// What is said of such a kernel; "" if its result is right.
 template <typename Inputs, typename Solve>
 std::string said_of_kernel(const Drawn<Inputs>& problem, const Solve& solve) {
+  std::string said;
+  with_kernel(problem, solve, [&](const AnyOnDevice& placed) {
+    said = explained(placed.judge(Arithmetic::kFp32, false), placed, Arithmetic::kFp32);
+  });
+  return said;
+}
+
+// Running a right kernel says nothing of any of its outputs.
+template <typename Inputs>
+void expect_nothing_probed(const Drawn<Inputs>& problem) {
   using Op = typename Inputs::Operator;
-  using Args = typename Op::Host;
-  const Implementation kernel{
-      .name = "kernel",
-      .launchers = launchers<typename KeyOf<Op>::type>([&](const Args& args) {
-        Drawn<Inputs> given = problem;
-        for (const RealInput& input : inputs_of<Op>(problem))
-          std::copy_n(static_cast<const float*>(listed(args, input.array.name).pointer()),
-                      input.values.size(), given[input.array.name].begin());
-        const auto outputs = solve(given);
-        std::size_t n = 0;
-        for (const ListedArray& output : outputs_of<Op>(Op::case_of(problem))) {
-          const std::vector<float>& values = Op::output(outputs, output.name, n++);
-          std::copy(values.begin(), values.end(),
-                    static_cast<float*>(listed(args, output.name).pointer()));
-        }
-      })};
-  const auto any = OperatorOf<Op>::any_problem(problem);
-  const auto placed = any->place(device(DeviceKind::kCpu), kernel);
-  placed->call();
-  return explained(placed->judge(Arithmetic::kFp32, false), *placed, Arithmetic::kFp32);
+  const auto plain = [](const Drawn<Inputs>& given) { return Op::plain(given, Arithmetic::kFp32); };
+  with_kernel(problem, plain, [&](const AnyOnDevice& placed) {
+    for (std::size_t n = 0; n < outputs_of<Op>(Op::case_of(problem)).size(); ++n)
+      EXPECT_EQ(probed(placed, Arithmetic::kFp32, n), "") << name_of(problem.drawn_case());
+  });
 }
 
 // Neither a right result nor zeros are called by a name.

@@ -32,6 +32,18 @@ TEST(Variants, ZerosAndRightResultsOfAttentionHaveNoName) {
   expect_no_name<AttentionBackward>(AttentionGradProblem(c));
 }
 
+TEST(Probe, SaysNothingOfRightAttention) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+    AttentionCase c = plain_attention_case({});
+    c.precision = precision;
+    for (const bool causal : {false, true}) {
+      c.causal = causal;
+      expect_nothing_probed(make_problem(c));
+      expect_nothing_probed(AttentionGradProblem(c));
+    }
+  }
+}
+
 // Those that can be said: a shape has steps.
 TEST(FoundCases, OfAttentionAreTheCasesOfItsDesign) {
   const AttentionCase usual = Attention::make_case({});

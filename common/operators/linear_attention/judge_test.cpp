@@ -175,6 +175,14 @@ TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
       plain_linear_attention_case({.refuses = {kAllButTheCausalProduct}}));
 }
 
+TEST(Probe, SaysNothingOfRightLinearAttention) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    LinearAttentionCase c = plain_linear_attention_case({});
+    c.precision = precision;
+    expect_nothing_probed(make_problem(c));
+  }
+}
+
 TEST(Variants, LoopsOfLinearAttentionAreRight) {
   for (const LinearAttentionCase& c : linear_attention_cases({})) {
     if (c.T_q <= 20 && c.T_k <= 20) expect_right_loop(make_problem(c));

@@ -63,6 +63,22 @@ TEST(Probe, SaysNothingOfARightKernel) {
   EXPECT_EQ(said_of({}), "");
 }
 
+TEST(Probe, SaysNothingOfRightResultsInAnyStorage) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const bool reverse : {false, true}) {
+      WkvCase c = plain_wkv_case({});
+      c.precision = precision;
+      c.reverse = reverse;
+      c.initial_state = c.final_state = true;
+      expect_nothing_probed(make_problem(c));
+      expect_nothing_probed(make_grad_problem(c));
+      c.recurrence = Recurrence::kGla;
+      c.lengths = {5, 0, 13};
+      expect_nothing_probed(make_problem(packed(c, c.lengths)));
+    }
+  }
+}
+
 TEST(Probe, NamesWhatIsNotRead) {
   EXPECT_EQ(said_of({.reads_u = false}),
             "O does not change with u: it is not read, or what is made of it is lost\n");
