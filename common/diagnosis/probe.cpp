@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,8 +17,8 @@
 namespace ladder {
 namespace {
 
-constexpr double kMostRuns = 320;
-constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostCompleted = 64;
+constexpr double kMostRuns = 320, kMostSeconds = 2;
+constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostCompleted = 128;
 constexpr double kMostWork = 1e8;    // multiply-adds of all runs
 constexpr double kFp32Noise = 2e-6;  // of the largest element of a result
 constexpr double kClose = 2e-3;      // of a response
@@ -119,11 +120,15 @@ class Probe {
  public:
   Probe(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output)
       : wrong_(wrong), arithmetic_(arithmetic), output_(output) {
+    const std::clock_t begin = std::clock();
+    wrong.call();
+    wrong.wait();
     wrong.examine(arithmetic, [&](const Examined& examined) {
       layout_ = examined.parts[output_].layout;
       coarseness_ = examined.parts[output_].coarseness();
       work_ = std::max(1.0, examined.mistakes.work);
     });
+    seconds_ = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   }
 
   std::string words() {
@@ -132,8 +137,8 @@ class Probe {
     std::int64_t lines = 0;
     for (const RealInput& each : real)
       lines += std::ssize(layout_of(each.array).axes);
-    const double runs = std::min(kMostRuns, kMostWork / work_) / static_cast<double>(lines);
-    const std::int64_t of_line = std::min(kMostOfLine, static_cast<std::int64_t>(runs));
+    const double runs = std::min({kMostRuns, kMostWork / work_, kMostSeconds / seconds_});
+    const std::int64_t of_line = std::min(kMostOfLine, static_cast<std::int64_t>(runs) / lines);
     if (of_line < kFewestOfLine) return "";
     for (const RealInput& each : real) {
       Input input(each);
@@ -269,7 +274,8 @@ class Probe {
   // Changes the elements of a line that were left out.
   bool complete(Input& input, std::size_t axis) const {
     const std::int64_t size = input.layout().sizes[axis];
-    return size <= kMostCompleted && size * work_ <= kMostWork && respond(input, axis, size);
+    return size <= kMostCompleted && size * work_ <= kMostWork &&
+           size * seconds_ <= kMostSeconds && respond(input, axis, size);
   }
 
   static std::string said_of(double factor) {
@@ -468,7 +474,7 @@ class Probe {
   Arithmetic arithmetic_;
   std::size_t output_;
   Layout layout_;
-  double coarseness_ = 0, work_ = 1;
+  double coarseness_ = 0, work_ = 1, seconds_ = 0;
   std::vector<Input> inputs_;
 };
 

@@ -321,7 +321,7 @@ class Check:
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return False
         done = self._run(target, test_filter=self.failing,
-                         environment={"LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN})
+                         environment={"LADDER_NO_NAMES": "1", "LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN})
         where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
         if where:
             print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")
@@ -339,8 +339,8 @@ class Check:
         shown, errors = [], []
         done, text, clean = None, "", True
         for test_filter in (self.failing or _IN_BOUNDS, "*KeepsItsBudget"):
-            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else None
-            done = self._run(target, test_filter=test_filter, environment=keep)
+            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
+            done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
             clean = clean and done.status == 0
             if test_filter == _IN_BOUNDS and done.status != 0:
@@ -372,7 +372,7 @@ class Check:
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or not yours.exists() or not self._compile(target):
             return
-        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours)})
+        self._run(target, test_filter=self.failing, environment={"LADDER_NO_NAMES": "1", "LADDER_XRAY_VALUES": str(ours)})
         if ours.exists():
             half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
             self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half)
