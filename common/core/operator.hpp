@@ -4,7 +4,7 @@
 // common/core/on_device.hpp asks for, it has
 //
 //     Sizes                           a struct with a list `fields`: what --shape says; its values are the default
-//     Case                            sizes, a member `precision`, and what its list `options` names (common/core/options.hpp)
+//     Case                            a member `precision`, all else in a list `fields` or in a list `options` (common/core/options.hpp)
 //     make_case(Sizes) -> Case        make_problem(Case) -> Problem
 //     sizes(Case)                     an argument struct with its fields set and no pointers
 //     fma_count(args)                 multiply-adds, from the sizes alone
@@ -20,8 +20,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <istream>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,6 +31,7 @@
 
 #include "common/core/on_device.hpp"
 #include "common/core/options.hpp"
+#include "common/core/parcel.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/shape.hpp"
 #include "common/core/verdict.hpp"
@@ -54,10 +57,14 @@ struct Cost {
   double fma_count = 0, bytes = 0;
 };
 
+class AnyProblem;
+
 // A problem on a device, with a launcher for it.
 class AnyOnDevice {
  public:
   virtual ~AnyOnDevice() = default;
+  virtual const AnyProblem& problem() const = 0;
+  virtual const std::string& implementation() const = 0;  // its name; "" where nothing is called
   virtual void call() const = 0;
   // The verdict on what the calls have written. For a report, of a problem whose check would take too long a part is judged, and a
   // plain loop's error is given too. Throws WroteElsewhere.
@@ -89,7 +96,20 @@ class AnyProblem {
   // Null where the implementation has no launcher for it.
   virtual std::unique_ptr<AnyOnDevice> place(Device& device,
                                              const Implementation& implementation) const = 0;
+  // On the CPU, with these outputs, and with no launcher: what the implementation of that name has computed.
+  virtual std::unique_ptr<AnyOnDevice> holding(const std::vector<unsigned char>& outputs,
+                                               const std::string& implementation) const = 0;
+  // For read_problem: the operator's name, the case, and all inputs as they are.
+  virtual void write(std::ostream& out) const = 0;
 };
+
+std::unique_ptr<AnyProblem> read_problem(std::istream& in);
+
+// The case's lists and its storage, of a case behind the other; what is read is put where the lists point, but for the storage.
+void write_case(std::ostream& out, const std::vector<ListedField>& fields,
+                const std::vector<ListedOption>& options, const std::string& storage);
+std::string read_case(std::istream& in, const std::vector<ListedField>& fields,
+                      const std::vector<ListedOption>& options);
 
 // A shape with options and a storage.
 class AnyCase {
@@ -172,6 +192,8 @@ class AnyOperator {
   // Any sizes, options and values that an implementation may get; null where the operator draws none.
   virtual bool draws_random_problems() const = 0;
   virtual std::unique_ptr<AnyProblem> fuzz(Random& random) const = 0;
+  // See read_problem; behind the name.
+  virtual std::unique_ptr<AnyProblem> read(std::istream& in) const = 0;
   // The storages in which `./ladder run` climbs it when nothing is asked for (kClimbed), and the shapes that --shape knows by name.
   virtual std::vector<std::string> climbed() const = 0;
   virtual std::vector<std::pair<std::string, Shape>> named_shapes() const = 0;
@@ -319,6 +341,11 @@ class OperatorOf : public AnyOperator {
     };
   }
   std::unique_ptr<AnyProblem> fuzz(Random& random) const override { return trials().fuzz(random); }
+  std::unique_ptr<AnyProblem> read(std::istream& in) const override {
+    Case c = Op::make_case(Sizes());
+    set_precision(c, read_case(in, fields_of(c), options_in(c)));
+    return any_problem(Problem(c, in));
+  }
 
   // What tests ask of it. Where Op::kTriedApart, they are linked with it, and other programs are not.
   static void try_by(const AnyTrials& trials) { trials_ = &trials; }
@@ -389,10 +416,20 @@ class OperatorOf : public AnyOperator {
   template <typename Args>
   class Placed : public AnyOnDevice {
    public:
-    Placed(Device& device, DeviceKind where, const Problem& problem,
-           std::function<void(const Args&)> launch)
-        : problem_(problem), where_(where), data_(device, problem), launch_(std::move(launch)) {}
+    Placed(Device& device, const Implementation& implementation, const AnyProblem& any,
+           const Problem& problem, std::function<void(const Args&)> launch)
+        : any_(any),
+          problem_(problem),
+          implementation_(implementation.name),
+          where_(implementation.device),
+          data_(device, problem),
+          launch_(std::move(launch)) {}
+    const AnyProblem& problem() const override { return any_; }
+    const std::string& implementation() const override { return implementation_; }
     void call() const override { launch_(data_.args()); }
+    void hold(const std::vector<unsigned char>& outputs) const {
+      data_.arrays().set_output_bytes(outputs);
+    }
     Verdict judge(Arithmetic arithmetic, bool for_report) const override {
       if constexpr (requires { Op::judge_for_report(problem_, data_.download(), arithmetic); }) {
         if (for_report) return Op::judge_for_report(problem_, data_.download(), arithmetic);
@@ -415,7 +452,9 @@ class OperatorOf : public AnyOperator {
     }
 
    private:
+    const AnyProblem& any_;
     const Problem& problem_;
+    std::string implementation_;
     DeviceKind where_;
     OnDevice<Op, Args> data_;
     std::function<void(const Args&)> launch_;
@@ -447,8 +486,25 @@ class OperatorOf : public AnyOperator {
           storage_of(Op::case_of(problem_)), [&]<typename Args>() -> std::unique_ptr<AnyOnDevice> {
             const auto launch = launcher<Key, Args>(implementation);
             if (launch == nullptr) return nullptr;
-            return std::make_unique<Placed<Args>>(device, implementation.device, problem_, launch);
+            return std::make_unique<Placed<Args>>(device, implementation, *this, problem_, launch);
           });
+    }
+    std::unique_ptr<AnyOnDevice> holding(const std::vector<unsigned char>& outputs,
+                                         const std::string& implementation) const override {
+      return with_storage<Op>(
+          storage_of(Op::case_of(problem_)), [&]<typename Args>() -> std::unique_ptr<AnyOnDevice> {
+            auto held = std::make_unique<Placed<Args>>(device(DeviceKind::kCpu),
+                                                       Implementation{.name = implementation},
+                                                       *this, problem_, nullptr);
+            held->hold(outputs);
+            return held;
+          });
+    }
+    void write(std::ostream& out) const override {
+      const Case& c = Op::case_of(problem_);
+      put(out, Op::kName);
+      write_case(out, fields_of(c), options_in(c), storage_of(c));
+      problem_.write(out);
     }
 
    private:

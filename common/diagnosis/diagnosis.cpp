@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 
 #include "common/diagnosis/shares.hpp"
@@ -234,8 +233,7 @@ std::string diagnosis(const Examined& wrong, Search search) {
 }
 
 std::string explained(const Verdict& verdict, const Examine& examine, Search search) {
-  if (verdict.name_at == std::string::npos || std::getenv("LADDER_NO_NAMES") != nullptr)
-    return verdict.message;
+  if (verdict.name_at == std::string::npos) return verdict.message;
   std::string name;
   examine([&](const Examined& wrong) { name = diagnosis(wrong, search); });
   return verdict.named(name);

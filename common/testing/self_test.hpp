@@ -55,8 +55,11 @@ auto right_answer(const Drawn<Inputs>& problem) {
 template <typename Inputs, typename Outputs>
 std::string verdict(const Drawn<Inputs>& problem, const Outputs& outputs,
                     Arithmetic arithmetic = Arithmetic::kFp32) {
-  const auto result = is_right(problem, outputs, arithmetic);
-  return result ? "right" : result.message();
+  using Op = typename Inputs::Operator;
+  const Verdict verdict = Op::judge(problem, outputs, arithmetic);
+  if (verdict.right) return "right";
+  return explained(verdict,
+                   [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); });
 }
 
 // What `answer_to(truth)` gives is right, as it is stored. The truth, which takes longer than all else, is computed once.
@@ -276,7 +279,7 @@ class SelfTest {
           !roughly_equal(result, *part.truth, part.layout.row(), 2 * rounding) && has_terms(part);
     }
     if (!shows) return;
-    const std::string message = is_right(problem, wrong, arithmetic).message();
+    const std::string message = verdict(problem, wrong, arithmetic);
     ++misconceptions_.judged;
     misconceptions_.refused += message.find("WRONG RESULT") != std::string::npos;
     named_ += message.find("equals") != std::string::npos ||

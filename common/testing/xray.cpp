@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 
 namespace ladder::testing {
 namespace {
