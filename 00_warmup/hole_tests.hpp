@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/core/operator.hpp"
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 #include "common/testing/tests.hpp"
 
 #ifdef EMULATOR_LAUNCH

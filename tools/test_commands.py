@@ -45,10 +45,15 @@ class Places(Refusals):
             *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
 
     def test_a_lesson_without_an_exercise_is_to_read(self):
-        for name, said in (("08.4", "^08.04_scalar_tiles is to read, it has no exercise; next: ./ladder exercise 08.08_pipelined$"),
-                           ("08.15", '; its question: "Nothing here looks .* leave that out\\?"; next: ./ladder exercise 08.20')):
-            with self.assertRaisesRegex(place.ToRead, said):
-                exercise_of(name)
+        said = '^08.15_hopper is to read, it has no exercise; its question: "Nothing here looks .* that out\\?"; next: ./ladder exercise 08.20'
+        with self.assertRaisesRegex(place.ToRead, said):
+            exercise_of("08.15")
+        with_exercise = {exercise.folder for exercise in exercises("exercise")}
+        to_read = {kernel.parent.relative_to(ROOT) for kernel in ROOT.glob("[0-9][0-9]_*/*/kernel*.c*")} - with_exercise
+        self.assertGreater(len(to_read), 15)
+        for folder in to_read:
+            with self.assertRaisesRegex(place.ToRead, 'no exercise; its question: ".*\\?"; next: '):
+                exercise_of(place.lesson_of(folder))
 
     def test_every_help_fits_80_columns(self):
         for words in ([], ["run"], ["xray"], ["exercise"]):
@@ -249,6 +254,12 @@ sys.exit(1)
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
 
+    def test_a_diagnosis_that_ended_early_is_no_name(self):
+        said = "x.cpp:1\nWRONG RESULT in o\n{}o(b=0, t=1) is 1, should be 2\n"
+        self.assertTrue(checking._unnamed(said.format("")))
+        self.assertTrue(checking._unnamed(said.format("The diagnosis ended with signal 11; the verdict above holds.\n")))
+        self.assertFalse(checking._unnamed(said.format("It equals the result with the bonus forgotten.\n")))
+
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
         self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
@@ -275,6 +286,22 @@ sys.exit(1)
         self.assertEqual([line for line in said if "error" in line],
                          ["my/a.cu:43:7: error: cause", "common/launch.hpp:9:3: error: static assertion failed: too few",
                           "my/a.cu:49:7: error: follows", "common/z.hpp:1:1: error: odd"])
+
+    def test_an_argument_of_another_type_is_a_sentence_at_the_launch(self):
+        configured = ("{0}/launch.hpp: In instantiation of 'x':\n"
+                      "{0}/launch.hpp:9:8:   required from 'void emulator::detail::Configured<x> [with y]'\n")
+        refused = ("{0}/launch.hpp:9:2: error: static assertion failed: an argument of the launch has another type\n"
+                   "    9 |  static_assert\n      |  ^~~~\n"
+                   "{0}/launch.hpp:9:2: note: 'argument_fits<2, const double*, float*>' evaluates to false\n")
+        in_template = "{0}/my/a.cu:5:32:   required from 'void f() [with int K = 4]'\n{0}/my/a.cu:9:14:   required from here\n"
+        log = (configured + "{0}/my/a.cu:7:3:   required from here\n" + refused + 2 * (configured + in_template + refused)
+               + "{0}/my/a.cu:8:7: error: cannot convert 'double*' to 'float*'\n    8 |   step(d);\n      |        ^\n"
+               "{0}/my/a.cu:2:9: note:   initializing argument 1 of 'void step(float*)'\n    2 | void step(float*);\n")
+        words = "error: argument 2 of the launch is const double*; the kernel takes float*"
+        self.assertEqual(checking.compiler_messages(log.replace("{0}", str(ROOT))).splitlines(),
+                         [f"my/a.cu:5:32: {words}", "(and 1 more of the same)", f"my/a.cu:7:3: {words}",
+                          "my/a.cu:8:7: error: cannot convert 'double*' to 'float*'", "    8 |   step(d);", "      |        ^",
+                          "my/a.cu:2:9: note:   initializing argument 1 of 'void step(float*)'"])
 
     def test_of_what_a_kernel_prints_the_first_lines_are_shown(self):
         self.assertEqual(checking.printed_lines("", "x.log"), [])

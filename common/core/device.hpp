@@ -74,6 +74,7 @@ class Device {
 
   // The orders in which threads may be scheduled; a right kernel gives the same under each.
   virtual std::vector<std::string> schedules() const { return {"hardware"}; }
+  virtual std::string schedule() const { return schedules().front(); }
   virtual void use_schedule(const std::string& /*name*/) {}
 };
 

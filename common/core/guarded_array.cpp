@@ -81,6 +81,11 @@ void GuardedArray::download(void* to_host) const {
   device_.download(to_host, base_ + front_, uploaded_.size() - front_ - kGuardBytes);
 }
 
+void GuardedArray::upload(const void* elements) const {
+  if (base_ == nullptr) return;
+  device_.upload(base_ + front_, elements, uploaded_.size() - front_ - kGuardBytes);
+}
+
 void GuardedArray::check_guards() const {
   const std::vector<unsigned char> now = download_all();
   const auto is_guard = [](unsigned char byte) { return byte == kGuardByte; };

@@ -52,6 +52,7 @@ class GuardedArray {
 
   void* pointer() const;
   void download(void* to_host) const;
+  void upload(const void* elements) const;
   void check_guards() const;     // throws WroteElsewhere
   bool is_unchanged() const;     // guards included
   void check_unchanged() const;  // guards, and that the contents are what was uploaded

@@ -80,6 +80,14 @@ std::vector<unsigned char> DeviceArrays::output_bytes() const {
   return bytes;
 }
 
+void DeviceArrays::set_output_bytes(const std::vector<unsigned char>& bytes) const {
+  std::size_t first = 0;
+  for (const Output& output : outputs_) {
+    output.array.upload(bytes.data() + first);
+    first += output.count * output.type->size;
+  }
+}
+
 bool DeviceArrays::is_untouched() const {
   for (const GuardedArray& input : inputs_) {
     if (!input.is_unchanged()) return false;

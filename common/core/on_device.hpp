@@ -78,7 +78,8 @@ class DeviceArrays {
   // In the list's order; their guard zones, and all inputs, have been checked. Throws WroteElsewhere.
   const std::deque<Output>& checked_outputs() const;
   std::vector<unsigned char> output_bytes() const;  // one array behind the other
-  bool is_untouched() const;                        // whether nothing was written, to any array
+  void set_output_bytes(const std::vector<unsigned char>& bytes) const;
+  bool is_untouched() const;  // whether nothing was written, to any array
 
  private:
   std::deque<GuardedArray> inputs_;

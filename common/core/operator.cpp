@@ -108,6 +108,28 @@ const AnyOperator& find_operator(const std::string& name) {
   throw std::invalid_argument("operator is '" + name + "'; allowed: " + operator_names());
 }
 
+std::unique_ptr<AnyProblem> read_problem(std::istream& in) {
+  return find_operator(take(in)).read(in);
+}
+
+void write_case(std::ostream& out, const std::vector<ListedField>& fields,
+                const std::vector<ListedOption>& options, const std::string& storage) {
+  for (const ListedField& field : fields)
+    put(out, {static_cast<const char*>(field.value), field.size});
+  for (const ListedOption& option : options)
+    put(out, option.text(option));
+  put(out, storage);
+}
+
+std::string read_case(std::istream& in, const std::vector<ListedField>& fields,
+                      const std::vector<ListedOption>& options) {
+  for (const ListedField& field : fields)
+    take(in).copy(static_cast<char*>(field.value), field.size);
+  for (const ListedOption& option : options)
+    option.read(take(in), option);
+  return take(in);
+}
+
 void add_operator(std::unique_ptr<AnyOperator> op, int place) {
   auto& [operators, places] = listed();
   std::size_t at = 0;

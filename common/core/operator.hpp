@@ -4,7 +4,7 @@
 // common/core/on_device.hpp asks for, it has
 //
 //     Sizes                           a struct with a list `fields`: what --shape says; its values are the default
-//     Case                            sizes, a member `precision`, and what its list `options` names (common/core/options.hpp)
+//     Case                            a member `precision`, all else in a list `fields` or in a list `options` (common/core/options.hpp)
 //     make_case(Sizes) -> Case        make_problem(Case) -> Problem
 //     sizes(Case)                     an argument struct with its fields set and no pointers
 //     fma_count(args)                 multiply-adds, from the sizes alone
@@ -23,8 +23,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <istream>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,6 +34,7 @@
 
 #include "common/core/on_device.hpp"
 #include "common/core/options.hpp"
+#include "common/core/parcel.hpp"
 #include "common/core/registry.hpp"
 #include "common/core/shape.hpp"
 #include "common/core/verdict.hpp"
@@ -57,7 +60,7 @@ struct Cost {
   double fma_count = 0, bytes = 0;
 };
 
-// An input of real numbers that has elements, and does not follow from the others.
+// An input of real numbers that has elements.
 struct RealInput {
   ListedArray array;
   std::vector<std::string> words;  // what its axes are called in a sentence; empty: by their names
@@ -65,12 +68,15 @@ struct RealInput {
   bool linear = false;  // it is one of kLinearIn
 };
 
+class AnyProblem;
+
 // A problem on a device, with a launcher for it.
 class AnyOnDevice {
  public:
   virtual ~AnyOnDevice() = default;
+  virtual const AnyProblem& problem() const = 0;
+  virtual const std::string& implementation() const = 0;  // its name; "" where nothing is called
   virtual void call() const = 0;
-  virtual void wait() const = 0;  // until its device has done all work
   // The verdict on what the calls have written. For a report, of a problem whose check would take too long a part is judged, and a
   // plain loop's error is given too. Throws WroteElsewhere.
   virtual Verdict judge(Arithmetic arithmetic, bool for_report) const = 0;
@@ -79,10 +85,6 @@ class AnyOnDevice {
   // The outputs' bytes, one array behind the other. Throws WroteElsewhere.
   virtual std::vector<unsigned char> outputs() const = 0;
   virtual bool is_untouched() const = 0;  // nothing was written
-  virtual std::vector<RealInput> inputs() const = 0;
-  // A problem with other elements in one of them.
-  virtual std::unique_ptr<AnyOnDevice> with(const std::string& input,
-                                            const std::vector<float>& values) const = 0;
   // Calls try_it(argument, call) for every bad input that the operator's lists tell, and those that it knows of besides; `call` hands it
   // to the launcher.
   using TryIt = std::function<void(const std::string&, const std::function<void()>&)>;
@@ -98,6 +100,10 @@ class AnyProblem {
   virtual std::vector<std::pair<std::string, std::int64_t>> inputs() const = 0;
   virtual std::unique_ptr<AnyProblem> with(const std::string& input, std::int64_t element,
                                            float value) const = 0;
+  // Those of them that do not follow from others; and the problem with other elements in one of them.
+  virtual std::vector<RealInput> real_inputs() const = 0;
+  virtual std::unique_ptr<AnyProblem> with(const std::string& input,
+                                           const std::vector<float>& values) const = 0;
   // Those that are known; none is looked for here.
   virtual void with_mistakes(const std::function<void(const Mistakes&)>& use) const = 0;
   // What is known of one element of an input or of an output.
@@ -105,7 +111,20 @@ class AnyProblem {
   // Null where the implementation has no launcher for it.
   virtual std::unique_ptr<AnyOnDevice> place(Device& device,
                                              const Implementation& implementation) const = 0;
+  // On the CPU, with these outputs, and with no launcher: what the implementation of that name has computed.
+  virtual std::unique_ptr<AnyOnDevice> holding(const std::vector<unsigned char>& outputs,
+                                               const std::string& implementation) const = 0;
+  // For read_problem: the operator's name, the case, and all inputs as they are.
+  virtual void write(std::ostream& out) const = 0;
 };
+
+std::unique_ptr<AnyProblem> read_problem(std::istream& in);
+
+// The case's lists and its storage, of a case behind the other; what is read is put where the lists point, but for the storage.
+void write_case(std::ostream& out, const std::vector<ListedField>& fields,
+                const std::vector<ListedOption>& options, const std::string& storage);
+std::string read_case(std::istream& in, const std::vector<ListedField>& fields,
+                      const std::vector<ListedOption>& options);
 
 // A shape with options and a storage.
 class AnyCase {
@@ -188,6 +207,8 @@ class AnyOperator {
   // Any sizes, options and values that an implementation may get; null where the operator draws none.
   virtual bool draws_random_problems() const = 0;
   virtual std::unique_ptr<AnyProblem> fuzz(Random& random) const = 0;
+  // See read_problem; behind the name.
+  virtual std::unique_ptr<AnyProblem> read(std::istream& in) const = 0;
   // The storages in which `./ladder run` climbs it when nothing is asked for (kClimbed), and the shapes that --shape knows by name.
   virtual std::vector<std::string> climbed() const = 0;
   virtual std::vector<std::pair<std::string, Shape>> named_shapes() const = 0;
@@ -367,6 +388,11 @@ class OperatorOf : public AnyOperator {
     };
   }
   std::unique_ptr<AnyProblem> fuzz(Random& random) const override { return trials().fuzz(random); }
+  std::unique_ptr<AnyProblem> read(std::istream& in) const override {
+    Case c = Op::make_case(Sizes());
+    set_precision(c, read_case(in, fields_of(c), options_in(c)));
+    return any_problem(Problem(c, in));
+  }
 
   // What tests ask of it. Where Op::kTriedApart, they are linked with it, and other programs are not.
   static void try_by(const AnyTrials& trials) { trials_ = &trials; }
@@ -437,21 +463,20 @@ class OperatorOf : public AnyOperator {
   template <typename Args>
   class Placed : public AnyOnDevice {
    public:
-    using Launch = std::function<void(const Args&)>;
-    Placed(Device& device, DeviceKind where, const Problem& problem, const Launch& launch)
-        : problem_(problem),
-          device_(device),
-          where_(where),
+    Placed(Device& device, const Implementation& implementation, const AnyProblem& any,
+           const Problem& problem, std::function<void(const Args&)> launch)
+        : any_(any),
+          problem_(problem),
+          implementation_(implementation.name),
+          where_(implementation.device),
           data_(device, problem),
-          launch_(launch) {}
-    // It keeps the problem.
-    Placed(Device& device, DeviceKind where, std::unique_ptr<const Problem> problem,
-           const Launch& launch)
-        : Placed(device, where, *problem, launch) {
-      kept_ = std::move(problem);
-    }
+          launch_(std::move(launch)) {}
+    const AnyProblem& problem() const override { return any_; }
+    const std::string& implementation() const override { return implementation_; }
     void call() const override { launch_(data_.args()); }
-    void wait() const override { device_.synchronize(); }
+    void hold(const std::vector<unsigned char>& outputs) const {
+      data_.arrays().set_output_bytes(outputs);
+    }
     Verdict judge(Arithmetic arithmetic, bool for_report) const override {
       if constexpr (requires { Op::judge_for_report(problem_, data_.download(), arithmetic); }) {
         if (for_report) return Op::judge_for_report(problem_, data_.download(), arithmetic);
@@ -464,15 +489,6 @@ class OperatorOf : public AnyOperator {
     }
     std::vector<unsigned char> outputs() const override { return data_.arrays().output_bytes(); }
     bool is_untouched() const override { return data_.arrays().is_untouched(); }
-    std::vector<RealInput> inputs() const override { return inputs_of<Op>(problem_); }
-    std::unique_ptr<AnyOnDevice> with(const std::string& input,
-                                      const std::vector<float>& values) const override {
-      auto changed = std::make_unique<Problem>(problem_);
-      (*changed)[input] = values;
-      if constexpr (requires { Op::derive(*changed); }) Op::derive(*changed);
-      changed->round_to_storage();
-      return std::make_unique<Placed>(device_, where_, std::move(changed), launch_);
-    }
     void for_each_bad_input(const Support& support, const TryIt& try_it) const override {
       Args bad = data_.args();
       const auto call = [&] { launch_(bad); };
@@ -483,12 +499,12 @@ class OperatorOf : public AnyOperator {
     }
 
    private:
+    const AnyProblem& any_;
     const Problem& problem_;
-    std::unique_ptr<const Problem> kept_;
-    Device& device_;
+    std::string implementation_;
     DeviceKind where_;
     OnDevice<Op, Args> data_;
-    Launch launch_;
+    std::function<void(const Args&)> launch_;
   };
 
   class ProblemOf : public AnyProblem {
@@ -505,6 +521,15 @@ class OperatorOf : public AnyOperator {
       changed[input].at(static_cast<std::size_t>(element)) = value;
       return std::make_unique<ProblemOf>(std::move(changed));
     }
+    std::vector<RealInput> real_inputs() const override { return inputs_of<Op>(problem_); }
+    std::unique_ptr<AnyProblem> with(const std::string& input,
+                                     const std::vector<float>& values) const override {
+      Problem changed = problem_;
+      changed[input] = values;
+      if constexpr (requires { Op::derive(changed); }) Op::derive(changed);
+      changed.round_to_storage();
+      return std::make_unique<ProblemOf>(std::move(changed));
+    }
     void with_mistakes(const std::function<void(const Mistakes&)>& use) const override {
       Op::with_mistakes(problem_, use);
     }
@@ -517,8 +542,25 @@ class OperatorOf : public AnyOperator {
           storage_of(Op::case_of(problem_)), [&]<typename Args>() -> std::unique_ptr<AnyOnDevice> {
             const auto launch = launcher<Key, Args>(implementation);
             if (launch == nullptr) return nullptr;
-            return std::make_unique<Placed<Args>>(device, implementation.device, problem_, launch);
+            return std::make_unique<Placed<Args>>(device, implementation, *this, problem_, launch);
           });
+    }
+    std::unique_ptr<AnyOnDevice> holding(const std::vector<unsigned char>& outputs,
+                                         const std::string& implementation) const override {
+      return with_storage<Op>(
+          storage_of(Op::case_of(problem_)), [&]<typename Args>() -> std::unique_ptr<AnyOnDevice> {
+            auto held = std::make_unique<Placed<Args>>(device(DeviceKind::kCpu),
+                                                       Implementation{.name = implementation},
+                                                       *this, problem_, nullptr);
+            held->hold(outputs);
+            return held;
+          });
+    }
+    void write(std::ostream& out) const override {
+      const Case& c = Op::case_of(problem_);
+      put(out, Op::kName);
+      write_case(out, fields_of(c), options_in(c), storage_of(c));
+      problem_.write(out);
     }
 
    private:

@@ -58,9 +58,12 @@ std::string to_text(const std::string& value);
 template <typename Number>
 requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) std::string
     to_text(Number value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
+  char text[64];  // with as many digits as give the number again
+  if constexpr (std::is_integral_v<Number>) {
+    return {text, std::to_chars(text, std::end(text), value).ptr};
+  } else {
+    return {text, std::to_chars(text, std::end(text), value, std::chars_format::general).ptr};
+  }
 }
 template <typename Element>
 std::string to_text(const std::vector<Element>& value) {

@@ -213,6 +213,9 @@ class CudaDevice : public Device {
   std::vector<std::string> schedules() const override {
     return {"forward", "reverse", "shuffle"};
   }
+  std::string schedule() const override {
+    return schedules()[emulator::schedule().order];
+  }
   void use_schedule(const std::string& name) override {
     using emulator::Schedule;
     emulator::set_schedule({name == "reverse"   ? Schedule::reverse

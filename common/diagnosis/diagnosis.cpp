@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 
 #include "common/diagnosis/probe.hpp"
@@ -179,21 +178,22 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
 }
 
 std::string explained(const Verdict& verdict, const Examine& examine, const ByRunning& by_running) {
-  if (verdict.name_at == std::string::npos || std::getenv("LADDER_NO_NAMES") != nullptr)
-    return verdict.message;
+  if (verdict.name_at == std::string::npos) return verdict.message;
   std::string name;
   examine([&](const Examined& wrong) { name = diagnosis(wrong, by_running); });
   return verdict.named(name);
 }
 
-std::string explained(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
+std::string explained(const Verdict& verdict, const AnyOnDevice& result,
+                      const Implementation* implementation, Arithmetic arithmetic) {
+  ByRunning by_running;
+  if (implementation != nullptr) {
+    by_running = [&](std::size_t output) {
+      return probed(result.problem(), *implementation, arithmetic, output);
+    };
+  }
   return explained(
-      verdict, [&](const auto& use) { result.examine(arithmetic, use); },
-      [&](std::size_t output) { return probed(result, arithmetic, output); });
-}
-
-std::string by_name(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
-  return explained(verdict, [&](const auto& use) { result.examine(arithmetic, use); });
+      verdict, [&](const auto& use) { result.examine(arithmetic, use); }, by_running);
 }
 
 }  // namespace ladder

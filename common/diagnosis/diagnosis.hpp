@@ -1,5 +1,5 @@
 // The name of a wrong result: the known mistake that gives it, else what the kernel takes from its inputs (probe.hpp), else what can be
-// read from its numbers. Called when a test or the program has found a result wrong.
+// read from its numbers.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,10 @@ using ByRunning = std::function<std::string(std::size_t output)>;
 // where no known mistake does.
 std::string diagnosis(const Examined& wrong, const ByRunning& by_running = nullptr);
 
-// The verdict's message, with the name of the mistake in it. With LADDER_NO_NAMES in the environment none is looked for: who asks which of
-// many cases are wrong does not ask why.
-std::string explained(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic);
-// The same without running the kernel again, for who counts what it does.
-std::string by_name(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic);
+// The verdict's message, with the name of the mistake in it. For tests and programs: see second_start.hpp. `implementation` is what has
+// computed the result; null where it cannot be run again.
+std::string explained(const Verdict& verdict, const AnyOnDevice& result,
+                      const Implementation* implementation, Arithmetic arithmetic);
 std::string explained(const Verdict& verdict, const Examine& examine,
                       const ByRunning& by_running = nullptr);
 

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "common/judge/random.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -72,6 +75,52 @@ TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
                              return static_cast<float>(i % 64 >= 32 ? 2 * x * x : x);
                            }),
               "\nwrong: n % 64 = 32 to 63\n");
+}
+
+std::string written(const AnyProblem& problem) {
+  std::ostringstream out;
+  problem.write(out);
+  return out.str();
+}
+
+// Zeros are judged by all that a problem is.
+std::string said_of_zeros(const AnyProblem& problem, std::size_t bytes) {
+  return problem.holding(std::vector<unsigned char>(bytes), "")->judge({}, false).message;
+}
+
+TEST(Problems, AreReadAsTheyWereWritten) {
+  constexpr std::uint64_t kProblems = 40;
+  int operators_tried = 0;
+  for (const auto& op : operators()) {
+    if (!op->draws_random_problems()) continue;
+    ++operators_tried;
+    for (std::uint64_t n = 0; n < kProblems; ++n) {
+      Random random(1, n);
+      const auto problem = op->fuzz(random);
+      std::istringstream in(written(*problem));
+      const auto read = read_problem(in);
+      EXPECT_TRUE(written(*read) == written(*problem)) << op->name() << " " << problem->name();
+      EXPECT_EQ(read->name(), problem->name());
+    }
+  }
+  EXPECT_GT(operators_tried, 5);
+}
+
+TEST(Problems, AreJudgedAsBefore) {
+  int cases = 0;
+  for (const auto& op : operators()) {
+    for (const auto& c : op->random_cases(3)) {
+      const auto problem = c->make();
+      std::istringstream in(written(*problem));
+      const auto read = read_problem(in);
+      std::size_t bytes = 0;
+      for (const ListedArray& array : c->stored_arrays())
+        bytes += array.is_input ? 0 : static_cast<std::size_t>(array.bytes());
+      EXPECT_EQ(said_of_zeros(*read, bytes), said_of_zeros(*problem, bytes)) << c->text();
+      ++cases;
+    }
+  }
+  EXPECT_GT(cases, 7);
 }
 
 }  // namespace

@@ -118,12 +118,11 @@ class Input {
 
 class Probe {
  public:
-  Probe(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output)
-      : wrong_(wrong), arithmetic_(arithmetic), output_(output) {
+  Probe(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
+        std::size_t output)
+      : problem_(problem), wrong_(wrong), arithmetic_(arithmetic), output_(output) {
     const std::clock_t begin = std::clock();
-    wrong.call();
-    wrong.wait();
-    wrong.examine(arithmetic, [&](const Examined& examined) {
+    run(problem, [&](const Examined& examined) {
       layout_ = examined.parts[output_].layout;
       coarseness_ = examined.parts[output_].coarseness();
       work_ = std::max(1.0, examined.mistakes.work);
@@ -132,7 +131,7 @@ class Probe {
   }
 
   std::string words() {
-    const std::vector<RealInput> real = wrong_.inputs();
+    const std::vector<RealInput> real = problem_.real_inputs();
     if (layout_.axes.empty() || real.empty()) return "";
     std::int64_t lines = 0;
     for (const RealInput& each : real)
@@ -163,12 +162,18 @@ class Probe {
     Values yours, right;
     double size = 0;  // of the largest element, or of the largest root of its squared terms
   };
-  std::optional<Outputs> run(const std::string& input, const std::vector<float>& values) const {
-    const auto placed = wrong_.with(input, values);
+  // Calls use(examined) with what the kernel makes of the problem.
+  template <typename Use>
+  void run(const AnyProblem& problem, const Use& use) const {
+    Device& where = device(wrong_.device);
+    const auto placed = problem.place(where, wrong_);
     placed->call();
-    placed->wait();
+    where.synchronize();
+    placed->examine(arithmetic_, use);
+  }
+  std::optional<Outputs> run(const std::string& input, const std::vector<float>& values) const {
     std::optional<Outputs> outputs;
-    placed->examine(arithmetic_, [&](const Examined& examined) {
+    run(*problem_.with(input, values), [&](const Examined& examined) {
       const Part& part = examined.parts[output_];
       const bool finite = std::all_of(part.truth->begin(), part.truth->end(),
                                       [](double x) { return std::isfinite(x); });
@@ -274,8 +279,8 @@ class Probe {
   // Changes the elements of a line that were left out.
   bool complete(Input& input, std::size_t axis) const {
     const std::int64_t size = input.layout().sizes[axis];
-    return size <= kMostCompleted && size * work_ <= kMostWork &&
-           size * seconds_ <= kMostSeconds && respond(input, axis, size);
+    return size <= kMostCompleted && size * work_ <= kMostWork && size * seconds_ <= kMostSeconds &&
+           respond(input, axis, size);
   }
 
   static std::string said_of(double factor) {
@@ -470,7 +475,8 @@ class Probe {
     return "";
   }
 
-  const AnyOnDevice& wrong_;
+  const AnyProblem& problem_;
+  const Implementation& wrong_;
   Arithmetic arithmetic_;
   std::size_t output_;
   Layout layout_;
@@ -480,9 +486,10 @@ class Probe {
 
 }  // namespace
 
-std::string probed(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output) {
+std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
+                   std::size_t output) {
   try {
-    return Probe(wrong, arithmetic, output).words();
+    return Probe(problem, wrong, arithmetic, output).words();
   } catch (
       const std::
           exception&) {  // a kernel that refuses other values, or writes elsewhere, is not probed

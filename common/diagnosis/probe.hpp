@@ -11,6 +11,7 @@ namespace ladder {
 // Words for the n-th output: an input that is not read, the part of an input of which nothing arrives or too much, the steps whose
 // share is wrong, an element that reaches other outputs than it should, or the first response that has another value; each with a line's
 // end. "" where none of them is found, or where the problem is too large to be computed a hundred times.
-std::string probed(const AnyOnDevice& wrong, Arithmetic arithmetic, std::size_t output);
+std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
+                   std::size_t output);
 
 }  // namespace ladder

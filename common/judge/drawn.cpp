@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "common/core/parcel.hpp"
+
 namespace ladder {
 
 std::vector<float>& DrawnArrays::operator[](const std::string& name) {
@@ -24,6 +26,15 @@ std::vector<std::pair<std::string, std::int64_t>> DrawnArrays::inputs() const {
   return result;
 }
 
+void DrawnArrays::write(std::ostream& out) const {
+  for (const Array& each : arrays_) {
+    if (each.bytes(each.values).empty()) continue;
+    put(out, each.name);
+    put(out, each.bytes(each.values));
+  }
+  put(out, "");
+}
+
 void DrawnArrays::set_pointers(const std::vector<ListedArray>& host) const {
   for (const ListedArray& listed : host) {
     if (!listed.is_input) continue;
@@ -31,7 +42,7 @@ void DrawnArrays::set_pointers(const std::vector<ListedArray>& host) const {
       if (each.name != listed.name) continue;
       if (each.type != listed.type)
         throw std::logic_error(each.name + " is drawn with elements of another type");
-      if (const void* elements = each.data(each.values)) listed.point_at(elements);
+      if (const void* elements = each.bytes(each.values).data()) listed.point_at(elements);
     }
   }
 }

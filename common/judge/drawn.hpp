@@ -3,7 +3,9 @@
 
 #include <any>
 #include <cstdint>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,7 @@ class DrawnArrays {
     for (Array& each : arrays_) {
       if (name == each.name) return std::any_cast<std::vector<Element>&>(each.values);
     }
-    arrays_.push_back({name, std::vector<Element>(), &kElementType<Element>, data<Element>});
+    arrays_.push_back({name, std::vector<Element>(), &kElementType<Element>, bytes<Element>});
     return std::any_cast<std::vector<Element>&>(arrays_.back().values);
   }
   template <typename Element>
@@ -38,6 +40,9 @@ class DrawnArrays {
   // Those of real numbers that have elements, and how many.
   std::vector<std::pair<std::string, std::int64_t>> inputs() const;
 
+  // Of each array that has elements its name and its elements; "" behind the last.
+  void write(std::ostream& out) const;
+
  protected:
   void set_pointers(const std::vector<ListedArray>& host) const;
   void round(const std::vector<ListedArray>& stored);
@@ -47,13 +52,14 @@ class DrawnArrays {
     std::string name;
     std::any values;
     const ElementType* type;
-    const void* (*data)(const std::any& values);  // null where there are none
+    std::string_view (*bytes)(const std::any& values);  // null where there are none
   };
 
   template <typename Element>
-  static const void* data(const std::any& values) {
+  static std::string_view bytes(const std::any& values) {
     const auto& elements = std::any_cast<const std::vector<Element>&>(values);
-    return elements.empty() ? nullptr : elements.data();
+    if (elements.empty()) return {};
+    return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(Element)};
   }
 
   std::vector<Array> arrays_;

@@ -65,9 +65,8 @@ void expect_right(Report& report, const Implementation& i, const AnyProblem& pro
   placed->call();
   device(i.device).synchronize();
   const Arithmetic arithmetic = arithmetic_of(i, problem.storage());
-  report.judged(
-      placed->judge(arithmetic, false), [&](const auto& use) { placed->examine(arithmetic, use); },
-      problem.name());
+  const Verdict verdict = placed->judge(arithmetic, false);
+  if (!verdict.right) report.wrong(verdict, *placed, arithmetic);
 }
 
 namespace {

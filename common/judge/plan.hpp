@@ -87,7 +87,7 @@ class Report {
   }
   virtual void skips(const std::string& why) = 0;
   // A result of the case of that name. If it is wrong, `examine` helps to find out why.
-  virtual void judged(const Verdict& verdict, const Examine& examine, const std::string& name) = 0;
+  virtual void wrong(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) = 0;
   virtual bool has_failed() const = 0;
   // `call` must throw a sentence that names the argument and says what is allowed.
   virtual void must_refuse(const std::string& argument, const std::function<void()>& call) = 0;
@@ -155,14 +155,14 @@ void misalign(Pointer& pointer) {
   pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
 }
 
-// The verdict on a result, reported; and on what the implementation makes of the problem.
+// A wrong result is reported; and what the implementation makes of the problem, where that is wrong.
 template <typename Op>
 void expect_right(Report& report, const typename Op::Problem& problem,
                   const typename Op::Outputs& outputs, Arithmetic arithmetic) {
-  report.judged(
-      Op::judge(problem, outputs, arithmetic),
-      [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); },
-      name_of(Op::case_of(problem)));
+  const Verdict verdict = Op::judge(problem, outputs, arithmetic);
+  if (verdict.right) return;
+  const auto any = OperatorOf<Op>::any_problem(problem);
+  report.wrong(verdict, *any->holding(Op::output_bytes(problem, outputs), ""), arithmetic);
 }
 void expect_right(Report& report, const Implementation& i, const AnyProblem& problem);
 template <typename Op>

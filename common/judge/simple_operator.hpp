@@ -36,6 +36,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <istream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -47,6 +49,7 @@
 #include "common/core/generator.hpp"
 #include "common/core/on_device.hpp"
 #include "common/core/operator.hpp"
+#include "common/core/parcel.hpp"
 #include "common/judge/design.hpp"
 #include "common/judge/drawn.hpp"
 #include "common/judge/judging.hpp"
@@ -110,6 +113,21 @@ class Drawn : public DrawnArrays {
   }
   // With no inputs yet.
   Drawn() = default;
+
+  // Of that case, with what `write` has written.
+  Drawn(const Case& c, std::istream& in) : case_(c) {
+    Host args = Inputs::sizes(case_);
+    for (std::string name = take(in); !name.empty(); name = take(in)) {
+      const std::string elements = take(in);
+      Host::arrays(args, [&](const char* listed, auto& pointer, const Axes&, auto...) {
+        if (name != listed) return;
+        using Element = Pointee<decltype(pointer)>;
+        std::vector<Element>& values = array<Element>(name);
+        values.resize(elements.size() / sizeof(Element));
+        std::memcpy(values.data(), elements.data(), elements.size());
+      });
+    }
+  }
 
   const Case& drawn_case() const { return case_; }
   Case& drawn_case() { return case_; }
@@ -345,6 +363,23 @@ struct JudgedOperator {
     } else {
       return outputs.at(n);
     }
+  }
+
+  // As they are stored, one array behind the other.
+  template <typename OpOutputs>
+  static std::vector<unsigned char> output_bytes(const Problem& problem, const OpOutputs& outputs) {
+    std::vector<unsigned char> bytes;
+    std::size_t n = 0;
+    for (const ListedArray& listed :
+         those_wanted<Op>(case_of(problem), stored_list<Op>(case_of(problem)))) {
+      if (listed.is_input) continue;
+      const std::vector<float>& values = output(outputs, listed.name, n++);
+      const std::size_t first = bytes.size();
+      bytes.resize(first + values.size() * listed.type->size);
+      convert(kElementType<float>, values.data(), values.size(), *listed.type,
+              bytes.data() + first);
+    }
+    return bytes;
   }
 
   // Sizes above the most that is supported.

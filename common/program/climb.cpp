@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 #include "common/program/estimate.hpp"
 
 namespace ladder::program {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
 #include "common/xray/run.hpp"
@@ -47,7 +47,7 @@ void refuse_what_cannot_be_traced(const Selection& selection) {
 }
 
 XrayRun xray(const ladder::Implementation& implementation, const Selection& selection) {
-  return ladder::xray(implementation, *case_of(selection)->make(), ladder::by_name);
+  return ladder::xray(implementation, *case_of(selection)->make(), ladder::named);
 }
 
 // How many accesses and basic blocks its largest launch will make, from runs of one and two steps: never too high where each
@@ -139,6 +139,7 @@ int trace_run(const std::string& json_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ladder::second_start(argc, argv);
   CLI::App app(
       "The kernel X-ray: what each kernel asks of memory, counted in the emulator. Your own beside "
       "ours: ./ladder xray my/03_cuda_baseline",

@@ -56,8 +56,11 @@ auto right_answer(const Drawn<Inputs>& problem) {
 template <typename Inputs, typename Outputs>
 std::string verdict(const Drawn<Inputs>& problem, const Outputs& outputs,
                     Arithmetic arithmetic = Arithmetic::kFp32) {
-  const auto result = is_right(problem, outputs, arithmetic);
-  return result ? "right" : result.message();
+  using Op = typename Inputs::Operator;
+  const Verdict verdict = Op::judge(problem, outputs, arithmetic);
+  if (verdict.right) return "right";
+  return explained(verdict,
+                   [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); });
 }
 
 // What `answer_to(truth)` gives is right, as it is stored. The truth, which takes longer than all else, is computed once.
@@ -103,7 +106,7 @@ std::string said_of(const typename Op::Problem& problem, const typename Op::Outp
                    [&](const auto& use) { Op::examine(problem, outputs, Arithmetic::kFp32, use); });
 }
 
-// Calls use(placed) with a kernel that computes `solve(problem)`, whatever inputs it gets. It may be run again.
+// Calls use(problem, kernel) with a kernel that computes `solve(problem)`, whatever inputs it gets. It may be run again.
 template <typename Inputs, typename Solve, typename Use>
 void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& use) {
   using Op = typename Inputs::Operator;
@@ -128,10 +131,7 @@ void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& us
     const Implementation kernel{.name = "kernel",
                                 .launchers = launchers<typename KeyOf<Op>::type>(
                                     std::function<void(const Args&)>(compute))};
-    const auto any = OperatorOf<Op>::any_problem(problem);
-    const auto placed = any->place(device(DeviceKind::kCpu), kernel);
-    placed->call();
-    use(*placed);
+    use(*OperatorOf<Op>::any_problem(problem), kernel);
   });
 }
 
@@ -139,8 +139,10 @@ void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& us
 template <typename Inputs, typename Solve>
 std::string said_of_kernel(const Drawn<Inputs>& problem, const Solve& solve) {
   std::string said;
-  with_kernel(problem, solve, [&](const AnyOnDevice& placed) {
-    said = explained(placed.judge(Arithmetic::kFp32, false), placed, Arithmetic::kFp32);
+  with_kernel(problem, solve, [&](const AnyProblem& any, const Implementation& kernel) {
+    const auto placed = any.place(device(DeviceKind::kCpu), kernel);
+    placed->call();
+    said = explained(placed->judge(Arithmetic::kFp32, false), *placed, &kernel, Arithmetic::kFp32);
   });
   return said;
 }
@@ -150,9 +152,9 @@ template <typename Inputs>
 void expect_nothing_probed(const Drawn<Inputs>& problem) {
   using Op = typename Inputs::Operator;
   const auto plain = [](const Drawn<Inputs>& given) { return Op::plain(given, Arithmetic::kFp32); };
-  with_kernel(problem, plain, [&](const AnyOnDevice& placed) {
+  with_kernel(problem, plain, [&](const AnyProblem& any, const Implementation& kernel) {
     for (std::size_t n = 0; n < outputs_of<Op>(Op::case_of(problem)).size(); ++n)
-      EXPECT_EQ(probed(placed, Arithmetic::kFp32, n), "") << name_of(problem.drawn_case());
+      EXPECT_EQ(probed(any, kernel, Arithmetic::kFp32, n), "") << name_of(problem.drawn_case());
   });
 }
 
@@ -328,7 +330,7 @@ class SelfTest {
           !roughly_equal(result, *part.truth, part.layout.row(), 2 * rounding) && has_terms(part);
     }
     if (!shows) return;
-    const std::string message = is_right(problem, wrong, arithmetic).message();
+    const std::string message = verdict(problem, wrong, arithmetic);
     ++misconceptions_.judged;
     misconceptions_.refused += message.find("WRONG RESULT") != std::string::npos;
     named_ += message.find("equals") != std::string::npos ||

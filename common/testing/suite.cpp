@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "common/core/text.hpp"
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 #include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/judge/pairwise.hpp"
 #include "common/testing/tests.hpp"
@@ -71,7 +71,7 @@ std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, con
 void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr) {
   judge(i, *c.c, [&](const Verdict& verdict, const AnyOnDevice& placed) {
     if (verdict.right) return;
-    ADD_FAILURE() << explained(verdict, placed, arithmetic_of(i, c.c->storage()))
+    ADD_FAILURE() << named(verdict, placed, arithmetic_of(i, c.c->storage()))
                   << beyond_the_plain_case(i, *c.c, plain) << c.name;
   });
 }

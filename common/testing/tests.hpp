@@ -11,7 +11,7 @@
 
 #include "common/core/registry.hpp"
 #include "common/core/verdict.hpp"
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 #include "common/judge/plan.hpp"
 #include "common/judge/simple_operator.hpp"
 
@@ -72,8 +72,8 @@ class TestReport : public Report {
  public:
   void fails(const std::string& why) override { ADD_FAILURE() << why; }
   void skips(const std::string& why) override { skip(why); }
-  void judged(const Verdict& verdict, const Examine& examine, const std::string& name) override {
-    if (!verdict.right) ADD_FAILURE() << explained(verdict, examine) << name;
+  void wrong(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) override {
+    ADD_FAILURE() << named(verdict, result, arithmetic) << result.problem().name();
   }
   bool has_failed() const override { return ::testing::Test::HasFailure(); }
   void must_refuse(const std::string& argument, const std::function<void()>& call) override {
@@ -92,8 +92,9 @@ template <typename Inputs, typename Outputs>
   using Op = typename Inputs::Operator;
   const Verdict verdict = Op::judge(problem, outputs, arithmetic);
   if (verdict.right) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << explained(
-             verdict, [&](const auto& use) { Op::examine(problem, outputs, arithmetic, use); });
+  const auto any = OperatorOf<Op>::any_problem(problem);
+  return ::testing::AssertionFailure()
+         << named(verdict, *any->holding(Op::output_bytes(problem, outputs), ""), arithmetic);
 }
 
 // Judged by the arithmetic that the implementation is registered with.

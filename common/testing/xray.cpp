@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "common/diagnosis/diagnosis.hpp"
+#include "common/diagnosis/second_start.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -122,7 +122,7 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
   const auto asked = case_of(op, shape, options, "fp32", caller);
   const auto problem = asked->make();
   const XrayRun run =
-      xray(find_implementation(implementation), *problem, by_name, kMostBudgetAccesses);
+      xray(find_implementation(implementation), *problem, named, kMostBudgetAccesses);
   const std::vector<Kernel> kernels = sound_kernels(run);
   write_report(kernels, to_string(shape));
   if (run.too_large) {
@@ -194,7 +194,7 @@ Kernel only_one(const std::vector<Kernel>& kernels) {
 }
 
 std::vector<Kernel> xrays_of(const std::string& implementation, const AnyCase& c) {
-  const XrayRun run = xray(find_implementation(implementation), *c.make(), by_name);
+  const XrayRun run = xray(find_implementation(implementation), *c.make(), named);
   EXPECT_FALSE(run.too_large);
   return sound_kernels(run);
 }

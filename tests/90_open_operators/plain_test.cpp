@@ -28,7 +28,7 @@ std::string said_of(void (*launch)(const MatmulArgs<Element>&)) {
   const auto placed = problem->place(device(DeviceKind::kCpu), implementation);
   placed->call();
   const Verdict verdict = placed->judge(Arithmetic::kFp32, false);
-  return verdict.right ? "" : explained(verdict, *placed, Arithmetic::kFp32);
+  return verdict.right ? "" : explained(verdict, *placed, &implementation, Arithmetic::kFp32);
 }
 
 std::string said_of(void (*launch)(const MatmulArgs<float>&)) {

@@ -51,10 +51,16 @@ def began_with_ours(exercise):
     return (ROOT / exercise.mine).parent / ".began_with_ours"
 
 
+# What g++ says of an argument that a kernel does not take, with the launch's place.
+_ARGUMENT = re.compile(r"^\S+: +required from .*detail::Configured.*\n(\S+: ) +required from .*\n(?:\S+: +required from .*\n)*"
+                       r"\S+: error: static assertion failed: an argument of the launch .*\n(?: .*\n)*"
+                       r"\S+: note: .*argument_fits<(\d+), (.*), (.*)>.*$", re.MULTILINE)
+
+
 def compiler_messages(log, most_lines=30):
     """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
     a template is said once, with its source line; the learner's lines come in their order."""
-    said, lines = [], iter(log.splitlines())
+    said, lines = [], iter(_ARGUMENT.sub(r"\1error: argument \2 of the launch is \3; the kernel takes \4", log).splitlines())
     for line in lines:
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
@@ -76,6 +82,9 @@ def compiler_messages(log, most_lines=30):
         elif re.match(r" +(\d+ )?\|", line):
             if words is not None:
                 words.append(line)
+        elif words and ": note:   initializing argument " in line:
+            words.append(line)
+            words = None
         elif re.search(r"my/.*required from here", line):
             asked_for = line
         else:
@@ -127,7 +136,7 @@ def words_of(failure, most_lines=20):
 
 def _unnamed(failure):
     """Whether the judge has refused a result and has no sentence for it: the line behind WRONG RESULT is a place."""
-    said = words_of(failure)
+    said = [line for line in words_of(failure) if not line.startswith("  The diagnosis ")]
     return len(said) > 1 and "WRONG RESULT" in said[0] and (not said[1].endswith(".") or "every element is zero" in said[1])
 
 
@@ -321,7 +330,7 @@ class Check:
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return False
         done = self._run(target, test_filter=self.failing,
-                         environment={"LADDER_NO_NAMES": "1", "LADDER_TRACE_NAN": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN})
+                         environment={"LADDER_TRACE_NAN": "1", "LADDER_NO_NAMES": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN})
         where = gtest.first_nan(done.text, self._build.folder / target, self._exercise.mine)
         if where:
             print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")
@@ -372,7 +381,7 @@ class Check:
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or not yours.exists() or not self._compile(target):
             return
-        self._run(target, test_filter=self.failing, environment={"LADDER_NO_NAMES": "1", "LADDER_XRAY_VALUES": str(ours)})
+        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1"})
         if ours.exists():
             half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
             self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half)

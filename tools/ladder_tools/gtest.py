@@ -81,8 +81,10 @@ def run(program, seconds, *options, test_filter=None, environment=None):
         command = [program, f"--gtest_output=json:{report}", "--gtest_color=no", *options]
         if test_filter:
             command.append(f"--gtest_filter={test_filter}")
+        # Looking for a name must not take what is left for saying that the result is wrong.
+        diagnosis = {"LADDER_DIAGNOSIS_SECONDS": str(max(1, min(20, seconds * 2 // 3)))}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   env={**_ENVIRONMENT, **os.environ, **(environment or {})})
+                                   env={**_ENVIRONMENT, **diagnosis, **os.environ, **(environment or {})})
         timed_out = False
         try:
             output, _ = process.communicate(timeout=seconds)

@@ -1,4 +1,4 @@
-// Each of these is refused by the compiler with a sentence: see CMakeLists.txt. As the rewriter leaves a launch.
+// Each of these but the last is refused by the compiler with a sentence: see CMakeLists.txt. As the rewriter leaves a launch.
 #include <cuda_runtime.h>
 
 __global__ void kernel(float* out, int n);
@@ -28,5 +28,30 @@ void launch(float* out) {
 #elif defined(THREE_ARGUMENTS)
 void launch(float* out) {
   EMULATOR_LAUNCH(of_a_template<3>)(1, 32)(out, 1, 2);
+}
+#elif defined(ARGUMENTS_EXCHANGED)
+void launch(float* out, int n) {
+  EMULATOR_LAUNCH(kernel)(1, 32)(n, out);
+}
+#elif defined(A_POINTER_FOR_A_NUMBER)
+void launch(float* out) {
+  EMULATOR_LAUNCH(of_a_template<3>)(1, 32)(out, out);
+}
+#elif defined(DOUBLES_FOR_FLOATS)
+void launch(double* out) {
+  EMULATOR_LAUNCH(kernel)(1, 32)(out, 1);
+}
+#elif defined(CONST_LOST)
+void launch(const float* out) {
+  EMULATOR_LAUNCH(kernel)(1, 32)(out, 1);
+}
+#else  // these are taken
+void launch(float* out, const short& n) {
+  EMULATOR_LAUNCH(kernel)(1, 32)(0, 1);
+  EMULATOR_LAUNCH(kernel)(1, 32)(nullptr, n);
+  EMULATOR_LAUNCH(of_a_template<3>)(1, 32)(NULL, {});
+  EMULATOR_LAUNCH(kernel)(1, 32)(out, 1.5);
+  float numbers[3];
+  EMULATOR_LAUNCH(kernel)(1, 32)(numbers, *out > 0);
 }
 #endif

@@ -41,6 +41,11 @@ struct AttentionCase {
   std::uint32_t seed = 1;
 
   template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.B), visit("T_q", s.T_q), visit("T_k", s.T_k), visit("H_q", s.H_q);
+    visit("H_kv", s.H_kv), visit("D", s.D);
+  }
+  template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("lengths", s.lengths), visit("causal", s.causal), visit("key_lengths", s.key_lengths);
     visit("scale", s.scale), visit("magnitude", s.magnitude, 0, kLargestMagnitude),

@@ -37,6 +37,11 @@ struct LinearAttentionCase {
   std::uint32_t seed = 1;
 
   template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.B), visit("T_q", s.T_q), visit("T_k", s.T_k), visit("H", s.H);
+    visit("K", s.K), visit("V", s.V);
+  }
+  template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("causal", s.causal), visit("feature_map", s.feature_map, kFeatureMapWords);
     visit("normalize", s.normalize), visit("eps", s.eps, 0), visit("key_lengths", s.key_lengths);

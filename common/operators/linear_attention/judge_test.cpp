@@ -72,7 +72,7 @@ TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   std::vector<float> almost = right_answer(problem);
   const std::size_t largest = std::max_element(almost.begin(), almost.end()) - almost.begin();
   almost[largest] *= 1.06f;  // beyond what one element may be off by, and little of the whole
-  const std::string message = is_right(problem, almost, Arithmetic::kBf16Operands).message();
+  const std::string message = verdict(problem, almost, Arithmetic::kBf16Operands);
   EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
   EXPECT_EQ(message.find("equals"), std::string::npos) << message;
 }

@@ -52,6 +52,11 @@ struct WkvCase {
   std::uint32_t seed = 1;
 
   template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("recurrence", s.recurrence), visit("B", s.B), visit("T", s.T), visit("H", s.H);
+    visit("K", s.K), visit("V", s.V);
+  }
+  template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("lengths", s.lengths), visit("decay", s.decay, kDecayWords);
     visit("fixed_log_w", s.fixed_log_w, -kLargestMagnitude, 0),

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include "emulator/site.hpp"
 #include "emulator/vector_types.hpp"
@@ -59,6 +60,23 @@ auto address_of(Tag, void (*kernel)(Parameters...)) {
   return kernel;
 }
 
+// The compiler's words have this name and these types.
+template <int number, typename Given, typename Wanted>
+inline constexpr bool argument_fits = std::is_convertible_v<Given, Wanted>;
+
+// A number that is no variable may be a null pointer's 0.
+template <typename Argument, typename Parameter>
+using Given = std::conditional_t<std::is_integral_v<Argument> && std::is_pointer_v<Parameter>,
+                                 Parameter, std::decay_t<Argument>>;
+
+template <typename Kernel, typename... Arguments>
+inline constexpr bool kArgumentsFit = false;
+template <typename... Parameters, typename... Arguments>
+requires(sizeof...(Arguments) ==
+         sizeof...(Parameters)) inline constexpr bool kArgumentsFit<void (*)(Parameters...),
+                                                                    Arguments...> =
+    (std::is_convertible_v<Given<Arguments, Parameters>, Parameters> && ...);
+
 template <typename Address, typename Call>
 struct Configured;
 
@@ -66,10 +84,17 @@ struct Configured;
 template <typename... Parameters, typename Call>
 struct Configured<void (*)(Parameters...), Call> {
   template <typename... Arguments>
-  requires(sizeof...(Arguments) != sizeof...(Parameters)) void operator()(
-      const Arguments&...) const {
-    static_assert(kNever<Arguments...>,
-                  "the launch has more or fewer arguments than the kernel has parameters");
+  requires(!kArgumentsFit<void (*)(Parameters...), Arguments...>) void operator()(
+      Arguments&&...) const {
+    constexpr bool as_many = sizeof...(Arguments) == sizeof...(Parameters);
+    static_assert(as_many, "the launch has more or fewer arguments than the kernel has parameters");
+    if constexpr (as_many) {
+      []<int... n>(std::integer_sequence<int, n...>) {
+        static_assert((argument_fits<n + 1, Given<Arguments, Parameters>, Parameters> && ...),
+                      "an argument of the launch has another type than the kernel's parameter");
+      }
+      (std::make_integer_sequence<int, sizeof...(Parameters)>());
+    }
   }
   void operator()(Parameters... arguments) const {
     run(

@@ -1,0 +1,165 @@
+#include "common/diagnosis/second_start.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+namespace ladder {
+namespace {
+
+constexpr const char* kDiagnose = "--diagnose";
+constexpr const char* kAnySchedule = "hardware";
+constexpr double kMostBytes = 1 << 28;
+
+std::string program;  // empty where main knows no second start
+
+// LADDER_DIAGNOSIS_SECONDS: for who ends the first program sooner.
+int most_seconds() {
+  const char* const wanted = std::getenv("LADDER_DIAGNOSIS_SECONDS");
+  return wanted == nullptr ? 20 : std::max(1, std::atoi(wanted));
+}
+
+bool is_registered(const std::string& implementation) {
+  const std::vector<Implementation> all = implementations();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Implementation& each) { return each.name == implementation; });
+}
+
+double bytes_of(const AnyProblem& problem) {
+  double bytes = 0;
+  for (const auto& [name, elements] : problem.inputs())
+    bytes += static_cast<double>(elements) * sizeof(float);
+  return bytes;
+}
+
+void write(std::ostream& out, const Verdict& verdict, const AnyOnDevice& result,
+           Arithmetic arithmetic) {
+  put(out, verdict.message);
+  put(out, std::to_string(verdict.name_at));
+  put(out, std::to_string(static_cast<int>(arithmetic)));
+  result.problem().write(out);
+  const std::vector<unsigned char> outputs = result.outputs();
+  put(out, {reinterpret_cast<const char*>(outputs.data()), outputs.size()});
+  const std::string& name = result.implementation();
+  const bool callable = is_registered(name);
+  put(out, callable ? name : "");
+  put(out, callable ? device(find_implementation(name).device).schedule() : kAnySchedule);
+}
+
+// What the second start says of what `write` has written.
+std::string words_for(std::istream& in) {
+  Verdict verdict;
+  verdict.message = take(in);
+  verdict.name_at = std::stoul(take(in));
+  const auto arithmetic = static_cast<Arithmetic>(std::stoi(take(in)));
+  const auto problem = read_problem(in);
+  const std::string outputs = take(in), name = take(in), schedule = take(in);
+  const auto result = problem->holding({outputs.begin(), outputs.end()}, name);
+  if (name.empty()) return explained(verdict, *result, nullptr, arithmetic);
+  const Implementation& implementation = find_implementation(name);
+  if (schedule != kAnySchedule) device(implementation.device).use_schedule(schedule);
+  return explained(verdict, *result, &implementation, arithmetic);
+}
+
+std::string not_started(const std::string& what, int error) {
+  return "The diagnosis could not be started (" + what + ": " + std::strerror(error) +
+         "). The verdict above holds.\n";
+}
+
+// How a second start ended that has given no words.
+std::string sentence_for(int status) {
+  if (!WIFSIGNALED(status)) {
+    return "The diagnosis ended with status " + std::to_string(WEXITSTATUS(status)) +
+           "; the verdict above holds.\n";
+  }
+  if (WTERMSIG(status) == SIGALRM) {
+    return "The diagnosis was stopped after " + std::to_string(most_seconds()) +
+           " s; the verdict above holds. Either the case is too large to search, then a smaller "
+           "one tells more, or the code does not end on other inputs.\n";
+  }
+  return "The diagnosis ended with signal " + std::to_string(WTERMSIG(status)) + " (" +
+         strsignal(WTERMSIG(status)) + "); the verdict above holds.\n";
+}
+
+// Starts the program with `input` as its standard input. Its output in `words` and ""; else a sentence.
+std::string start_again(int input, std::string& words) {
+  int ends[2];
+  if (pipe(ends) != 0) return not_started("pipe", errno);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::string option = kDiagnose;
+  char* const arguments[] = {program.data(), option.data(), nullptr};
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, program.c_str(), &files, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  close(ends[1]);
+  char part[4096];
+  for (ssize_t count; (count = read(ends[0], part, sizeof part)) != 0;) {
+    if (count > 0)
+      words.append(part, static_cast<std::size_t>(count));
+    else if (errno != EINTR)
+      break;
+  }
+  close(ends[0]);
+  if (error != 0) return not_started(program, error);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0 && !words.empty() ? "" : sentence_for(status);
+}
+
+}  // namespace
+
+void second_start(int argc, char** argv) {
+  program = std::filesystem::exists("/proc/self/exe") ? "/proc/self/exe" : argv[0];
+  if (argc != 2 || std::string(argv[1]) != kDiagnose) return;
+  std::signal(SIGALRM, SIG_DFL);
+  alarm(static_cast<unsigned>(most_seconds()));
+  const rlimit no_core{};
+  setrlimit(RLIMIT_CORE, &no_core);
+  unsetenv("EMULATOR_PRINTF");
+  // What the code prints is no answer.
+  const int answer = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  const std::string words = words_for(std::cin);
+  const ssize_t written = ::write(answer, words.data(), words.size());
+  std::_Exit(written == std::ssize(words) ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
+  if (verdict.name_at == std::string::npos || program.empty() ||
+      std::getenv("LADDER_NO_NAMES") != nullptr)
+    return verdict.message;
+  if (bytes_of(result.problem()) > kMostBytes)
+    return verdict.named("No mistake is looked for in a case as large as this.\n");
+  const char* const folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/ladder_case_XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) return verdict.named(not_started(path, errno));
+  std::ofstream out(path, std::ios::binary);
+  unlink(path.c_str());  // who has it open can still use it
+  write(out, verdict, result, arithmetic);
+  out.close();
+  std::string words;
+  const std::string failure = out ? start_again(file, words) : not_started(path, errno);
+  close(file);
+  return failure.empty() ? words : verdict.named(failure);
+}
+
+}  // namespace ladder
