@@ -183,7 +183,7 @@ def page_of(exercise):
 def check_and_draw(exercise, build, page=None):
     """The verdict of the loop, and with `page` the page. Whether the exercise is solved, or the mistake noticed."""
     build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
-    check = Look(exercise, build) if isinstance(exercise, Mistake) else Check(exercise, build)
+    check = Look(exercise, build, lights=False) if isinstance(exercise, Mistake) else Check(exercise, build)
     verdict = check()
     if page is not None:
         draw(exercise, build, check, page)
