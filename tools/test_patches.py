@@ -30,7 +30,7 @@ class Patches(InAFolder):
             self.assertEqual(hole_of(one, mistakes()[name]), hole, name)
         check = Check(exercise_of("00.01"), None)
         check._said = "as with 200 / 64 blocks of 64 threads, rounded down."
-        self.assertEqual(check.diagnosed(), ["2"])
+        self.assertEqual(check._diagnosed(), ["2"])
 
 
 class WhereLinesAreMissing(unittest.TestCase):

@@ -170,13 +170,13 @@ def printed_lines(text, file, most=20):
 class Check:
     """One round of the loop: compile, test, look closer."""
 
-    def __init__(self, exercise, build, lights=True):
+    def __init__(self, exercise, build):
         self._exercise = exercise
-        self._lights = lights  # whether holes are looked at one by one
         self._build = build
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
         self._red = []  # holes that are not right by themselves
+        self.blamed = []  # holes that hints are about first
         self._target = exercise.target
         self.failing = None  # the test that failed
         self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
@@ -203,7 +203,7 @@ class Check:
         done.seconds = seconds or self._seconds
         return done
 
-    def diagnosed(self):
+    def _diagnosed(self):
         """The holes of the lesson's planted mistakes whose words were said, the longest words first."""
         texts = {patch: header((ROOT / patch).read_text(), "diagnosis") for patch in mistakes().values() if patch.parents[1] == self._exercise.folder}
         said = sorted((patch for patch, words in texts.items() if words in self._said), key=lambda patch: -len(texts[patch]))
@@ -242,7 +242,7 @@ class Check:
     def _light_up(self, target):
         """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said."""
         exercise = self._exercise
-        if not self._lights or len(exercise.holes()) < 2:
+        if len(exercise.holes()) < 2:
             return
         mine, stub, kernel = (text_of(path) for path in (exercise.mine, exercise.stub, exercise.solution))
         holes = Holes(stub, kernel)
@@ -254,7 +254,7 @@ class Check:
             green = f"TODO({hole})" not in mine
             if green or any(written[hole]):
                 text, _ = holes.filled(hole, written[hole])
-                green = text == kernel or self._is_right(target, text, [*tests.get(hole, []), self.failing])
+                green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
             print(f"hole {hole}: {'green' if green else 'red'}")
             if not green:
                 self._red.append(hole)
@@ -472,8 +472,9 @@ class Check:
     def _verdict(self, passed, clean):
         exercise = self._exercise
         todo = exercise.first_todo()
-        named = [hole for hole in ([] if passed else self.diagnosed()) if not self._red or hole in self._red]
-        Hints(exercise).note_red(dict.fromkeys(named + self._red))
+        named = [hole for hole in ([] if passed else self._diagnosed()) if not self._red or hole in self._red]
+        self.blamed = list(dict.fromkeys(named + self._red))
+        Hints(exercise).note_red(self.blamed)
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):

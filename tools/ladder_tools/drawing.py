@@ -85,7 +85,10 @@ def mistake_of(lesson, name):
 
 
 class Look(Check):
-    """A round of the loop around a mistake."""
+    """A round of the loop around a mistake, which may lie outside the holes."""
+
+    def _light_up(self, target):
+        pass
 
     def _verdict(self, passed, clean):
         mistake = self._exercise
@@ -183,7 +186,7 @@ def page_of(exercise):
 def check_and_draw(exercise, build, page=None):
     """The verdict of the loop, and with `page` the page. Whether the exercise is solved, or the mistake noticed."""
     build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
-    check = Look(exercise, build, lights=False) if isinstance(exercise, Mistake) else Check(exercise, build)
+    check = Look(exercise, build) if isinstance(exercise, Mistake) else Check(exercise, build)
     verdict = check()
     if page is not None:
         draw(exercise, build, check, page)

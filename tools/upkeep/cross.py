@@ -133,7 +133,7 @@ class Bench:
         """(whether it is solved, the check, what it says), as ./ladder exercise has it."""
         exercise = copy.copy(self._exercise)
         exercise.mine = variant.mine.relative_to(ROOT)
-        check, said = checking.Check(exercise, variant, lights=False), io.StringIO()
+        check, said = checking.Check(exercise, variant), io.StringIO()
         with contextlib.redirect_stdout(said):
             green = check()
         shutil.rmtree(variant.folder)
@@ -149,12 +149,12 @@ def crossed(name, hole, place):
     """(what the record says of the hole, what is wrong, what is worth reading)"""
     exercise, build = exercise_of(name), Build("default")
     holes, known = holes_of(exercise), excuses(exercise)
-    bench, faults, notes, originals = Bench(exercise, build, Path(place)), [], [], {}
-    found = {"green": 0, "mutants": 0, "red": 0, "excused": 0, "equivalent": 0}
+    bench, faults, notes, seen = Bench(exercise, build, Path(place)), [], [], {}
+    found = {"green": 0, "mutants": 0, "red": 0, "excused": 0, "same code": 0}
     for letter, parts in solutions(exercise, holes, hole).items():
         text, _ = holes.filled(hole, parts)
         variant = bench.variant(text)
-        originals[letter] = bench.object_of(variant)
+        seen[letter] = {bench.object_of(variant)}
         green, _, said = bench.verdict(variant)
         found["green"] += green and letter != "ours"
         if not green:
@@ -164,16 +164,17 @@ def crossed(name, hole, place):
             break
         variant, key = bench.variant(mutant.apply(text)), key_of(hole, mutant, text)
         code = bench.object_of(variant)
-        if code is None or code == originals[letter]:
-            found["equivalent"] += code is not None
+        if code is None or code in seen[letter]:
+            found["same code"] += code is not None
             shutil.rmtree(variant.folder)
             continue
+        seen[letter].add(code)
         green, check, said = bench.verdict(variant)
-        found["mutants"] += 1
+        excused = green and key in known
+        found["excused" if excused else "mutants"] += 1
         found["red"] += not green
-        found["excused"] += green and key in known
-        blamed = [each for each in check.diagnosed() if each != hole]
-        if green and key not in known:
+        blamed = [each for each in check.blamed if each != hole]
+        if green and not excused:
             faults.append(f"{name}: a mutant of {hole}{letter} is green: {key}")
         elif blamed and not green:
             faults.append(f"{name}: for a mutant of {hole}{letter} hole {blamed[0]} is blamed: {key}\n{said}")
@@ -224,7 +225,7 @@ def main(arguments=None):
         for each in began:
             (ROOT / each.mine).unlink()
     if not options.since:
-        RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        RECORD.write_text("{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(holes)}" for name, holes in sorted(record.items())) + "\n}\n")
     print("\n".join(["", *faults, f"{len(waiting)} holes, {len(faults)} faults"]))
     return 1 if faults else 0
 
