@@ -219,7 +219,7 @@ sys.exit(1)
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
-        self.assertEqual(checking.lights(names), {"1": ["fill.Hole1Indexes"], "2": ["fill.Hole2Launches", "fill.Hole2Checks"]})
+        self.assertEqual(checking.tests_of_holes(names), {"1": ["fill.Hole1Indexes"], "2": ["fill.Hole2Launches", "fill.Hole2Checks"]})
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"

@@ -1,10 +1,11 @@
 """Exercises are made from kernels by patches."""
+import unittest
 from pathlib import Path
 
 from for_tests import InAFolder
 from ladder_tools.checking import Check
-from ladder_tools.patches import adopt, hole_of, made
-from ladder_tools.place import Exercise, exercise_of, mistakes
+from ladder_tools.patches import Holes, adopt, hole_of, made
+from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
 class Patches(InAFolder):
@@ -30,3 +31,32 @@ class Patches(InAFolder):
         check = Check(exercise_of("00.01"), None)
         check._said = "as with 200 / 64 blocks of 64 threads, rounded down."
         self.assertEqual(check._diagnosed(), ["2"])
+
+
+class WhereLinesAreMissing(unittest.TestCase):
+    STUB = "f() {\n  // TODO(1): roughly 2 lines; x\n  // TODO(2): roughly 1 line; y\n}\ng() {\n  a;\n  // TODO(3): roughly 1 line, at two places; z\n  b;\n}\n"
+    KERNEL = "f() {\n  x1;\n  x2;\n  y;\n}\ng() {\n  a;\n  z1;\n  b;\n  z2;\n}\n"
+
+    def setUp(self):
+        self.holes = Holes(self.STUB, self.KERNEL)
+
+    def test_our_lines_are_known_by_their_todos_and_their_number(self):
+        self.assertEqual([self.holes.ours(hole) for hole in "123"], [[["  x1;", "  x2;"]], [["  y;"]], [["  z1;"], ["  z2;"]]])
+        self.assertEqual(self.holes.filled("2", self.holes.ours("2")), (self.KERNEL, [4]))
+        self.assertEqual(self.holes.filled("3", [["  c;"]]), (self.KERNEL.replace("z1", "c").replace("  z2;\n", ""), [8, 10]))
+
+    def test_a_readers_lines_are_those_at_the_todos(self):
+        mine = self.STUB.replace("  // TODO(3): roughly 1 line, at two places; z\n", "  c;\n  b;\n", 1)
+        self.assertEqual(self.holes.of(mine), {"1": [[]], "2": [[]], "3": [["  c;", "  b;"], []]})
+        self.assertIsNone(self.holes.of(self.KERNEL), "the lines of 1 and 2 stand side by side")
+        self.assertIsNone(self.holes.of(self.STUB.replace("  a;\n", "")))
+        self.assertIsNone(self.holes.of("int before;\n" + self.STUB))
+
+    def test_every_exercise_is_our_kernel_once_its_holes_are_filled(self):
+        for one in exercises() + exercises("scratch"):
+            kernel = (ROOT / one.solution).read_text()
+            holes = Holes((ROOT / one.stub).read_text(), kernel)
+            for hole in one.holes():
+                self.assertEqual(holes.filled(hole, holes.ours(hole))[0], kernel, one.name)
+        with self.assertRaisesRegex(ValueError, "only add lines"):
+            Holes(self.STUB, self.KERNEL.replace("  a;\n", ""))

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,14 @@ TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
   }
 }
 #endif
+
+TEST(vector_add_first, Hole2ChecksTheLaunch) {
+  if (no_gpu()) return;
+  EXPECT_THROW(launch_add(nullptr, nullptr, nullptr, std::int64_t{1} << 37), std::runtime_error)
+      << "WRONG RESULT: 2^31 blocks are one more than a grid can have, the launch failed, and "
+         "launch_add did not say so";
+  cudaGetLastError();  // is none of the next test's
+}
 
 // c = a + b by the program; c was -1.
 std::vector<float> sums_of(const std::vector<float>& a, const std::vector<float>& b) {

@@ -1,7 +1,9 @@
 """Configures and builds one preset's folder, and says how far it is."""
 import fcntl
+import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -150,6 +152,47 @@ class Build:
             if at < len(lines):
                 print(lines[at], file=sys.stderr)
         raise Failed(f"the build failed (whole log: {self.name}/build.log)")
+
+
+class Variant:
+    """For a Check what a Build is: the programs that `build` has of the learner's copy, with `text` in the copy's place. They lie in a folder of
+    their own, and nothing is configured: the build's own commands compile and link them."""
+
+    def __init__(self, build, exercise, text, folder):
+        self.folder, self.name, self.log = folder, os.path.relpath(folder, ROOT), folder / "build.log"
+        self.mine = folder / exercise.mine  # named as the copy is
+        self._build, self._copy = build, ROOT / exercise.mine
+        self.mine.parent.mkdir(parents=True, exist_ok=True)
+        self.mine.write_text(text)
+        self.has_xray, self.has_cuda = build.has_xray, lambda: False
+
+    def _run(self, command):
+        with open(self.log, "w") as log:
+            return subprocess.run(command, cwd=self._build.folder, stdout=log, stderr=subprocess.STDOUT).returncode == 0
+
+    def object_of(self, target):
+        return self.folder / f"{target}.o"
+
+    def compile(self, target):
+        if (self.folder / target).exists():
+            return True
+        if target.endswith("_ours"):
+            (self.folder / target).symlink_to(self._build.folder / target)
+            return self._build.compile(target)
+        source, rewritten, object_ = self.mine, self.folder / f"{target}.cpp", self.object_of(target)
+        if self.mine.suffix == ".cu":
+            if not self._run([self._build.folder / "common/emulator/emulator_rewrite", source, rewritten]):
+                return False
+            source = rewritten
+        objects = f"CMakeFiles/{target}_objects.dir/"
+        theirs = next(each for each in json.loads(text_of(self._build.folder / "compile_commands.json")) if f" -o {objects}" in each["command"])
+        command = shlex.split(theirs["command"])
+        before = command[command.index("-o") + 1]
+        command[command.index("-o") + 1], command[command.index("-c") + 1] = object_, source
+        link = text_of(self._build.folder / f"CMakeFiles/{target}.dir/link.txt") or subprocess.run(
+            ["ninja", "-t", "commands", target], cwd=self._build.folder, capture_output=True, text=True).stdout.splitlines()[-1]
+        link = link.replace(f" {before} ", f" {shlex.quote(str(object_))} ").replace(f" -o {target} ", f" -o {shlex.quote(str(self.folder / target))} ")
+        return self._run(command) and self._run(["sh", "-c", link])
 
 
 def run_program(*command):

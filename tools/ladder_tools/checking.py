@@ -3,13 +3,15 @@ import filecmp
 import os
 import re
 import sys
+import tempfile
+from pathlib import Path
 
 from ladder_tools import gtest
-from ladder_tools.building import say
+from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
-from ladder_tools.patches import header, hole_of
+from ladder_tools.patches import Holes, header, hole_of
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -140,7 +142,7 @@ def _unnamed(failure):
     return len(said) > 1 and "WRONG RESULT" in said[0] and (not said[1].endswith(".") or "every element is zero" in said[1])
 
 
-def lights(names):
+def tests_of_holes(names):
     """The tests that are a hole's own, by the hole's number: TEST(fills, Hole2WritesTheElements) is one of the hole 2."""
     found = {}
     for name in names:
@@ -182,7 +184,8 @@ class Check:
         self._build = build
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
-        self._red = []  # holes whose own tests are not green
+        self._red = []  # holes that are not right by themselves
+        self.blamed = []  # holes that hints are about first
         self._target = exercise.target
         self.failing = None  # the test that failed
         self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
@@ -192,7 +195,7 @@ class Check:
         self._diverges = False  # threads wait at different barriers: races follow from that
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
-        self._said = ""  # by all programs
+        self._said = ""  # of the test that failed
 
     def _compile(self, target):
         if target in self._compiled:
@@ -207,7 +210,6 @@ class Check:
     def _run(self, target, *options, seconds=None, **more):
         done = gtest.run(self._build.folder / target, seconds or self._seconds, *options, **more)
         done.seconds = seconds or self._seconds
-        self._said += done.text
         return done
 
     def _diagnosed(self):
@@ -228,40 +230,54 @@ class Check:
         """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
         self._names = names = without_large_repeats([name for name in names if not _NOT_IN_THE_LOOP.search(name)])
-        of_holes = lights(names)
-        done, green = self._of_holes(target, of_holes)
-        others = [name for name in names if not any(name in tests for tests in of_holes.values())]
-        first = first_tests(names)
-        for test_filter in [*first, ":".join(others)]:
-            if done is not None and not done.succeeded:
+        of_holes = [name for tests in tests_of_holes(names).values() for name in tests]
+        ran = []
+        for test_filter in [*([":".join(of_holes)] if of_holes else []), *first_tests(names),
+                            ":".join(name for name in names if name not in of_holes)]:
+            done = self._try(target, "--gtest_fail_fast", seconds=self._seconds_of(test_filter), test_filter=test_filter)
+            if not done.succeeded:
                 break
-            # A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through.
-            seconds = max(1, self._seconds // 6) if test_filter in first else None
-            done = self._try(target, "--gtest_fail_fast", seconds=seconds, test_filter=test_filter)
+            ran += done.tests if test_filter == ":".join(of_holes) else []
         else:
-            done.tests = green + done.tests
+            done.tests = ran + done.tests
         (self._build.folder / "exercise.log").write_text(done.text)
         (self._build.folder / "exercise_printf.log").write_text(done.printed)
         return done
 
-    def _of_holes(self, target, tests):
-        """Says which holes' own tests are green. How the first that are not ended, else the last, None if no hole has any; and all tests
-        that ran."""
-        first, ran = None, []
-        for hole, names in tests.items():
-            done = self._try(target, test_filter=":".join(names))  # one hole at a time: a crash leaves no tests
-            ran += done.tests
-            print(f"hole {hole}: {'green' if done.succeeded else 'red'}")
-            if not done.succeeded:
+    def _seconds_of(self, test_filter):
+        """A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through."""
+        return max(1, self._seconds // 6) if test_filter in first_tests(self._names) else None
+
+    def _light_up(self, target):
+        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said."""
+        exercise = self._exercise
+        if len(exercise.holes()) < 2:
+            return
+        mine, stub, kernel = (text_of(path) for path in (exercise.mine, exercise.stub, exercise.solution))
+        holes = Holes(stub, kernel)
+        written, tests = holes.of(mine), tests_of_holes(self._names)
+        if written is None:
+            print("The holes are not looked at one by one: lines outside them have changed, or two stand side by side without a TODO between them.")
+            return
+        for hole in exercise.holes():
+            green = f"TODO({hole})" not in mine
+            if green or any(written[hole]):
+                text, _ = holes.filled(hole, written[hole])
+                green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
+            print(f"hole {hole}: {'green' if green else 'red'}")
+            if not green:
                 self._red.append(hole)
-            if first is None or first.succeeded:
-                first = done
-            if done.timed_out:
-                break
-        return first, ran
+
+    def _is_right(self, target, text, tests):
+        with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
+            variant = Variant(self._build, self._exercise, text, Path(folder))
+            return variant.compile(target) and all(
+                gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
+                for each in [*first_tests(self._names), ":".join(tests)])
 
     def _report(self, where, done):
         """How the tests went, in words."""
+        self._said += "" if done.succeeded else done.text
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
             touches = _HOST_TOUCHES.search(done.text)
@@ -310,6 +326,7 @@ class Check:
         closer = self._run(target, test_filter=one).first_failure()
         if closer:
             self.failing = one
+            self._said += "\n".join(closer["failures"])
             print("\n".join([f"  the plainest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
 
     def _asan(self):
@@ -351,6 +368,7 @@ class Check:
             keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
+            self._said += done.text if test_filter == self.failing else ""
             clean = clean and done.status == 0
             if test_filter == _IN_BOUNDS and done.status != 0:
                 failed = done.first_failure()
@@ -401,7 +419,7 @@ class Check:
                 shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
         return shown
 
-    def _back_ends(self):
+    def back_ends(self):
         """[(where its tests run, the program)]"""
         if not self._exercise.needs_device:
             return [("On the CPU", self._target)]
@@ -409,11 +427,17 @@ class Check:
         found = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
         return found + ([("On the GPU", f"{self._target}_cuda")] if self._build.has_cuda() else [])
 
+    def programs(self):
+        """All that a round may build."""
+        programs = [target for _, target in self.back_ends()]
+        more = ["_xray", "_ours"] if self._exercise.needs_device else ["_asan"]
+        return dict.fromkeys(programs + [f"{self._target}{each}" for each in more if each == "_asan" or self._build.has_xray()])
+
     def __call__(self):
         """Prints the verdict; returns whether the exercise is solved."""
         exercise = self._exercise
         passed, clean, timed_out, crash, warnings = True, True, False, [], []
-        for where, target in self._back_ends():
+        for where, target in self.back_ends():
             if not self._compile(target):
                 said = compiler_messages(text_of(self._build.log))
                 print(f"{said}\n{exercise.mine} does not compile. Mend the first error above." if exercise.mine.name in said else
@@ -435,6 +459,8 @@ class Check:
                 if not timed_out and not done.crashed:
                     self._look_wider(target, done)
             if not passed:
+                if where != "On the GPU":
+                    self._light_up(target)
                 break
         if not exercise.needs_device:
             if not passed and not timed_out:
@@ -455,7 +481,9 @@ class Check:
     def _verdict(self, passed, clean):
         exercise = self._exercise
         todo = exercise.first_todo()
-        Hints(exercise).note_red(dict.fromkeys(([] if passed else self._diagnosed()) + self._red))
+        named = [hole for hole in ([] if passed else self._diagnosed()) if not self._red or hole in self._red]
+        self.blamed = list(dict.fromkeys(named + self._red))
+        Hints(exercise).note_red(self.blamed)
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
@@ -492,7 +520,7 @@ def build_ahead(exercise, build):
     """While the learner writes: what the first check needs."""
     build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
     check = Check(exercise, build)
-    targets = [target for _, target in check._back_ends()]
+    targets = [target for _, target in check.back_ends()]
     if exercise.needs_device and build.has_xray():
         targets = dict.fromkeys([*targets, f"{exercise.target}_xray"])
     build.build(*targets)

@@ -66,3 +66,82 @@ def adopt(exercise, root=ROOT):
     """Writes the patch from an exercise that was edited by hand."""
     patch = between((root / exercise.solution).read_text(), (root / exercise.stub).read_text(), exercise.solution, exercise.stub)
     (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=exercise.solution.name) + patch)
+
+
+_TODO = re.compile(r"TODO\(([0-9]+)\)")
+
+
+class Holes:
+    """A stub's text, and at which of its lines what is missing. A hole's TODO stands where its lines go; one that speaks of places, or of
+    somewhere, also has those lines of our kernel that stand at no TODO. Of TODOs side by side each takes as many lines as it says."""
+
+    def __init__(self, stub, kernel):
+        self._fixed, todos, spread = [], {}, None  # todos: {line of fixed: {hole: lines it says}}
+        for line in stub.splitlines():
+            todo = _TODO.search(line)
+            if not todo:
+                self._fixed.append(line)
+                continue
+            at_once = todos.setdefault(len(self._fixed), {})
+            roughly = re.search("roughly ([0-9]+)", line)
+            at_once.setdefault(todo[1], int(roughly[1]) if roughly else 0)
+            if re.search(r"\bat [a-z]+ places|\bsomewhere\b", line):
+                spread = todo[1]
+        self.places = []  # (line of fixed, hole, our lines), in order
+        ours = self._added(kernel, todos)
+        if ours is None or any(at not in todos for at in ours) and spread is None:
+            raise ValueError("solving it must only add lines where a TODO stands")
+        for at in sorted(todos.keys() | ours.keys()):
+            lines, holes = ours.get(at, []), todos.get(at, {spread: 0})
+            for last, (hole, roughly) in enumerate(holes.items(), 1):
+                some = len(lines) if last == len(holes) else roughly
+                self.places.append((at, hole, lines[:some]))
+                lines = lines[some:]
+
+    def _added(self, text, preferred):
+        """{line of fixed: the lines that the text has before it}, at preferred lines where equal lines leave a choice; None if the text lacks a
+        line."""
+        lines, fixed, found = [line for line in text.splitlines() if not _TODO.search(line)], self._fixed, {}
+        for at, to, block in changes(fixed, lines):
+            if to > at:
+                return None
+            for step in (0, *range(1, len(block) + 1)):
+                down = fixed[at:at + step] == block[:step] and (at + step, block[step:] + block[:step])
+                up = step <= at and fixed[at - step:at] == block[len(block) - step:] and (at - step, block[len(block) - step:] + block[:len(block) - step])
+                slid = next((each for each in (down, up) if each and each[0] in preferred), None)
+                if slid:
+                    at, block = slid
+                    break
+            found[at] = found.get(at, []) + block
+        return found
+
+    def numbers(self):
+        return list(dict.fromkeys(hole for _, hole, _ in self.places))
+
+    def ours(self, hole):
+        """Our lines, for each of the hole's places."""
+        return [lines for _, number, lines in self.places if number == hole]
+
+    def of(self, text):
+        """{hole: its lines in the text, for each of its places}; None if other lines have changed too, or it cannot be said whose they are."""
+        added = self._added(text, {at for at, _, _ in self.places})
+        if added is None or not added.keys() <= {at for at, _, _ in self.places}:
+            return None
+        found = {hole: [] for hole in self.numbers()}
+        for at, hole, _ in self.places:
+            if at in added and {number for place, number, _ in self.places if place == at} != {hole}:
+                return None
+            found[hole].append(added.get(at, []))
+        return found
+
+    def filled(self, hole, parts):
+        """Our kernel with these lines in one hole, and the number of the first line of each of its places."""
+        lines, done, parts, begins = [], 0, list(parts), []
+        for at, number, ours in self.places:
+            lines += self._fixed[done:at]
+            done = at
+            if number == hole:
+                begins.append(len(lines) + 1)
+                ours = parts.pop(0) if parts else []
+            lines += ours
+        return "\n".join(lines + self._fixed[done:]) + "\n", begins

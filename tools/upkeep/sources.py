@@ -19,14 +19,14 @@ def without_comments(text):
 
 
 def is_kernel_source(path):
-    """A .cu file of an implementation: no exercise, no test of the emulator, no learner's copy."""
+    """A .cu file of an implementation: no exercise, no lines for a hole of one, no test of the emulator, no learner's copy."""
     return (path.endswith(".cu") and not path.endswith(("exercise.cu", "scratch.cu"))
-            and not path.startswith(("common/emulator/", "common/xray/", "my/", "build")))
+            and "/solutions/" not in path and not path.startswith(("common/emulator/", "common/xray/", "my/", "build")))
 
 
 def is_host_source(path):
     """A .cpp file that may register an implementation of several kernels: no test, no exercise."""
-    return (path.endswith(".cpp") and not re.search(r"(^|[/_])(test|exercise|scratch|main)\.cpp$", path)
+    return (path.endswith(".cpp") and not re.search(r"(^|[/_])(test|exercise|scratch|main)\.cpp$|/solutions/", path)
             and not path.startswith(("my/", "build")))
 
 

@@ -1,0 +1,4 @@
+    // Two fused multiplications.
+    float sum{};
+// ----
+      sum = fmaf(q[ik], fmaf(u[ik], kv, state[ik]), sum);

@@ -1,0 +1,2 @@
+    // By index.
+    o[0] = sum * args.scale;

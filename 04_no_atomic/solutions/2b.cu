@@ -1,0 +1,3 @@
+    // Scaled in a register first.
+    sum *= args.scale;
+    *o = sum;

@@ -1,0 +1,3 @@
+    // From the array's begin.
+    const float scale = args.scale;
+    args.o[token * kHeadSize + iv] = scale * sum;
