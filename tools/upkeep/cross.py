@@ -145,7 +145,7 @@ def named(said):
     return next((line.strip() for line in said.splitlines() if re.match(r"\s+It ", line)), "")
 
 
-def crossed(name, hole, place):
+def crossed(name, hole, place, most=MUTANTS):
     """(what the record says of the hole, what is wrong, what is worth reading)"""
     exercise, build = exercise_of(name), Build("default")
     holes, known = holes_of(exercise), excuses(exercise)
@@ -160,7 +160,7 @@ def crossed(name, hole, place):
         if not green:
             faults.append(f"{name}: solution {hole}{letter} is not green:\n{said}")
     for letter, text, mutant in drawn(exercise, holes, hole):
-        if found["mutants"] >= MUTANTS:
+        if found["mutants"] >= most:
             break
         variant, key = bench.variant(mutant.apply(text)), key_of(hole, mutant, text)
         code = bench.object_of(variant)
@@ -179,7 +179,7 @@ def crossed(name, hole, place):
         elif blamed and not green:
             faults.append(f"{name}: for a mutant of {hole}{letter} hole {blamed[0]} is blamed: {key}\n{said}")
         notes.append(f"{name} {hole}{letter} {'GREEN' if green else 'red'}  {key}\n      {named(said) or said.strip().splitlines()[0]}")
-    if found["mutants"] < MUTANTS:
+    if found["mutants"] < most:
         notes.append(f"{name} hole {hole}: {found['mutants']} mutants are all there are")
     return found, faults, notes
 
@@ -192,6 +192,7 @@ def main(arguments=None):
     parser.add_argument("--since", metavar="REF", help="those whose files are others than in this git revision; no record is written")
     parser.add_argument("--check", action="store_true", help="only whether every hole has three solutions; nothing is built")
     parser.add_argument("--ours", action="store_true", help="only show our lines, as a solution would have them")
+    parser.add_argument("--mutants", type=int, default=MUTANTS, metavar="N", help="of a hole; with fewer than %(default)s no record is written")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     options = parser.parse_args(arguments)
     chosen = [exercise_of(each) for each in options.lesson] if options.lesson else changed(options.since) if options.since else exercises()
@@ -214,7 +215,7 @@ def main(arguments=None):
         build.build(*(target for each in chosen for target in checking.Check(each, build).programs()))
         (ROOT / "out").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=ROOT / "out", prefix="cross") as place, ProcessPoolExecutor(options.jobs) as pool:
-            waiting = [(each, hole, pool.submit(crossed, each.name, hole, f"{place}/{each.name}/{hole}"))
+            waiting = [(each, hole, pool.submit(crossed, each.name, hole, f"{place}/{each.name}/{hole}", options.mutants))
                        for each in chosen for hole in holes_of(each).numbers()]
             for each, hole, one in waiting:
                 found, wrong, notes = one.result()
@@ -224,7 +225,7 @@ def main(arguments=None):
     finally:
         for each in began:
             (ROOT / each.mine).unlink()
-    if not options.since:
+    if not options.since and options.mutants >= MUTANTS:
         RECORD.write_text("{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(holes)}" for name, holes in sorted(record.items())) + "\n}\n")
     print("\n".join(["", *faults, f"{len(waiting)} holes, {len(faults)} faults"]))
     return 1 if faults else 0
