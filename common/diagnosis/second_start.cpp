@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -85,8 +87,9 @@ std::string sentence_for(int status) {
   }
   if (WTERMSIG(status) == SIGALRM) {
     return "The diagnosis was stopped after " + std::to_string(most_seconds()) +
-           " seconds; the verdict above holds. Either the case is too large to search, then a "
-           "smaller one tells more, or the code does not end on other inputs.\n";
+           " s; the verdict above holds. Either the case is too large to search, then a smaller "
+           "one "
+           "tells more, or the code does not end on other inputs.\n";
   }
   return "The diagnosis ended with signal " + std::to_string(WTERMSIG(status)) + " (" +
          strsignal(WTERMSIG(status)) + "); the verdict above holds.\n";
@@ -119,7 +122,7 @@ std::string start_again(int input, std::string& words) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return status == 0 ? "" : sentence_for(status);
+  return status == 0 && !words.empty() ? "" : sentence_for(status);
 }
 
 }  // namespace
@@ -127,7 +130,10 @@ std::string start_again(int input, std::string& words) {
 void second_start(int argc, char** argv) {
   program = std::filesystem::exists("/proc/self/exe") ? "/proc/self/exe" : argv[0];
   if (argc != 2 || std::string(argv[1]) != kDiagnose) return;
+  std::signal(SIGALRM, SIG_DFL);
   alarm(static_cast<unsigned>(most_seconds()));
+  const rlimit no_core{};
+  setrlimit(RLIMIT_CORE, &no_core);
   unsetenv("EMULATOR_PRINTF");
   // What the code prints is no answer.
   const int answer = dup(STDOUT_FILENO);

@@ -60,14 +60,18 @@ struct Double : SimpleOperator<Double, DoubleSizes, DoubleArgs, DoubleArgs> {
 };
 const OperatorRegistration<Double> double_registration;
 
-constexpr float kCrashes = -1, kEndsNever = -2, kThrows = -3, kPrints = -4;
+constexpr float kCrashes = -1, kEndsNever = -2, kThrows = -3, kPrints = -4, kExits = -5;
 const Registration copies{{
     .name = "double_that_copies",
     .launchers = launchers<Double>([](const DoubleArgs& args) {
-      if (args.x[0] == kCrashes) std::raise(SIGSEGV);
+      if (args.x[0] == kCrashes) {
+        std::signal(SIGSEGV, SIG_DFL);  // AddressSanitizer would end the program with a status
+        std::raise(SIGSEGV);
+      }
       if (args.x[0] == kEndsNever) pause();
       if (args.x[0] == kThrows) throw std::runtime_error("thrown");
       if (args.x[0] == kPrints) std::puts("printed by the code");
+      if (args.x[0] == kExits) std::exit(0);
       std::copy_n(args.x, args.N, args.y);
     }),
 }};
@@ -132,9 +136,13 @@ TEST(SecondStart, ThatThrowsChangesNoVerdict) {
   expect_said(said_of(kThrows), "\nThe diagnosis ended with signal 6 (Aborted); ");
 }
 
+TEST(SecondStart, ThatExitsChangesNoVerdict) {
+  expect_said(said_of(kExits), "\nThe diagnosis ended with status 0; the verdict above holds.\n");
+}
+
 TEST(SecondStart, ThatDoesNotEndIsStopped) {
   const Environment brief("LADDER_DIAGNOSIS_SECONDS", "1");
-  expect_said(said_of(kEndsNever), "\nThe diagnosis was stopped after 1 seconds; ");
+  expect_said(said_of(kEndsNever), "\nThe diagnosis was stopped after 1 s; ");
 }
 
 TEST(SecondStart, SaysNotWhatTheCodePrints) {
