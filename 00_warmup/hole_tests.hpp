@@ -36,7 +36,7 @@ inline bool register_hole(const std::string& implementation, const std::string& 
     ladder::device(i.device).synchronize();
     const ladder::Arithmetic arithmetic = ladder::arithmetic_of(i, "fp32");
     const ladder::Verdict verdict = placed->judge(arithmetic, false);
-    EXPECT_TRUE(verdict.right) << ladder::by_name(verdict, *placed, arithmetic);
+    EXPECT_TRUE(verdict.right) << ladder::named(verdict, *placed, arithmetic);
   };
   ladder::testing::add(implementation, name, is_right, 0);
   return true;
