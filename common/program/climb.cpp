@@ -59,7 +59,7 @@ class Runner {
     const Verdict verdict = data_[0]->judge(arithmetic, true);
     spent.judge = seconds_since(begin);
     row.right = verdict.right;
-    if (!verdict.right) row.message = explained(verdict, *data_[0], arithmetic);
+    if (!verdict.right) row.message = named(verdict, *data_[0], arithmetic);
     row.error = verdict.error.whole;
     row.limit = verdict.limit.whole;
     row.plain_loop_error = verdict.plain_loop.whole;
