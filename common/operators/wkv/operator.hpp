@@ -34,8 +34,8 @@ struct WkvOperator
   using Problem = Drawn<Inputs>;
   using Host = typename Inputs::Host;
   static constexpr Recurrence kRecurrence = kOf;
-  static constexpr const char* kLinearIn[] = {"q",   "k",             "v",            "u",
-                                              "d_o", "initial_state", "d_final_state"};
+  static constexpr const char* kLinearIn[] = {
+      "q", "k", "v", "u", "d_o", "initial_state", "d_final_state"};
 
   static WkvCase make_case(const WkvSizes& s) {
     return {.recurrence = kOf, .B = s.B, .T = s.T, .H = s.H, .K = s.K, .V = s.V};
