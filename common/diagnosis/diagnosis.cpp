@@ -185,15 +185,23 @@ std::string explained(const Verdict& verdict, const Examine& examine, const ByRu
 }
 
 std::string explained(const Verdict& verdict, const AnyOnDevice& result,
-                      const Implementation* implementation, Arithmetic arithmetic) {
+                      const Implementation* implementation, Arithmetic arithmetic,
+                      const Excluded& excluded) {
   ByRunning by_running;
   if (implementation != nullptr) {
     by_running = [&](std::size_t output) {
       return probed(result.problem(), *implementation, arithmetic, output);
     };
   }
-  return explained(
-      verdict, [&](const auto& use) { result.examine(arithmetic, use); }, by_running);
+  const auto examine = [&](const auto& use) {
+    result.examine(arithmetic, [&](Examined wrong) {
+      std::erase_if(wrong.mistakes.known, [&](const Misconception& known) {
+        return std::find(excluded.begin(), excluded.end(), known.words) != excluded.end();
+      });
+      use(wrong);
+    });
+  };
+  return explained(verdict, examine, by_running);
 }
 
 }  // namespace ladder

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "common/core/operator.hpp"
 #include "common/judge/mistakes.hpp"
@@ -17,10 +18,14 @@ using ByRunning = std::function<std::string(std::size_t output)>;
 // where no known mistake does.
 std::string diagnosis(const Examined& wrong, const ByRunning& by_running = nullptr);
 
+// Names of mistakes ("equals the result with ...") that were not made: another case, which would show them, is right.
+using Excluded = std::vector<std::string>;
+
 // The verdict's message, with the name of the mistake in it. For tests and programs: see second_start.hpp. `implementation` is what has
 // computed the result; null where it cannot be run again.
 std::string explained(const Verdict& verdict, const AnyOnDevice& result,
-                      const Implementation* implementation, Arithmetic arithmetic);
+                      const Implementation* implementation, Arithmetic arithmetic,
+                      const Excluded& excluded = {});
 std::string explained(const Verdict& verdict, const Examine& examine,
                       const ByRunning& by_running = nullptr);
 

@@ -46,10 +46,13 @@ double bytes_of(const AnyProblem& problem) {
 }
 
 void write(std::ostream& out, const Verdict& verdict, const AnyOnDevice& result,
-           Arithmetic arithmetic) {
+           Arithmetic arithmetic, const Excluded& excluded) {
   put(out, verdict.message);
   put(out, std::to_string(verdict.name_at));
   put(out, std::to_string(static_cast<int>(arithmetic)));
+  for (const std::string& words : excluded)
+    put(out, words);
+  put(out, "");
   result.problem().write(out);
   const std::vector<unsigned char> outputs = result.outputs();
   put(out, {reinterpret_cast<const char*>(outputs.data()), outputs.size()});
@@ -65,13 +68,16 @@ std::string words_for(std::istream& in) {
   verdict.message = take(in);
   verdict.name_at = std::stoul(take(in));
   const auto arithmetic = static_cast<Arithmetic>(std::stoi(take(in)));
+  Excluded excluded;
+  for (std::string words = take(in); !words.empty(); words = take(in))
+    excluded.push_back(words);
   const auto problem = read_problem(in);
   const std::string outputs = take(in), name = take(in), schedule = take(in);
   const auto result = problem->holding({outputs.begin(), outputs.end()}, name);
-  if (name.empty()) return explained(verdict, *result, nullptr, arithmetic);
+  if (name.empty()) return explained(verdict, *result, nullptr, arithmetic, excluded);
   const Implementation& implementation = find_implementation(name);
   if (schedule != kAnySchedule) device(implementation.device).use_schedule(schedule);
-  return explained(verdict, *result, &implementation, arithmetic);
+  return explained(verdict, *result, &implementation, arithmetic, excluded);
 }
 
 std::string not_started(const std::string& what, int error) {
@@ -142,7 +148,8 @@ void second_start(int argc, char** argv) {
   std::_Exit(written == std::ssize(words) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
+std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic,
+                  const Excluded& excluded) {
   if (verdict.name_at == std::string::npos || program.empty() ||
       std::getenv("LADDER_NO_NAMES") != nullptr)
     return verdict.message;
@@ -154,7 +161,7 @@ std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic 
   if (file < 0) return verdict.named(not_started(path, errno));
   std::ofstream out(path, std::ios::binary);
   unlink(path.c_str());  // who has it open can still use it
-  write(out, verdict, result, arithmetic);
+  write(out, verdict, result, arithmetic, excluded);
   out.close();
   std::string words;
   const std::string failure = out ? start_again(file, words) : not_started(path, errno);

@@ -48,11 +48,20 @@ bool is_wrong(const Implementation& i, const AnyCase& c) {
   return wrong;
 }
 
-// Where the implementation is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
+// The names of the mistakes that a case shows.
+Excluded shown_by(const AnyCase& c) {
+  Excluded names;
+  c.make()->with_mistakes([&](const Mistakes& mistakes) {
+    for (const std::string& words : mistakes.variants.words)
+      names.push_back(mistakes.variants.equals + words);
+  });
+  return names;
+}
+
+// For an implementation that is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
 // plain case wrong, each alone; otherwise all in which they differ, only the sizes if they are enough.
-std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, const AnyCase* plain) {
-  if (plain == nullptr || is_wrong(i, *plain)) return "";
-  const std::vector<AnyCase::Difference> differences = c.differences(*plain);
+std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, const AnyCase& plain) {
+  const std::vector<AnyCase::Difference> differences = c.differences(plain);
   std::vector<std::string> guilty, sizes, all;
   const AnyCase* sized = nullptr;
   for (const auto& [words, is_size, changed] : differences) {
@@ -71,8 +80,10 @@ std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, con
 void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr) {
   judge(i, *c.c, [&](const Verdict& verdict, const AnyOnDevice& placed) {
     if (verdict.right) return;
-    ADD_FAILURE() << named(verdict, placed, arithmetic_of(i, c.c->storage()))
-                  << beyond_the_plain_case(i, *c.c, plain) << c.name;
+    const bool plain_is_right = plain != nullptr && !is_wrong(i, *plain);
+    ADD_FAILURE() << named(verdict, placed, arithmetic_of(i, c.c->storage()),
+                           plain_is_right ? shown_by(*plain) : Excluded{})
+                  << (plain_is_right ? beyond_the_plain_case(i, *c.c, *plain) : "") << c.name;
   });
 }
 

@@ -146,6 +146,28 @@ TEST(Diagnosis, NamesTheAnswerToAnotherProblem) {
   }
 }
 
+// With one step that forgets all, a state that is ignored looks like one that decays too early.
+TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
+  WkvCase c = kCase;
+  c.T = 1;
+  c.decay = Decay::kTotal;
+  c.final_state = false;
+  const auto ignores = [](WkvProblem given) {
+    given["initial_state"].clear();
+    return right_answer(given);
+  };
+  with_kernel(make_problem(c), ignores,
+              [](const AnyProblem& problem, const Implementation& kernel) {
+                const auto placed = problem.place(device(DeviceKind::kCpu), kernel);
+                placed->call();
+                const Verdict verdict = placed->judge(Arithmetic::kFp32, false);
+                const std::string name = "equals the result with the decay applied before the read";
+                expect_words(name, explained(verdict, *placed, &kernel, Arithmetic::kFp32));
+                expect_words("O does not change with initial_state",
+                             explained(verdict, *placed, &kernel, Arithmetic::kFp32, {name}));
+              });
+}
+
 TEST(Diagnosis, KeyRowsMissing) {
   const WkvProblem problem = make_problem(kCase);
   const auto expect = [&](const std::string& words, bool (*arrives)(std::int64_t j)) {
