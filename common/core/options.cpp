@@ -60,8 +60,10 @@ std::string allowed_instead(double number, const ListedOption& option) {
       (limits.empty() || number >= limits[0]) && (limits.size() < 2 || number <= limits[1]);
   if (std::isfinite(number) && within) return "";
   if (limits.empty()) return "a finite number";
-  if (limits.size() < 2) return "a finite number, " + to_text(static_cast<float>(limits[0])) + " or more";
-  return "a number from " + to_text(static_cast<float>(limits[0])) + " to " + to_text(static_cast<float>(limits[1]));
+  if (limits.size() < 2)
+    return "a finite number, " + to_text(static_cast<float>(limits[0])) + " or more";
+  return "a number from " + to_text(static_cast<float>(limits[0])) + " to " +
+         to_text(static_cast<float>(limits[1]));
 }
 
 std::string option_names(const std::vector<ListedOption>& listed) {

@@ -148,8 +148,12 @@ void second_start(int argc, char** argv) {
   std::_Exit(written == std::ssize(words) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic,
-                  const Excluded& excluded) {
+std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
+  return named_but_for({}, verdict, result, arithmetic);
+}
+
+std::string named_but_for(const Excluded& excluded, const Verdict& verdict,
+                          const AnyOnDevice& result, Arithmetic arithmetic) {
   if (verdict.name_at == std::string::npos || program.empty() ||
       std::getenv("LADDER_NO_NAMES") != nullptr)
     return verdict.message;

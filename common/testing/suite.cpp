@@ -81,8 +81,8 @@ void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* p
   judge(i, *c.c, [&](const Verdict& verdict, const AnyOnDevice& placed) {
     if (verdict.right) return;
     const bool plain_is_right = plain != nullptr && !is_wrong(i, *plain);
-    ADD_FAILURE() << named(verdict, placed, arithmetic_of(i, c.c->storage()),
-                           plain_is_right ? shown_by(*plain) : Excluded{})
+    ADD_FAILURE() << named_but_for(plain_is_right ? shown_by(*plain) : Excluded{}, verdict, placed,
+                                   arithmetic_of(i, c.c->storage()))
                   << (plain_is_right ? beyond_the_plain_case(i, *c.c, *plain) : "") << c.name;
   });
 }
