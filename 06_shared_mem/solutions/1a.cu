@@ -4,5 +4,5 @@
         k_smem[ik] = load(k + ik);
         w_smem[ik] = expf(load(log_w + ik));
       } else {
-        q_smem[ik] = k_smem[ik] = w_smem[ik] = 0.0f;
+        q_smem[ik] = 0.0f, k_smem[ik] = 0.0f, w_smem[ik] = 0.0f;
       }

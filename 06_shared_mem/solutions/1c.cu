@@ -1,4 +1,4 @@
-      // The place in the whole array, and a product of k that is left out where there is no row.
+      // The place in the whole array, the opposite condition, and pointers into shared memory.
       const std::int64_t at = token * K + ik;
       const bool beyond = ik >= K;
       *(w_smem + ik) = beyond ? 0.0f : expf(load(log_w + ik));
