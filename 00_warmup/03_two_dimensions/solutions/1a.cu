@@ -1,0 +1,2 @@
+  // One expression, columns first.
+  offset = col * strides.col + row * strides.row;

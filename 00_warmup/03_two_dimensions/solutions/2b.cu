@@ -1,0 +1,4 @@
+  // The block's first element, and the thread's steps from there.
+  place = Place{std::int64_t{blockIdx.y} * kRows, std::int64_t{blockIdx.x} * kColumns};
+  place.row += threadIdx.y;
+  place.col += threadIdx.x;

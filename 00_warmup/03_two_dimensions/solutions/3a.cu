@@ -1,0 +1,3 @@
+  // What is inside, turned around.
+  const bool inside = place.row < args.M && place.col < args.N;
+  if (!inside) return;

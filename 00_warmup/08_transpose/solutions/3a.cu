@@ -1,0 +1,2 @@
+  // Any odd number of floats is as good: three more.
+  columns += 3;

@@ -1,0 +1,2 @@
+  // The next odd number.
+  columns = columns | 1;

@@ -1,0 +1,2 @@
+  // Returned at once.
+  return columns + 1;

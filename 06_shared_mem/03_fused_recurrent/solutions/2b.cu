@@ -1,0 +1,6 @@
+    // Before the first step nobody has read.
+    if (step > 0) __syncwarp();
+    *(q_smem + lane) = q;
+    *(k_smem + lane) = k;
+    *(w_smem + lane) = w;
+    __syncwarp();
