@@ -15,6 +15,11 @@ const bool registered[] = {
                                      kShape),
     ladder::testing::register_budget("vector_add_vectors", "vector_add",
                                      {.loads = 2.0 / 4, .stores = 1.0 / 4, .atomics = 0}, kShape)};
+const ladder::Shape kRagged = {{"N", 1001}};
+const bool bounds =
+    ladder::testing::register_bounds("vector_add_per_element", "vector_add", kRagged) &&
+    ladder::testing::register_bounds("vector_add_grid_stride", "vector_add", kRagged) &&
+    ladder::testing::register_bounds("vector_add_vectors", "vector_add", kRagged);
 
 Kernel xray_of(const std::string& name) {
   return ladder::testing::xray_of(name, "vector_add", kShape);

@@ -10,6 +10,8 @@ using namespace emulator::xray;
 
 const bool registered = ladder::testing::register_budget(
     "matrix_add", "matrix_add", {.loads = 2, .stores = 1, .atomics = 0}, {{"M", 37}, {"N", 50}});
+const bool bounds =
+    ladder::testing::register_bounds("matrix_add_x_is_row", "matrix_add", {{"M", 37}, {"N", 50}});
 
 // M = 64, N = 96: 192 requests for each array.
 Kernel xray_of(const std::string& implementation, const ladder::Options& views) {

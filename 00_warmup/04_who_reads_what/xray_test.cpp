@@ -18,6 +18,10 @@ const bool registered =
     ladder::testing::register_budget("copy_vector", "warp_copy",
                                      {.loads = 590 / 2351.0, .stores = 590 / 2351.0, .atomics = 0},
                                      {{"N", 2351}});
+const ladder::Shape kRagged = {{"N", 2351}};
+const bool bounds = ladder::testing::register_bounds("copy_broadcast", "warp_copy", kRagged) &&
+                    ladder::testing::register_bounds("copy_strided", "warp_copy", kRagged) &&
+                    ladder::testing::register_bounds("copy_misaligned", "warp_copy", kRagged);
 
 Kernel kernel_of(const std::string& implementation, std::int64_t N) {
   return ladder::testing::xray_of(implementation, "warp_copy", {{"N", N}});

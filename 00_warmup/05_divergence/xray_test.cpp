@@ -11,6 +11,7 @@ using namespace emulator::xray;
 const ladder::Shape kShape = {{"N", 321}, {"K", 5}};
 const bool registered = ladder::testing::register_budget(
     "parity_by_warp", "two_sides", {.loads = 1 + 5, .stores = 1, .atomics = 0}, kShape);
+const bool bounds = ladder::testing::register_bounds("parity_split", "two_sides", kShape);
 
 // The README's table: 4096 elements, 128 warps, 16 coefficients of each kind.
 constexpr std::uint64_t kWarps = 128, kCoefficients = 16;

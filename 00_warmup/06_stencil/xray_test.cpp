@@ -14,6 +14,7 @@ const bool registered = ladder::testing::register_budget("stencil_shared", "movi
                                                           .atomics = 0,
                                                           .counts = {{kBarriers, 1, "block", 3}}},
                                                          kShape);
+const bool bounds = ladder::testing::register_bounds("stencil_global", "moving_mean", kShape);
 
 Kernel kernel_of(const std::string& implementation, const ladder::Shape& shape) {
   return ladder::testing::xray_of(implementation, "moving_mean", shape);

@@ -14,6 +14,10 @@ bool register_budget_of(const char* name) {
 }
 const bool registered =
     register_budget_of("transpose_at_the_write") && register_budget_of("transpose_tiled");
+const bool bounds =
+    ladder::testing::register_bounds("transpose_at_the_read", "transpose", kRagged) &&
+    ladder::testing::register_bounds("transpose_unpadded", "transpose", kRagged) &&
+    ladder::testing::register_bounds("transpose_wide", "transpose", kRagged);
 
 Kernel xray_of(const char* name) {  // 128 x 64: 8192 elements, 256 warps
   const ladder::Shape shape = {{"M", 128}, {"N", 64}};

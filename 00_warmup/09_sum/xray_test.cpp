@@ -13,6 +13,8 @@ const bool registered =
                                      kShape) &&
     ladder::testing::register_budget("sum_shuffle", "sum",
                                      {.loads = 1250 + 3, .stores = 0, .atomics = 5}, kShape);
+const bool bounds = ladder::testing::register_bounds("sum_atomic", "sum", kShape) &&
+                    ladder::testing::register_bounds("sum_two_passes", "sum", kShape);
 
 Kernel xray_of(const char* name) {
   return ladder::testing::xrays_of(name, "sum", {{"N", 4096}}).front();

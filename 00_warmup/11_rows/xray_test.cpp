@@ -13,6 +13,8 @@ const bool registered =
     register_budget("softmax_warp", "softmax", {.loads = 3 + 32 / 70.0, .stores = 1, .atomics = 0},
                     kRagged) &&
     register_budget("rms_norm_warp", "rms_norm", {.loads = 3, .stores = 1, .atomics = 0}, kRagged);
+const bool bounds = ladder::testing::register_bounds("softmax_rows", "softmax", kRagged) &&
+                    ladder::testing::register_bounds("rms_norm_rows", "rms_norm", kRagged);
 
 Kernel xray_of(const char* op, const char* name, std::int64_t N) {
   return ladder::testing::xray_of(name, op, {{"M", 8}, {"N", N}});

@@ -6,6 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
+const bool bounds = ladder::testing::register_bounds("scale_one_each", "scale", {{"N", 4099}});
+
 TEST(ScaleOneEach, HasFourBytesUnderWayInAThread) {
   const Kernel kernel = ladder::testing::xray_of("scale_one_each", "scale", {{"N", 4096}});
   ASSERT_GE(kernel.steps.size(), 2u);

@@ -6,6 +6,10 @@ namespace {
 
 using namespace emulator::xray;
 
+const ladder::Shape kRagged = {{"M", 37}, {"N", 131}, {"K", 13}};
+const bool bounds = ladder::testing::register_bounds("matmul_wide_loads", "matmul", kRagged) &&
+                    ladder::testing::register_bounds("matmul_double_buffer", "matmul", kRagged);
+
 Kernel step(const char* implementation, std::int64_t K) {
   return ladder::testing::xray_of(implementation, "matmul", {{"M", 128}, {"N", 128}, {"K", K}});
 }
