@@ -1,0 +1,2 @@
+// ----
+    if (step < kThreads) __syncthreads();  // all threads have the same step

@@ -1,0 +1,6 @@
+      // A pointer to the place; it is written last.
+      float* const own = kv_smem + iv + row * V;
+      float kv = *own;
+      kv += v * *(k + row);
+      sum += kv * *(q + row);
+      *own = kv;
