@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
   tile_smem[R + tid] = element_or_zero(args, i);
   // TODO(1): roughly 4 lines; the first R threads bring one element of the left halo and one of the right halo each;
   // TODO(1): budget: 2 R global loads per block.
+  // The tile is written.
   // TODO(2): roughly 1 line; no thread reads the tile before all threads have written it; budget: one barrier.
   float sum = 0;
   for (int j = -R; j <= R; ++j)

@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
     tile_smem[tid] = element_or_zero(args, i - R);
     tile_smem[R + kThreads + tid] = element_or_zero(args, i + kThreads);
   }
+  // The tile is written.
   __syncthreads();  // what a thread reads below, other threads have written above
   float sum = 0;
   for (int j = -R; j <= R; ++j)

@@ -127,6 +127,8 @@ TEST(IsContiguous, Hole3LooksAtTheStridesOfAllAxes) {
       {{{2, 3, 4}, {12, 1, 3}}, false, "a transposed view: the last index makes steps of 3"},
       {{{2, 3, 3}, {12, 4, 1}}, false, "three of four columns: each row leaves a gap"},
       {{{2, 2, 4}, {12, 4, 1}}, false, "two of three rows: each matrix leaves a gap"},
+      {{{1, 3, 3}, {99, 4, 1}}, false, "the same in one matrix: each row leaves a gap"},
+      {{{1, 1, 4}, {99, 99, 2}}, false, "every second column: each element leaves a gap"},
       {{{1, 3, 4}, {99, 4, 1}}, true, "an index with one value makes no step"},
       {{{2, 0, 4}, {5, 5, 5}}, true, "no elements"},
       {{{2, 3, 4}, {0, 4, 1}}, false, "one matrix, shown twice"},

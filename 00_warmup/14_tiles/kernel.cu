@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const Matmul
     __syncthreads();  // both tiles are there
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];
+    // The next tiles take the same places.
     __syncthreads();  // all have read them
   }
   if (m < M && n < N) args.c[m * N + n] = finished(args, sum, n);

@@ -139,18 +139,21 @@ std::string mistake(const Examined& wrong) {
   return words.empty() && n == 0 ? constant_factor(part) : words;
 }
 
-// What can be seen in the numbers.
-std::string seen(const Part& part) {
-  constexpr float kHuge = 1e30f;  // what no formula here gives
+// Of a number that no formula here gives.
+std::string huge(const Part& part) {
+  constexpr float kHuge = 1e30f;
   const auto is_huge = [](float x) { return std::isfinite(x) && std::abs(x) > kHuge; };
-  const auto huge = std::find_if(part.result->begin(), part.result->end(), is_huge);
+  const auto found = std::find_if(part.result->begin(), part.result->end(), is_huge);
   const bool expected = std::any_of(part.truth->begin(), part.truth->end(),
                                     [](double x) { return std::abs(x) > kHuge / 1e10; });
-  if (huge != part.result->end() && !expected) {
-    return "Some elements are huge, such as " + short_number(*huge) +
-           ". Is a variable read before it is given a value? (./ladder exercise puts -1.7e38 into "
-           "each that has none)\n";
-  }
+  if (found == part.result->end() || expected) return "";
+  return "Some elements are huge, such as " + short_number(*found) +
+         ". Is a variable read before it is given a value? (./ladder exercise puts -1.7e38 into "
+         "each that has none)\n";
+}
+
+// Of elements that are right elsewhere.
+std::string seen(const Part& part) {
   std::string text = misplaced(part.layout, *part.result, *part.truth);
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(text[0]));
   return text;
@@ -173,6 +176,7 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
   if (mistakes.work > mistakes.most_work)
     return "No mistake is looked for in a case as large as this.\n";
   std::string words = mistake(wrong);
+  if (words.empty()) words = huge(wrong.parts[wrong.wrong]);
   if (words.empty() && by_running) words = by_running(wrong.wrong);
   return sentence(words.empty() ? seen(wrong.parts[wrong.wrong]) : words);
 }

@@ -25,6 +25,8 @@ _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninit
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
+_INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
+
 
 def seconds_allowed(exercise=None):
     """How long its tests may take: a loop that does not end should not cost a learner of small problems minutes."""
@@ -450,7 +452,7 @@ class Check:
             done = self._test(target)
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)
-            passed, timed_out = done.succeeded, done.timed_out
+            passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
@@ -458,6 +460,8 @@ class Check:
                 print("\n".join(report))
                 if not timed_out and not done.crashed:
                     self._look_wider(target, done)
+            for place, index in dict.fromkeys(_INDEX.findall(done.text)):
+                print(f"{place}: {index}")
             if not passed:
                 if where != "On the GPU":
                     self._light_up(target)

@@ -1,4 +1,3 @@
   // Whether the whole GPU has work is a question of threads.
   const std::int64_t full = multiprocessors * per_multiprocessor;
   blocks = items > full * kThreads ? full : (items + (kThreads - 1)) / kThreads;
-  if (blocks < 1) blocks = 1;

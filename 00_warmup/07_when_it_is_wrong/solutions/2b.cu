@@ -1,2 +1,2 @@
 // ----
-    if (step < kThreads) __syncthreads();  // all threads have the same step
+    if (step < kThreads) __syncthreads();
