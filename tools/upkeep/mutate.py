@@ -27,7 +27,6 @@ CHAPTERS = ("00", "03", "04", "05", "06", "07", "08")
 COMPILE_SECONDS = 900
 # A mutant's tests may take so many times what they take without it: a loop that never ends is found, a slow machine is not.
 PATIENCE = 6
-SEEN_BY_THE_XRAY = ("barrier", "bound")
 
 
 # The folders of tools/ that are built.
@@ -341,7 +340,7 @@ class Job:
         try:
             back_end = self.shop.back_end()
             self._against_all(back_end, chapter, mutant, result)
-            if result["status"] == "survived" and mutant.kind in SEEN_BY_THE_XRAY and not self.shop.gpu:
+            if result["status"] == "survived" and not self.shop.gpu:
                 self._against_all("xray", chapter, mutant, result)
                 if result["status"] != "killed":
                     result["status"] = "survived"
