@@ -37,8 +37,8 @@ endif()
 
 # What shows mistakes in the sources of an exercise: ./ladder exercise repeats the warnings where a result is wrong, and a local variable that
 # is read before it is given a value is 0xfefefefe, -1.7e38, not what happens to be there, which may be 0. An index beyond an array whose
-# size the compiler knows is told, and beyond a std::vector ends the program; the X-ray and AddressSanitizer see what lies behind pointers.
-set(LADDER_MISTAKE_FLAGS -Wfloat-conversion -fsanitize=bounds -D_GLIBCXX_ASSERTIONS)
+# size the compiler knows is told; the X-ray and AddressSanitizer see what lies behind pointers.
+set(LADDER_MISTAKE_FLAGS -Wfloat-conversion -fsanitize=bounds)
 check_cxx_compiler_flag(-ftrivial-auto-var-init=pattern LADDER_CAN_FILL_VARIABLES)
 if(LADDER_CAN_FILL_VARIABLES)
   list(APPEND LADDER_MISTAKE_FLAGS -ftrivial-auto-var-init=pattern)

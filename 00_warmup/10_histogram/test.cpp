@@ -4,7 +4,7 @@
 namespace {
 
 // More bins than a block has threads, too.
-const ladder::Support kSupport{.sizes = {{"N", {1037, 1, 256, 4100}}, {"BINS", {300, 37, 1, 256}}},
+const ladder::Support kSupport{.sizes = {{"N", {1039, 1, 256, 4100}}, {"BINS", {300, 37, 1, 256}}},
                                .options = {{"one_bin", {"false", "true"}}}};
 
 // A turn of the grid is 8 blocks of 256 times four values for each multiprocessor. 48 KB of shared memory are 12,288 bins.
@@ -29,6 +29,6 @@ using warmup::register_hole;
 const bool holes[] = {
     register_hole("histogram_global", "Hole1Counts", "histogram", {{"N", 1037}, {"BINS", 37}}),
     register_hole("histogram_private", "Hole2CountsInItsOwnBins", "histogram",
-                  {{"N", 1037}, {"BINS", 300}})};
+                  {{"N", 1039}, {"BINS", 300}})};
 
 }  // namespace

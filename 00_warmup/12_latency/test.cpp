@@ -32,11 +32,14 @@ struct Block {
 
 // By hand, from the rules in the README.
 const std::vector<Block> kBlocks = {
-    {256, 0, 0, 8},        // 64 warps
-    {32, 16, 0, 32},       // 32 blocks
-    {1024, 32, 0, 2},      // 64 warps
-    {33, 16, 0, 32},       // 2 warps each
-    {96, 32, 0, 21},       // 64 / 3
+    {256, 0, 0, 8},    // 64 warps
+    {32, 16, 0, 32},   // 32 blocks
+    {1024, 32, 0, 2},  // 64 warps
+    {33, 16, 0, 32},   // 2 warps each
+    {65, 16, 0, 21},   // 3 warps each
+    {16, 16, 0, 32},   // a warp, though half of it is not there
+    {96, 32, 0, 21},   // 64 / 3
+    {96, 129, 0, 4},  // 3 warps in each part: 12, not the 15 that the registers of all parts together would do for
     {256, 128, 0, 2},      // 4 warps in each part
     {256, 129, 0, 1},      // 136 * 32 registers a warp, 3 warps in each part
     {256, 40, 0, 6},       // 12 warps in each part
@@ -81,6 +84,12 @@ const std::vector<Misconception> kMisconceptions = {
      [](int warps, int registers, int shared) {
        return std::max({32, 64 / warps, of_registers(warps, rounded_up(registers * 32, 256)),
                         233472 / rounded_up(shared + 1024, 128)});
+     }},
+    {"the number of blocks with the registers of all four parts in one pot",
+     [](int warps, int registers, int shared) {
+       const int per_warp = rounded_up(registers * 32, 256);
+       const int by_registers = registers == 0 ? 64 : 65536 / per_warp / warps;
+       return std::min({32, 64 / warps, by_registers, 233472 / rounded_up(shared + 1024, 128)});
      }},
     {"the number of blocks without the limit by registers",
      [](int warps, int, int shared) {

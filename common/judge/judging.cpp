@@ -123,10 +123,10 @@ std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad) 
   return text;
 }
 
-std::string short_number(double x) {
+std::string short_number(double x, int digits) {
   if (std::isnan(x)) return "NaN";
   std::ostringstream text;
-  text.precision(3);
+  text.precision(digits);
   text << x;
   return text.str();
 }
@@ -185,9 +185,13 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   }
   if (bad.empty()) return text.str();
   const float yours = result[bad[0]];
+  const double right = truth[bad[0]];
+  int digits = 3;  // as many as tell the two apart
+  while (digits < 9 && short_number(yours, digits) == short_number(right, digits))
+    ++digits;
   text << layout.place(bad[0]) << ": "
-       << (is_never_written(yours) ? "never written" : "yours " + short_number(yours)) << ", right "
-       << short_number(truth[bad[0]]) << "\n";
+       << (is_never_written(yours) ? "never written" : "yours " + short_number(yours, digits))
+       << ", right " << short_number(right, digits) << "\n";
   if (bad.size() == 1 && truth.size() > 1) return text.str() + "all other elements are right\n";
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
     std::vector<bool> seen(layout.sizes[axis], false);

@@ -86,7 +86,7 @@ inline constexpr double kBf16Rounding = 1.0 / 256;
 bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
                    double rounding = 0);
 
-// A number as a reader can compare it: three digits.
-std::string short_number(double x);
+// A number as a reader can compare it.
+std::string short_number(double x, int digits = 3);
 
 }  // namespace ladder

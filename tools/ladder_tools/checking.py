@@ -287,7 +287,7 @@ class Check:
                 self._host_touches = touches[0]
                 return [f"{where}: {touches[0]}", f"  test: {self.failing}"]
             more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
-            return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {self.failing}", *(f"  {line}" for line in said[:9])]
+            return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {self.failing}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
         failed = done.first_failure()
         if failed is None and done.status == 0:
             skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
