@@ -12,7 +12,7 @@ using ladder::testing::xray_of;
 const ladder::LinearAttentionCase kCase =
     CausalDotProduct::make_case({.B = 1, .T = 40, .H = 2, .K = 64, .V = 64});
 
-const bool bounds = ladder::testing::register_bounds("packed_causal_product", "causal_dot_product");
+const bool bounds = ladder::testing::register_bounds("packed_causal_product", "linear_attention");
 
 TEST(PackedCausalProduct, FetchesAnElementOncePerBlock) {
   const Kernel kernel = xray_of<CausalDotProduct>("packed_causal_product", kCase);

@@ -10,7 +10,7 @@ using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
 const bool bounds =
-    ladder::testing::register_bounds("linear_attention_chunk_walk", "causal_dot_product");
+    ladder::testing::register_bounds("linear_attention_chunk_walk", "linear_attention");
 
 // Two blocks of 32 columns load all of q and k, and each its part of v.
 const bool registered = ladder::testing::register_budget(

@@ -15,7 +15,7 @@ const ladder::LinearAttentionCase kCase =
     CausalDotProduct::make_case({.B = 1, .T = 37, .H = 2, .K = 64, .V = 64});
 
 const bool bounds =
-    ladder::testing::register_bounds("linear_attention_chunk_states", "causal_dot_product");
+    ladder::testing::register_bounds("linear_attention_chunk_states", "linear_attention");
 
 TEST(ChunkStates, ReadsKeysAndValuesTwiceAndQueriesOnce) {
   const std::vector<Kernel> kernels =

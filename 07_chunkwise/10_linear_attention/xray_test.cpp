@@ -19,7 +19,7 @@ Kernel walk(Precision precision, const ladder::LinearAttentionSizes& shape = kSh
 }
 
 const bool bounds =
-    ladder::testing::register_bounds("linear_attention_chunkwise", "causal_dot_product",
+    ladder::testing::register_bounds("linear_attention_chunkwise", "linear_attention",
                                      ladder::testing::kRaggedShape, {}, {"fp32", "bf16"});
 
 TEST(LinearAttentionChunkwise, MovesHardlyMoreThanItMust) {

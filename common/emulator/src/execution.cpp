@@ -331,7 +331,7 @@ class Worker {
   void complete_block_operation();
   void try_warp_operation(unsigned warp, unsigned mask);
   void retry_warp_operations(unsigned warp);
-  void make_ready(unsigned index);
+  void make_ready(unsigned index, bool before_others = false);
   void make_all_ready();
   void report_stuck();
   void check_shared_guards();
@@ -374,9 +374,12 @@ void enter_fiber(boost::context::detail::transfer_t from) {
   worker->run_fiber();
 }
 
-void Worker::make_ready(unsigned index) {
+void Worker::make_ready(unsigned index, bool before_others) {
   threads_[index].status = Status::kReady;
-  ready_[(ready_first_ + ready_count_++) % kMaxThreads] = static_cast<unsigned short>(index);
+  if (before_others) ready_first_ = (ready_first_ + kMaxThreads - 1) % kMaxThreads;
+  const unsigned place = before_others ? ready_first_ : ready_first_ + ready_count_;
+  ready_[place % kMaxThreads] = static_cast<unsigned short>(index);
+  ++ready_count_;
 }
 
 void Worker::make_all_ready() {
@@ -436,8 +439,12 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
   for (unsigned rest = wanted; rest != 0; rest &= rest - 1) {
     lanes[count++] = static_cast<unsigned>(std::countr_zero(rest));
   }
-  if (launch_->schedule.order == Schedule::reverse)
-    std::reverse(lanes.begin(), lanes.begin() + count);
+  if (launch_->schedule.order == Schedule::reverse) {
+    // Before all others: a warp runs ahead, as on a GPU, until it waits for its block.
+    for (unsigned i = 0; i < count; ++i)
+      make_ready(base + lanes[i], true);
+    return;
+  }
   if (launch_->schedule.order == Schedule::shuffle) {
     for (unsigned i = count - 1; i > 0; --i)
       std::swap(lanes[i], lanes[random_.below(i + 1)]);
