@@ -40,8 +40,12 @@ def blanked(source):
     return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
 
 
+_HAS_DEVICE_CODE = re.compile(r"\b__(global|device)__\b")
+
+
 def regions(code):
-    """For each function's body: its first and last place, and device or host."""
+    """For each function's body: its first and last place, and device or host. In a file without device code all of it is a kernel, the CPU's."""
+    host = "host" if _HAS_DEVICE_CODE.search(code) else "device"
     found, before, stack = [], 0, []
     for mark in re.finditer(r"[{};]", code):
         if mark.group() == "{":
@@ -53,7 +57,7 @@ def regions(code):
             if inside:
                 kind = "within"
             elif is_function:
-                kind = "device" if re.search(r"\b__(global|device)__\b", head) else "host"
+                kind = "device" if _HAS_DEVICE_CODE.search(head) else host
             stack.append((mark.end(), kind))
         elif mark.group() == "}" and stack:
             start, kind = stack.pop()
@@ -228,7 +232,12 @@ def _precision(code):
         if found.group(3).count("(") != found.group(3).count(")") or " = " in found.group(3):
             continue
         for half, mask in (("0x8000u", "0xffff0000u"), ("0x1000u", "0xffffe000u")):  # bf16 and tf32
-            yield found.start(3), found.end(3), f"__uint_as_float((__float_as_uint({found.group(3)}) + {half}) & {mask})"
+            rounded = f"(__float_as_uint({found.group(3)}) + {half}) & {mask}"
+            if _HAS_DEVICE_CODE.search(code):
+                yield found.start(3), found.end(3), f"__uint_as_float({rounded})"
+            else:
+                yield found.start(3), found.end(3), "__builtin_bit_cast(float, " + rounded.replace(
+                    "__float_as_uint(", "__builtin_bit_cast(unsigned, float(", 1).replace(f") + {half}", f")) + {half}") + ")"
 
 
 _SITES = dict(zip(KINDS, (_stride, _bound, _barrier, _scale, _dropped, _sign, _guard, _precision)))

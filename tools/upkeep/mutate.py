@@ -21,9 +21,9 @@ from pathlib import Path
 import nvcc
 from mutants import KINDS, drawn, mutants_of
 from nvcc import ToolError
-from sources import Tree, is_kernel_source
+from sources import Tree, is_host_source, is_kernel_source
 
-CHAPTERS = ("00", "03", "04", "05", "06", "07", "08")
+ROOMS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "best")
 COMPILE_SECONDS = 900
 # A mutant's tests may take so many times what they take without it: a loop that never ends is found, a slow machine is not.
 PATIENCE = 6
@@ -36,8 +36,16 @@ BUILT_TOOLS = tuple(f"{folder}/" for folder in re.findall(r"add_subdirectory\((t
 
 def needed(path):
     """Is it built, or does a build look at it? The others may change while a run is going on."""
+    if path == "records/best_h200.json":  # best's tests read it
+        return True
     return not (path.startswith(("docs/", "records/", ".ci/")) or path.endswith((".md", ".py", ".svg", ".png"))
                 or (path.startswith("tools/") and not path.startswith(BUILT_TOOLS)))
+
+
+def is_mutable_source(path):
+    """A kernel's file, of a GPU or of the CPU, or one that chooses among kernels."""
+    return is_kernel_source(path) or (is_host_source(path) and re.match(r"(\d\d_|best/)", path) is not None
+                                      and not path.endswith(("_operator.cpp", "_reference.cpp", "_suite.cpp", "measure.cpp")))
 
 
 def say(text):
@@ -131,8 +139,13 @@ class Workshop:
         if status != 0:
             raise ToolError(f"cmake could not configure:\n{told[-3000:]}")
 
-    def back_end(self):
-        return "cuda" if self.gpu else "emulated"
+    def back_ends(self, chapter):
+        """Those whose tests are asked, in this order, until one notices a mutant."""
+        if self.gpu:
+            return ["cuda"]
+        if any(path.startswith(chapter) and path.endswith(".cu") for path in self.tree.kernel_sources):
+            return ["cpu", "emulated"] if chapter == "best" else ["emulated", "xray"]
+        return ["cpu"]
 
     def program(self, folder, back_end):
         """Builds it, and measures its tests once."""
@@ -149,12 +162,13 @@ class Workshop:
         if status != 0:
             raise ToolError(f"{target} does not build:\n{told[-3000:]}")
         _, commands = limited(["ninja", "-C", str(self.build), "-t", "commands", target], 60, self.out)
-        link = next(line for line in reversed(commands.splitlines()) if f"-o {target}" in line)
+        link = next(line for line in reversed(commands.splitlines()) if f"-o {target} " in line)
         objects = {}
         for entry in json.loads((self.build / "compile_commands.json").read_text()):
             command = shlex.split(entry["command"])
             object_ = command[command.index("-o") + 1]
-            if f" {object_} " not in link:
+            library = re.search(r"([\w.]+)\.dir/", object_).group(1)
+            if f" {object_} " not in link and f"lib{library}.a" not in link:
                 continue
             source = os.path.relpath(entry["file"], self.build / "emulated")
             if source.startswith(".."):
@@ -163,7 +177,7 @@ class Workshop:
                 source = source.removesuffix(".cpp")
             objects[source] = (object_, command)
         program = Program(target, objects, link)
-        record = self.out / f"tests_{target}.json"
+        record = self.out / f"tests_{Path(target).name}.json"
         if not record.exists():
             say(f"running {target} without a mutant")
             record.write_text(json.dumps(self._measured(target)))
@@ -178,7 +192,7 @@ class Workshop:
         """Every test's seconds; None for one that fails by itself. Skipped ones are not in it."""
         shards, running = max(1, self.jobs), []
         for shard in range(shards):
-            file = self.out / f"shard_{target}_{shard}.json"
+            file = self.out / f"shard_{Path(target).name}_{shard}.json"
             file.unlink(missing_ok=True)
             environment = dict(os.environ, GTEST_TOTAL_SHARDS=str(shards), GTEST_SHARD_INDEX=str(shard))
             running.append((file, subprocess.Popen([str(self.build / target), f"--gtest_output=json:{file}"], cwd=self.build,
@@ -232,7 +246,7 @@ class Job:
 
     def _pristine(self, program, source, mutant):
         """The same source's object without the mutant, compiled the same way, once for all jobs."""
-        kept = self.shop.out / "objects" / f"{program.target}_{source.replace('/', '_')}.o"
+        kept = self.shop.out / "objects" / f"{Path(program.target).name}_{source.replace('/', '_')}.o"
         with _ONE_AT_A_TIME:
             if not kept.exists():
                 kept.parent.mkdir(exist_ok=True)
@@ -250,7 +264,9 @@ class Job:
     def _link(self, program, replaced, out):
         command = program.link.replace(f"-o {program.target} ", f"-o {out} ")
         for source, new in replaced.items():
-            command = command.replace(f" {program.objects[source][0]} ", f" {new} ")
+            old = f" {program.objects[source][0]} "
+            # What lies in an archive is taken from it only if no object has it.
+            command = command.replace(old, f" {new} ") if old in command else command.replace(f" -o {out} ", f" {new} -o {out} ")
         status, told = limited(["bash", "-c", command], 300, self.shop.build)
         if status != 0:
             raise DoesNotCompile(told or "the linker took too long")
@@ -289,7 +305,7 @@ class Job:
     def _against_all(self, back_end, chapter, mutant, result):
         """The test programs of the folders whose tests can see the mutant, until one notices it."""
         tree, outcomes = self.shop.tree, set()
-        sources = [each for each in tree.kernel_sources if mutant.file in tree.closure(each)]
+        sources = [each for each in tree.paths if is_mutable_source(each) and mutant.file in tree.closure(each)]
         folders = [folder for folder in test_folders(tree, chapter, back_end)
                    if any(suites_that_see(tree, source, folder, back_end) for source in sources)]
         if not folders:
@@ -307,10 +323,10 @@ class Job:
     def _against(self, program, back_end, folder, mutant, result):
         """Builds and runs one test program with the mutant in it, one changed source after the other, the short ones first."""
         users = [source for source in program.objects if mutant.file in self.shop.tree.closure(source)]
-        kernels = sorted((each for each in users if is_kernel_source(each)),
+        kernels = sorted((each for each in users if is_mutable_source(each)),
                          key=lambda source: sum(len(self.shop.tree.text(each)) for each in self.shop.tree.closure(source)))
         replaced, all_same = {}, True
-        for source in [each for each in users if not is_kernel_source(each)]:  # tests that include a changed header
+        for source in [each for each in users if not is_mutable_source(each)]:  # tests that include a changed header
             replaced[source] = self.folder / (source.replace("/", "_") + ".o")
             self._compile(program, source, replaced[source])
         for source in kernels:
@@ -321,7 +337,7 @@ class Job:
             if not self.shop.gpu and out.read_bytes() == self._pristine(program, source, mutant).read_bytes():
                 continue  # the compiler sees no difference
             all_same = False
-            binary = self.folder / program.target
+            binary = self.folder / Path(program.target).name
             self._link(program, {**replaced, source: out}, binary)
             tests = self.shop.affected(source, folder, back_end)
             if not tests:
@@ -338,12 +354,14 @@ class Job:
         path = self.tree / mutant.file
         path.write_text(mutant.apply(source))
         try:
-            back_end = self.shop.back_end()
-            self._against_all(back_end, chapter, mutant, result)
-            if result["status"] == "survived" and not self.shop.gpu:
-                self._against_all("xray", chapter, mutant, result)
-                if result["status"] != "killed":
-                    result["status"] = "survived"
+            outcomes = set()
+            for back_end in self.shop.back_ends(chapter):
+                self._against_all(back_end, chapter, mutant, result)
+                outcomes.add(result["status"])
+                if result["status"] not in ("survived", "same object code"):
+                    break
+            else:
+                result["status"] = "survived" if "survived" in outcomes else "same object code"
         finally:
             path.write_text(source)
         result["seconds"] = round(time.monotonic() - began, 1)
@@ -415,31 +433,37 @@ class Run:
 
 def target_of(folder, back_end):
     """chapter07.02_chunk_walk_emulated_tests for 07_chunkwise/02_chunk_walk"""
+    if folder == "best":
+        return "best/best_tests" if back_end == "cpu" else f"best/best_{back_end}_tests"
     chapter, *lesson = folder.split("/")
     return ".".join([f"chapter{chapter[:2]}", *lesson]) + f"_{back_end}_tests"
 
 
 def test_sources(tree, folder, back_end):
     """The sources of a folder's test program."""
+    if folder == "best":  # test.cpp calls kernels; the others test rules alone
+        return sorted(path for path in tree.paths if re.fullmatch("best/.*test.cpp", path)
+                      and path.endswith("/test.cpp") == (back_end != "cpu") and back_end != "xray")
     return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/([^/]*_)?test\.cpp", path)
                   and path.endswith("xray_test.cpp") == (back_end == "xray") and (back_end == "cuda" or not path.endswith("sm90_test.cpp")))
 
 
 def test_folders(tree, chapter, back_end):
     """The folders of a chapter, its own and its lessons', that have a test program."""
-    folders = {path.rpartition("/")[0] for path in tree.paths if re.match(rf"{chapter}_[^/]*/", path)}
+    folders = {path.rpartition("/")[0] for path in tree.paths if re.match(rf"{chapter}(_[^/]*)?/", path)}
     return sorted(folder for folder in folders if test_sources(tree, folder, back_end))
 
 
 def suites_that_see(tree, source, folder, back_end):
     """Names of the suites in a folder's tests that can see a change in a kernel's source."""
     implementations = {name for name, each in tree.registered().items() if source in tree.reached(each)}
+    implementations |= set(re.findall(r'\.name = "(\w+)"', tree.code(source)))  # the CPU's too
     suites = set()
     for path in test_sources(tree, folder, back_end):
         code = tree.code(path)
         idea = re.sub(r"_?(xray_)?test\.cpp$", "", path.rsplit("/", 1)[-1]) or "kernel"
-        # All tests in a lesson's folder are about its kernel; in a chapter's folder test.cpp is, and X_test.cpp is about X.cu.
-        own = Path(source).parent.as_posix() == folder and ("/" in folder or Path(source).stem == idea)
+        # All tests in the folder of a lesson, or of best, are about its kernel; in a chapter's folder test.cpp is, and X_test.cpp is about X.cu.
+        own = Path(source).parent.as_posix() == folder and ("/" in folder or folder == "best" or Path(source).stem == idea)
         named = implementations & set(re.findall(r'"(\w+)"', code))
         suites |= named
         if own or named:
@@ -450,14 +474,16 @@ def suites_that_see(tree, source, folder, back_end):
 
 
 def mutable_sources(tree, chapter, gpu):
-    """The kernels and the headers with device code of one chapter: file -> text. Hopper's kernels only where they can run."""
+    """The kernels of one chapter, or of best, and the headers with code of theirs: file -> text. Hopper's kernels only where they can run."""
     files = {}
+    sources = [path for path in tree.paths if is_mutable_source(path) and path.endswith("_sm90.cu") == gpu]
+    of_the_device = any(path.endswith(".cu") and re.match(rf"{chapter}_", path) for path in sources)
     for path in sorted(tree.paths):
-        if not path.startswith(f"{chapter}_") or not (path.endswith(".hpp") or is_kernel_source(path)):
+        if not re.match(rf"{chapter}(_[^/]*)?/", path) or not (path.endswith(".hpp") or path in sources):
             continue
-        if path.endswith("_sm90.cu") != gpu or (path.endswith(".hpp") and (gpu or "__device__" not in tree.code(path))):
+        if path.endswith(".hpp") and (gpu or (of_the_device and "__device__" not in tree.code(path))):
             continue
-        if any(path in tree.closure(source) for source in tree.kernel_sources if not source.endswith("_sm90.cu") or gpu):
+        if any(path in tree.closure(source) for source in sources):
             files[path] = tree.text(path)
     return files
 
@@ -538,7 +564,7 @@ def main(arguments=None):
         "tests that can see it, and prints those that no test noticed. Ends with 0 when none survived, 1 when some did.")
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn (default: %(default)s)")
     parser.add_argument("--per-chapter", type=int, default=35, metavar="N", help="mutants that compile, of each chapter (default: 35)")
-    parser.add_argument("--chapters", default=",".join(CHAPTERS), metavar="LIST", help="default: %(default)s")
+    parser.add_argument("--chapters", default=",".join(ROOMS), metavar="LIST", help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="mutants at a time (default: all processors)")
     parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER",
                         help="a run that was interrupted there goes on (default: out/mutate)")
@@ -559,7 +585,7 @@ def main(arguments=None):
 def execute(options):
     chapters = options.chapters.split(",")
     with nvcc.tree_of(".") as tree:
-        known = {path[:2] for path in tree.kernel_sources if re.match(r"\d\d_", path)}
+        known = {re.match(r"\d\d|best", path).group() for path in tree.paths if is_mutable_source(path) and re.match(r"\d\d_|best/", path)}
         not_covered = [] if options.gpu else [path for path in tree.kernel_sources if path.endswith("_sm90.cu")
                                               and path[:2] in chapters]
         for chapter in chapters:
@@ -589,8 +615,9 @@ def execute(options):
     else:
         run = Run(drawn_queues(shop, options.seed, chapters), quotas, read_results(results_path))
     for chapter in run.quotas:
-        for folder in test_folders(shop.tree, chapter, shop.back_end()):
-            shop.program(folder, shop.back_end())
+        back_end = next(each for each in shop.back_ends(chapter) if test_folders(shop.tree, chapter, each))
+        for folder in test_folders(shop.tree, chapter, back_end):
+            shop.program(folder, back_end)
     errors = []
     with open(results_path, "a", encoding="utf-8") as results_file:
         threads = [threading.Thread(target=work, args=(shop, run, number, results_file, options.seed, errors), daemon=True)

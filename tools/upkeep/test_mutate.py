@@ -79,6 +79,15 @@ class Sites(unittest.TestCase):
         self.assertEqual(where["const "], "device")
         self.assertEqual(where["ladder"], "host")
 
+    def test_the_cpus_kernels_are_kernels_and_are_rounded_without_cudas_words(self):
+        loop = "void add(const float* q, float* o, int n) {\n  float sum = 0.0f;\n  for (int i = 0; i < n; ++i) sum += q[i];\n  o[0] = sum;\n}\n"
+        of_the_cpu = mutants.mutants_of("02_x/kernel.cpp", loop)
+        self.assertEqual({each.where for each in of_the_cpu}, {"device"})
+        self.assertEqual({each.kind for each in of_the_cpu} & {"scale"}, {"scale"})
+        texts = {each.text for each in mutants.mutants_of("02_x/kernel.cpp", loop.replace("sum += q[i];", "{ sum = q[i]; }"))
+                 if each.kind == "precision"}
+        self.assertIn("__builtin_bit_cast(float, (__builtin_bit_cast(unsigned, float(q[i])) + 0x8000u) & 0xffff0000u)", texts)
+
     def test_each_changes_its_place_only(self):
         for each in mutants.mutants_of("k.cu", KERNEL):
             changed = each.apply(KERNEL)
@@ -102,7 +111,7 @@ class Drawing(unittest.TestCase):
     def test_this_trees_chapters_have_enough_of_each_kind(self):
         kinds = collections.Counter()
         with nvcc.tree_of(".") as tree:
-            for chapter in mutate.CHAPTERS:
+            for chapter in mutate.ROOMS:
                 sources = mutate.mutable_sources(tree, chapter, gpu=False)
                 self.assertFalse(any(path.endswith(("_sm90.cu", "exercise.cu", "test.cpp")) for path in sources))
                 drawn = mutants.drawn(sources, f"1/{chapter}")[:35]
@@ -189,6 +198,9 @@ class WhichTestsSee(InAFolder):
     FILES = {"07_x/02_walk/kernel.cu": 'const ladder::Registration r{{.name = "walk", .device = kCuda}};\n__global__ void k() {}\n',
              "07_x/02_walk/test.cpp": 'TEST(Walk, IsRight) {}\nbool b = register_wkv_suite("walk", {});\n',
              "07_x/02_walk/xray_test.cpp": 'TEST(WalkSeen, Reads) {}\n', "07_x/03_other/test.cpp": 'TEST(Other, IsRight) {}\n',
+             "01_y/kernel.cpp": "void f() {}\n", "01_y/test.cpp": 'TEST(Y, IsRight) {}\n',
+             "best/best.cu": 'const ladder::Registration r{{.name = "best", .device = kCuda}};\n', "best/rules.cpp": "int f() { return 1; }\n",
+             "best/rules_test.cpp": "TEST(Rules, Hold) {}\n", "best/test.cpp": 'bool b = register_suite("wkv", "best", {});\n',
              "07_x/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
 
     def setUp(self):
@@ -202,6 +214,16 @@ class WhichTestsSee(InAFolder):
         self.assertIn("07_x/15_hopper", mutate.test_folders(self.tree, "07", "cuda"))
         self.assertEqual(mutate.target_of("07_x", "xray"), "chapter07_xray_tests")
         self.assertEqual(mutate.target_of("07_x/02_walk", "emulated"), "chapter07.02_walk_emulated_tests")
+
+    def test_the_cpus_chapters_and_best_have_programs_of_their_own(self):
+        self.assertEqual(set(mutate.mutable_sources(self.tree, "01", False)), {"01_y/kernel.cpp"})
+        self.assertEqual(set(mutate.mutable_sources(self.tree, "best", False)), {"best/best.cu", "best/rules.cpp"})
+        self.assertEqual(mutate.target_of("01_y", "cpu"), "chapter01_cpu_tests")
+        self.assertEqual(mutate.suites_that_see(self.tree, "01_y/kernel.cpp", "01_y", "cpu"), {"Y"})
+        self.assertEqual([mutate.target_of("best", each) for each in ("cpu", "emulated")], ["best/best_tests", "best/best_emulated_tests"])
+        self.assertEqual(mutate.suites_that_see(self.tree, "best/rules.cpp", "best", "cpu"), {"Rules"})
+        self.assertEqual(mutate.suites_that_see(self.tree, "best/best.cu", "best", "emulated"), {"best", "wkv"})
+        self.assertEqual(mutate.test_folders(self.tree, "best", "xray"), [])
 
     def test_a_lessons_own_tests_see_its_kernel_and_others_that_name_it(self):
         def seen(folder, back_end="emulated"):
