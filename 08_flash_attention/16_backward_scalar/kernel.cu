@@ -203,7 +203,8 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   require_grid(forward);
   if (forward.B == 0) return;
   if (sequence_count(forward) == 0) return clear_gradients(args);
-  const int bytes = (4 * kTile * (forward.D + 1) + 2 * kTile * kTile) * sizeof(float);
+  const int bytes =
+      (4 * kTile * (static_cast<int>(forward.D) + 1) + 2 * kTile * kTile) * sizeof(float);
   constexpr const char* kWho = "attention_backward_scalar";
   ladder::cuda::allow_shared_memory(kWho, tile_gradients<true, Element>, bytes);
   ladder::cuda::allow_shared_memory(kWho, tile_gradients<false, Element>, bytes);

@@ -1,0 +1,34 @@
+"""Tests of tools/upkeep/check_widths.py: what is widened too late is found, and what is small is left alone."""
+import unittest
+
+import check_widths
+from for_tests import InAFolder
+
+BEGIN = """#include <cstdint>
+struct Args { const float* q; float* o; std::int64_t B, T, H, K; };
+constexpr int kHeadSize = 64, kRows = 8;
+void kernel(const Args args, int b, int t, int h, int lane, float* x_smem) {
+"""
+
+
+class Widths(InAFolder):
+    def faults(self, line):
+        self.write({"k.cpp": BEGIN + line + "\n}\n"})
+        return list(check_widths.faults_in(str(self.root / "k.cpp"), self.root).values())
+
+    def test_offsets_that_are_widened_too_late(self):
+        for line in ("const int token = (b * args.T + t) * args.H + h;  args.o[0] = args.q[token];",
+                     "const int token = b * t + h;  args.o[0] = *(args.q + token * kHeadSize);",
+                     "const std::int64_t first = b * t;  args.o[0] = args.q[first];",
+                     "const unsigned row = args.T * b;  args.o[row] = 0;"):
+            with self.subTest(line):
+                self.assertEqual(len(self.faults(line)), 1)
+
+    def test_right_ones(self):
+        for line in ("const std::int64_t token = (b * args.T + t) * args.H + h;  args.o[0] = args.q[token * kHeadSize];",
+                     "const std::int64_t first = std::int64_t{b} * t;  args.o[0] = args.q[first];",
+                     "x_smem[0] = *(x_smem + t * kHeadSize);", "args.o[0] = *(args.q + lane * kRows);",
+                     "const int K = args.K;  args.o[0] = args.q[K];", "const std::int64_t step = args.T + t * kRows;  args.o[step] = 0;",
+                     "const std::int64_t most = b * (args.K <= 64 ? 4 : 2);  args.o[most] = 0;"):
+            with self.subTest(line):
+                self.assertEqual(self.faults(line), [])
