@@ -297,6 +297,8 @@ TEST(BestRules, ReadTheShapeOfWkvArguments) {
   args.k = data;
   args.V = 12;
   EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).words, Words::kFour);
+  EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).K, 8);
+  EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).V, 12);
   args.V = 9;
   EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).words, Words::kSingle);
   args.initial_state = args.final_state = state;
@@ -326,6 +328,13 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
   args.normalize = false;
   args.feature_map = ladder::FeatureMap::kIdentity;
   EXPECT_TRUE(shape_of(args).plain && shape_of(args).strips);
+  args.V = 1024;  // as many threads as a block may have
+  EXPECT_TRUE(shape_of(args).strips);
+  EXPECT_EQ(shape_of(args).K, 4);
+  EXPECT_EQ(shape_of(args).V, 1024);
+  args.V = 1025;
+  EXPECT_FALSE(shape_of(args).strips);
+  args.V = 4;
   args.T_k = 7;
   EXPECT_TRUE(shape_of(args).plain && !shape_of(args).strips);
   args.causal = false;

@@ -10,6 +10,15 @@ const ladder::Shape kRagged = {{"M", 37}, {"N", 131}, {"K", 13}};
 const bool bounds = ladder::testing::register_bounds("matmul_wide_loads", "matmul", kRagged) &&
                     ladder::testing::register_bounds("matmul_double_buffer", "matmul", kRagged);
 
+// Rows that are read 16 bytes at a time, and end within a tile.
+TEST(MatmulWideLoads, StaysInBoundsInAWideTail) {
+  ladder::testing::xray_of("matmul_wide_loads", "matmul", {{"M", 37}, {"N", 132}, {"K", 12}});
+}
+
+TEST(MatmulDoubleBuffer, StaysInBoundsInAWideTail) {
+  ladder::testing::xray_of("matmul_double_buffer", "matmul", {{"M", 37}, {"N", 132}, {"K", 12}});
+}
+
 Kernel step(const char* implementation, std::int64_t K) {
   return ladder::testing::xray_of(implementation, "matmul", {{"M", 128}, {"N", 128}, {"K", K}});
 }

@@ -320,31 +320,39 @@ class Job:
                 return
         result["status"] = "same object code" if outcomes == {"same object code"} else "survived"
 
+    def _differs(self, program, source, mutant, out):
+        return self.shop.gpu or out.read_bytes() != self._pristine(program, source, mutant).read_bytes()
+
     def _against(self, program, back_end, folder, mutant, result):
         """Builds and runs one test program with the mutant in it, one changed source after the other, the short ones first."""
         users = [source for source in program.objects if mutant.file in self.shop.tree.closure(source)]
         kernels = sorted((each for each in users if is_mutable_source(each)),
                          key=lambda source: sum(len(self.shop.tree.text(each)) for each in self.shop.tree.closure(source)))
-        replaced, all_same = {}, True
+        replaced, changed, ran = {}, False, False
         for source in [each for each in users if not is_mutable_source(each)]:  # tests that include a changed header
             replaced[source] = self.folder / (source.replace("/", "_") + ".o")
             self._compile(program, source, replaced[source])
+            changed = changed or self._differs(program, source, mutant, replaced[source])
+        binary = self.folder / Path(program.target).name
         for source in kernels:
             out = self.folder / (source.replace("/", "_") + ".o")
             began = time.monotonic()
             self._compile(program, source, out)
             result["compile_seconds"] = round(result.get("compile_seconds", 0) + time.monotonic() - began, 1)
-            if not self.shop.gpu and out.read_bytes() == self._pristine(program, source, mutant).read_bytes():
+            if not self._differs(program, source, mutant, out):
                 continue  # the compiler sees no difference
-            all_same = False
-            binary = self.folder / Path(program.target).name
+            ran = True
             self._link(program, {**replaced, source: out}, binary)
             tests = self.shop.affected(source, folder, back_end)
             if not tests:
                 result.setdefault("without_tests", []).append(f"{source} ({back_end})")
             if self._run(binary, tests, result):
                 return
-        result["status"] = "same object code" if all_same else "survived"
+        if changed and not ran:  # the tests alone make code of it: a template
+            self._link(program, replaced, binary)
+            if self._run(binary, program.tests, result):
+                return
+        result["status"] = "survived" if changed or ran else "same object code"
 
     def judge(self, chapter, mutant):
         source = self.shop.tree.text(mutant.file)
