@@ -89,6 +89,7 @@ Implementation find_implementation(const std::string& name) {
 
 Registration::Registration(Implementation implementation, const char* file) {
   settle(implementation, file);
+  implementation.file = file;
   auto place = registered().end();
   for (auto other = registered().begin(); other != registered().end(); ++other) {
     if (other->name != implementation.name) continue;

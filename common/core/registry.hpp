@@ -93,6 +93,7 @@ struct Implementation {
   // Where it was registered, from the file that does it: set by Registration.
   std::string source = {};   // "07_chunkwise/02_chunk_walk/kernel.cu"
   std::string chapter = {};  // "07_chunkwise"
+  std::string file = {};     // as the compiler was given it: perhaps relative to the build folder
 };
 
 // An implementation that this program was built without.
