@@ -4,6 +4,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -65,48 +66,52 @@ inline void expect_count(const std::string& what, long yours, long right) {
                   << right;
 }
 
-// {bytes of a vector}, for each loop of the implementation's file that the compiler has turned into vector instructions without a check at
-// run time whether arrays overlap. Compiles the file again, for its report. std::runtime_error where there is no g++ to ask.
-inline std::map<int, std::set<int>> vector_loops(const std::string& implementation,
-                                                 const std::string& repository) {
-  namespace fs = std::filesystem;
-  const fs::path program = fs::canonical("/proc/self/exe").parent_path();
-  const auto found = [&](const std::string& file) {  // a compiler's cache may have made it relative
-    return fs::path(file).is_absolute() ? fs::path(file) : fs::weakly_canonical(program / file);
-  };
-  const fs::path file = found(ladder::find_implementation(implementation).file);
-  const fs::path root = found(repository).parent_path().parent_path().parent_path();
+// What the compiler says of an implementation's file, which it compiles once more for that.
+struct VectorReport {
+  std::set<int>
+      unchecked;  // bytes of the vectors in loops that need no check at run time whether arrays overlap
+  std::set<int> checked;  // lines of the loops that need one: the compiler makes them twice
+  int widest = 0;         // bytes, of all loops
+  std::string text;
+};
+
+// `test`: the __FILE__ of the lesson's test. std::runtime_error where there is no g++ to ask.
+inline VectorReport vector_report(const std::string& implementation, const std::string& test) {
+  const std::string file = ladder::find_implementation(implementation).file;
+  const auto lesson = std::filesystem::path(ladder::whole_path(test)).parent_path();
   const char* compiler = std::getenv("CXX");
   const std::string command = std::string(compiler != nullptr ? compiler : "c++") +
-                              " -std=c++20 -O3 -march=native -fopenmp -fopt-info-vec-optimized -S"
-                              " -o /dev/null -I '" +
-                              root.string() + "' '" + file.string() + "' 2>&1";
-  std::string report;
+                              " -std=c++20 -O3 -march=native -fopenmp -fopt-info-vec-optimized -S" +
+                              " -o /dev/null -I '" + lesson.parent_path().parent_path().string() +
+                              "' '" + file + "' 2>&1";
+  VectorReport report;
   std::array<char, 4096> piece;
   FILE* pipe = popen(command.c_str(), "r");
   while (pipe != nullptr && std::fgets(piece.data(), piece.size(), pipe) != nullptr)
-    report += piece.data();
+    report.text += piece.data();
   if (pipe == nullptr || pclose(pipe) != 0)
-    throw std::runtime_error("no report of the compiler's: " + command + "\n" + report);
+    throw std::runtime_error("no report of the compiler's: " + command + "\n" + report.text);
 
-  std::map<int, std::set<int>> loops;
-  std::set<int> checked;
-  std::istringstream lines(report);
-  const std::regex vectorized(
-      "^(.*):([0-9]+):[0-9]+: optimized: +loop vectorized using ([0-9]+) byte"),
-      versioned(
-          "^(.*):([0-9]+):[0-9]+: optimized: +loop versioned for vectorization because of possible "
-          "aliasing");
+  std::map<int, std::set<int>> loops;  // bytes, by line
+  std::istringstream lines(report.text);
+  const std::regex loop("^(.*):([0-9]+):[0-9]+: optimized: +loop (vectorized|versioned)(.*)");
   for (std::string line; std::getline(lines, line);) {
     std::smatch part;
-    if (std::regex_search(line, part, vectorized) && part[1] == file.string())
-      loops[std::stoi(part[2])].insert(std::stoi(part[3]));
-    else if (std::regex_search(line, part, versioned) && part[1] == file.string())
-      checked.insert(std::stoi(part[2]));
+    if (!std::regex_search(line, part, loop) || part[1] != file) continue;
+    const int number = std::stoi(part[2]);
+    const std::string words = part[4];
+    int bytes = 0;
+    if (part[3] == "versioned") {
+      report.checked.insert(number);
+    } else if (std::sscanf(words.c_str(), " using %d byte", &bytes) == 1) {
+      loops[number].insert(bytes);
+      report.widest = std::max(report.widest, bytes);
+    }
   }
-  for (const int line : checked)
-    loops.erase(line);
-  return loops;
+  for (const auto& [line, bytes] : loops) {
+    if (!report.checked.contains(line)) report.unchecked.insert(bytes.begin(), bytes.end());
+  }
+  return report;
 }
 
 }  // namespace openmp
