@@ -22,22 +22,24 @@ void wkv(const ladder::WkvArgs& args) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;
 
-      for (std::int64_t i = 0; i < K * V; ++i) {
-        state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
-      }
+      // TODO(1): roughly 3 lines; the head's state begins as args.initial_state, or as zeros where that is null.
+      // TODO(1): budget: K * V elements, those of head number `head`.
 
       for (std::int64_t step = 0; step < T; ++step) {
         const std::int64_t t = args.reverse ? T - 1 - step : step;
         const std::int64_t row = (b * T + t) * H + h;
-        // TODO(1): roughly 7 lines; where this step's rows of q, k, v, u and log_w begin.
-        // TODO(1): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
+        // TODO(2): roughly 4 lines here, 3 below; where this step's rows of q, k, v and u begin.
+        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // TODO(3): roughly 2 lines here, 1 below; where this step's row of log_w begins.
+        // TODO(3): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
 
         float* o = args.o + row * V;  // (V)
         for (std::int64_t iv = 0; iv < V; ++iv) {
           float sum = 0.0f;
           for (std::int64_t ik = 0; ik < K; ++ik) {
-            // TODO(2): roughly 4 lines; this row's part of the output into sum, then the state's decay and update.
-            // TODO(2): budget: one product k * v, one exp.
+            // TODO(2): roughly 3 lines; what key row ik adds to the output; budget: one product k * v.
+            // Only now, because the output reads the state before this step's decay and update:
+            // TODO(3): roughly 1 line; the state's decay and update.
           }
           o[iv] = args.scale * sum;
         }

@@ -43,8 +43,8 @@ void wkv(const ladder::WkvArgs& args) {
           for (std::int64_t ik = 0; ik < K; ++ik) {
             float& s = state[ik * V + iv];
             const float kv = k[ik] * v[iv];
-            // The output reads the state before this step's decay and update.
             sum += q[ik] * (s + u[ik] * kv);
+            // Only now, because the output reads the state before this step's decay and update:
             s = std::exp(log_w[ik]) * s + kv;
           }
           o[iv] = args.scale * sum;

@@ -26,7 +26,7 @@ class Places(Refusals):
         self.assert_refused(place_of, (
             *((text, "lesson is .*allowed: 07.01_prefix_sum 07.02_chunk_walk") for text in ("07.99", "07.walk", "07_chunkwise/mistakes")),
             ("04.1", "allowed: none, 04_no_atomic has no lessons"),
-            ("linear_attention", "allowed: 01_naive_cpu/01_linear_attention 02_openmp/05_linear_attention")))
+            ("linear_attention", "allowed: 01_naive_cpu/01_linear_attention 02_openmp/06_linear_attention")))
 
     def test_an_exercise_knows_its_files(self):
         second = exercise_of("3.causal_dot_product")
@@ -40,7 +40,7 @@ class Places(Refusals):
         self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
                          ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
         self.assert_refused(exercise_of, (
-            ("06.scratch", "exercise is '06.scratch'; allowed: 01.scratch 02.scratch"),
+            ("06.scratch", "exercise is '06.scratch'; allowed: 01.scratch 02.05_register_tiles.scratch"),
             ("03.scrath", "did you mean 03.scratch"), ("07.chunk_wlk", "did you mean 07.chunk_walk"),
             *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
 
@@ -111,9 +111,10 @@ class Arguments(Refusals):
 
     def test_a_program_has_the_lessons_that_are_asked_for(self):
         climbed = rows.lessons_for([])
+        below_03 = ["01", "02.01_threads", "02.02_loop_order", "02.03_simd", "02.04_columns", "02.05_register_tiles", "03"]
         self.assertTrue({"01", "03", "07.15_wkv_and_gla", "08.08_pipelined", "best"} <= set(climbed), climbed)
         self.assertFalse({"00.09_sum", "03.01_causal_dot_product", "07.20_backward", "08.20_split_keys"} & set(climbed), climbed)
-        for words, lessons in ((["03"], ["01", "02", "03"]), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
+        for words, lessons in ((["03"], below_03), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
                                (["00.9"], ["00.09_sum"]), (["--operator", "softmax"], ["00.11_rows"]), (["--operator=gla_combine"], ["07.05_gla_steps"]),
                                (["01", "--operator=causal_dot_product"], ["01.01_linear_attention"]), (["07.06"], ["07.06_gla_layer", "07.15_wkv_and_gla"]),
                                (["--implementation", "wkv_atomic"], ["03"]), (["--implementation=sum_tree", "--implementation=matmul_naive"], ["00.09_sum", "00.13_matmul"]),
@@ -127,7 +128,7 @@ class Arguments(Refusals):
             self.assertEqual(asked[0], asked[2])
             self.assertEqual(asked[3], "ladder")
             lines = (Path(folder) / "asked_programs.txt").read_text().splitlines()
-            self.assertEqual(lines[0], f"{asked[1]} 01 02 03")
+            self.assertEqual(lines[0], f"{asked[1]} 01 02.01_threads 02.02_loop_order 02.03_simd 02.04_columns 02.05_register_tiles 03")
             self.assertEqual(len(lines), 2)
 
     def test_of_test_are_chapters_then_ctests(self):

@@ -1,8 +1,7 @@
-        // Pointers that are moved on, from the outermost index to the innermost.
-        const float *q = args.q, *k = args.k, *v = args.v, *u = args.u, *log_w = args.log_w;
-        q += ((b * T + t) * H + h) * K;
-        k += q - args.q;
-        v += ((b * T + t) * H + h) * V;
-        log_w += b * args.log_w_stride_B;
-        log_w += t * args.log_w_stride_T;
-        u += K * h, log_w += K * h;
+      // By row and column, with a named function.
+      const auto first = [&](std::int64_t ik, std::int64_t iv) {
+        return args.initial_state == nullptr ? 0.0f : args.initial_state[(head * K + ik) * V + iv];
+      };
+      for (std::int64_t ik = 0; ik < K; ++ik) {
+        for (std::int64_t iv = 0; iv < V; ++iv) state[ik * V + iv] = first(ik, iv);
+      }

@@ -1,5 +1,10 @@
-            // By index; state and bonus are multiplied by q one by one.
-            const std::int64_t i = ik * V + iv;
-            const float kv = v[iv] * k[ik], before = state[i];
-            sum += q[ik] * before + q[ik] * u[ik] * kv;
-            state[i] = before * std::exp(log_w[ik]) + kv;
+        // By address of each row's first element.
+        const float* const q = &args.q[row * K];
+        const float* const k = &args.k[row * K];
+        const float* const v = &args.v[row * V];
+        const float* const u = &args.u[h * K];
+// ----
+            // State and bonus are multiplied by q one by one.
+            float& s = state[ik * V + iv];
+            const float kv = v[iv] * k[ik];
+            sum += q[ik] * s + q[ik] * u[ik] * kv;

@@ -87,8 +87,13 @@ Implementation find_implementation(const std::string& name) {
   throw std::invalid_argument("implementation is '" + name + "'; allowed: " + joined(known));
 }
 
+std::string whole_path(const std::string& file) {
+  return (std::filesystem::path(LADDER_BUILD_FOLDER) / file).lexically_normal().string();
+}
+
 Registration::Registration(Implementation implementation, const char* file) {
   settle(implementation, file);
+  implementation.file = whole_path(file);
   auto place = registered().end();
   for (auto other = registered().begin(); other != registered().end(); ++other) {
     if (other->name != implementation.name) continue;

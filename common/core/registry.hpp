@@ -93,6 +93,7 @@ struct Implementation {
   // Where it was registered, from the file that does it: set by Registration.
   std::string source = {};   // "07_chunkwise/02_chunk_walk/kernel.cu"
   std::string chapter = {};  // "07_chunkwise"
+  std::string file = {};     // its whole path, which may lie in my/
 };
 
 // An implementation that this program was built without.
@@ -149,6 +150,9 @@ std::vector<AbsentImplementation> absent_implementations();
 
 // The one with that name; std::invalid_argument lists the names there are, or says what an absent one needs.
 Implementation find_implementation(const std::string& name);
+
+// The whole path of a __FILE__, which a compiler's cache may have made relative to the build folder.
+std::string whole_path(const std::string& file);
 
 // A chapter registers with a namespace-scope object: `const Registration registration{{...}};`
 struct Registration {

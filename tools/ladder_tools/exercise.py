@@ -70,7 +70,7 @@ def begin(exercise):
 
 
 # The number of the first hole of each stub, and its place, as they were before chapters had lessons: TODO(07.3).
-_BEFORE_LESSONS = {"01.01_linear_attention": 3, "02.05_linear_attention": 3, "03.01_causal_dot_product": 2, "06.03_fused_recurrent": 3,
+_BEFORE_LESSONS = {"01.01_linear_attention": 3, "02.06_linear_attention": 3, "03.01_causal_dot_product": 2, "06.03_fused_recurrent": 3,
                    "07.02_chunk_walk": 1, "07.05_gla_steps": 3, "08.02_online_softmax": 1, "08.08_pipelined": 2, "08.20_split_keys": 3}
 
 

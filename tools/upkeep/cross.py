@@ -26,6 +26,7 @@ from ladder_tools.place import exercise_of, exercises, text_of
 SOLUTIONS, MUTANTS = "abc", 12
 RECORD = ROOT / "records" / "cross.json"
 _NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
+_PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives it is code
 _SHAPES = r"(kernel|exercise|test|xray_test)\.(cu|cpp|patch)|solutions/.*"
 
 
@@ -53,7 +54,7 @@ def missing(exercise):
     for hole in holes.numbers():
         seen = {}
         for letter, parts in solutions(exercise, holes, hole).items():
-            path, code = fragment(exercise, hole, letter), re.sub(r"\s", "", mutants.blanked(holes.filled(hole, parts)[0]))
+            path, code = fragment(exercise, hole, letter), re.sub(r"\s", "", mutants.blanked(_PRAGMA.sub("pragma", holes.filled(hole, parts)[0])))
             if letter != "ours" and not (ROOT / path).exists():
                 faults.append(f"{path} is not there: hole {hole} of {exercise.name} needs three right solutions written differently")
             elif len(parts) > len(holes.ours(hole)):
@@ -85,6 +86,8 @@ def drawn(exercise, holes, hole):
         code = mutants.blanked(text)
         for begin_, end in ranges:  # a statement is forgotten
             for line in re.finditer(r"^ +[^;\n]*;[^\n]*\n", code[begin_:end], re.MULTILINE):
+                first.append(mutants.Mutant(str(exercise.solution), "forgotten", "", begin_ + line.start(), begin_ + line.end(), ""))
+            for line in re.finditer(_PRAGMA.pattern + r"[^\n]*\n", text[begin_:end], re.MULTILINE):
                 first.append(mutants.Mutant(str(exercise.solution), "forgotten", "", begin_ + line.start(), begin_ + line.end(), ""))
         inside = [[each for each in pile if any(a <= each.start and each.end <= b for a, b in ranges)] for pile in (first, rest)]
         random.Random(f"{exercise.name}/{hole}/{letter}").shuffle(inside[0])

@@ -1,0 +1,47 @@
+#include "02_openmp/lights.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using namespace openmp;
+
+// As wide as the compiler makes any loop on this machine: it may prefer half of the widest registers.
+TEST(wkv_simd, Hole1IsVectorisedInEachWidth) {
+  calls_of_exp("wkv_simd", {.B = 1, .T = 20, .H = 2, .K = 8, .V = 37}, /*threads=*/2);
+  if (HasFailure()) return;
+  VectorReport report;
+  try {
+    report = vector_report("wkv_simd", __FILE__);
+  } catch (const std::runtime_error& why) {
+    ladder::testing::skip(why.what());
+    return;
+  }
+  for (const int bytes : {16, 32, 64}) {
+    if (bytes <= report.widest && !report.unchecked.contains(bytes))
+      ADD_FAILURE() << "WRONG RESULT in the compiler's report: no loop without a check for overlap "
+                    << "has vectors of " << bytes << " bytes";
+  }
+  // Those that copy the initial and the final state may stay as they are.
+  constexpr std::size_t kOfStates = 2;
+  if (report.checked.size() > kOfStates)
+    ADD_FAILURE() << "WRONG RESULT in the compiler's report: " << report.checked.size()
+                  << " loops have a check for overlap, right " << kOfStates << "\n"
+                  << report.text;
+  EXPECT_GE(report.widest, 16) << report.text;
+}
+
+// The same file in narrower vectors; 37 columns leave a remainder in each width.
+TEST(wkv_simd, IsRightInEachWidth) {
+  for (const char* name : {"wkv_simd_4", "wkv_simd_8"}) {
+    SCOPED_TRACE(name);
+    calls_of_exp(
+        name,
+        {.B = 2, .T = 37, .H = 3, .K = 16, .V = 37, .initial_state = true, .final_state = true},
+        /*threads=*/2);
+  }
+}
+
+const bool registered =
+    ladder::testing::register_suite("wkv", "wkv_simd", {.refuses = {"packed sequences"}});
+
+}  // namespace

@@ -1,0 +1,18 @@
+// How threads share the value columns of a head.
+#pragma once
+
+#include <cstdint>
+
+namespace openmp {
+
+struct Columns {
+  std::int64_t first, end;
+};
+
+// Part number `part` of `parts` of V columns, in whole cache lines of a row that begins with one. May be empty.
+Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V);
+
+// In how many parts a head's columns are cut: enough for all threads, and at most one for each cache line.
+std::int64_t parts_of(std::int64_t threads, std::int64_t heads, std::int64_t V);
+
+}  // namespace openmp

@@ -1,0 +1,6 @@
+  // The larger parts come last: rounded up by hand.
+  const auto border = [&](std::int64_t n) {
+    const std::int64_t lines = V / kLine + (V % kLine != 0);
+    return std::min(V, n * lines / parts * kLine);
+  };
+  columns = {border(part), border(part + 1)};

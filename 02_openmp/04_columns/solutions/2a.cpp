@@ -1,0 +1,2 @@
+  // One by one.
+  while (parts * heads < threads && parts * kLine < V) ++parts;

@@ -1,0 +1,157 @@
+// 02.05 register_tiles: WKV on all cores and all SIMD lanes.
+// Change: rewrite: a tile of the state stays in registers for a tile of time steps; one exp per decay; threads over heads and columns.
+// Why:    chapter 01 spends its time in exp and in waiting for single floats, on one core of several.
+// Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
+// Costs:  a copy of every operand through padded scratch; a K or V below a tile costs as much as a whole tile.
+//         See README for what was measured.
+#include <algorithm>
+#include <cstdint>
+
+#include "02_openmp/tile.hpp"
+#include "common/core/registry.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace openmp {
+namespace {
+
+// Scratch of one task: the states of its heads, and one time tile of the head at hand. Padding rows hold zeros, because o
+// sums over them; columns beyond the task's are computed like the others and never leave the scratch.
+struct Tile {
+  std::int64_t rows;     // K, padded
+  std::int64_t columns;  // the task's columns, padded
+  float* v;              // (kSteps, columns)
+  float* o;              // (kSteps, columns), not yet scaled
+  float* q;              // (kSteps, rows)
+  float* k;              // (kSteps, rows)
+  float* w;              // (kSteps, rows)
+  float* u;              // (rows)
+  float* log_w;          // (rows)
+  float* states;         // (heads, rows, columns)
+
+  static std::int64_t floats(std::int64_t heads, std::int64_t rows, std::int64_t columns) {
+    return 2 * kSteps * columns + 3 * kSteps * rows + 2 * rows + heads * rows * columns;
+  }
+
+  Tile(std::int64_t rows, std::int64_t columns, float* scratch) : rows(rows), columns(columns) {
+    v = scratch;
+    o = v + kSteps * columns;
+    q = o + kSteps * columns;
+    k = q + kSteps * rows;
+    w = k + kSteps * rows;
+    u = w + kSteps * rows;
+    log_w = u + rows;
+    states = log_w + rows;
+  }
+};
+
+// Walks all register tiles of a state through `steps` time steps: o += q S, S = w S + k v.
+void advance(const Tile& tile, float* state, std::int64_t steps) {
+  // TODO(1): roughly 30 lines; for each corner (ik, iv) of kRows key rows and kColumns vectors: load the state into a small array
+  // TODO(1): s[kRows][kColumns], walk all steps with it, store it. A step adds the state's part to o, then updates the state.
+  // TODO(1): budget: per key row, vector and step three multiply-add operations, no load and no store of the state.
+}
+
+// Time step t of head (b, h) into row `step` of the tile; o starts with the bonus.
+void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std::int64_t h,
+           std::int64_t t, std::int64_t step) {
+  const std::int64_t K = args.K;
+  const std::int64_t row = (task.b * args.T + t) * args.H + h;
+  const float* log_w =
+      args.log_w + task.b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
+  float* q = tile.q + step * tile.rows;
+  float* k = tile.k + step * tile.rows;
+  float* w = tile.w + step * tile.rows;
+  float* v = tile.v + step * tile.columns;
+  float* o = tile.o + step * tile.columns;
+  // The next head's rows, for when this head's tile has been computed. Past the last one this is harmless.
+  prefetch(args.q + (row + 1) * K, K);
+  prefetch(args.k + (row + 1) * K, K);
+  prefetch(args.v + (row + 1) * args.V + task.first, task.width);
+  prefetch(log_w + K, K);
+  copy(q, args.q + row * K, K);
+  copy(k, args.k + row * K, K);
+  copy(v, args.v + row * args.V + task.first, task.width);
+
+  if (step > 0 && args.log_w_stride_T == 0) {
+    copy(w, tile.w, tile.rows);
+  } else {
+    copy(tile.log_w, log_w, K);
+    for (std::int64_t ik = 0; ik < K; ik += kVec)
+      store(w + ik, exp(load(tile.log_w + ik)));
+  }
+
+  // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K multiply-adds instead of K * V.
+  // TODO(2): roughly 8 lines; kVec key rows at a time the sum, then o begins with its product with v; budget: K / kVec vector steps
+  // TODO(2): for the sum.
+}
+
+void run(const ladder::WkvArgs& args, const Tile& tile, const Task& task) {
+  const std::int64_t T = args.T, H = args.H, K = args.K, V = args.V;
+  const float scale = args.scale;
+  const auto state_row = [&](std::int64_t h, std::int64_t ik) {
+    return tile.states + ((h - task.first_head) * tile.rows + ik) * tile.columns;
+  };
+
+  for (std::int64_t h = task.first_head; h < task.end_head; ++h) {
+    for (std::int64_t ik = 0; ik < K; ++ik) {
+      const std::int64_t row = ((task.b * H + h) * K + ik) * V + task.first;
+      if (args.initial_state != nullptr) {
+        copy(state_row(h, ik), args.initial_state + row, task.width);
+      } else {
+        std::fill_n(state_row(h, ik), task.width, 0.0f);
+      }
+    }
+  }
+
+  for (std::int64_t start = 0; start < T; start += kSteps) {
+    const std::int64_t steps = std::min(kSteps, T - start);
+    const auto time = [&](std::int64_t step) {
+      return args.reverse ? T - 1 - start - step : start + step;
+    };
+    for (std::int64_t h = task.first_head; h < task.end_head; ++h) {
+      copy(tile.u, args.u + h * K, K);
+      for (std::int64_t step = 0; step < steps; ++step)
+        stage(args, tile, task, h, time(step), step);
+      advance(tile, state_row(h, 0), steps);
+      for (std::int64_t step = 0; step < steps; ++step) {
+        float* o = args.o + ((task.b * T + time(step)) * H + h) * V + task.first;  // (width)
+        const float* sum = tile.o + step * tile.columns;
+        for (std::int64_t iv = 0; iv < task.width; ++iv)
+          o[iv] = scale * sum[iv];
+      }
+    }
+  }
+
+  if (args.final_state == nullptr) return;
+  for (std::int64_t h = task.first_head; h < task.end_head; ++h) {
+    for (std::int64_t ik = 0; ik < K; ++ik) {
+      const std::int64_t row = ((task.b * H + h) * K + ik) * V + task.first;
+      copy(args.final_state + row, state_row(h, ik), task.width);
+    }
+  }
+}
+
+void wkv(const ladder::WkvArgs& args) {
+  ladder::validate(args);
+  if (args.B == 0) return;
+  const Split split(ladder::wkv_fma_count(args), args.B, args.H, args.K, args.V);
+  const std::int64_t rows = round_up(args.K, kLine);
+  const Scratch scratch(split.threads, Tile::floats(split.heads, rows, split.columns));
+
+#pragma omp parallel num_threads(split.threads)
+  {
+    const Tile tile(rows, split.columns, scratch.mine());
+#pragma omp for schedule(static)
+    for (std::int64_t index = 0; index < split.tasks; ++index) {
+      run(args, tile, Task(split, index, args.H, args.V));
+    }
+  }
+}
+
+const ladder::Registration registration{{.name = "wkv_openmp",
+                                         .device = ladder::DeviceKind::kCpu,
+                                         .rung = true,
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
+
+}  // namespace
+}  // namespace openmp

@@ -1,0 +1,124 @@
+// What the tests of chapter 02 count where a result is right either way: the calls of exp, by thread, and what the compiler says of loops.
+// For test.cpp alone: a program has one.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
+
+namespace openmp {
+
+constexpr int kMostThreads = 64;
+
+// exp calls of each thread of an OpenMP team, by its number.
+inline std::array<std::atomic<long>, kMostThreads> exp_calls{};
+
+// Runs the implementation once with so many threads, and judges the result. Returns the number of exp calls of each thread.
+inline std::array<long, kMostThreads> calls_of_exp(const std::string& implementation,
+                                                   const ladder::WkvCase& c, int threads) {
+  const auto problem = ladder::make_problem(c);
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  for (auto& count : exp_calls)
+    count = 0;
+  const auto outputs = ladder::run(ladder::find_implementation(implementation), problem);
+  std::array<long, kMostThreads> counted{};
+  for (int n = 0; n < kMostThreads; ++n)
+    counted[n] = exp_calls[n];
+  omp_set_num_threads(before);
+  EXPECT_TRUE(ladder::testing::is_right(problem, outputs));
+  return counted;
+}
+
+inline long all(const std::array<long, kMostThreads>& calls) {
+  long sum = 0;
+  for (const long count : calls)
+    sum += count;
+  return sum;
+}
+
+inline int threads_that_worked(const std::array<long, kMostThreads>& calls) {
+  int threads = 0;
+  for (const long count : calls)
+    threads += count > 0;
+  return threads;
+}
+
+// A count is part of what is asked for.
+inline void expect_count(const std::string& what, long yours, long right) {
+  if (yours != right)
+    ADD_FAILURE() << "WRONG RESULT in the number of " << what << ": yours " << yours << ", right "
+                  << right;
+}
+
+// What the compiler says of an implementation's file, which it compiles once more for that.
+struct VectorReport {
+  std::set<int>
+      unchecked;  // bytes of the vectors in loops that need no check at run time whether arrays overlap
+  std::set<int> checked;  // lines of the loops that need one: the compiler makes them twice
+  int widest = 0;         // bytes, of all loops
+  std::string text;
+};
+
+// `test`: the __FILE__ of the lesson's test. std::runtime_error where there is no g++ to ask.
+inline VectorReport vector_report(const std::string& implementation, const std::string& test) {
+  const std::string file = ladder::find_implementation(implementation).file;
+  const auto lesson = std::filesystem::path(ladder::whole_path(test)).parent_path();
+  const char* compiler = std::getenv("CXX");
+  const std::string command = std::string(compiler != nullptr ? compiler : "c++") +
+                              " -std=c++20 -O3 -march=native -fopenmp -fopt-info-vec-optimized -S" +
+                              " -o /dev/null -I '" + lesson.parent_path().parent_path().string() +
+                              "' '" + file + "' 2>&1";
+  VectorReport report;
+  std::array<char, 4096> piece;
+  FILE* pipe = popen(command.c_str(), "r");
+  while (pipe != nullptr && std::fgets(piece.data(), piece.size(), pipe) != nullptr)
+    report.text += piece.data();
+  if (pipe == nullptr || pclose(pipe) != 0)
+    throw std::runtime_error("no report of the compiler's: " + command + "\n" + report.text);
+
+  std::map<int, std::set<int>> loops;  // bytes, by line
+  std::istringstream lines(report.text);
+  const std::regex loop("^(.*):([0-9]+):[0-9]+: optimized: +loop (vectorized|versioned)(.*)");
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch part;
+    if (!std::regex_search(line, part, loop) || part[1] != file) continue;
+    const int number = std::stoi(part[2]);
+    const std::string words = part[4];
+    int bytes = 0;
+    if (part[3] == "versioned") {
+      report.checked.insert(number);
+    } else if (std::sscanf(words.c_str(), " using %d byte", &bytes) == 1) {
+      loops[number].insert(bytes);
+      report.widest = std::max(report.widest, bytes);
+    }
+  }
+  for (const auto& [line, bytes] : loops) {
+    if (!report.checked.contains(line)) report.unchecked.insert(bytes.begin(), bytes.end());
+  }
+  return report;
+}
+
+}  // namespace openmp
+
+// In the place of the C library's, which std::exp of a float calls: the same value, counted.
+extern "C" float expf(float x) noexcept {
+  const int thread = omp_get_thread_num();
+  if (thread < openmp::kMostThreads) ++openmp::exp_calls[thread];
+  return static_cast<float>(std::exp(static_cast<double>(x)));
+}
