@@ -1,5 +1,5 @@
 """Draws the figures of chapter 00's lessons on what a model needs. usage: python3 docs/figures/model.py"""
-from drawing import DARK_BLUE, GREEN, INK, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
 
 NOTE = "#666666"
 OF_BATCH = ["#cfe2f3", "#d9ead3", "#fce5cd"]
@@ -40,6 +40,44 @@ def batches():
     d.save("model_batches.svg")
 
 
+def columns():
+    """Tiles of 8 columns over the columns of three batches with 10 columns each."""
+    d = Drawing(900, 430)
+    N, K, tile, side, left = 10, 4, 8, 26, 60
+    d.text(20, 28, "The columns of all batches, side by side. Here 3 batches of 10 columns, and tiles of 8 columns", 15, "start", bold=True)
+    top = 90
+    for j in range(3 * N):
+        batch, n = divmod(j, N)
+        d.text(left + side * (j + 0.5), top - 8, str(n), 11, colour=NOTE)
+        for k in range(K):
+            d.box(left + side * j, top + side * k, side, side, OF_BATCH[batch], GREY)
+    for batch in range(3):
+        d.text(left + side * N * (batch + 0.5), top - 28, f"b of batch {batch}: n =", 13, bold=True)
+    y = top + K * side
+    for first in range(0, 3 * N, tile):
+        x = left + side * first
+        d.box(x, top, side * tile, K * side, "none", INK, 2.4)
+        d.text(x + side * tile / 2, y + 40, f"tile {first // tile}", 14, bold=True)
+    for j in range(4 * tile):
+        d.text(left + side * (j + 0.5), y + 18, str(j), 11, colour=DARK_BLUE if j == 13 else INK)
+    d.text(left - 12, y + 18, "j =", 12, "end")
+    x = left + side * 13.5
+    d.box(x - side / 2, top, side, K * side, DARK_BLUE)
+    d.text(left, y + 72, "Column j = 13:  batch = 13 / 10 = 1,  n = 13 % 10 = 3.  Tile 1 holds columns 8 and 9 of batch 0, and columns 0 to 5 of batch 1.", 13, "start", DARK_BLUE)
+    d.text(left, y + 96, "Columns 30 and 31 do not exist: batch = 30 / 10 = 3, and there is no batch 3. They are filled with zeros and not stored.", 13, "start")
+    y += 130
+    d.text(20, y, "A batch for each block: a tile begins anew with each batch. 6 tiles in the place of 4", 15, "start", bold=True)
+    for batch in range(3):
+        for part in range(2):
+            x = left + (side * 2 * tile + 6) * 0.62 * batch + side * tile * 0.62 * part
+            for n in range(tile):
+                real = part * tile + n < N
+                d.box(x + side * 0.62 * n, y + 18, side * 0.62, 40, OF_BATCH[batch] if real else "white", GREY)
+            d.box(x, y + 18, side * 0.62 * tile, 40, "none", INK, 2.4)
+    d.text(left, y + 84, "White columns are left over: 6 of 16 for each batch. Their threads fetch zeros and multiply them.", 13, "start")
+    d.save("model_columns.svg")
+
+
 if __name__ == "__main__":
-    for draw in (batches,):
+    for draw in (batches, columns):
         draw()
