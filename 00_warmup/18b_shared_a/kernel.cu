@@ -1,5 +1,5 @@
 // 18b shared a: c = a b + bias for each batch: b has a matrix for each of them, a is the same for all.
-// Change: 18 with the columns of all batches side by side: a thread, and no longer a block, finds its batch.
+// Change: rewrite of 18 for another operator: the columns of all batches side by side; a thread, not a block, finds its batch.
 // Why:    a tile may hold columns of several batches, so that only the last one of all has columns left over.
 // Needs:  any B, M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
 // Costs:  a division for each thread; where a tile changes from batch to batch, a warp reads two pieces of memory.
