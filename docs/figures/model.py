@@ -1,5 +1,5 @@
 """Draws the figures of chapter 00's lessons on what a model needs. usage: python3 docs/figures/model.py"""
-from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, RED, Drawing
 
 NOTE = "#666666"
 OF_BATCH = ["#cfe2f3", "#d9ead3", "#fce5cd"]
@@ -78,6 +78,59 @@ def columns():
     d.save("model_columns.svg")
 
 
+def window():
+    """A window of 3 x 3 in a tile of 4 x 4 lanes; and a lane for each of a row of results."""
+    d = Drawing(900, 510)
+    d.text(20, 28, "A window of 3 x 3 on an image: which lanes of a warp work?", 15, "start", bold=True)
+    side, left, top = 34, 40, 96
+
+    def image(x, y, rows, columns):
+        for row in range(rows):
+            for column in range(columns):
+                d.box(x + side * column, y + side * row, side, side, "white", GREY)
+
+    d.text(left, 62, "Step 1: a warp for each result. The lanes are\na tile of the window, sides rounded up to 4", 13, "start", bold=True)
+    image(left, top, 6, 8)
+    for lane in range(16):
+        row, column = divmod(lane, 4)
+        x, y = left + side * (column + 2), top + side * (row + 1)
+        inside = row < 3 and column < 3
+        d.box(x, y, side, side, BLUE if inside else "#f4cccc")
+        d.text(x + side / 2, y + side / 2 + 5, str(lane), 13)
+    d.box(left + side * 2, top + side, 3 * side, 3 * side, "none", DARK_BLUE, 2.6)
+    y = top + 6 * side + 24
+    d.text(left, y, "blue: 9 lanes read a pixel and a weight", 13, "start", DARK_BLUE)
+    d.text(left, y + 20, "red: 7 lanes of the tile must be masked", 13, "start", RED)
+    d.text(left, y + 40, "lanes 16 to 31 have no place of the tile", 13, "start")
+
+    x0 = 450
+    d.text(x0, 62, "Step 2: a lane for each result. Each lane goes\nthrough all taps. Here all are at tap (0, 0):", 13, "start", bold=True)
+    image(x0, top, 6, 12)
+    for lane in range(10):
+        x, y1 = x0 + side * lane, top + side
+        d.box(x, y1, side, side, BLUE)
+        d.text(x + side / 2, y1 + side / 2 + 5, str(lane), 13)
+    for lane, colour in ((0, DARK_BLUE), (1, GREEN)):
+        d.box(x0 + side * lane + 2 * lane, top + side + 3 * lane, 3 * side - 2 * lane, 3 * side, "none", colour, 2.6)
+    d.text(x0, y, "All lanes read at once, 32 neighbours in a row of the image", 13, "start", DARK_BLUE)
+    d.text(x0, y + 20, "(10 of them are drawn). All multiply with the same weight.", 13, "start")
+    d.text(x0, y + 40, "Blue and green frame: the windows of lanes 0 and 1.", 13, "start")
+
+    y += 84
+    d.text(20, y, "The weights in memory, and what a tile of 4 x 4 reads without a mask", 15, "start", bold=True)
+    for at in range(12):
+        x = left + side * at
+        d.box(x, y + 34, side, side, OF_BATCH[0] if at < 9 else OF_BATCH[1])
+        d.text(x + side / 2, y + 56, f"{at // 3 % 3},{at % 3}", 12)
+    d.text(left + 1.5 * side, y + 26, "row 0", 12, colour=NOTE)
+    d.text(left + 4.5 * side, y + 26, "row 1", 12, colour=NOTE)
+    d.text(left + 7.5 * side, y + 26, "row 2", 12, colour=NOTE)
+    d.text(left + 10.5 * side, y + 26, "the next channel", 12, colour=NOTE)
+    d.line([(left, y + 76), (left + 4 * side, y + 76)], RED, 2)
+    d.text(left + 4 * side + 6, y + 80, "row 0 of the tile: its fourth weight is the first one of row 1", 12.5, "start", RED)
+    d.save("model_window.svg")
+
+
 if __name__ == "__main__":
-    for draw in (batches, columns):
+    for draw in (batches, columns, window):
         draw()
