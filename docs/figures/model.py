@@ -1,7 +1,8 @@
 """Draws the figures of chapter 00's lessons on what a model needs. usage: python3 docs/figures/model.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
 
 NOTE = "#666666"
+PURPLE = "#ead1dc"
 OF_BATCH = ["#cfe2f3", "#d9ead3", "#fce5cd"]
 
 
@@ -131,6 +132,48 @@ def window():
     d.save("model_window.svg")
 
 
+def im2col():
+    """An image of 4 x 4, a window of 2 x 2: the unrolled matrix, and the tile that a block gathers from the image."""
+    d = Drawing(900, 520)
+    d.text(20, 28, "im2col: a column holds the pixels below the window in one place. Here a window of 2 x 2", 14, "start", bold=True)
+    side, left, top = 34, 40, 92
+    d.text(left, top - 12, "x: one channel", 13, "start", bold=True)
+    for row in range(4):
+        for column in range(4):
+            under = row in (1, 2) and column in (1, 2)
+            d.box(left + side * column, top + side * row, side, side, ORANGE if under else OF_BATCH[0], GREY)
+            d.text(left + side * (column + 0.5), top + side * (row + 0.5) + 5, str(4 * row + column), 13)
+    d.box(left + side, top + side, 2 * side, 2 * side, "none", INK, 2.4)
+    d.text(left, top + 4 * side + 24, "The window in place oy = 1, ox = 1\ncovers pixels 5, 6, 9 and 10.", 13, "start")
+
+    x0 = 330
+    d.text(x0, top - 34, "the unrolled matrix: K = C KH KW rows, B OH OW columns", 13, "start", bold=True)
+    for j in range(9):
+        oy, ox = divmod(j, 3)
+        d.text(x0 + side * (j + 0.5), top - 10, f"{oy},{ox}", 12, colour=NOTE)
+        for k in range(4):
+            ky, kx = divmod(k, 2)
+            d.box(x0 + side * j, top + side * k, side, side, ORANGE if j == 4 else OF_BATCH[0], GREY)
+            d.text(x0 + side * (j + 0.5), top + side * (k + 0.5) + 5, str(4 * (oy + ky) + ox + kx), 13)
+    for k in range(4):
+        d.text(x0 + side * 9 + 8, top + side * (k + 0.5) + 5, f"k = {k}: ky = {k // 2}, kx = {k % 2}", 13, "start")
+    d.text(x0 - 8, top - 10, "oy,ox", 12, "end", NOTE)
+    d.text(x0, top + 4 * side + 24, "Column j = 4 is place (1, 1). Pixel 5 stands in four columns:\nthe matrix has 36 elements, the image has 16.", 13, "start")
+
+    y = 330
+    d.text(20, y, "The kernel never stores this matrix. A block gathers a tile of it, from the image into shared memory:", 14, "start", bold=True)
+    y += 24
+    for words, x, width, height, colour in (("weights\n(M, K)", 60, 90, 70, PURPLE), ("unrolled\n(K, B OH OW)", 330, 170, 90, OF_BATCH[0]), ("y\n(M, B OH OW)", 640, 170, 70, OF_BATCH[1])):
+        d.box(x, y, width, height, colour)
+        d.text(x + width / 2, y + height / 2 - 2, words, 13)
+    d.text(240, y + 42, "x", 18)
+    d.text(570, y + 42, "=", 18)
+    d.text(60, y + 112, "stored as they are:\na row for each channel of y", 13, "start")
+    d.text(330, y + 112, "an element is looked up in x\nwhen its tile is fetched", 13, "start")
+    d.text(640, y + 112, "stored as (B, M, OH, OW),\na bias for each row m", 13, "start")
+    d.save("model_im2col.svg")
+
+
 if __name__ == "__main__":
-    for draw in (batches, columns, window):
+    for draw in (batches, columns, window, im2col):
         draw()
