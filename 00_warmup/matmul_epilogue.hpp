@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "00_warmup/matmul.hpp"
-#include "common/core/errors.hpp"
+#include "00_warmup/tile_grid.hpp"
 
 namespace warmup {
 
@@ -15,12 +15,8 @@ __device__ inline float finished(const MatmulArgs& args, float sum, std::int64_t
   return args.relu && sum < 0 ? 0.0f : sum;  // fmaxf would make a number of NaN
 }
 
-// Blocks for tiles of C with so many rows and columns, one after the other. A grid counts up to 2^31 - 1 of them.
 inline unsigned blocks_of_tiles(const MatmulArgs& args, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t down = (args.M + rows - 1) / rows, across = (args.N + columns - 1) / columns;
-  ladder::require(across == 0 || down <= INT32_MAX / across,
-                  "M * N is too large; allowed: up to 2^31 - 1 tiles");
-  return static_cast<unsigned>(down * across);
+  return blocks_of_tiles("M * N", 1, args.M, args.N, rows, columns);
 }
 
 }  // namespace warmup

@@ -1,0 +1,5 @@
+  // From batch to batch.
+  for (; tile >= tiles; tile -= tiles) {
+    a += M * K;
+    c += M * N;
+  }

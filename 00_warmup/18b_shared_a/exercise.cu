@@ -1,0 +1,64 @@
+// 18b shared a: c = a b + bias for each batch: b has a matrix for each of them, a is the same for all.
+// Change: rewrite of 18 for another operator: the columns of all batches side by side; a thread, not a block, finds its batch.
+// Why:    a tile may hold columns of several batches, so that only the last one of all has columns left over.
+// Needs:  any B, M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
+// Costs:  a division for each thread; where a tile changes from batch to batch, a warp reads two pieces of memory.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "00_warmup/18b_shared_a/shared_a.hpp"
+#include "00_warmup/tile_grid.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace warmup {
+namespace {
+
+constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
+
+__global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMatmulArgs args) {
+  __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];
+  const std::int64_t B = args.B, M = args.M, N = args.N, K = args.K;
+  const std::int64_t tiles_across = (B * N + kTile - 1) / kTile;
+  const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
+  const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
+  const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all batches' columns
+  std::int64_t batch = B, n = 0;                                      // there is no batch B
+  // Whose column is j?
+  // TODO(1): roughly 2 lines; which batch does column j belong to, and which of its columns is it?
+  // TODO(1): budget: no global read
+
+  float sum = 0.0f;
+  for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
+    const std::int64_t a_k = first_k + column, b_k = first_k + row;
+    a_smem[row][column] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
+    // b's tile takes each column from its own batch.
+    // TODO(2): roughly 1 line; store an element of this column in b's tile, 0 beyond an edge; budget: one global read of b
+    __syncthreads();  // both tiles are there
+    for (int k = 0; k < kTile; ++k)
+      sum += a_smem[row][k] * b_smem[k][column];
+    __syncthreads();  // all have read them
+  }
+  if (m >= M || batch >= B) return;
+  if (args.bias != nullptr) sum += args.bias[batch];
+  args.c[(batch * M + m) * N + n] = sum;
+}
+
+void shared_a(const SharedAMatmulArgs& args) {
+  ladder::validate_lists(args);
+  if (args.B == 0 || args.M == 0 || args.N == 0) return;
+  const unsigned blocks = blocks_of_tiles("B * M * N", 1, args.M, args.B * args.N, kTile, kTile);
+  shared_a_kernel<<<blocks, kTile * kTile>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration shared_a_registration{
+    {.name = "shared_a_tiles",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<SharedAMatmul>(shared_a)}};
+
+}  // namespace
+}  // namespace warmup

@@ -1,0 +1,3 @@
+  // Rows of all windows first.
+  const std::int64_t row = k / args.KW;
+  c = row / args.KH, ky = row - c * args.KH, kx = k - row * args.KW;

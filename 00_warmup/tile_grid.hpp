@@ -1,0 +1,21 @@
+// How many blocks a result needs that is cut into tiles.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+
+namespace warmup {
+
+// Blocks for `matrices` results of M rows and N columns, in tiles of so many rows and columns, one after the other. A grid counts up to
+// 2^31 - 1 of them; `sizes` names what makes them too many.
+inline unsigned blocks_of_tiles(const char* sizes, std::int64_t matrices, std::int64_t M,
+                                std::int64_t N, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t down = (M + rows - 1) / rows, across = (N + columns - 1) / columns;
+  ladder::require(matrices == 0 || across == 0 || down <= INT32_MAX / across / matrices,
+                  std::string(sizes) + " is too large; allowed: up to 2^31 - 1 tiles");
+  return static_cast<unsigned>(matrices * down * across);
+}
+
+}  // namespace warmup
