@@ -64,12 +64,10 @@ const ladder::Registration registration{{.name = "wkv_simd",
                                          .launchers = ladder::launchers<ladder::Wkv>(wkv<16>)}};
 
 const ladder::Registration narrower[] = {
-    ladder::Registration{{.name = "wkv_simd_4",
-                          .device = ladder::DeviceKind::kCpu,
-                          .launchers = ladder::launchers<ladder::Wkv>(wkv<4>)}},
-    ladder::Registration{{.name = "wkv_simd_8",
-                          .device = ladder::DeviceKind::kCpu,
-                          .launchers = ladder::launchers<ladder::Wkv>(wkv<8>)}},
+    ladder::Registration{
+        {.name = "wkv_simd_4", .launchers = ladder::launchers<ladder::Wkv>(wkv<4>)}},
+    ladder::Registration{
+        {.name = "wkv_simd_8", .launchers = ladder::launchers<ladder::Wkv>(wkv<8>)}},
 };
 
 }  // namespace
