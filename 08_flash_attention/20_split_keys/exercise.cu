@@ -366,7 +366,7 @@ std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, P
   constexpr std::int64_t kKeysAtOnce = 64;  // of a block
   constexpr std::int64_t kMoreSplits = 16;  // than fit at once: to even out the last blocks
   const double multiprocessors = places.multiprocessors, blocks_each = places.blocks_each;
-  const std::int64_t at_once = places.multiprocessors * places.blocks_each;
+  const std::int64_t at_once = std::int64_t{places.multiprocessors} * places.blocks_each;
   const std::int64_t most =
       std::min((keys + kKeysAtOnce - 1) / kKeysAtOnce, at_once / tiles + kMoreSplits);
 
