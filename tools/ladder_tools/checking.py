@@ -11,7 +11,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
-from ladder_tools.patches import Holes, header, hole_of
+from ladder_tools.patches import Holes, Written, header, hole_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -258,13 +258,16 @@ class Check:
         mine, stub, kernel = (text_of(path) for path in (exercise.mine, exercise.stub, exercise.solution))
         holes = Holes(stub, kernel)
         written, tests = holes.of(mine), tests_of_holes(self._names)
-        if written is None:
-            print("The holes are not looked at one by one: lines outside them have changed, or two stand side by side without a TODO between them.")
+        if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
+            line = next(line.strip() for lines in written.outside.values() for line in lines)
+            written = Written(why=f"with what is added outside them, such as `{line}`, our own lines are wrong too")
+        if written.holes is None:
+            print(f"The holes are not looked at one by one: {written.why}.")
             return
         for hole in exercise.holes():
             green = f"TODO({hole})" not in mine
-            if green or any(written[hole]):
-                text, _ = holes.filled(hole, written[hole])
+            if green or any(is_code(line) for part in written.holes[hole] for line in part):
+                text, _ = holes.filled(hole, written.holes[hole], written.outside)
                 green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
             print(f"hole {hole}: {'green' if green else 'red'}")
             if not green:
