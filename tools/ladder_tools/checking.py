@@ -161,6 +161,16 @@ def asan_finding(text):
         return None
     report = text[kind.end():].partition(" is located ")
     access = re.search(r"^(READ|WRITE) of size ([0-9]+)", report[0], re.MULTILINE)
+def shown_name(name):
+    """A test's name without the hole it is of: what fails there may come from another one, and the holes' lights say from which."""
+    return re.sub(r"\.Hole[0-9]+(?=[A-Z])", ".", name)
+
+
+def lines_of(failures):
+    """What the failures of a test say, each line once."""
+    return list(dict.fromkeys(line for failure in failures for line in words_of(failure)))
+
+
     places = re.findall(r"^ *#[0-9]+ .*/((?:my|build[^/ ]*/mistaken)/.*)$", report[0], re.MULTILINE)[:2]
     if not places:
         return None
@@ -288,9 +298,11 @@ class Check:
             touches = _HOST_TOUCHES.search(done.text)
             if touches:
                 self._host_touches = touches[0]
-                return [f"{where}: {touches[0]}", f"  test: {self.failing}"]
+                return [f"{where}: {touches[0]}", f"  test: {shown_name(self.failing)}"]
+            if any(line.endswith(": Failure") for line in said):  # before it was stopped
+                said = [line.removeprefix("  ") for line in words_of("\n".join(said))]
             more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
-            return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {self.failing}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
+            return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {shown_name(self.failing)}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
         failed = done.first_failure()
         if failed is None and done.status == 0:
             skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
@@ -302,7 +314,7 @@ class Check:
         said = [line for line in said if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip())]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
-        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {self.failing}{before}"]
+        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {shown_name(self.failing)}{before}"]
 
     def _look_wider(self, target, done):
         """Where a case fails and the words for it do not say why: which cases fail, and what the plainest of them says."""
