@@ -8,7 +8,7 @@ from unittest import mock
 
 from for_tests import InAFolder, Refusals
 from ladder_tools import building, cases, checking, exercise, gtest, hints, place, programs, rows, testing
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of, text_of
 
 
 class Places(Refusals):
@@ -172,6 +172,7 @@ sys.exit(1)
         self.assertTrue(crash.crashed)
         self.assertEqual(crash.how_it_ended(10), "the program crashed (SEGV)")
         self.assertEqual(crash.last_begun(), ("suite.A", ["so far"]))
+        self.assertIn("an integer was divided by zero", gtest.run(self.program("os.kill(os.getpid(), signal.SIGFPE)"), 10).how_it_ended(10))
         loop = gtest.run(self.program(begin + "time.sleep(60)"), 1)
         self.assertFalse(loop.crashed)
         self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
@@ -232,7 +233,6 @@ sys.exit(1)
         said = checking.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"
                                  "WRONG RESULT for one element more\n")
         self.assertEqual(said, ["  WRONG RESULT for one element more", "  blocks_for(257, 132) is 1, should be 2"])
-
         said = checking.words_of("x.cpp:9\nExpected equality of these values:\n  x\n    Which is: nan\n  1\nrow 0")
         self.assertEqual(said, ["  x is nan, should be 1", "  row 0"])
 
@@ -251,6 +251,7 @@ sys.exit(1)
         self.assertEqual(check._astray(holes, written), set(), "no threads diverge")
         check._diverges = True
         self.assertEqual(check._astray(holes, written), {"1"})
+
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
                + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")

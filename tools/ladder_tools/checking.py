@@ -117,15 +117,20 @@ def compiler_warnings(log, mine, unfinished, most=3):
 _NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")  # for who looks at limits: ./ladder test shows them
 
 
+_EQUALITY = re.compile(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)(?:\n|$)(?:    Which is: (.*)(?:\n|$))?", re.MULTILINE)
+
+
 def words_of(failure, most_lines=20):
     """What the judge said in a failure of GoogleTest's, without what repeats itself."""
     shown, values = [], ""
-    equality = re.search(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)\n(?:    Which is: (.*)\n)?", failure, re.MULTILINE)
+    equality = _EQUALITY.search(failure)
     if equality and equality[2]:
-        # A call may be one of the learner's functions; other words are the test's own.
-        values = f"  {equality[1] if '(' in equality[1] else 'it'} is {equality[2]}, should be {equality[4] or equality[3]}"
+        # A call may be one of the learner's functions; other words are the test's own, and say little where the judge has spoken.
+        what = equality[1] if "(" in equality[1] or "WRONG RESULT" not in failure else "it"
+        values = f"  {what} is {equality[2]}, should be {equality[4] or equality[3]}"
+        failure = _EQUALITY.sub("", failure, count=1)
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
-        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
+        if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
                 or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
             continue
@@ -135,8 +140,8 @@ def words_of(failure, most_lines=20):
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
-    if values and shown and "WRONG RESULT" in shown[0]:  # which the lines before it said
-        shown.insert(1, values)
+    if values:
+        shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
     return shown[:most_lines]
 
 
@@ -156,13 +161,6 @@ def tests_of_holes(names):
     return dict(sorted(found.items()))
 
 
-def asan_finding(text):
-    """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
-    kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
-    if kind is None:
-        return None
-    report = text[kind.end():].partition(" is located ")
-    access = re.search(r"^(READ|WRITE) of size ([0-9]+)", report[0], re.MULTILINE)
 def shown_name(name):
     """A test's name without the hole it is of: what fails there may come from another one, and the holes' lights say from which."""
     return re.sub(r"\.Hole[0-9]+(?=[A-Z])", ".", name)
@@ -173,6 +171,13 @@ def lines_of(failures):
     return list(dict.fromkeys(line for failure in failures for line in words_of(failure)))
 
 
+def asan_finding(text):
+    """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
+    kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
+    if kind is None:
+        return None
+    report = text[kind.end():].partition(" is located ")
+    access = re.search(r"^(READ|WRITE) of size ([0-9]+)", report[0], re.MULTILINE)
     places = re.findall(r"^ *#[0-9]+ .*/((?:my|build[^/ ]*/mistaken)/.*)$", report[0], re.MULTILINE)[:2]
     if not places:
         return None
@@ -279,26 +284,26 @@ class Check:
         astray = self._astray(holes, written.holes)
         for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
             green = f"TODO({hole})" not in mine
+            if hole in astray and self._red:
+                written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
             if green or any(is_code(line) for part in written.holes[hole] for line in part):
                 text, _ = holes.filled(hole, written.holes[hole], written.outside)
                 green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
             print(f"hole {hole}: {'green' if green else 'red'}")
             if not green:
-            if hole in astray and self._red:
-                written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
                 self._red.append(hole)
 
-    def _is_right(self, target, text, tests):
-        with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
-            variant = Variant(self._build, self._exercise, text, Path(folder))
-            return variant.compile(target) and all(
-                gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
     def _astray(self, holes, written):
         """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
         barriers = {hole for hole in written if any(_BARRIER.match(line) for part in holes.ours(hole) for line in part)}
         return {hole for hole in written if self._diverges and barriers and hole not in barriers
                 and any(_BARRIER.match(line) for part in written[hole] for line in part)}
 
+    def _is_right(self, target, text, tests):
+        with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
+            variant = Variant(self._build, self._exercise, text, Path(folder))
+            return variant.compile(target) and all(
+                gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
                 for each in [*first_tests(self._names), ":".join(tests)])
 
     def _report(self, where, done):
@@ -321,8 +326,7 @@ class Check:
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing = failed["name"]
-        said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
-        said = [line for line in said if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip())]  # which is said with the X-ray's
+        said = [line for line in lines_of(failed["failures"]) if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip())]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
         return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {shown_name(self.failing)}{before}"]
@@ -369,8 +373,9 @@ class Check:
 
     def _first_nan(self):
         """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN. Whether there is such a place."""
-        if not self.failing or not re.search(r"\bnan\b", text_of(self._build.folder / "exercise.log"), re.IGNORECASE):
-            return False
+        said = text_of(self._build.folder / "exercise.log")
+        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or "an input is NaN" in said:
+            return False  # the last: the test has put it there
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return False

@@ -35,6 +35,8 @@ class Run:
     def how_it_ended(self, seconds):
         if self.timed_out:
             return f"stopped after {seconds} seconds"
+        if self.status == -signal.SIGFPE:  # which numbers with a point never raise
+            return "the program crashed: an integer was divided by zero (FPE)"
         why = f"exit code {self.status}" if self.status > 0 else signal.Signals(-self.status).name[len("SIG"):]
         return f"the program crashed ({why})"
 
