@@ -173,10 +173,12 @@ sys.exit(1)
         self.assertEqual(crash.how_it_ended(10), "the program crashed (SEGV)")
         self.assertEqual(crash.last_begun(), ("suite.A", ["so far"]))
         self.assertIn("an integer was divided by zero", gtest.run(self.program("os.kill(os.getpid(), signal.SIGFPE)"), 10).how_it_ended(10))
-        loop = gtest.run(self.program(begin + "time.sleep(60)"), 1)
+        loop = gtest.run(self.program(begin + "while True: pass"), 1)
         self.assertFalse(loop.crashed)
         self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
         self.assertEqual(loop.last_begun()[0], "suite.A")
+        self.assertFalse(gtest.run(self.program("time.sleep(1.5)"), 1).timed_out, "others may have kept the processors busy")
+        self.assertTrue(gtest.run(self.program("time.sleep(60)"), 1).timed_out)
 
     @staticmethod
     def case(T, K, V, *options):
