@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -190,6 +191,12 @@ void expect_within_budget(double used, double allowed, const std::string& what) 
   };
   fmt::print("budget: {} of {} {}\n", number(used), number(allowed), what);
   EXPECT_LE(used, allowed) << what;
+}
+
+void expect_within_budget(const Kernel& kernel, emulator::xray::Counter counter,
+                          emulator::xray::Counter of, double allowed, const std::string& what) {
+  const double parts = std::max(1.0, static_cast<double>(kernel[of]));  // a hole may have none
+  expect_within_budget(static_cast<double>(kernel[counter]) / parts, allowed, what);
 }
 
 std::vector<Kernel> sound_kernels(const XrayRun& run) {
