@@ -8,7 +8,7 @@ from unittest import mock
 
 from for_tests import InAFolder, Refusals
 from ladder_tools import building, cases, checking, exercise, gtest, hints, place, programs, rows, testing
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of, text_of
 
 
 class Places(Refusals):
@@ -173,10 +173,13 @@ sys.exit(1)
         self.assertTrue(crash.crashed)
         self.assertEqual(crash.how_it_ended(10), "the program crashed (SEGV)")
         self.assertEqual(crash.last_begun(), ("suite.A", ["so far"]))
-        loop = gtest.run(self.program(begin + "time.sleep(60)"), 1)
+        self.assertIn("an integer was divided by zero", gtest.run(self.program("os.kill(os.getpid(), signal.SIGFPE)"), 10).how_it_ended(10))
+        loop = gtest.run(self.program(begin + "while True: pass"), 1)
         self.assertFalse(loop.crashed)
         self.assertEqual(loop.how_it_ended(1), "stopped after 1 seconds")
         self.assertEqual(loop.last_begun()[0], "suite.A")
+        self.assertFalse(gtest.run(self.program("time.sleep(1.5)"), 1).timed_out, "others may have kept the processors busy")
+        self.assertTrue(gtest.run(self.program("time.sleep(60)"), 1).timed_out)
 
     @staticmethod
     def case(T, K, V, *options):
@@ -233,6 +236,24 @@ sys.exit(1)
         said = checking.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"
                                  "WRONG RESULT for one element more\n")
         self.assertEqual(said, ["  WRONG RESULT for one element more", "  blocks_for(257, 132) is 1, should be 2"])
+        said = checking.words_of("x.cpp:9\nExpected equality of these values:\n  x\n    Which is: nan\n  1\nrow 0")
+        self.assertEqual(said, ["  x is nan, should be 1", "  row 0"])
+
+    def test_a_line_that_several_failures_say_is_said_once(self):
+        said = checking.lines_of([f"x.cpp:9\nWRONG RESULT in {name}\nthe rule\nthe order" for name in ("o", "o", "lse")])
+        self.assertEqual(said, ["  WRONG RESULT in o", "  the rule", "  the order", "  WRONG RESULT in lse"])
+
+    def test_of_a_tests_name_its_hole_is_not_said(self):
+        self.assertEqual(checking.shown_name("fill.Hole2Launches"), "fill.Launches")
+        self.assertEqual(checking.shown_name("fill.Holes"), "fill.Holes")
+
+    def test_a_barrier_that_is_another_holes_is_known_by_ours(self):
+        check = checking.Check(exercise_of("06"), None)
+        holes = checking.Holes(*(text_of(ROOT / path) for path in (exercise_of("06").stub, exercise_of("06").solution)))
+        written = {"1": [["x;", "  __syncthreads();"]], "2": [["  __syncthreads();"], []]}
+        self.assertEqual(check._astray(holes, written), set(), "no threads diverge")
+        check._diverges = True
+        self.assertEqual(check._astray(holes, written), {"1"})
 
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))

@@ -47,10 +47,21 @@ class WhereLinesAreMissing(unittest.TestCase):
 
     def test_a_readers_lines_are_those_at_the_todos(self):
         mine = self.STUB.replace("  // TODO(3): roughly 1 line, at two places; z\n", "  c;\n  b;\n", 1)
-        self.assertEqual(self.holes.of(mine), {"1": [[]], "2": [[]], "3": [["  c;", "  b;"], []]})
-        self.assertIsNone(self.holes.of(self.KERNEL), "the lines of 1 and 2 stand side by side")
-        self.assertIsNone(self.holes.of(self.STUB.replace("  a;\n", "")))
-        self.assertIsNone(self.holes.of("int before;\n" + self.STUB))
+        self.assertEqual(self.holes.of(mine).holes, {"1": [[]], "2": [[]], "3": [["  c;", "  b;"], []]})
+        self.assertIn("the holes 1 and 2 stand side by side", self.holes.of(self.KERNEL).why)
+        self.assertIn("nothing is left where the stub has `a;`", self.holes.of(self.STUB.replace("  a;\n", "")).why)
+        self.assertIn("line 6 is `A;` where the stub has `a;`", self.holes.of(self.STUB.replace("  a;", "  A;")).why)
+
+    def test_blanks_comments_and_lines_that_are_added_outside_the_holes_do_no_harm(self):
+        mine = "// mine\nint before;\n" + self.STUB.replace("  a;\n", "    a; \n\n").replace("  b;\n", "  b;\n  more;\n").replace("g() {", "g()  {")
+        mine = mine.replace("  // TODO(3): roughly 1 line, at two places; z\n", "  c;\n")
+        written = self.holes.of(mine)
+        self.assertEqual(written.holes["3"], [["", "  c;"], ["  more;"]], "z goes to two places")
+        self.assertEqual(written.outside, {0: ["// mine", "int before;"]})
+        text, begins = self.holes.filled("3", written.holes["3"], written.outside)
+        self.assertEqual(text, "// mine\nint before;\n" + self.KERNEL.replace("  z1", "\n  c").replace("z2", "more"))
+        self.assertEqual(begins, [10, 13])
+        self.assertEqual(self.holes.of("// mine\n\n" + self.STUB + "// end\n").outside, {})
 
     def test_every_exercise_is_our_kernel_once_its_holes_are_filled(self):
         for one in exercises() + exercises("scratch"):

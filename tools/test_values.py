@@ -14,13 +14,13 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
 
 
 def trail(*touches, grid=(2, 1, 1), complete=True):
-    """Of touches (operation, block, thread, array, element, number): each at a line of its own, 1, 2, ..."""
-    head = {"complete": complete, "arrays": _ARRAYS, "launches": [[grid, [32, 1, 1]]],
+    """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ..."""
+    head = {"complete": complete, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
             "places": [[f"my/kernel.cu:{line}", ""] for line in range(1, len(touches) + 1)]}
     numbers = array("Q")
-    for at, (operation, block, thread, name, element, number) in enumerate(touches):
+    for at, (operation, block, thread, name, element, number, *launch) in enumerate(touches):
         bits = struct.unpack("<I", struct.pack("<f", number))[0]
-        numbers.extend((operation, 0, block, thread, at, [each["name"] for each in _ARRAYS].index(name), element, bits))
+        numbers.extend((operation, *(launch or [0]), block, thread, at, [each["name"] for each in _ARRAYS].index(name), element, bits))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "values"
         path.write_bytes(json.dumps(head).encode() + b"\n" + numbers.tobytes())
@@ -72,8 +72,20 @@ class FirstWrong(unittest.TestCase):
         self.assertEqual(touch.is_in({"sites": sites, "steps": steps}), 3)
         self.assertIsNone(touch.is_in({"sites": sites, "steps": steps[:3]}))
 
-    def test_a_run_that_was_too_long_says_nothing(self):
-        self.assertEqual(self.said((_STORE, 0, 1, "o", 1, 9.0), complete=False), "")
+    def test_of_a_run_that_was_too_long_the_launches_before_the_last_are_compared(self):
+        wrong = (_STORE, 0, 1, "o", 1, 9.0)
+        self.assertEqual(self.said(wrong, complete=False), "")
+        self.assertEqual(self.said(complete=False), "", "nothing was kept")
+        self.assertIn("o[1] = 9 at", self.said(wrong, (*_OURS[3], 1), complete=False, ours=(*_OURS, (*_OURS[3], 1))))
+        self.assertEqual(self.said(*_OURS, (*wrong, 1), complete=False, ours=(*_OURS, (*_OURS[3], 1))), "", "the last may lack its end")
+
+    def test_values_that_stand_at_other_elements_are_said_to_stand_there(self):
+        ours = [(_STORE, 0, element, "k", element, 1.5 + element) for element in range(8)]
+        moved = [(_STORE, 0, element, "k", element, 1.5 + element % 2 * 4 + element // 2) for element in range(8)]  # 4 x 2 for 2 x 4
+        self.assertIn("k(t=0, j=1) = 5.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 2.5. "
+                      "This value is right elsewhere: ours stores it in k(t=1, j=0), and so", self.said(*moved, ours=ours))
+        halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
+        self.assertIn("look at what is computed", self.said(*halved, ours=ours))
 
 
 if __name__ == "__main__":

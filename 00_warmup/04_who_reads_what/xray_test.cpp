@@ -64,13 +64,9 @@ TEST(WhoReadsWhat, MovesTheSectorsOfItsPattern) {
 
 // ./ladder exercise shows what these print.
 void expect_sectors(const char* implementation, double allowed) {
-  const Kernel kernel = kernel_of(implementation, 32 * kGroups);
-  const double each = kernel[kGlobalLoadRequests] == 0
-                          ? 0
-                          : static_cast<double>(kernel[kGlobalLoadSectors]) /
-                                static_cast<double>(kernel[kGlobalLoadRequests]);
   ladder::testing::expect_within_budget(
-      each, allowed, "sectors per load request used, " + std::string(implementation));
+      kernel_of(implementation, 32 * kGroups), kGlobalLoadSectors, kGlobalLoadRequests, allowed,
+      "sectors per load request used, " + std::string(implementation));
 }
 TEST(SectorsOfTheCoalescedCopy, KeepsItsBudget) {
   expect_sectors("copy_coalesced", 4);

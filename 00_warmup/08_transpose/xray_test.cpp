@@ -75,6 +75,14 @@ TEST(BankConflictsOfTransposeTiled, KeepsItsBudget) {
                                         "bank conflicts per shared load used, transpose_tiled");
 }
 
+TEST(SectorsOfTransposeTiled, KeepsItsBudget) {
+  const Kernel kernel = xray_of("transpose_tiled");
+  ladder::testing::expect_within_budget(kernel, kGlobalLoadSectors, kGlobalLoadRequests, 4,
+                                        "sectors per load request used, transpose_tiled");
+  ladder::testing::expect_within_budget(kernel, kGlobalStoreSectors, kGlobalStoreRequests, 4,
+                                        "sectors per store request used, transpose_tiled");
+}
+
 TEST(transpose_wide, HasAQuarterOfTheRequestsAndNoBankConflicts) {
   const Kernel kernel = xray_of("transpose_wide");
   EXPECT_EQ(kernel[kGlobalLoadRequests], kRequests / 4);

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramAr
   }
   const std::int64_t last = vectors * kVec + thread;
   // TODO(2): roughly 5 lines; value `last`, if there is one, is counted; when all of the block's values are, its bins that are
-  // TODO(2): not 0 are added to args.counts; budget: one global atomic per block and bin.
+  // TODO(2): not 0 are added to args.counts; budget: one global atomic per block and bin that is not 0.
 }
 
 // ---- Launchers ----

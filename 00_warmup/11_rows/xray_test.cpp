@@ -54,6 +54,13 @@ TEST(rms_norm_warp, ReadsARowTwice) {
   EXPECT_EQ(kernel[kShuffles], 8u * 5);
 }
 
+// ./ladder exercise shows what this prints.
+TEST(SectorsOfRmsNormWarp, KeepsItsBudget) {
+  ladder::testing::expect_within_budget(xray_of("rms_norm", "rms_norm_warp", 256),
+                                        kGlobalLoadSectors, kGlobalLoadRequests, 4,
+                                        "sectors per load request used, rms_norm_warp");
+}
+
 TEST(rms_norm_rows, ReadsARowOnce) {
   const Kernel kernel = xray_of("rms_norm", "rms_norm_rows", 256);
   EXPECT_EQ(kernel.buffer("x").loads().requests, 64u / 4);

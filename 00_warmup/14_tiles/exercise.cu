@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const Matmul
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
     // TODO(1): roughly 5 lines; fetch both tiles, 0 beyond an edge; wait for all; add up the tiles' share of the sum
-    // TODO(1): budget: one global read each of a and b, 32 times two reads of shared memory, one barrier
+    // TODO(1): budget: one global read each of a and b, 32 times two reads of shared memory, no bank conflict, one barrier
     // The next tiles take the same places.
     // TODO(2): roughly 1 line; what must have happened before the next tiles are stored? budget: one barrier
   }

@@ -11,7 +11,9 @@ const bool registered =
     ladder::testing::register_budget("matmul_tiles", "matmul",
                                      {.loads = (2 * 37 * 40 + 2 * 40 * 45) / (37.0 * 45.0),
                                       .stores = 1,
-                                      .counts = {{kBarriers, 2, "tile", 4 * 2}}},
+                                      .counts = {{kBarriers, 2, "tile", 4 * 2},
+                                                 {kSharedLoadBankConflicts, 0, "tile", 4 * 2},
+                                                 {kSharedStoreBankConflicts, 0, "tile", 4 * 2}}},
                                      {{"M", 37}, {"N", 45}, {"K", 40}});
 
 Kernel tiles(const ladder::Shape& shape) {

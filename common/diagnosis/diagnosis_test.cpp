@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/diagnosis/regions.hpp"
 #include "common/judge/random.hpp"
 
 namespace ladder::testing {
@@ -75,6 +76,25 @@ TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
                              return static_cast<float>(i % 64 >= 32 ? 2 * x * x : x);
                            }),
               "\nwrong: n % 64 = 32 to 63\n");
+}
+
+TEST(Lists, TellOneSetFromAnother) {
+  const auto those = [](std::int64_t count, const std::function<bool(std::int64_t)>& are_in) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (are_in(n)) rows.push_back(n);
+    }
+    return list_of(rows);
+  };
+  EXPECT_EQ(list_of(std::vector<std::int64_t>{7}), "7");
+  EXPECT_EQ(list_of(std::vector<std::int64_t>{7, 8}), "7 and 8");
+  EXPECT_EQ(list_of(std::vector<std::int64_t>{0, 7, 9}), "0, 7 and 9");
+  EXPECT_EQ(those(131, [](auto) { return true; }), "0 to 130");
+  EXPECT_EQ(those(131, [](auto n) { return n / 8 != 1; }), "0 to 130 without 8 to 15");
+  EXPECT_EQ(those(16, [](auto n) { return n % 4 != 1; }), "0 to 15 without 1, 5, 9 and 13");
+  EXPECT_EQ(those(32, [](auto n) { return n % 2 == 1; }), "1, 3, 5, 7, ... 31");
+  EXPECT_EQ(those(131, [](auto n) { return n % 32 < 4; }),
+            "0 to 3, 32 to 35, 64 to 67, 96 to 99, ... 128 to 130");
 }
 
 std::string written(const AnyProblem& problem) {

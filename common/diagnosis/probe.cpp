@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/poison.hpp"
 #include "common/core/text.hpp"
 #include "common/diagnosis/regions.hpp"
 #include "common/judge/drawn.hpp"
@@ -37,8 +38,9 @@ double largest(const Values& values) {
 struct Response {
   Values yours, right;
   double noise = 0, close = 0;  // below `noise` a change is none; up to `close` two are the same
+  bool is_known = true;         // false: yours has no number where the right ones change
 
-  bool counts() const { return largest(right) > 10 * noise; }
+  bool counts() const { return is_known && largest(right) > 10 * noise; }
   bool is_nothing_of_much() const { return counts() && largest(yours) <= noise; }
   bool is_nothing() const { return largest(yours) <= close; }
   bool is_right() const { return is_times(1); }
@@ -178,9 +180,11 @@ class Probe {
       const bool finite = std::all_of(part.truth->begin(), part.truth->end(),
                                       [](double x) { return std::isfinite(x); });
       if (finite) {
-        outputs = {{part.result->begin(), part.result->end()},
-                   *part.truth,
+        outputs = {Values(part.result->size()), *part.truth,
                    std::max(largest(*part.truth), largest(*part.terms))};
+        // What was not written is as it was.
+        std::transform(part.result->begin(), part.result->end(), outputs->yours.begin(),
+                       [](float x) { return is_never_written(x) ? 0.0 : x; });
       }
     });
     return outputs;
@@ -216,7 +220,6 @@ class Probe {
     const auto subtract = [](const Values& a, const Values& b) {
       Values result(a.size());
       for (std::size_t i = 0; i < a.size(); ++i) {
-        // What was not written, or is no number, is so both times.
         const bool none = !std::isfinite(a[i]) && !std::isfinite(b[i]);
         result[i] = none ? 0 : a[i] - b[i];
       }
@@ -226,6 +229,10 @@ class Probe {
     response.right = subtract(after.right, before.right);
     response.noise = (kFp32Noise + 4 * coarseness_) * std::max(before.size, after.size);
     response.close = std::max(response.noise, (kClose + 2 * coarseness_) * largest(response.right));
+    for (std::size_t i = 0; i < response.right.size(); ++i) {
+      const bool are_numbers = std::isfinite(before.yours[i]) && std::isfinite(after.yours[i]);
+      if (!are_numbers && std::abs(response.right[i]) > response.noise) response.is_known = false;
+    }
     return response;
   }
 
@@ -348,6 +355,7 @@ class Probe {
       double noise = 0;
       for (const auto& [element, response] : input.responses) {
         if (!is_on_line(input, element, *of_input)) continue;
+        if (!response.is_known) return {};
         const std::int64_t key = input.at(element, *of_input);
         noise = std::max(noise, response.noise);
         add_shares(response, *of_output, key, keys, yours, right);
@@ -405,6 +413,7 @@ class Probe {
     std::size_t fewest = layout_.axes.size() + 1;
     for (const Input& input : inputs_) {
       for (const auto& [element, response] : base_first(input)) {
+        if (!response->is_known) continue;
         const double tiny = 1e-12 * largest(response->right), noise = response->noise;
         const double strong = std::max(kStrong * largest(response->right), 10 * noise);
         const auto yours = where(response->yours, noise), right = where(response->right, tiny);

@@ -8,17 +8,45 @@
 
 namespace ladder {
 
-std::string list_of(const std::vector<std::int64_t>& rows) {
+namespace {
+
+struct Run {
+  std::int64_t first, last;
+};
+
+std::string text_of(const Run& run) {
+  const std::string first = std::to_string(run.first);
+  return run.first == run.last ? first : first + " to " + std::to_string(run.last);
+}
+
+// The first of them and the last.
+std::string list_of(const std::vector<Run>& runs) {
   constexpr std::size_t kMostSaid = 4;
-  const std::int64_t count = static_cast<std::int64_t>(rows.size());
-  std::string text = std::to_string(rows.front());
-  const std::string last = std::to_string(rows.back());
-  if (count == 1) return text;
-  if (count > 2 && rows.back() - rows.front() == count - 1) return text + " to " + last;
-  const bool all = rows.size() <= kMostSaid;
-  for (std::size_t n = 1; n < (all ? rows.size() - 1 : kMostSaid); ++n)
-    text += ", " + std::to_string(rows[n]);
-  return text + (all ? " and " : ", ... ") + last;
+  std::string text = text_of(runs.front());
+  const bool all = runs.size() <= kMostSaid;
+  for (std::size_t n = 1; n < (all ? runs.size() - 1 : kMostSaid); ++n)
+    text += ", " + text_of(runs[n]);
+  return runs.size() == 1 ? text : text + (all ? " and " : ", ... ") + text_of(runs.back());
+}
+
+}  // namespace
+
+std::string list_of(const std::vector<std::int64_t>& rows) {
+  constexpr std::size_t kFewestOfRun = 3, kMostGaps = 4;
+  const bool one_by_one = rows.size() < kFewestOfRun;
+  std::vector<Run> runs, gaps;
+  for (const std::int64_t row : rows) {
+    if (!runs.empty() && !one_by_one && runs.back().last == row - 1) {
+      runs.back().last = row;
+      continue;
+    }
+    if (!runs.empty() && runs.back().last < row - 1)
+      gaps.push_back({runs.back().last + 1, row - 1});
+    runs.push_back({row, row});
+  }
+  const std::int64_t span = rows.back() - rows.front() + 1, count = std::ssize(rows);
+  if (gaps.empty() || gaps.size() > kMostGaps || 2 * (span - count) > count) return list_of(runs);
+  return text_of({rows.front(), rows.back()}) + " without " + list_of(gaps);
 }
 
 namespace {

@@ -27,7 +27,7 @@ struct SaidOfShares {
 SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
                             const std::string& query, const std::string& key);
 
-// "4 to 31", "1, 3, 5, 7, ... 31", "0, 7 and 9"
+// "4 to 31", "1, 3, 5, 7, ... 31", "0, 7 and 9", "0 to 3 and 8 to 11", "0 to 130 without 8 to 15": not so few that two sets look alike.
 std::string list_of(const std::vector<std::int64_t>& indices);
 
 }  // namespace ladder

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -26,10 +27,24 @@ constexpr double kMostBytes = 1 << 28;
 
 std::string program;  // empty where main knows no second start
 
-// LADDER_DIAGNOSIS_SECONDS: for who ends the first program sooner.
+// Of a processor: others may be at work on it. LADDER_DIAGNOSIS_SECONDS: for who ends the first program sooner.
 int most_seconds() {
   const char* const wanted = std::getenv("LADDER_DIAGNOSIS_SECONDS");
   return wanted == nullptr ? 20 : std::max(1, std::atoi(wanted));
+}
+
+// Called again and again, after so many seconds of the clock: ends a program that has hardly run since, or has been called too often.
+void look_whether_it_runs(int) {
+  constexpr int kMostLooks = 10;
+  static int looks = 0;
+  static std::clock_t before = 0;
+  const std::clock_t now = std::clock(), hardly = CLOCKS_PER_SEC / 100 * most_seconds();
+  if (++looks == kMostLooks || now - before < hardly) {
+    std::signal(SIGALRM, SIG_DFL);
+    std::raise(SIGALRM);
+  }
+  before = now;
+  alarm(static_cast<unsigned>(most_seconds()));
 }
 
 bool is_registered(const std::string& implementation) {
@@ -92,6 +107,10 @@ std::string sentence_for(int status) {
            "; the verdict above holds.\n";
   }
   if (WTERMSIG(status) == SIGALRM) {
+    return "The diagnosis was stopped because it hardly ran; the verdict above holds. Others may "
+           "keep this computer busy, or the code waits for something.\n";
+  }
+  if (WTERMSIG(status) == SIGXCPU) {
     return "The diagnosis was stopped after " + std::to_string(most_seconds()) +
            " s; the verdict above holds. Either the case is too large to search, then a smaller "
            "one tells more, or the code does not end on other inputs.\n";
@@ -135,8 +154,14 @@ std::string start_again(int input, std::string& words) {
 void second_start(int argc, char** argv) {
   program = std::filesystem::exists("/proc/self/exe") ? "/proc/self/exe" : argv[0];
   if (argc != 2 || std::string(argv[1]) != kDiagnose) return;
-  std::signal(SIGALRM, SIG_DFL);
+  std::signal(SIGXCPU, SIG_DFL);
+  std::signal(SIGALRM, look_whether_it_runs);
   alarm(static_cast<unsigned>(most_seconds()));
+  rlimit of_processor{};
+  getrlimit(RLIMIT_CPU, &of_processor);
+  of_processor.rlim_cur =
+      std::min<rlim_t>(of_processor.rlim_max, static_cast<rlim_t>(most_seconds()));
+  setrlimit(RLIMIT_CPU, &of_processor);
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
   unsetenv("EMULATOR_PRINTF");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -116,6 +117,20 @@ void print_dearest(const std::vector<Kernel>& kernels, Operation operation) {
              to_string(operation), dearest->where.text(), dearest->bytes);
 }
 
+// What may be wrong with a launch that was stopped.
+std::string why_so_many(const std::vector<Kernel>& kernels) {
+  constexpr std::uint64_t kFewOfThread = 1000;
+  for (const Kernel& kernel : kernels) {
+    const auto product = [](const dim3& of) { return std::uint64_t{of.x} * of.y * of.z; };
+    const std::uint64_t blocks = product(kernel.grid);
+    if (!kernel.too_large || blocks * product(kernel.block) < kMostBudgetAccesses / kFewOfThread)
+      continue;
+    return "Should the grid have " + emulator::xray::grouped(blocks) +
+           (blocks == 1 ? " block?" : " blocks?");
+  }
+  return "Is there a loop that does not end?";
+}
+
 void expect_budget_kept(const std::string& implementation, const std::string& op,
                         const Budget& budget, const Shape& shape, const Options& options,
                         const Caller& caller) {
@@ -127,7 +142,7 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
   write_report(kernels, to_string(shape));
   if (run.too_large) {
     FAIL() << "stopped: more than " << emulator::xray::grouped(kMostBudgetAccesses)
-           << " accesses and basic blocks. Is there a loop that does not end?";
+           << " accesses and basic blocks. " << why_so_many(kernels);
   }
   if (run.stopped) return;  // the counts are of a part of the run
   const auto expect_within = [&](const std::string& what, const std::string& part, double used,
@@ -176,6 +191,12 @@ void expect_within_budget(double used, double allowed, const std::string& what) 
   };
   fmt::print("budget: {} of {} {}\n", number(used), number(allowed), what);
   EXPECT_LE(used, allowed) << what;
+}
+
+void expect_within_budget(const Kernel& kernel, emulator::xray::Counter counter,
+                          emulator::xray::Counter of, double allowed, const std::string& what) {
+  const double parts = std::max(1.0, static_cast<double>(kernel[of]));  // a hole may have none
+  expect_within_budget(static_cast<double>(kernel[counter]) / parts, allowed, what);
 }
 
 std::vector<Kernel> sound_kernels(const XrayRun& run) {

@@ -66,6 +66,10 @@ struct Budget {
 // of o, wkv_naive".
 void expect_within_budget(double used, double allowed, const std::string& what);
 
+// The same of what a kernel has of one counter for each of another: sectors for each request.
+void expect_within_budget(const emulator::xray::Kernel& kernel, emulator::xray::Counter counter,
+                          emulator::xray::Counter of, double allowed, const std::string& what);
+
 // The shape of a budget, unless it is given. Ragged, so that no count is right by accident.
 inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}};
 

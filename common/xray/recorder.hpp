@@ -171,6 +171,10 @@ class Recorder : public Observer {
   enum class Relation : std::uint8_t { kSameWarp, kSameBlock, kOtherBlock };
   static Relation relation_of(const Stamp& a, const Stamp& b);
   static std::string missing_between(const Stamp& party, const Stamp& other);
+  static bool is_of_one_line(const Error& error);
+  static std::string missing_in(const Error& error, const Finding& finding,
+                                const std::set<std::string>& changed_by_several);
+  static std::set<std::string> changed_by_several(const std::vector<Error>& errors);
 
   struct Recording {
     Kernel kernel;

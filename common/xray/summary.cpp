@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -249,12 +250,43 @@ Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lin
   error.party = party_of(finding.party, kernel, lines);
   error.has_other = finding.other.launch != 0;
   if (error.has_other) error.other = party_of(finding.other, kernel, lines);
-  std::string missing = error.has_other ? missing_between(finding.party, finding.other) : "";
-  if (error.has_other && error.party.where.text() == error.other.where.text() &&
-      error.kind == "race")
-    missing += "; is an atomic missing, or should each thread have an element of its own?";
-  error.message = sentence_of(error, missing);
   return error;
+}
+
+// Whether two threads race by what one line does with one element.
+bool Recorder::is_of_one_line(const Error& error) {
+  return error.kind == "race" && error.party.where.text() == error.other.where.text() &&
+         !error.party.asynchronous && !error.other.asynchronous;
+}
+
+// `changed_by_several`: the lines at which several threads read an element and store it again.
+std::string Recorder::missing_in(const Error& error, const Finding& finding,
+                                 const std::set<std::string>& changed_by_several) {
+  if (!error.has_other) return "";
+  const std::string nothing_between = missing_between(finding.party, finding.other);
+  if (!is_of_one_line(error)) return nothing_between;
+  const std::string blocks = relation_of(finding.party, finding.other) == Relation::kOtherBlock
+                                 ? nothing_between + "; "
+                                 : "";
+  if (changed_by_several.count(error.party.where.text()) > 0)
+    return blocks + "is an atomic missing, or should each thread have an element of its own?";
+  if (error.party.operation == Operation::kStore && error.other.operation == Operation::kStore)
+    return blocks + "should each thread have an element of its own?";
+  return nothing_between;
+}
+
+// The lines at which threads race both for what the others store, and for who reads it before.
+std::set<std::string> Recorder::changed_by_several(const std::vector<Error>& errors) {
+  std::set<std::string> stored, read, both;
+  for (const Error& error : errors) {
+    if (!is_of_one_line(error)) continue;
+    const bool stores =
+        error.party.operation == Operation::kStore && error.other.operation == Operation::kStore;
+    (stores ? stored : read).insert(error.party.where.text());
+  }
+  std::set_intersection(stored.begin(), stored.end(), read.begin(), read.end(),
+                        std::inserter(both, both.end()));
+  return both;
 }
 
 Kernel Recorder::finish(Recording& recording) const {
@@ -272,6 +304,11 @@ Kernel Recorder::finish(Recording& recording) const {
   add_accesses_and_steps(kernel, recording, lines);
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
+  const std::set<std::string> several = changed_by_several(kernel.errors);
+  for (std::size_t i = 0; i < kernel.errors.size(); ++i) {
+    Error& error = kernel.errors[i];
+    error.message = sentence_of(error, missing_in(error, recording.findings[i], several));
+  }
   std::stable_partition(kernel.errors.begin(), kernel.errors.end(),
                         [](const Error& each) { return each.kind == "race"; });
   return kernel;

@@ -60,7 +60,8 @@ struct Double : SimpleOperator<Double, DoubleSizes, DoubleArgs, DoubleArgs> {
 };
 const OperatorRegistration<Double> double_registration;
 
-constexpr float kCrashes = -1, kEndsNever = -2, kThrows = -3, kPrints = -4, kExits = -5;
+constexpr float kCrashes = -1, kEndsNever = -2, kThrows = -3, kPrints = -4, kExits = -5,
+                kWaits = -6;
 const Registration copies{{
     .name = "double_that_copies",
     .launchers = launchers<Double>([](const DoubleArgs& args) {
@@ -68,7 +69,10 @@ const Registration copies{{
         std::signal(SIGSEGV, SIG_DFL);  // AddressSanitizer would end the program with a status
         std::raise(SIGSEGV);
       }
-      if (args.x[0] == kEndsNever) pause();
+      for (volatile bool ends = args.x[0] != kEndsNever; !ends;) {
+      }
+      while (args.x[0] == kWaits)
+        pause();
       if (args.x[0] == kThrows) throw std::runtime_error("thrown");
       if (args.x[0] == kPrints) std::puts("printed by the code");
       if (args.x[0] == kExits) std::exit(0);
@@ -143,6 +147,7 @@ TEST(SecondStart, ThatExitsChangesNoVerdict) {
 TEST(SecondStart, ThatDoesNotEndIsStopped) {
   const Environment brief("LADDER_DIAGNOSIS_SECONDS", "1");
   expect_said(said_of(kEndsNever), "\nThe diagnosis was stopped after 1 s; ");
+  expect_said(said_of(kWaits), "\nThe diagnosis was stopped because it hardly ran; ");
 }
 
 TEST(SecondStart, SaysNotWhatTheCodePrints) {

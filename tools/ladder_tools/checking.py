@@ -11,7 +11,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
-from ladder_tools.patches import Holes, header, hole_of
+from ladder_tools.patches import Holes, Written, header, hole_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -24,6 +24,8 @@ _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array do
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access): ")
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
+
+_BARRIER = re.compile(r"\s*__sync(threads|warp)\w*\(.*\);\s*(//.*)?$")  # a line with nothing else
 
 _INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
 
@@ -115,15 +117,20 @@ def compiler_warnings(log, mine, unfinished, most=3):
 _NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")  # for who looks at limits: ./ladder test shows them
 
 
+_EQUALITY = re.compile(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)(?:\n|$)(?:    Which is: (.*)(?:\n|$))?", re.MULTILINE)
+
+
 def words_of(failure, most_lines=20):
     """What the judge said in a failure of GoogleTest's, without what repeats itself."""
     shown, values = [], ""
-    equality = re.search(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)\n(?:    Which is: (.*)\n)?", failure, re.MULTILINE)
+    equality = _EQUALITY.search(failure)
     if equality and equality[2]:
-        # A call may be one of the learner's functions; other words are the test's own.
-        values = f"  {equality[1] if '(' in equality[1] else 'it'} is {equality[2]}, should be {equality[4] or equality[3]}"
+        # A call may be one of the learner's functions; other words are the test's own, and say little where the judge has spoken.
+        what = equality[1] if "(" in equality[1] or "WRONG RESULT" not in failure else "it"
+        values = f"  {what} is {equality[2]}, should be {equality[4] or equality[3]}"
+        failure = _EQUALITY.sub("", failure, count=1)
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
-        if (not line.strip() or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
+        if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
                 or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
             continue
@@ -133,8 +140,8 @@ def words_of(failure, most_lines=20):
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
         shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
-    if values and shown and "WRONG RESULT" in shown[0]:  # which the lines before it said
-        shown.insert(1, values)
+    if values:
+        shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
     return shown[:most_lines]
 
 
@@ -152,6 +159,16 @@ def tests_of_holes(names):
         if hole:
             found.setdefault(hole[1], []).append(name)
     return dict(sorted(found.items()))
+
+
+def shown_name(name):
+    """A test's name without the hole it is of: what fails there may come from another one, and the holes' lights say from which."""
+    return re.sub(r"\.Hole[0-9]+(?=[A-Z])", ".", name)
+
+
+def lines_of(failures):
+    """What the failures of a test say, each line once."""
+    return list(dict.fromkeys(line for failure in failures for line in words_of(failure)))
 
 
 def asan_finding(text):
@@ -258,17 +275,29 @@ class Check:
         mine, stub, kernel = (text_of(path) for path in (exercise.mine, exercise.stub, exercise.solution))
         holes = Holes(stub, kernel)
         written, tests = holes.of(mine), tests_of_holes(self._names)
-        if written is None:
-            print("The holes are not looked at one by one: lines outside them have changed, or two stand side by side without a TODO between them.")
+        if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
+            line = next(line.strip() for lines in written.outside.values() for line in lines)
+            written = Written(why=f"with what is added outside them, such as `{line}`, our own lines are wrong too")
+        if written.holes is None:
+            print(f"The holes are not looked at one by one: {written.why}.")
             return
-        for hole in exercise.holes():
+        astray = self._astray(holes, written.holes)
+        for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
             green = f"TODO({hole})" not in mine
-            if green or any(written[hole]):
-                text, _ = holes.filled(hole, written[hole])
+            if hole in astray and self._red:
+                written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
+            if green or any(is_code(line) for part in written.holes[hole] for line in part):
+                text, _ = holes.filled(hole, written.holes[hole], written.outside)
                 green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
             print(f"hole {hole}: {'green' if green else 'red'}")
             if not green:
                 self._red.append(hole)
+
+    def _astray(self, holes, written):
+        """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
+        barriers = {hole for hole in written if any(_BARRIER.match(line) for part in holes.ours(hole) for line in part)}
+        return {hole for hole in written if self._diverges and barriers and hole not in barriers
+                and any(_BARRIER.match(line) for part in written[hole] for line in part)}
 
     def _is_right(self, target, text, tests):
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
@@ -285,9 +314,11 @@ class Check:
             touches = _HOST_TOUCHES.search(done.text)
             if touches:
                 self._host_touches = touches[0]
-                return [f"{where}: {touches[0]}", f"  test: {self.failing}"]
+                return [f"{where}: {touches[0]}", f"  test: {shown_name(self.failing)}"]
+            if any(line.endswith(": Failure") for line in said):  # before it was stopped
+                said = [line.removeprefix("  ") for line in words_of("\n".join(said))]
             more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
-            return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {self.failing}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
+            return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {shown_name(self.failing)}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
         failed = done.first_failure()
         if failed is None and done.status == 0:
             skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
@@ -295,11 +326,10 @@ class Check:
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing = failed["name"]
-        said = [line for words in dict.fromkeys(tuple(words_of(failure)) for failure in failed["failures"]) for line in words]
-        said = [line for line in said if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip())]  # which is said with the X-ray's
+        said = [line for line in lines_of(failed["failures"]) if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip())]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
-        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {self.failing}{before}"]
+        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {shown_name(self.failing)}{before}"]
 
     def _look_wider(self, target, done):
         """Where a case fails and the words for it do not say why: which cases fail, and what the plainest of them says."""
@@ -343,8 +373,9 @@ class Check:
 
     def _first_nan(self):
         """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN. Whether there is such a place."""
-        if not self.failing or not re.search(r"\bnan\b", text_of(self._build.folder / "exercise.log"), re.IGNORECASE):
-            return False
+        said = text_of(self._build.folder / "exercise.log")
+        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or "an input is NaN" in said:
+            return False  # the last: the test has put it there
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return False
@@ -399,8 +430,8 @@ class Check:
     def _first_wrong(self):
         """Says where the first value goes wrong in the test that failed, beside our kernel in the same test."""
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
-        if not self.failing or not yours.exists() or not self._compile(target):
-            return
+        if not self.failing or self._diverges or not yours.exists() or not self._compile(target):
+            return  # threads that wait at different barriers store what they should not, everywhere
         self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1"})
         if ours.exists():
             half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"

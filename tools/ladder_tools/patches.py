@@ -71,6 +71,23 @@ def adopt(exercise, root=ROOT):
 _TODO = re.compile(r"TODO\(([0-9]+)\)")
 
 
+def _bare(line):
+    """What is left of a line where blanks do not count."""
+    return "".join(line.split())
+
+
+def is_code(line):
+    return bool(_bare(line)) and not _bare(line).startswith("//")
+
+
+class Written:
+    """A learner's lines: `holes`: {hole: its lines, for each of its places}; `outside`: {line of the stub's fixed ones: lines of code that
+    were added before it, where no TODO stands}. If it cannot be said whose lines are whose, `holes` is None and `why` a sentence."""
+
+    def __init__(self, holes=None, outside=None, why=""):
+        self.holes, self.outside, self.why = holes, outside or {}, why
+
+
 class Holes:
     """A stub's text, and at which of its lines what is missing. A hole's TODO stands where its lines go; one that speaks of places, or of
     somewhere, also has those lines of our kernel that stand at no TODO. Of TODOs side by side each takes as many lines as it says."""
@@ -88,8 +105,8 @@ class Holes:
             if re.search(r"\bat [a-z]+ places|\bsomewhere\b", line):
                 spread = todo[1]
         self.places = []  # (line of fixed, hole, our lines), in order
-        ours = self._added(kernel, todos)
-        if ours is None or any(at not in todos for at in ours) and spread is None:
+        ours, lacks = self._added(kernel, todos)
+        if lacks or any(at not in todos for at in ours) and spread is None:
             raise ValueError("solving it must only add lines where a TODO stands")
         for at in sorted(todos.keys() | ours.keys()):
             lines, holes = ours.get(at, []), todos.get(at, {spread: 0})
@@ -98,22 +115,30 @@ class Holes:
                 self.places.append((at, hole, lines[:some]))
                 lines = lines[some:]
 
-    def _added(self, text, preferred):
-        """{line of fixed: the lines that the text has before it}, at preferred lines where equal lines leave a choice; None if the text lacks a
-        line."""
-        lines, fixed, found = [line for line in text.splitlines() if not _TODO.search(line)], self._fixed, {}
-        for at, to, block in changes(fixed, lines):
-            if to > at:
-                return None
+    def _added(self, text, preferred, form=str):
+        """({line of fixed: the lines that the text has before it}, at preferred lines where equal lines leave a choice; a sentence for the
+        first line of code that the text lacks). Lines are the same if they have the same form."""
+        numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line)]
+        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, ""
+        for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
+            if kind == "equal":
+                continue
+            lost = [line.strip() for line in self._fixed[at:to] if form is str or is_code(line)]
+            if lost and not lacks:
+                instead = next((f"line {number} is `{line.strip()}`" for number, line in numbered[begin:end] if is_code(line)), "nothing is left")
+                lacks = f"{instead} where the stub has `{lost[0]}`"
+            block = [line for _, line in numbered[begin:end]]
+            at = next((each for each in range(at, to + 1) if each in preferred), at)
             for step in (0, *range(1, len(block) + 1)):
-                down = fixed[at:at + step] == block[:step] and (at + step, block[step:] + block[:step])
-                up = step <= at and fixed[at - step:at] == block[len(block) - step:] and (at - step, block[len(block) - step:] + block[:len(block) - step])
+                formed = lines[begin:end]
+                down = fixed[at:at + step] == formed[:step] and (at + step, block[step:] + block[:step])
+                up = step <= at and fixed[at - step:at] == formed[len(block) - step:] and (at - step, block[len(block) - step:] + block[:len(block) - step])
                 slid = next((each for each in (down, up) if each and each[0] in preferred), None)
                 if slid:
                     at, block = slid
                     break
             found[at] = found.get(at, []) + block
-        return found
+        return found, lacks
 
     def numbers(self):
         return list(dict.fromkeys(hole for _, hole, _ in self.places))
@@ -123,25 +148,32 @@ class Holes:
         return [lines for _, number, lines in self.places if number == hole]
 
     def of(self, text):
-        """{hole: its lines in the text, for each of its places}; None if other lines have changed too, or it cannot be said whose they are."""
-        added = self._added(text, {at for at, _, _ in self.places})
-        if added is None or not added.keys() <= {at for at, _, _ in self.places}:
-            return None
+        """What is Written in the text. Outside the holes blanks and comments do not count."""
+        at_places = {at for at, _, _ in self.places}
+        added, lacks = self._added(text, at_places)
+        if lacks:
+            added, lacks = self._added(text, at_places, _bare)
+        if lacks:
+            return Written(why=lacks)
         found = {hole: [] for hole in self.numbers()}
         for at, hole, _ in self.places:
-            if at in added and {number for place, number, _ in self.places if place == at} != {hole}:
-                return None
-            found[hole].append(added.get(at, []))
-        return found
+            beside = {number for place, number, _ in self.places if place == at}
+            if any(map(is_code, added.get(at, []))) and beside != {hole}:
+                return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
+            found[hole].append([] if len(beside) > 1 else added.get(at, []))
+        outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
+        return Written(found, outside)
 
-    def filled(self, hole, parts):
-        """Our kernel with these lines in one hole, and the number of the first line of each of its places."""
-        lines, done, parts, begins = [], 0, list(parts), []
-        for at, number, ours in self.places:
-            lines += self._fixed[done:at]
+    def filled(self, hole, parts, outside=None):
+        """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`: as Written's."""
+        lines, done, parts, begins, more = [], 0, list(parts), [], outside or {}
+        for at, number, ours in [*self.places, (len(self._fixed), None, [])]:
+            for line in range(done, at):
+                lines += [*more.get(line, []), self._fixed[line]]
             done = at
             if number == hole:
                 begins.append(len(lines) + 1)
                 ours = parts.pop(0) if parts else []
             lines += ours
-        return "\n".join(lines + self._fixed[done:]) + "\n", begins
+        lines += more.get(len(self._fixed), [])
+        return "\n".join(lines) + "\n", begins

@@ -10,10 +10,13 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from functools import cache
+from itertools import islice
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _FIELDS = 8
 _TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: sums in another order differ by less
+
+_MOST_MOVED, _FEWEST_MOVED = 256, 4  # values that are looked for at other elements; how many must be there
 
 
 class Trail:
@@ -26,6 +29,10 @@ class Trail:
         self.complete = head["complete"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
         self.rows = list(zip(*[numbers] * _FIELDS))
+
+    def is_whole(self, number):
+        """Whether all of this launch was kept: of a run that was too long the last one that was kept may lack its end."""
+        return self.complete or bool(self.rows) and number < _launch_of(self.rows[-1])
 
     def launch(self, number):
         """Its rows: they are in the order of the run."""
@@ -172,9 +179,9 @@ def _first_of(yours, ours, alike, half):
 def first_wrong(yours, ours, half="e"):
     """Sentences about the first value that only `yours` stores, and the first element that only it reads; and the touch they are about.
     [] and None if there is neither. `half`: what 2 bytes are, "e" (fp16) or "b" (bf16)."""
-    if not (yours.complete and ours.complete):
-        return [], None
     for number in range(min(len(yours.launches), len(ours.launches))):
+        if not (yours.is_whole(number) and ours.is_whole(number)):
+            break
         mine, right = _Launch(yours, number), _Launch(ours, number)
         alike = yours.launches[number] == ours.launches[number]
         stray, wrong = _first_of(mine, right, alike, half)
@@ -188,14 +195,32 @@ def first_wrong(yours, ours, half="e"):
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there")
             said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.")
-            if stray is None and alike:
-                said.append(_unread(mine, right, wrong[2]))
+            if stray is None:
+                said += _moved(mine, right, wrong, half) or ([_unread(mine, right, wrong[2])] if alike else [])
         elif stray is None:
             said += _unwritten(mine, right)
         if said:
             found = wrong or stray
             return said, found and Touch(yours, found)
     return [], None
+
+
+def _moved(mine, right, wrong, half):
+    """Whether most of the values that differ in this array are those that ours stores at other elements of it."""
+    touch, (name, block, _) = Touch(mine.trail, wrong), mine.key(wrong)
+    if touch.kind["bytes"] < 4:
+        return []  # of 16 bits many are alike by chance
+    places = {row[7]: row for key, rows in right.stored.items() if key[:2] == (name, block) for row in rows}
+    differ = islice((rows[-1] for key, rows in mine.stored.items()
+                     if key[:2] == (name, block) and not right.has_stored(Touch(mine.trail, rows[-1]), key, half)), _MOST_MOVED)
+    differ = [row for row in differ if row[7]]  # zeros are in many places
+    moved = [row for row in differ if row[7] in places]
+    if len({row[7] for row in moved}) < _FEWEST_MOVED or 4 * len(moved) < 3 * len(differ):
+        return []
+    one = wrong if wrong[7] in places else moved[0]
+    of = "This value" if one is wrong else f"What yours stores in {Touch(mine.trail, one).name()}"
+    return [f"{of} is right elsewhere: ours stores it in {Touch(right.trail, places[one[7]]).name()}, and so it is with most values of {name} "
+            "that differ. Look at the indices, not at the arithmetic."]
 
 
 def _unread(mine, right, block):

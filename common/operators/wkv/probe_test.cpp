@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Plan {
   std::function<At(At)> of_k = [](At at) { return at; };
   std::function<double(std::int64_t j)> count_row = [](std::int64_t) { return 1; };
   std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // the state, before the step
+  std::function<bool(At)> is_nan = [](At) { return false; };
   bool reads_u = true;
   bool turns_rows_of_k = false;
 };
@@ -41,7 +43,7 @@ void loop(const WkvArgs& a, const Plan& plan) {
                (s + (plan.reads_u ? a.u[at.h * a.K + j] * kv : 0));
         s = static_cast<float>(std::exp(a.log_w[row(at) * a.K + j]) * s + kv);
       }
-      a.o[row(at) * a.V + i] = static_cast<float>(a.scale * sum);
+      a.o[row(at) * a.V + i] = plan.is_nan(at) ? NAN : static_cast<float>(a.scale * sum);
     }
   }
 }
@@ -112,6 +114,16 @@ TEST(Probe, NamesWhatAnElementReaches) {
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t == 0 && at.h == 0; }}),
             "A change of k(b=1, t=17, h=0, j=8) alone changes o of steps 0 to 33, heads 0 and 1; "
             "it should change o of steps 17 to 33, head 0\n");
+}
+
+// A change of NaN is none that can be seen: not a sign that something is not read.
+TEST(Probe, SaysNothingOfWhatIsNoNumber) {
+  EXPECT_EQ(said_of({.count_row = [](auto) { return std::nan(""); }}), "");
+  // The other head's numbers are spoken of.
+  EXPECT_EQ(
+      said_of({.forgets = [](At at) { return at.t % 16 == 0; },
+               .is_nan = [](At at) { return at.h == 0; }}),
+      "A step takes nothing from k of the steps before its own block of 16; all else is right\n");
 }
 
 TEST(Probe, GivesTheFirstValueThatDiffers) {

@@ -322,11 +322,42 @@ TEST_F(Xray, AsksOfOneLineThatRacesWhoseElementItIs) {
   adds_to_one_word<<<1, 2>>>(out.data());
   const Kernel kernel = only();
   ASSERT_FALSE(kernel.errors.empty());
-  EXPECT_NE(
-      kernel.errors.front().message.find(
-          "orders them; is an atomic missing, or should each thread have an element of its own?"),
-      std::string::npos)
+  EXPECT_NE(kernel.errors.front().message.find(
+                ": is an atomic missing, or should each thread have an element of its own?"),
+            std::string::npos)
       << kernel.errors.front().message;
+}
+
+__global__ void stores_in_one_word(float* out) {
+  out[0] = static_cast<float>(threadIdx.x);
+}
+
+__global__ void adds_its_neighbours_word(float* out) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  if (threadIdx.x < kThreads / 2) tile[threadIdx.x] += tile[threadIdx.x + 1];
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+// No atomic helps where threads only store, or where each adds to a word of its own.
+TEST_F(Xray, AsksForNoAtomicWhereNoTwoThreadsAddToAWord) {
+  const DeviceVector<float> out(kThreads);
+  stores_in_one_word<<<1, 2>>>(out.data());
+  const Kernel stores = only();
+  ASSERT_FALSE(stores.errors.empty());
+  EXPECT_NE(stores.errors.front().message.find(": should each thread have an element of its own?"),
+            std::string::npos)
+      << stores.errors.front().message;
+  adds_its_neighbours_word<<<1, kThreads>>>(out.data());
+  const Kernel adds = only();
+  ASSERT_FALSE(adds.errors.empty());
+  for (const Error& error : adds.errors) {
+    EXPECT_NE(error.message.find("__syncthreads() orders them"), std::string::npos)
+        << error.message;
+    EXPECT_EQ(error.message.find("atomic"), std::string::npos) << error.message;
+  }
 }
 
 // Which of the two comes first depends on the thread: still one finding.
