@@ -130,6 +130,8 @@ template <typename Element, int kColumns>
 void expect_swizzled() {
   using T = Tile<Element, kColumns>;
   constexpr unsigned kRows = 64, kUnit = T::kUnit;
+  std::vector<Element> elements(kRows * kColumns);
+  const T tile{elements.data()};
   std::set<unsigned> places;
   for (unsigned row = 0; row < kRows; ++row) {
     for (unsigned column = 0; column < kColumns; ++column) {
@@ -137,7 +139,8 @@ void expect_swizzled() {
       places.insert(place);
       EXPECT_LT(place, kRows * kColumns);
       EXPECT_EQ(place % kUnit, column % kUnit) << "a unit stays together";
-      EXPECT_EQ(T::move(T::place(row % 8, among), row / 8 * 8, column - among), place);
+      const int rows = static_cast<int>(row / 8 * 8), columns = static_cast<int>(column - among);
+      EXPECT_EQ(moved(tile, T::place(row % 8, among), rows, columns) - tile.smem, place);
     }
   }
   EXPECT_EQ(places.size(), kRows * kColumns);
@@ -188,7 +191,6 @@ TEST(Tiles, SwizzledLanesMeetInNoBankAndNoElementIsLost) {
 TEST(Tiles, AStraightTileIsRowAfterRow) {
   using T = Tile<bfloat16, 64, Layout::kStraight>;
   EXPECT_EQ(T::place(3, 5), 3u * 64 + 5);
-  EXPECT_EQ(T::move(T::place(3, 5), 8, 16), T::place(11, 21));
 }
 
 // ---- Products ----
@@ -217,10 +219,14 @@ __global__ void multiplies(float* d, const float* a, const float* b) {
   __syncwarp();
   Accumulator sum[2] = {};
   for (int k = 0; k < kSide; k += 16) {
-    const FragmentA<Element> of_a =
-        kA == AIs::kMk ? load_a_mk(a_tile, 8, 16 + k, lane) : load_a_km(a_tile, 8 + k, 16, lane);
+    FragmentA<Element> of_a;
     FragmentB<Element> of_b[2];
-    if (kB == BIs::kNk) {
+    if constexpr (kA == AIs::kMk) {
+      of_a = load_a_mk(a_tile, 8, 16 + k, lane);
+    } else {
+      of_a = load_a_km(a_tile, 8 + k, 16, lane);
+    }
+    if constexpr (kB == BIs::kNk) {
       load_b_nk(of_b, b_tile, 8, 16 + k, lane);
     } else {
       load_b_kn(of_b, b_tile, 8 + k, 16, lane);
@@ -357,12 +363,12 @@ __global__ void multiplies_twice(float* d, const float* x, const float* y) {
   }
   __syncwarp();
   FragmentB<Element> b[2];
-  load_b_kn(b, y_tile, 0, 0, lane);
+  KnToB(y_tile, 0, lane).load(b, 0, 0);
   Accumulator first[2] = {}, second[2] = {};
-  multiply(first, load_a_mk(x_tile, 0, 0, lane), b);
+  multiply(first[0], first[1], MkToA(x_tile, 0, lane).load(0, 0), b);
   const FragmentA<Element> a = as_a<Element>(first[0], first[1]);
   as_b(b, a);
-  multiply(second, a, b);
+  multiply(second[0], second[1], a, b);
   __syncwarp();
   for (int half = 0; half < 2; ++half)
     store_c(x_tile, 0, 8 * half, second[half], lane);
@@ -417,14 +423,14 @@ constexpr int kTileRows = 32, kTileColumns = 64, kThreads = 64;
 
 // Rows of `columns` elements to a tile and, all of it, on to `tile` (kTileRows, kTileColumns); its
 // rows to `back`.
-template <typename Element>
+template <Copy kCopy, typename Element>
 __global__ void copies(float* tile, Element* back, const Element* from, int stride, int rows,
                        int columns, bool aligned) {
   using T = Tile<Element, kTileColumns>;
   __shared__ __align__(128) Element smem[kTileRows * T::kColumns];
   const T x{smem};
   const int tid = static_cast<int>(threadIdx.x);
-  copy_rows_async<kTileRows, kThreads>(x, from, stride, rows, columns, aligned, tid);
+  copy_tile<kCopy, kTileRows, kThreads>(x, from, stride, rows, columns, aligned, tid);
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncthreads();
@@ -433,7 +439,7 @@ __global__ void copies(float* tile, Element* back, const Element* from, int stri
   write_rows<kTileRows, kThreads>(back, x, stride, rows, columns, aligned, tid);
 }
 
-template <typename Element>
+template <Copy kCopy, typename Element>
 void expect_copied(int stride, int rows, int columns, bool aligned) {
   SCOPED_TRACE(testing::Message() << "stride " << stride << ", " << rows << " rows of " << columns
                                   << (aligned ? ", aligned" : ""));
@@ -453,7 +459,7 @@ void expect_copied(int stride, int rows, int columns, bool aligned) {
   }
   const DeviceVector<Element> from(elements), back(untouched);
   const DeviceVector<float> tile(kTileRows * kTileColumns);
-  copies<Element>
+  copies<kCopy>
       <<<1, kThreads>>>(tile.data(), back.data(), from.data(), stride, rows, columns, aligned);
   const Matrix copied = tile.host();
   const std::vector<Element> returned = back.host();
@@ -484,18 +490,24 @@ void expect_copied(int stride, int rows, int columns, bool aligned) {
   EXPECT_EQ(written, 0);
 }
 
-TEST(Tiles, RowsAreCopiedWithTheirEdges) {
+template <Copy kCopy>
+void expect_edges() {
   for (const int rows : {0, 1, 31, 32, 40}) {
     for (const int columns : {8, 56, 64}) {
-      expect_copied<bfloat16>(columns, rows, columns, true);
-      expect_copied<bfloat16>(columns + 8, rows, columns, true);
-      expect_copied<float>(columns + 8, rows, columns, true);
+      expect_copied<kCopy, bfloat16>(columns, rows, columns, true);
+      expect_copied<kCopy, bfloat16>(columns + 8, rows, columns, true);
+      expect_copied<kCopy, float>(columns + 8, rows, columns, true);
     }
     for (const int columns : {1, 37, 63, 64}) {
-      expect_copied<bfloat16>(columns + 1, rows, columns, false);
-      expect_copied<float>(columns + 3, rows, columns, false);
+      expect_copied<kCopy, bfloat16>(columns + 1, rows, columns, false);
+      expect_copied<kCopy, float>(columns + 3, rows, columns, false);
     }
   }
+}
+
+TEST(Tiles, RowsAreCopiedWithTheirEdges) {
+  expect_edges<Copy::kPlain>();
+  expect_edges<Copy::kAsync>();
 }
 
 template <bool kAligned, typename Element>

@@ -43,45 +43,29 @@ inline __host__ __device__ constexpr Place accumulator_place(int lane, int i) {
 
 // ---- A and B ----
 
+// Of a row of A, or a column of B, a lane holds this many neighbours side by side.
+template <typename Element>
+constexpr int kNeighbours = std::is_same_v<Element, Tf32> ? 1 : 2;
+
 template <typename Element>
 struct FragmentA {
   using Register = std::conditional_t<std::is_same_v<Element, float>, float2, std::uint32_t>;
-  static constexpr int kRows = 16, kColumns = 16;
+  static constexpr int kRows = 16, kColumns = 8 * kNeighbours<Element>;
   Register x[4];
 
   static __host__ __device__ constexpr Place place(int lane, int i) {
-    return {lane / 4 + i % 2 * 8, lane % 4 * 2 + i / 2 * 8};
+    return {lane / 4 + i % 2 * 8, (lane % 4 + i / 2 * 4) * kNeighbours<Element>};
   }
 };
 
 template <typename Element>
 struct FragmentB {
   using Register = typename FragmentA<Element>::Register;
-  static constexpr int kRows = 16, kColumns = 8;
+  static constexpr int kRows = 8 * kNeighbours<Element>, kColumns = 8;
   Register x[2];
 
   static __host__ __device__ constexpr Place place(int lane, int i) {
-    return {lane % 4 * 2 + i * 8, lane / 4};
-  }
-};
-
-template <>
-struct FragmentA<Tf32> {
-  static constexpr int kRows = 16, kColumns = 8;
-  std::uint32_t x[4];
-
-  static __host__ __device__ constexpr Place place(int lane, int i) {
-    return {lane / 4 + i % 2 * 8, lane % 4 + i / 2 * 4};
-  }
-};
-
-template <>
-struct FragmentB<Tf32> {
-  static constexpr int kRows = 8, kColumns = 8;
-  std::uint32_t x[2];
-
-  static __host__ __device__ constexpr Place place(int lane, int i) {
-    return {lane % 4 + i * 4, lane / 4};
+    return {(lane % 4 + i * 4) * kNeighbours<Element>, lane / 4};
   }
 };
 

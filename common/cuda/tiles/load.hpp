@@ -1,13 +1,21 @@
 // From a tile of shared memory to fragments, and back. Each name says how the operand lies in the
 // tile, [row][column]:
 //
-//   load_a_mk   A from rows m, columns k      load_b_nk   B from rows n, columns k: A B^T, q k^T
-//   load_a_km   A from rows k, columns m      load_b_kn   B from rows k, columns n: A B
+//   mk   A from rows m, columns k      nk   B from rows n, columns k: A B^T, q k^T
+//   km   A from rows k, columns m      kn   B from rows k, columns n: A B
+//
+//   a = load_a_mk(tile, row, column, lane);   // the 16 x 16 elements from (row, column) on
+//
+//   const MkToA q_smem(tile, row, lane);      // the same in two steps: where this lane looks,
+//   a = q_smem.load(rows, columns);           // then the elements from (row + rows, columns) on
+//
+// `rows` is a multiple of 8 and `columns` of 16. Where both are known, the second step takes one
+// instruction or none besides the load, because units change places by an exclusive or.
 //
 // 16-bit elements come by ldmatrix: lanes 8 i to 8 i + 7 name the eight rows of an 8 x 8 matrix,
 // which becomes register i of all lanes; its transposed form swaps rows and columns on the way. One
-// instruction loads a whole A (16 x 16), or two B side by side. fp32 comes by plain loads, element
-// pairs where k runs along a row. `row` and `column`, multiples of 8, are the block's first.
+// instruction loads a whole A (16 x 16), or two B side by side (16 x 8 each).
+// fp32 comes by plain loads: pairs where k runs along a row, single elements where it runs down.
 // Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix".
 #pragma once
 
@@ -22,95 +30,106 @@
 
 namespace ladder::cuda::tiles {
 
-// ---- Which row a lane names ----
+// A lane's part of blocks of 16 x 16, as four matrices of 8 x 8. kAlong: k runs along a row of the
+// tile. kDown: the second matrix lies below the first one, otherwise to its right.
+template <typename Tile, bool kAlong, bool kDown>
+struct Lane {
+  using Element = typename Tile::Element;
+  using Register = typename FragmentA<Element>::Register;
+  static constexpr bool kPairs = sizeof(Element) == 2 || kAlong;  // of neighbours in a row
+  Tile tile;
+  unsigned place[kPairs ? 1 : 2];  // of a pair that lies in two rows, both
 
-// Of 16 x 16 elements from (row, column) on, as four matrices of 8 x 8: down the columns first
-// (upper left, lower left, upper right, lower right), or along the rows first (upper left, upper
-// right, lower left, lower right). The result is a Tile::place().
-template <typename Tile>
-__device__ unsigned down_place(int row, int column, int lane) {
-  return Tile::place(row + lane % 16, column + lane / 16 * 8);
-}
-template <typename Tile>
-__device__ unsigned along_place(int row, int column, int lane) {
-  return Tile::place(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
-}
-
-// Two neighbours along k: side by side in a row of the tile, or one below the other.
-template <bool kAlong, typename Tile>
-__device__ float2 pair_at(Tile tile, int row, int column) {
-  if constexpr (kAlong) {
-    return *reinterpret_cast<const float2*>(tile.at(row, column));
-  } else {
-    return {*tile.at(row, column), *tile.at(row + 1, column)};
-  }
-}
-
-// ---- A ----
-
-template <typename Tile, typename Element = typename Tile::Element>
-__device__ FragmentA<Element> load_a_mk(Tile tile, int row, int column, int lane) {
-  FragmentA<Element> a;
-  if constexpr (sizeof(Element) == 2) {
-    load_matrices(a.x, tile.smem + down_place<Tile>(row, column, lane));
-  } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Place mk = a.place(lane, i);
-      a.x[i] = pair_at<true>(tile, row + mk.row, column + mk.column);
+  __device__ Lane(Tile tile, int row, int lane) : tile(tile) {
+    if constexpr (sizeof(Element) == 2 && kDown) {
+      place[0] = Tile::place(row + lane % 16, lane / 16 * 8);
+    } else if constexpr (sizeof(Element) == 2) {
+      place[0] = Tile::place(row + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
+    } else if constexpr (kAlong) {
+      place[0] = Tile::place(row + lane / 4, lane % 4 * 2);
+    } else {
+      place[0] = Tile::place(row + lane % 4 * 2, lane / 4);
+      place[1] = Tile::place(row + lane % 4 * 2 + 1, lane / 4);
     }
   }
-  return a;
-}
 
-template <typename Tile, typename Element = typename Tile::Element>
-__device__ FragmentA<Element> load_a_km(Tile tile, int row, int column, int lane) {
-  FragmentA<Element> a;
-  if constexpr (sizeof(Element) == 2) {
-    load_matrices_transposed(a.x, tile.smem + along_place<Tile>(row, column, lane));
-  } else {
+  __device__ void load(Register (&x)[4], int rows, int columns) const {
+    if constexpr (sizeof(Element) == 2) {
+      const Element* const from = moved(tile, place[0], rows, columns);
+      kAlong ? load_matrices(x, from) : load_matrices_transposed(x, from);
+    } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Place mk = a.place(lane, i);
-      a.x[i] = pair_at<false>(tile, row + mk.column, column + mk.row);
+      for (int i = 0; i < 4; ++i) {
+        const int row = rows + 8 * (kDown ? i % 2 : i / 2);
+        const int column = columns + 8 * (kDown ? i / 2 : i % 2);
+        if constexpr (kPairs) {
+          x[i] = *reinterpret_cast<const float2*>(moved(tile, place[0], row, column));
+        } else {
+          x[i] = {*moved(tile, place[0], row, column), *moved(tile, place[1], row, column)};
+        }
+      }
     }
   }
-  return a;
+};
+
+template <typename Tile, bool kAlong>
+struct ToA : Lane<Tile, kAlong, kAlong> {
+  using Lane<Tile, kAlong, kAlong>::Lane;
+  using Lane<Tile, kAlong, kAlong>::load;
+
+  __device__ FragmentA<typename Tile::Element> load(int rows, int columns) const {
+    FragmentA<typename Tile::Element> a;
+    load(a.x, rows, columns);
+    return a;
+  }
+};
+
+// Two B side by side: columns n to n + 7 and n + 8 to n + 15.
+template <typename Tile, bool kAlong>
+struct ToB : Lane<Tile, kAlong, !kAlong> {
+  using Lane<Tile, kAlong, !kAlong>::Lane;
+  using Lane<Tile, kAlong, !kAlong>::load;
+
+  __device__ void load(FragmentB<typename Tile::Element> (&b)[2], int rows, int columns) const {
+    typename FragmentA<typename Tile::Element>::Register x[4];
+    load(x, rows, columns);
+    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
+  }
+};
+
+template <typename Tile>
+struct MkToA : ToA<Tile, true> {
+  __device__ MkToA(Tile tile, int row, int lane) : ToA<Tile, true>(tile, row, lane) {}
+};
+template <typename Tile>
+struct KmToA : ToA<Tile, false> {
+  __device__ KmToA(Tile tile, int row, int lane) : ToA<Tile, false>(tile, row, lane) {}
+};
+template <typename Tile>
+struct NkToB : ToB<Tile, true> {
+  __device__ NkToB(Tile tile, int row, int lane) : ToB<Tile, true>(tile, row, lane) {}
+};
+template <typename Tile>
+struct KnToB : ToB<Tile, false> {
+  __device__ KnToB(Tile tile, int row, int lane) : ToB<Tile, false>(tile, row, lane) {}
+};
+
+template <typename Tile>
+__device__ auto load_a_mk(Tile tile, int row, int column, int lane) {
+  return MkToA(tile, row, lane).load(0, column);
 }
-
-// ---- B: columns n to n + 7 and n + 8 to n + 15 ----
-
-template <typename Tile, typename Element = typename Tile::Element>
+template <typename Tile>
+__device__ auto load_a_km(Tile tile, int row, int column, int lane) {
+  return KmToA(tile, row, lane).load(0, column);
+}
+template <typename Tile, typename Element>
 __device__ void load_b_nk(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
-  if constexpr (sizeof(Element) == 2) {
-    std::uint32_t x[4];
-    load_matrices(x, tile.smem + along_place<Tile>(row, column, lane));
-    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
-  } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Place kn = b[0].place(lane, i % 2);
-      b[i / 2].x[i % 2] = pair_at<true>(tile, row + i / 2 * 8 + kn.column, column + kn.row);
-    }
-  }
+  NkToB(tile, row, lane).load(b, 0, column);
 }
-
-template <typename Tile, typename Element = typename Tile::Element>
+template <typename Tile, typename Element>
 __device__ void load_b_kn(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
-  if constexpr (sizeof(Element) == 2) {
-    std::uint32_t x[4];
-    load_matrices_transposed(x, tile.smem + down_place<Tile>(row, column, lane));
-    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
-  } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Place kn = b[0].place(lane, i % 2);
-      b[i / 2].x[i % 2] = pair_at<false>(tile, row + kn.row, column + i / 2 * 8 + kn.column);
-    }
-  }
+  KnToB(tile, row, lane).load(b, 0, column);
 }
-
-// ---- C ----
 
 // 16 x 8 sums to the tile, rounded to its elements, two neighbours at once.
 template <typename Tile>

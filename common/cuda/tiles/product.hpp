@@ -89,10 +89,15 @@ __device__ void multiply(Accumulator& c, const FragmentA<Element>& a, const Frag
 
 // The same for two B and two C side by side, 16 x 16.
 template <Split kSplit = Split::kNearest, typename Element>
+__device__ void multiply(Accumulator& left, Accumulator& right, const FragmentA<Element>& a,
+                         const FragmentB<Element> (&b)[2]) {
+  multiply<kSplit>(left, a, b[0]);
+  multiply<kSplit>(right, a, b[1]);
+}
+template <Split kSplit = Split::kNearest, typename Element>
 __device__ void multiply(Accumulator (&c)[2], const FragmentA<Element>& a,
                          const FragmentB<Element> (&b)[2]) {
-  multiply<kSplit>(c[0], a, b[0]);
-  multiply<kSplit>(c[1], a, b[1]);
+  multiply<kSplit>(c[0], c[1], a, b);
 }
 
 }  // namespace ladder::cuda::tiles

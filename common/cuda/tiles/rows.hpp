@@ -19,6 +19,8 @@ namespace ladder::cuda::tiles {
 
 // ---- Neighbours, and registers of float ----
 
+constexpr int kVec = 4;  // floats in the widest access of a thread, 16 bytes
+
 // kCount neighbours at once, 1, 2 or a multiple of 4.
 template <int kCount>
 __device__ void copy(float* to, const float* from) {
@@ -77,23 +79,31 @@ __device__ void store(Element* to, const float* from_reg, int count) {
   }
 }
 
-// ---- Asynchronous copies (cp.async): global to shared memory, past the registers ----
-//
-// They have arrived for the thread that asked behind its __pipeline_commit() and
-// __pipeline_wait_prior(), and for the others behind a barrier after that.
+// ---- From global to shared memory ----
+
+enum class Copy {
+  kPlain,  // through a register: the thread waits for the load before it can store
+  // By cp.async, past the registers. It has arrived for the thread that asked behind its
+  // __pipeline_commit() and __pipeline_wait_prior(), for the others behind a barrier after that.
+  kAsync
+};
 
 // kCount neighbours, 4, 8 or 16 bytes, of which the first `count` exist. 16-bit elements that are
-// not aligned are too small for an asynchronous copy: the thread itself moves them.
-template <int kCount, typename Element>
-__device__ void copy_async(Element* to_smem, const Element* from, int count, bool aligned) {
-  constexpr std::size_t kBytes = kCount * sizeof(Element);
+// not aligned are too small for an asynchronous copy.
+template <Copy kCopy, int kCount, typename Element>
+__device__ void copy_unit(Element* to_smem, const Element* from, int count, bool aligned) {
+  using Unit = Word<Element, kCount>;
   if (aligned) {
-    __pipeline_memcpy_async(to_smem, from, kBytes, count > 0 ? 0 : kBytes);
+    if constexpr (kCopy == Copy::kAsync) {
+      __pipeline_memcpy_async(to_smem, from, sizeof(Unit), count > 0 ? 0 : sizeof(Unit));
+    } else {
+      *reinterpret_cast<Unit*>(to_smem) = count > 0 ? *reinterpret_cast<const Unit*>(from) : Unit{};
+    }
     return;
   }
   for (int i = 0; i < kCount; ++i) {
-    if constexpr (sizeof(Element) == sizeof(float)) {
-      __pipeline_memcpy_async(to_smem + i, from + i, sizeof(float), i < count ? 0 : sizeof(float));
+    if constexpr (kCopy == Copy::kAsync && sizeof(Element) == 4) {
+      __pipeline_memcpy_async(to_smem + i, from + i, 4, i < count ? 0 : 4);
     } else {
       to_smem[i] = i < count ? from[i] : Element{};
     }
@@ -114,60 +124,84 @@ struct Share {
   explicit __device__ Share(int thread)
       : row(thread / Tile::kGroupUnits), column(thread % Tile::kGroupUnits * Tile::kUnit) {}
 
-  // visit(row, column) for each unit. kUnroll: the code is there once for each row, so that all
-  // requests follow each other.
+  // visit(n, c, unit) for each unit of the tile, n rows and c columns from the first. kUnroll: the
+  // code is there once for each, so that all requests follow each other.
   template <bool kUnroll, typename Visit>
-  __device__ void for_each(Visit visit) const {
-    const auto visit_row = [&](int first) {
-#pragma unroll
-      for (int group = 0; group < Tile::kColumns; group += Tile::kGroup)
-        visit(first, column + group);
+  __device__ void for_each(Tile tile, Visit visit) const {
+    auto* const first = tile.at(row, column);
+    const auto visit_unit = [&](int n, int c) {
+      // Each eight rows repeat.
+      constexpr bool kSteady = kRowsAtOnce % 8 == 0;
+      visit(n, c, kSteady ? first + (n * Tile::kColumns + c) : tile.at(row + n, column + c));
     };
     if constexpr (kUnroll) {
 #pragma unroll
-      for (int rows = 0; rows < kRows; rows += kRowsAtOnce)
-        visit_row(row + rows);
+      for (int n = 0; n < kRows; n += kRowsAtOnce) {
+#pragma unroll
+        for (int c = 0; c < Tile::kColumns; c += Tile::kGroup)
+          visit_unit(n, c);
+      }
     } else {
 #pragma unroll 1
-      for (int rows = 0; rows < kRows; rows += kRowsAtOnce)
-        visit_row(row + rows);
+      for (int n = 0; n < kRows; n += kRowsAtOnce) {
+#pragma unroll 1
+        for (int c = 0; c < Tile::kColumns; c += Tile::kGroup)
+          visit_unit(n, c);
+      }
     }
   }
 };
 
-// Asks for `rows` rows of `columns` elements, `stride` elements apart, for a tile of kRows rows;
-// zeros fill the rest. The threads are those of one Share: a thread may look at its own units
-// behind its own wait, without a barrier.
+template <Copy kCopy, int kRows, int kThreads, typename Tile>
+__device__ void copy_tile(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
+                          int rows, int columns, bool aligned, int thread) {
+  using Element = typename Tile::Element;
+  const Share<Tile, kRows, kThreads> share(thread);
+  const Element* const first = from + share.row * stride + share.column;
+  const auto copy = [&](int n, int c, Element* unit, bool exists) {
+    copy_unit<kCopy, Tile::kUnit>(unit, first + n * stride + c,
+                                  exists ? columns - (share.column + c) : 0, aligned);
+  };
+  if (aligned && rows >= kRows) {
+    share.template for_each<true>(to_smem,
+                                  [&](int n, int c, Element* unit) { copy(n, c, unit, true); });
+  } else {
+    share.template for_each<false>(
+        to_smem, [&](int n, int c, Element* unit) { copy(n, c, unit, share.row + n < rows); });
+  }
+}
+
+// `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros fill
+// the rest. The threads are those of one Share: a thread may look at its own units without a
+// barrier, behind its own wait.
+template <int kRows, int kThreads, typename Tile>
+__device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
+                          int rows, int columns, bool aligned, int thread) {
+  copy_tile<Copy::kPlain, kRows, kThreads>(to_smem, from, stride, rows, columns, aligned, thread);
+}
 template <int kRows, int kThreads, typename Tile>
 __device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
                                 std::int64_t stride, int rows, int columns, bool aligned,
                                 int thread) {
-  const Share<Tile, kRows, kThreads> share(thread);
-  const auto copy_unit = [&](int row, int column, int rows_here) {
-    copy_async<Tile::kUnit>(to_smem.at(row, column), from + row * stride + column,
-                            row < rows_here ? columns - column : 0, aligned);
-  };
-  if (aligned && rows >= kRows) {
-    share.template for_each<true>([&](int row, int column) { copy_unit(row, column, kRows); });
-  } else {
-    share.template for_each<false>([&](int row, int column) { copy_unit(row, column, rows); });
-  }
+  copy_tile<Copy::kAsync, kRows, kThreads>(to_smem, from, stride, rows, columns, aligned, thread);
 }
 
 // The way back. The stores say that nobody here reads these lines again.
 template <int kRows, int kThreads, typename Tile>
 __device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int64_t stride,
                            int rows, int columns, bool aligned, int thread) {
+  using Element = typename Tile::Element;
   const Share<Tile, kRows, kThreads> share(thread);
-  share.template for_each<true>([&](int row, int column) {
-    if (row >= rows || column >= columns) return;
-    const auto* const unit = from_smem.at(row, column);
-    auto* const place = to + row * stride + column;
+  Element* const first = to + share.row * stride + share.column;
+  share.template for_each<true>(from_smem, [&](int n, int c, const Element* unit) {
+    const int exist = columns - (share.column + c);
+    if (share.row + n >= rows || exist <= 0) return;
+    Element* const x = first + n * stride + c;
     if (aligned) {
-      __stcs(reinterpret_cast<float4*>(place), *reinterpret_cast<const float4*>(unit));
+      __stcs(reinterpret_cast<float4*>(x), *reinterpret_cast<const float4*>(unit));
     } else {
-      for (int e = 0; e < Tile::kUnit && column + e < columns; ++e)
-        place[e] = unit[e];
+      for (int e = 0; e < Tile::kUnit && e < exist; ++e)
+        x[e] = unit[e];
     }
   });
 }

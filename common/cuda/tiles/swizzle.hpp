@@ -52,15 +52,26 @@ struct Tile {
     return row * kColumns + (column ^ twist(row) * kUnit);
   }
 
-  // place(row + rows, column + columns) from place(row, column), in one instruction or none where
-  // both are known: `rows` a multiple of 8, `columns` a multiple of the unit that has no bit in
-  // common with `column`.
-  static __host__ __device__ constexpr unsigned move(unsigned place, unsigned rows,
-                                                     unsigned columns) {
-    return (place ^ columns % kGroup) + columns / kGroup * kGroup + rows * kColumns;
+  __host__ __device__ Element* at(unsigned row, unsigned column) const {
+    return smem + place(row, column);
   }
 
-  __device__ Element* at(unsigned row, unsigned column) const { return smem + place(row, column); }
+  // The tile from row `rows` on, a multiple of 8.
+  __host__ __device__ Tile below(int rows) const { return {smem + rows * kColumns}; }
 };
+
+// tile.at(row + rows, column + columns) from place(row, column): `rows` is a multiple of 8, and
+// `columns` one of the unit that has no bit in common with `column`. Where both are known, it is
+// one exclusive or, and the rest is an offset in the instruction that loads or stores.
+template <typename Tile>
+__host__ __device__ typename Tile::Element* moved(Tile tile, unsigned place, int rows,
+                                                  int columns) {
+  // Units change places within 128 bytes. Bits beyond can be added or take part. Added, they leave
+  // fewer different addresses, and the compiler keeps all: 16-bit kernels spilled registers.
+  constexpr int kWidth = Tile::kColumns & -Tile::kColumns;
+  constexpr int kAmong = sizeof(typename Tile::Element) == 4 ? 32 : kWidth;
+  return tile.smem + ((place ^ columns % kAmong) + columns / kAmong * kAmong) +
+         rows * Tile::kColumns;
+}
 
 }  // namespace ladder::cuda::tiles
