@@ -40,16 +40,16 @@ struct Lane {
   Tile tile;
   unsigned place[kPairs ? 1 : 2];  // of a pair that lies in two rows, both
 
-  __device__ Lane(Tile tile, int row, int lane) : tile(tile) {
+  __device__ Lane(Tile tile, int row, int lane, int column) : tile(tile) {
     if constexpr (sizeof(Element) == 2 && kDown) {
-      place[0] = Tile::place(row + lane % 16, lane / 16 * 8);
+      place[0] = Tile::place(row + lane % 16, column + lane / 16 * 8);
     } else if constexpr (sizeof(Element) == 2) {
-      place[0] = Tile::place(row + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
+      place[0] = Tile::place(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
     } else if constexpr (kAlong) {
-      place[0] = Tile::place(row + lane / 4, lane % 4 * 2);
+      place[0] = Tile::place(row + lane / 4, column + lane % 4 * 2);
     } else {
-      place[0] = Tile::place(row + lane % 4 * 2, lane / 4);
-      place[1] = Tile::place(row + lane % 4 * 2 + 1, lane / 4);
+      place[0] = Tile::place(row + lane % 4 * 2, column + lane / 4);
+      place[1] = Tile::place(row + lane % 4 * 2 + 1, column + lane / 4);
     }
   }
 
@@ -99,36 +99,40 @@ struct ToB : Lane<Tile, kAlong, !kAlong> {
 
 template <typename Tile>
 struct MkToA : ToA<Tile, true> {
-  __device__ MkToA(Tile tile, int row, int lane) : ToA<Tile, true>(tile, row, lane) {}
+  __device__ MkToA(Tile tile, int row, int lane, int column = 0)
+      : ToA<Tile, true>(tile, row, lane, column) {}
 };
 template <typename Tile>
 struct KmToA : ToA<Tile, false> {
-  __device__ KmToA(Tile tile, int row, int lane) : ToA<Tile, false>(tile, row, lane) {}
+  __device__ KmToA(Tile tile, int row, int lane, int column = 0)
+      : ToA<Tile, false>(tile, row, lane, column) {}
 };
 template <typename Tile>
 struct NkToB : ToB<Tile, true> {
-  __device__ NkToB(Tile tile, int row, int lane) : ToB<Tile, true>(tile, row, lane) {}
+  __device__ NkToB(Tile tile, int row, int lane, int column = 0)
+      : ToB<Tile, true>(tile, row, lane, column) {}
 };
 template <typename Tile>
 struct KnToB : ToB<Tile, false> {
-  __device__ KnToB(Tile tile, int row, int lane) : ToB<Tile, false>(tile, row, lane) {}
+  __device__ KnToB(Tile tile, int row, int lane, int column = 0)
+      : ToB<Tile, false>(tile, row, lane, column) {}
 };
 
 template <typename Tile>
 __device__ auto load_a_mk(Tile tile, int row, int column, int lane) {
-  return MkToA(tile, row, lane).load(0, column);
+  return MkToA(tile, row, lane, column).load(0, 0);
 }
 template <typename Tile>
 __device__ auto load_a_km(Tile tile, int row, int column, int lane) {
-  return KmToA(tile, row, lane).load(0, column);
+  return KmToA(tile, row, lane, column).load(0, 0);
 }
 template <typename Tile, typename Element>
 __device__ void load_b_nk(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
-  NkToB(tile, row, lane).load(b, 0, column);
+  NkToB(tile, row, lane, column).load(b, 0, 0);
 }
 template <typename Tile, typename Element>
 __device__ void load_b_kn(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
-  KnToB(tile, row, lane).load(b, 0, column);
+  KnToB(tile, row, lane, column).load(b, 0, 0);
 }
 
 // 16 x 8 sums to the tile, rounded to its elements, two neighbours at once.

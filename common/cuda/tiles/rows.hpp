@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tiles/swizzle.hpp"
@@ -92,12 +93,16 @@ enum class Copy {
 // not aligned are too small for an asynchronous copy.
 template <Copy kCopy, int kCount, typename Element>
 __device__ void copy_unit(Element* to_smem, const Element* from, int count, bool aligned) {
-  using Unit = Word<Element, kCount>;
+  constexpr std::size_t kBytes = kCount * sizeof(Element);
+  using Unit =
+      std::conditional_t<kBytes == 16, uint4, std::conditional_t<kBytes == 8, uint2, unsigned>>;
   if (aligned) {
     if constexpr (kCopy == Copy::kAsync) {
-      __pipeline_memcpy_async(to_smem, from, sizeof(Unit), count > 0 ? 0 : sizeof(Unit));
+      __pipeline_memcpy_async(to_smem, from, kBytes, count > 0 ? 0 : kBytes);
     } else {
-      *reinterpret_cast<Unit*>(to_smem) = count > 0 ? *reinterpret_cast<const Unit*>(from) : Unit{};
+      Unit unit = {};
+      if (count > 0) unit = *reinterpret_cast<const Unit*>(from);
+      *reinterpret_cast<Unit*>(to_smem) = unit;
     }
     return;
   }
