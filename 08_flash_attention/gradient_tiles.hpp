@@ -34,8 +34,10 @@ struct Tile {
   static constexpr int kUnits = kColumns / kUnit;  // of a row
   Element* x;
 
-  static __device__ int place(int row, int column) {
-    return static_cast<int>(ladder::cuda::tiles::Tile<Element, kColumns>::place(row, column));
+  // As in common/cuda/tiles/swizzle.hpp; written out, so that the compiler makes of it what was measured.
+  static __device__ int place(unsigned row, unsigned column) {
+    const unsigned twist = ladder::cuda::tiles::Tile<Element, kColumns>::twist(row);
+    return static_cast<int>(row * kColumns + (column / kUnit ^ twist) * kUnit + column % kUnit);
   }
   // From place(row, column) to place(row + rows, column + columns): `rows` is a multiple of 8, and `columns` one of 8 that has no
   // bit in common with `column`. With constants it is one instruction or none: units change places among the first 64 (32)

@@ -83,7 +83,7 @@ enum class Pass {
 template <int kTokens, typename Tile>
 __device__ void map_features(Tile tile, int rows, int width) {
   const Share<Tile, kTokens, kCopyThreads> share(threadIdx.x);
-  share.template for_each<false>(tile, [&](int n, int c, typename Tile::Element* unit) {
+  share.template for_each<Unroll::kNone>(tile, [&](int n, int c, typename Tile::Element* unit) {
     const int exist = share.row + n < rows ? width - (share.column + c) : 0;
     for (int e = 0; e < Tile::kUnit && e < exist; ++e)
       ladder::cuda::store(unit + e, elu_plus_one(ladder::cuda::load(unit + e)));

@@ -117,6 +117,9 @@ __device__ void copy_unit(Element* to_smem, const Element* from, int count, bool
 
 // ---- A tile, by kThreads threads ----
 
+// For how many units the code is there once for each, so that their requests follow each other.
+enum class Unroll { kNone, kColumns, kAll };
+
 // Which units of a tile of kRows rows a thread has: neighbouring threads have neighbouring units of
 // a row, 128 bytes of it (64 where a row is no multiple of 128), then threads go on in the next
 // row. Thread number `thread` begins at (row, column).
@@ -129,30 +132,18 @@ struct Share {
   explicit __device__ Share(int thread)
       : row(thread / Tile::kGroupUnits), column(thread % Tile::kGroupUnits * Tile::kUnit) {}
 
-  // visit(n, c, unit) for each unit of the tile, n rows and c columns from the first. kUnroll: the
-  // code is there once for each, so that all requests follow each other.
-  template <bool kUnroll, typename Visit>
+  // visit(n, c, unit) for each unit of the tile, n rows and c columns from the first.
+  template <Unroll kUnroll, typename Visit>
   __device__ void for_each(Tile tile, Visit visit) const {
+    constexpr int kUnrolledRows = kUnroll == Unroll::kAll ? kRows / kRowsAtOnce : 1;
+    constexpr int kUnrolledGroups = kUnroll == Unroll::kNone ? 1 : Tile::kColumns / Tile::kGroup;
+    constexpr bool kSteady = kRowsAtOnce % 8 == 0;  // each eight rows repeat
     auto* const first = tile.at(row, column);
-    const auto visit_unit = [&](int n, int c) {
-      // Each eight rows repeat.
-      constexpr bool kSteady = kRowsAtOnce % 8 == 0;
-      visit(n, c, kSteady ? first + (n * Tile::kColumns + c) : tile.at(row + n, column + c));
-    };
-    if constexpr (kUnroll) {
-#pragma unroll
-      for (int n = 0; n < kRows; n += kRowsAtOnce) {
-#pragma unroll
-        for (int c = 0; c < Tile::kColumns; c += Tile::kGroup)
-          visit_unit(n, c);
-      }
-    } else {
-#pragma unroll 1
-      for (int n = 0; n < kRows; n += kRowsAtOnce) {
-#pragma unroll 1
-        for (int c = 0; c < Tile::kColumns; c += Tile::kGroup)
-          visit_unit(n, c);
-      }
+#pragma unroll kUnrolledRows
+    for (int n = 0; n < kRows; n += kRowsAtOnce) {
+#pragma unroll kUnrolledGroups
+      for (int c = 0; c < Tile::kColumns; c += Tile::kGroup)
+        visit(n, c, kSteady ? first + (n * Tile::kColumns + c) : tile.at(row + n, column + c));
     }
   }
 };
@@ -168,10 +159,10 @@ __device__ void copy_tile(Tile to_smem, const typename Tile::Element* from, std:
                                   exists ? columns - (share.column + c) : 0, aligned);
   };
   if (aligned && rows >= kRows) {
-    share.template for_each<true>(to_smem,
-                                  [&](int n, int c, Element* unit) { copy(n, c, unit, true); });
+    share.template for_each<Unroll::kAll>(
+        to_smem, [&](int n, int c, Element* unit) { copy(n, c, unit, true); });
   } else {
-    share.template for_each<false>(
+    share.template for_each<Unroll::kColumns>(
         to_smem, [&](int n, int c, Element* unit) { copy(n, c, unit, share.row + n < rows); });
   }
 }
@@ -198,7 +189,7 @@ __device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int6
   using Element = typename Tile::Element;
   const Share<Tile, kRows, kThreads> share(thread);
   Element* const first = to + share.row * stride + share.column;
-  share.template for_each<true>(from_smem, [&](int n, int c, const Element* unit) {
+  share.template for_each<Unroll::kAll>(from_smem, [&](int n, int c, const Element* unit) {
     const int exist = columns - (share.column + c);
     if (share.row + n >= rows || exist <= 0) return;
     Element* const x = first + n * stride + c;
