@@ -135,8 +135,10 @@ struct Share {
   // visit(n, c, unit) for each unit of the tile, n rows and c columns from the first.
   template <Unroll kUnroll, typename Visit>
   __device__ void for_each(Tile tile, Visit visit) const {
-    constexpr int kUnrolledRows = kUnroll == Unroll::kAll ? kRows / kRowsAtOnce : 1;
-    constexpr int kUnrolledGroups = kUnroll == Unroll::kNone ? 1 : Tile::kColumns / Tile::kGroup;
+    [[maybe_unused]] constexpr int kUnrolledRows =
+        kUnroll == Unroll::kAll ? kRows / kRowsAtOnce : 1;
+    [[maybe_unused]] constexpr int kUnrolledGroups =
+        kUnroll == Unroll::kNone ? 1 : Tile::kColumns / Tile::kGroup;
     constexpr bool kSteady = kRowsAtOnce % 8 == 0;  // each eight rows repeat
     auto* const first = tile.at(row, column);
 #pragma unroll kUnrolledRows
