@@ -1,8 +1,9 @@
 // What the steps of the forward pass on tensor cores share: how the work is cut, the mask, the softmax of scores that lie in a warp's
 // registers, and the way out.
 //
-// A warp has kRowBlocks blocks of 16 queries. Of every 16 x 8 block of a product (common/cuda/tensor_core.hpp) a lane holds two rows,
-// lane / 4 and lane / 4 + 8, and two columns of each: four lanes share a row, and they have the same rows of every block.
+// A warp has kRowBlocks blocks of 16 queries. Of every 16 x 8 accumulator
+// (common/cuda/tiles/fragment.hpp) a lane holds two rows, lane / 4 and lane / 4 + 8, and two columns
+// of each: four lanes share a row, and they have the same rows of every accumulator.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,14 +11,18 @@
 #include <cmath>
 #include <cstdint>
 
-#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
-#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention {
+
+using ladder::cuda::kAllLanes;
+using ladder::cuda::kWarpSize;
+using ladder::cuda::tiles::Accumulator;
 
 constexpr int kBlock = 16;  // rows of a block of a product
 
@@ -33,10 +38,6 @@ struct Cut {
   static constexpr int kBytes = (kQueries + 2 * kKeys) * kD * 2;
 };
 
-// Row blocks of kColumns columns, as they lie in the registers of a lane.
-template <int kRowBlocks, int kColumns>
-using Sums = float[kRowBlocks][kColumns / 8][4];
-
 // Tiles of keys, from the first key on.
 struct KeyTiles {
   int count = 0;  // that some query of the block sees
@@ -45,15 +46,15 @@ struct KeyTiles {
 
 // The scores of a warp, whose first row is `first_row`, with the keys from `first_key` on: no weight for what is not to be seen.
 template <int kRowBlocks, int kKeys>
-__device__ void mask(float (&scores)[kRowBlocks][kKeys][4], const Visible& visible, int first_row,
-                     int first_key) {
+__device__ void mask(Accumulator (&scores)[kRowBlocks][kKeys], const Visible& visible,
+                     int first_row, int first_key) {
   const int lane = threadIdx.x % kWarpSize;
 #pragma unroll
   for (int b = 0; b < kRowBlocks; ++b) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int row = first_row + b * kBlock + i / 2 * 8 + lane / 4;
-      const int keys = visible.keys(row) - first_key - (lane % 4 * 2 + i % 2);
+      const auto [row, key] = ladder::cuda::tiles::accumulator_place(lane, i);
+      const int keys = visible.keys(first_row + b * kBlock + row) - first_key - key;
 #pragma unroll
       for (int n = 0; n < kKeys; ++n) {
         if (n * 8 >= keys) scores[b][n][i] = -INFINITY;
@@ -81,8 +82,8 @@ struct OnlineSoftmax {
 
   // Makes weights of the scores, and what the tiles before have left in o and in the sums relative to the new largest.
   template <int kKeys, int kChannels>
-  __device__ void update(float (&scores)[kRowBlocks][kKeys][4],
-                         float (&o)[kRowBlocks][kChannels][4]) {
+  __device__ void update(Accumulator (&scores)[kRowBlocks][kKeys],
+                         Accumulator (&o)[kRowBlocks][kChannels]) {
     float offset[kRowBlocks][2], shrink[kRowBlocks][2];
     bool grown = false;
 #pragma unroll
@@ -93,7 +94,7 @@ struct OnlineSoftmax {
 #pragma unroll
         for (int n = 1; n < kKeys; ++n)
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
-        most = fmaxf(largest[b][i], quad_max(most) * scale);
+        most = fmaxf(largest[b][i], ladder::cuda::tiles::quad_max(most) * scale);
         offset[b][i] =
             most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
         shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
@@ -129,7 +130,7 @@ struct OnlineSoftmax {
 
   // Adds up what all four lanes of a row have.
   __device__ float total(int b, int i) const {
-    return quad_sum(sum[b][i]);
+    return ladder::cuda::tiles::quad_sum(sum[b][i]);
   }
   // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
   __device__ float lse(int b, int i, float total) const {
@@ -137,12 +138,13 @@ struct OnlineSoftmax {
   }
 };
 
-// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of `tile`, its rows of the queries'
-// tile, so that lanes next to each other store units next to each other; no other warp looks at them.
-template <typename Layout, int kD, int kRowBlocks, typename Element>
-__device__ void send(Element* o, int stride, float* lse, int rows, Element* tile,
-                     const Sums<kRowBlocks, kD>& sums, const OnlineSoftmax<kRowBlocks>& softmax) {
-  constexpr int kUnits = kD / 8;
+// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of
+// `tile`, its rows of the queries' tile, so that lanes next to each other store units next to each
+// other; no other warp looks at them.
+template <typename Tile, int kRowBlocks, int kChannels>
+__device__ void send(typename Tile::Element* o, int stride, float* lse, int rows, Tile tile,
+                     const Accumulator (&sums)[kRowBlocks][kChannels],
+                     const OnlineSoftmax<kRowBlocks>& softmax) {
   const int lane = threadIdx.x % kWarpSize;
   __syncwarp();  // the warp has read its queries
 #pragma unroll
@@ -153,21 +155,21 @@ __device__ void send(Element* o, int stride, float* lse, int rows, Element* tile
       const float total = softmax.total(b, i);
       const float share = total == 0.0f ? 0.0f : 1.0f / total;
 #pragma unroll
-      for (int n = 0; n < kUnits; ++n) {
+      for (int n = 0; n < kChannels; ++n) {
         const float* const x = sums[b][n] + 2 * i;
-        *reinterpret_cast<std::uint32_t*>(tile + Layout::place(row, n * 8 + lane % 4 * 2)) =
-            ladder::cuda::pack<Element>(x[0] * share, x[1] * share);
+        *reinterpret_cast<std::uint32_t*>(tile.at(row, n * 8 + lane % 4 * 2)) =
+            ladder::cuda::pack<typename Tile::Element>(x[0] * share, x[1] * share);
       }
       if (lane % 4 == 0 && row < rows) lse[row] = softmax.lse(b, i, total);
     }
   }
   __syncwarp();
 #pragma unroll 4
-  for (int unit = lane; unit < kRowBlocks * kBlock * kUnits; unit += kWarpSize) {
-    const int row = unit / kUnits, column = unit % kUnits * 8;
+  for (int unit = lane; unit < kRowBlocks * kBlock * Tile::kUnits; unit += kWarpSize) {
+    const int row = unit / Tile::kUnits, column = unit % Tile::kUnits * Tile::kUnit;
     if (row < rows) {
       *reinterpret_cast<float4*>(o + static_cast<std::int64_t>(row) * stride + column) =
-          *reinterpret_cast<const float4*>(tile + Layout::place(row, column));
+          *reinterpret_cast<const float4*>(tile.at(row, column));
     }
   }
 }

@@ -8,23 +8,25 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "08_flash_attention/swizzle.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
 
 namespace flash_attention::gradients {
 
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
+using ladder::cuda::kAllLanes;
 using ladder::cuda::kLog2e;
+using ladder::cuda::kWarpSize;
 
 // ---- Tiles ----
 
-// Rows of kColumns elements in shared memory, each in the place that Swizzled has for it: so the same unit of 16 bytes of any eight
+// Rows of kColumns elements in shared memory, each in the place that a swizzled tile has for it: so the same unit of 16 bytes of any eight
 // neighbouring rows lies in all 32 banks, which is what one access of a warp to a matrix of 8 x 8 wants.
 template <typename Element, int kColumns>
 struct Tile {
@@ -32,8 +34,10 @@ struct Tile {
   static constexpr int kUnits = kColumns / kUnit;  // of a row
   Element* x;
 
-  static __device__ int place(int row, int column) {
-    return static_cast<int>(Swizzled<kColumns>::place(row, column));
+  // As in common/cuda/tiles/swizzle.hpp; written out, so that the compiler makes of it what was measured.
+  static __device__ int place(unsigned row, unsigned column) {
+    const unsigned twist = ladder::cuda::tiles::Tile<Element, kColumns>::twist(row);
+    return static_cast<int>(row * kColumns + (column / kUnit ^ twist) * kUnit + column % kUnit);
   }
   // From place(row, column) to place(row + rows, column + columns): `rows` is a multiple of 8, and `columns` one of 8 that has no
   // bit in common with `column`. With constants it is one instruction or none: units change places among the first 64 (32)
@@ -86,6 +90,16 @@ __device__ int sums_place(int row, int column, int lane) {
 }
 
 // ---- Products ----
+
+// Two sums side by side, rounded, as the first factor of the next product.
+template <typename Element>
+__device__ void pack_factor(std::uint32_t (&a)[4], const float (&left)[4],
+                            const float (&right)[4]) {
+  a[0] = ladder::cuda::pack<Element>(left[0], left[1]);
+  a[1] = ladder::cuda::pack<Element>(left[2], left[3]);
+  a[2] = ladder::cuda::pack<Element>(right[0], right[1]);
+  a[3] = ladder::cuda::pack<Element>(right[2], right[3]);
+}
 
 // Two 16 x 8 sums side by side take the products of a with b's halves.
 template <typename Element>

@@ -8,29 +8,35 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "06_shared_mem/decode_kernel.hpp"
 #include "06_shared_mem/lane_sums.hpp"
 #include "06_shared_mem/recurrent_kernels.hpp"
-#include "06_shared_mem/row_access.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace shared_mem {
 namespace {
 
 using ladder::BasicWkvArgs;
+using ladder::bfloat16;
 using ladder::Recurrence;
-
-constexpr int kWarpSize = 32;
+using ladder::cuda::kWarpSize;
+using ladder::cuda::tiles::copy;
+using ladder::cuda::tiles::Copy;
+using ladder::cuda::tiles::copy_unit;
+using ladder::cuda::tiles::kVec;
+using ladder::cuda::tiles::load;
+using ladder::cuda::tiles::store;
 
 // Steps the state takes at once. More would save little: n steps cost 2n + 1 operations per element instead of 3n
 // (the bonus is a score), and n * n scores.
@@ -82,26 +88,6 @@ struct alignas(16) Ready {
   float score[Tile::kUnits][kUnit]
              [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
 };
-
-// ---- Access ----
-
-// Copies four elements that lie in a row, or writes zeros: the first `count` of them exist. What does not exist is not read.
-template <bool kAligned, typename Element>
-__device__ void copy_async(Element* to_smem, const Element* from, int count) {
-  constexpr std::size_t kBytes = kVec * sizeof(Element);
-  if constexpr (kAligned) {
-    __pipeline_memcpy_async(to_smem, from, kBytes, count > 0 ? 0 : kBytes);
-  } else {
-    for (int i = 0; i < kVec; ++i) {
-      if constexpr (sizeof(Element) == sizeof(float)) {
-        __pipeline_memcpy_async(to_smem + i, from + i, sizeof(float),
-                                i < count ? 0 : sizeof(float));
-      } else {
-        to_smem[i] = i < count ? from[i] : Element{};  // too small for an asynchronous copy
-      }
-    }
-  }
-}
 
 // ---- Sums over lanes ----
 
@@ -188,9 +174,9 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 #pragma unroll
         for (int a = 0; a < kUnit; ++a) {
           const int count = a < steps_left ? K - ik : 0;
-          copy_async<kAligned>(&raw_smem.q[s + a][ik], q_from, count);
-          copy_async<kAligned>(&raw_smem.k[s + a][ik], k_from, count);
-          copy_async<kAligned>(&raw_smem.log_w[s + a][ik], log_w_from, count);
+          copy_unit<Copy::kAsync, kVec>(&raw_smem.q[s + a][ik], q_from, count, kAligned);
+          copy_unit<Copy::kAsync, kVec>(&raw_smem.k[s + a][ik], k_from, count, kAligned);
+          copy_unit<Copy::kAsync, kVec>(&raw_smem.log_w[s + a][ik], log_w_from, count, kAligned);
           q_from += direction * step_K;
           k_from += direction * step_K;
           log_w_from += direction * args.log_w_stride_T;
@@ -200,8 +186,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     const Element* v_from = v + (first_t + direction * (first_step + my_v_step)) * step_V + my_v;
 #pragma unroll
     for (int s = my_v_step; s < Tile::kTile; s += kVStepsAtOnce) {
-      copy_async<kAligned>(&raw_smem.v[s][my_v], v_from,
-                           first_step + s < T ? V - first_iv - my_v : 0);
+      copy_unit<Copy::kAsync, kVec>(&raw_smem.v[s][my_v], v_from,
+                                    first_step + s < T ? V - first_iv - my_v : 0, kAligned);
       v_from += direction * kVStepsAtOnce * step_V;
     }
     __pipeline_commit();

@@ -9,19 +9,24 @@
 #include <cstdint>
 
 #include "06_shared_mem/decode_kernel.hpp"
-#include "06_shared_mem/row_access.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace shared_mem {
 namespace {
 
 using ladder::BasicWkvArgs;
+using ladder::bfloat16;
 using ladder::Recurrence;
-
-constexpr int kWarpSize = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
+using ladder::cuda::kAllLanes;
+using ladder::cuda::kWarpSize;
+using ladder::cuda::tiles::copy;
+using ladder::cuda::tiles::kVec;
+using ladder::cuda::tiles::load;
+using ladder::cuda::tiles::store;
 
 // Sixteen lanes read 64 columns of a row, 256 bytes; the block's sixteen such groups of lanes have four key rows each.
 constexpr int kStepColumns = 64;

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "07_chunkwise/10_linear_attention/blocks.hpp"
 #include "07_chunkwise/linear_attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -20,15 +19,27 @@
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
 namespace chunkwise {
 namespace {
 
 using ladder::BasicLinearAttentionArgs;
+using ladder::bfloat16;
+using ladder::cuda::kWarpSize;
+using namespace ladder::cuda::tiles;
 
-constexpr int kWarpSize = 32;
-constexpr int kWarps = 4;  // with value columns; another one has the normaliser's
+// Of fp32: the split that takes fewer instructions, whose number is the limit here.
+constexpr Split kSplit = Split::kCheap;
+
+constexpr int kBlock = 16;  // tokens, or channels, of a block of a product
+constexpr int kWarps = 4;   // with value columns; another one has the normaliser's
 constexpr int kColumns = kWarps * kBlock;
 constexpr int kCopyThreads = kWarps * kWarpSize;
 
@@ -42,13 +53,13 @@ struct Cut {
   static constexpr int kRows = kRows_, kTokens = kTokens_, kStages = kStages_;
   template <typename Element>
   struct Stage {
-    using Rows = Tile<Element, kTokens, kRows>;
-    using Columns = Tile<Element, kTokens, kColumns>;
-    static constexpr int kSize = 2 * Rows::kSize + Columns::kSize;
+    using Rows = Tile<Element, kRows>;
+    using Columns = Tile<Element, kColumns>;
+    static constexpr int kSize = kTokens * (2 * kRows + kColumns);
     Element* smem;
     __device__ Rows q() const { return {smem}; }
-    __device__ Rows k() const { return {smem + Rows::kSize}; }
-    __device__ Columns v() const { return {smem + 2 * Rows::kSize}; }
+    __device__ Rows k() const { return {smem + kTokens * kRows}; }
+    __device__ Columns v() const { return {smem + 2 * kTokens * kRows}; }
   };
   static constexpr int kMinBlocks = kRows <= 128 ? 2 : 1;
 };
@@ -62,99 +73,31 @@ struct Plan {
   bool wide_rows = false;  // whether q, k, v and o can be moved in 16-byte units
 };
 
-// The columns of a tile that a thread copies, and its first row of them.
-template <typename Element, int kWidth>
-struct Part {
-  static constexpr int kUnit = 16 / sizeof(Element), kUnits = kWidth / kUnit;
-  static constexpr int kStep = kCopyThreads / kUnits;
-  static_assert(kCopyThreads % kUnits == 0);
-  const unsigned row = threadIdx.x / kUnits;
-  const int column = threadIdx.x % kUnits * kUnit;
-};
-
 enum class Pass {
   kOutputs,
   kStates,  // only what each segment adds to the state
 };
 
-// `rows` rows of `width` elements of x, and zeros in the rest of the tile. A thread copies the same columns of every few rows, and
-// maps what it has copied, so it sees its own copies without a barrier.
-template <typename Element, int kTokens, int kWidth>
-__device__ void stage(Tile<Element, kTokens, kWidth> tile, const Element* x, std::int64_t stride,
-                      int rows, int width, bool wide) {
-  using Mine = Part<Element, kWidth>;
-  if (threadIdx.x >= kCopyThreads) return;
-  const Mine part;
-  const Element* from = x + part.row * stride + part.column;
-  if (wide && rows == kTokens && part.column < width) {
-#pragma unroll
-    for (int row = 0; row < kTokens; row += Mine::kStep) {
-      __pipeline_memcpy_async(tile.at(part.row + row, part.column), from, sizeof(uint4));
-      from += Mine::kStep * stride;
-    }
-    return;
-  }
-#pragma unroll 1
-  for (unsigned row = part.row; row < kTokens; row += Mine::kStep) {
-    Element* const to = tile.at(row, part.column);
-    if (row >= static_cast<unsigned>(rows) || part.column >= width) {
-      *reinterpret_cast<float4*>(to) = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    } else if (wide) {
-      __pipeline_memcpy_async(to, from, sizeof(uint4));
-    } else {
-      for (int e = 0; e < Mine::kUnit; ++e)
-        to[e] = part.column + e < width ? from[e] : Element{};
-    }
-    from += Mine::kStep * stride;
-  }
-}
-
-// The other way: `rows` rows of `width` elements of the tile to x.
-template <typename Element, int kTokens, int kWidth>
-__device__ void send(Element* x, Tile<Element, kTokens, kWidth> tile, std::int64_t stride, int rows,
-                     int width, bool wide) {
-  using Mine = Part<Element, kWidth>;
-  if (threadIdx.x >= kCopyThreads) return;
-  const Mine part;
-  if (part.column >= width) return;
-  Element* to = x + part.row * stride + part.column;
-#pragma unroll
-  for (unsigned row = part.row; row < kTokens; row += Mine::kStep) {
-    if (row >= static_cast<unsigned>(rows)) return;
-    const Element* const from = tile.at(row, part.column);
-    if (wide) {
-      __stcs(reinterpret_cast<float4*>(to), *reinterpret_cast<const float4*>(from));
-    } else {
-      for (int e = 0; e < Mine::kUnit && part.column + e < width; ++e)
-        to[e] = from[e];
-    }
-    to += Mine::kStep * stride;
-  }
-}
-
-// phi of what `stage` has copied; the zeros around it stay.
-template <typename Element, int kTokens, int kWidth>
-__device__ void map_features(Tile<Element, kTokens, kWidth> tile, int rows, int width) {
-  using Mine = Part<Element, kWidth>;
-  if (threadIdx.x >= kCopyThreads) return;
-  const Mine part;
-  for (int row = part.row; row < rows; row += Mine::kStep) {
-    Element* const x = tile.at(row, part.column);
-    for (int e = 0; e < Mine::kUnit && part.column + e < width; ++e)
-      ladder::cuda::store(x + e, elu_plus_one(ladder::cuda::load(x + e)));
-  }
+// phi of `rows` rows of `width` elements that have come to the tile; the zeros around them stay. Each thread maps what it has copied,
+// so it sees its own copies without a barrier.
+template <int kTokens, typename Tile>
+__device__ void map_features(Tile tile, int rows, int width) {
+  const Share<Tile, kTokens, kCopyThreads> share(threadIdx.x);
+  share.template for_each<Unroll::kNone>(tile, [&](int n, int c, typename Tile::Element* unit) {
+    const int exist = share.row + n < rows ? width - (share.column + c) : 0;
+    for (int e = 0; e < Tile::kUnit && e < exist; ++e)
+      ladder::cuda::store(unit + e, elu_plus_one(ladder::cuda::load(unit + e)));
+  });
 }
 
 // Key s is seen by query l if s <= l.
-template <typename Element>
-__device__ void mask(Sum& scores, unsigned lane) {
+__device__ void mask(Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const unsigned l = token_of<Element>(lane / 4 + i / 2 * 8);
-      const unsigned s = token_of<Element>(lane % 4 * 2 + j * 8 + i % 2);
-      if (s > l) scores.d[j][i] = 0.0f;
+      const auto [l, s] = accumulator_place(lane, i);
+      if (j * 8 + s > l) scores[j][i] = 0.0f;
     }
   }
 }
@@ -165,17 +108,18 @@ template <typename C, Pass kPass, bool kPlain, typename Element>
 __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     walk(const BasicLinearAttentionArgs<Element> args, const Plan plan, float4* states) {
   constexpr int kBlocks = C::kRows / kBlock, kUnits = C::kTokens / kBlock;
-  constexpr Side kLeft = Side::kLeft, kRight = Side::kRight;
   constexpr int kAhead = (C::kStages - 1) * C::kTokens;
   using Stage = typename C::template Stage<Element>;
   using Outputs = typename Stage::Columns;
+  constexpr int kOutputsSize = C::kTokens * kColumns;
   // (kStages, Stage::kSize), then two stages' outputs, then the denominators (kTokens)
   extern __shared__ uint4 smem[];
   Element* const outputs_smem = reinterpret_cast<Element*>(smem) + C::kStages * Stage::kSize;
-  float* const denominator_smem = reinterpret_cast<float*>(outputs_smem + 2 * Outputs::kSize);
+  float* const denominator_smem = reinterpret_cast<float*>(outputs_smem + 2 * kOutputsSize);
 
-  const unsigned lane = threadIdx.x % kWarpSize;
+  const int lane = threadIdx.x % kWarpSize;
   const int warp = threadIdx.x / kWarpSize, column = warp * kBlock;
+  const bool copies = threadIdx.x < kCopyThreads;
   const bool normalises = !kPlain && warp == kWarps;
   const int segment = static_cast<int>(blockIdx.x) % plan.segments;
   const int column_tile = static_cast<int>(blockIdx.x) / plan.segments;
@@ -198,28 +142,33 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   const auto stage_at = [&](int place) {
     return Stage{reinterpret_cast<Element*>(smem) + place * Stage::kSize};
   };
+  const auto copy = [&](auto tile, const Element* x, std::int64_t stride, int rows, int width) {
+    copy_rows_async<C::kTokens, kCopyThreads>(tile, x, stride, rows, width, wide, threadIdx.x);
+  };
   const auto fetch = [&](int place, std::int64_t t) {
     const Stage tile = stage_at(place);
-    if (t < end) {
+    if (t < end && copies) {
       const int key_rows = rows_from(t, keys, C::kTokens);
-      stage(tile.k(), k + t * stride_K, stride_K, key_rows, K, wide);
-      stage(tile.v(), v + t * stride_V, stride_V, key_rows, columns, wide);
+      copy(tile.k(), k + t * stride_K, stride_K, key_rows, K);
+      copy(tile.v(), v + t * stride_V, stride_V, key_rows, columns);
       if constexpr (kPass == Pass::kOutputs) {
         const std::int64_t l = t - plan.steps.first_query;
-        stage(tile.q(), q + l * stride_K, stride_K, rows_from(l, args.T_q, C::kTokens), K, wide);
+        copy(tile.q(), q + l * stride_K, stride_K, rows_from(l, args.T_q, C::kTokens), K);
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
   };
 
-  const auto outputs_at = [&](int place) { return Outputs{outputs_smem + place * Outputs::kSize}; };
+  const auto outputs_at = [&](int place) { return Outputs{outputs_smem + place * kOutputsSize}; };
   const auto send_outputs = [&](int place, std::int64_t l) {
-    send(o + l * stride_V, outputs_at(place), stride_V, rows_from(l, args.T_q, C::kTokens), columns,
-         wide);
+    if (!copies) return;
+    write_rows<C::kTokens, kCopyThreads>(o + l * stride_V, outputs_at(place), stride_V,
+                                         rows_from(l, args.T_q, C::kTokens), columns, wide,
+                                         threadIdx.x);
   };
 
   // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
-  Sum state[kBlocks] = {};
+  Accumulator state[kBlocks][2] = {};
   const auto state_of = [&](int s) {
     const std::int64_t block =
         ((b * args.H + h) * plan.column_tiles + column_tile) * plan.segments + s;
@@ -230,20 +179,20 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
 #pragma unroll
       for (int i = 0; i < 2 * kBlocks; ++i) {
         const float4 x = state_of(s)[i * kWarpSize];
-        float* const d = state[i / 2].d[i % 2];
+        float* const d = state[i / 2][i % 2];
         d[0] += x.x, d[1] += x.y, d[2] += x.z, d[3] += x.w;
       }
     }
   }
 
   // The normaliser is one more value column, of ones.
-  Sum one = {};
+  Accumulator one[2] = {};
   if (lane < 4) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      one.d[i / 2][i % 2] = 1.0f;
+      one[i / 2][i % 2] = 1.0f;
   }
-  const auto ones = as_factor<Element, kLeft>(one);
+  const auto ones = as_a<Element>(one[0], one[1]);
 
   int now = 0, next = 0, odd = 0;
   // From some stages before the first on, so that the code that copies is there once.
@@ -253,9 +202,9 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     const int queries = rows_from(l0, args.T_q, C::kTokens);
     if (t0 >= first) {
       __pipeline_wait_prior(C::kStages - 2);
-      if (!kPlain && args.feature_map != ladder::FeatureMap::kIdentity) {
-        map_features(tile.k(), rows_from(t0, keys, C::kTokens), K);
-        if constexpr (kPass == Pass::kOutputs) map_features(tile.q(), queries, K);
+      if (!kPlain && copies && args.feature_map != ladder::FeatureMap::kIdentity) {
+        map_features<C::kTokens>(tile.k(), rows_from(t0, keys, C::kTokens), K);
+        if constexpr (kPass == Pass::kOutputs) map_features<C::kTokens>(tile.q(), queries, K);
       }
       __syncthreads();  // everybody's copies are here, and nobody still reads what is overwritten next
     }
@@ -265,39 +214,55 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
     if (kPass == Pass::kOutputs && t0 > first) send_outputs(odd ^ 1, l0 - C::kTokens);
     now = now + 1 < C::kStages ? now + 1 : 0;
 
-    [[maybe_unused]] Sum kept[kPlain ? 1 : kUnits];  // until their denominators are known
+    // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
+    const MkToA q_smem(tile.q(), 0, lane);
+    const NkToB k_smem(tile.k(), 0, lane);
+    const KnToB k_by_token_smem(tile.k(), 0, lane);
+    const KmToA v_by_token_smem(tile.v(), 0, lane);
+    // Until their denominators are known.
+    [[maybe_unused]] Accumulator kept[kPlain ? 1 : kUnits][2];
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
       const int token = unit * kBlock;
-      const auto v_reg = normalises ? ones : load_transposed<kLeft>(tile.v(), token, column, lane);
-      Sum scores = {}, out = {};
+      const auto v_reg = normalises ? ones : v_by_token_smem.load(token, column);
+      Accumulator scores[2] = {}, out[2] = {};
+      FragmentB<Element> b[2];
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
         if constexpr (kPass == Pass::kOutputs) {
-          const auto q_reg = load<kLeft>(tile.q(), token, c * kBlock, lane);
-          multiply_add(scores, q_reg, load<kRight>(tile.k(), token, c * kBlock, lane));
-          multiply_add(out, q_reg, as_factor<Element, kRight>(state[c]));
+          const auto q_reg = q_smem.load(token, c * kBlock);
+          k_smem.load(b, token, c * kBlock);
+          multiply<kSplit>(scores, q_reg, b);
+          as_b(b, as_a<Element>(state[c][0], state[c][1]));
+          multiply<kSplit>(out, q_reg, b);
         }
-        multiply_add(state[c], v_reg, load_transposed<kRight>(tile.k(), token, c * kBlock, lane));
+        k_by_token_smem.load(b, token, c * kBlock);
+        multiply<kSplit>(state[c], v_reg, b);
       }
       if constexpr (kPass == Pass::kOutputs) {
-        mask<Element>(scores, lane);
-        multiply_add(out, as_factor<Element, kLeft>(scores), as_right(v_reg));
-        if constexpr (kPlain) {
-          store(out, outputs_at(odd), token, column, lane);
-        } else {
-          kept[unit] = out;
+        mask(scores, lane);
+        as_b(b, v_reg);
+        multiply<kSplit>(out, as_a<Element>(scores[0], scores[1]), b);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          if constexpr (kPlain) {
+            store_c(outputs_at(odd), token, column + half * 8, out[half], lane);
+          } else {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+              kept[unit][half][i] = out[half][i];
+          }
         }
       }
     }
 
     if constexpr (kPass == Pass::kOutputs && !kPlain) {
-      const unsigned row = lane / 4;
+      const int row = lane / 4;
       if (normalises && lane % 4 == 0) {
 #pragma unroll
         for (int unit = 0; unit < kUnits; ++unit) {
-          denominator_smem[unit * kBlock + token_of<Element>(row)] = kept[unit].d[0][0];
-          denominator_smem[unit * kBlock + token_of<Element>(row + 8)] = kept[unit].d[0][2];
+          denominator_smem[unit * kBlock + row] = kept[unit][0][0];
+          denominator_smem[unit * kBlock + row + 8] = kept[unit][0][2];
         }
       }
       __syncthreads();  // the denominators are here
@@ -306,13 +271,13 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
         if (normalises) break;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const float denominator =
-              denominator_smem[unit * kBlock + token_of<Element>(row + i / 2 * 8)] + args.eps;
+          const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + args.eps;
           const float factor = args.normalize ? 1.0f / denominator : 1.0f;
-          kept[unit].d[0][i] *= factor, kept[unit].d[1][i] *= factor;
+          kept[unit][0][i] *= factor, kept[unit][1][i] *= factor;
         }
-        const int token = unit * kBlock;
-        store(kept[unit], outputs_at(odd), token, column, lane);
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          store_c(outputs_at(odd), unit * kBlock, column + half * 8, kept[unit][half], lane);
       }
     }
     odd ^= 1;
@@ -327,7 +292,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   if constexpr (kPass == Pass::kStates) {
 #pragma unroll
     for (int i = 0; i < 2 * kBlocks; ++i) {
-      const float* const d = state[i / 2].d[i % 2];
+      const float* const d = state[i / 2][i % 2];
       state_of(segment)[i * kWarpSize] = make_float4(d[0], d[1], d[2], d[3]);
     }
   }
@@ -336,7 +301,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
 template <typename C, Pass kPass, bool kPlain, typename Element>
 void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan, float4* states) {
   using Stage = typename C::template Stage<Element>;
-  constexpr int kBytes = (C::kStages * Stage::kSize + 2 * Stage::Columns::kSize) * sizeof(Element) +
+  constexpr int kBytes = (C::kStages * Stage::kSize + 2 * C::kTokens * kColumns) * sizeof(Element) +
                          C::kTokens * sizeof(float);
   const auto kernel = walk<C, kPass, kPlain, Element>;
   ladder::cuda::allow_shared_memory("linear_attention_chunkwise", kernel, kBytes);

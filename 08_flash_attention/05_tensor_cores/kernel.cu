@@ -15,45 +15,17 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
-#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention {
 namespace {
 
-// Row after row.
-template <int kD>
-struct Layout {
-  static __device__ unsigned place(unsigned row, unsigned column) { return row * kD + column; }
-  static __device__ unsigned along(unsigned place, unsigned d) { return place + d; }
-};
-
-// kRows rows of x to a tile of shared memory, in units of 16 bytes. Where there are fewer, `rows`, the last one stands for those
-// behind it too: nothing but finite numbers may meet a weight of 0.
-template <int kD, int kRows, typename Element>
-__device__ void fetch(Element* tile, const Element* x, int stride, int rows) {
-  constexpr int kColumns =
-      kD % 64 == 0 ? 64 : 32;  // of a row, that neighbouring lanes move at once
-  constexpr int kStep = Cut<kD>::kThreads / (kColumns / 8);
-  const int first = threadIdx.x / (kColumns / 8), first_column = threadIdx.x % (kColumns / 8) * 8;
-  Element* const to = tile + Layout<kD>::place(first, first_column);
-  const auto copy = [&](int i, int row) {
-    const Element* const from = x + static_cast<std::int64_t>(row) * stride + first_column;
-#pragma unroll
-    for (int column = 0; column < kD; column += kColumns)
-      *reinterpret_cast<float4*>(to + i * kD + column) =
-          *reinterpret_cast<const float4*>(from + column);
-  };
-  if (rows >= kRows) {
-#pragma unroll
-    for (int i = 0; i < kRows; i += kStep)
-      copy(i, first + i);
-  } else {
-#pragma unroll 1
-    for (int i = 0; i < kRows; i += kStep)
-      copy(i, min(first + i, rows - 1));
-  }
-}
+using namespace ladder::cuda::tiles;
 
 // The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
 template <int kKeys>
@@ -68,11 +40,11 @@ template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     attend(const BasicAttentionArgs<Element> args) {
   using C = Cut<kD>;
-  using L = Layout<kD>;
+  using Rows = Tile<Element, kD, Layout::kStraight>;
   extern __shared__ uint4 smem[];
-  Element* const q_smem = reinterpret_cast<Element*>(smem);  // (kQueries, kD)
-  Element* const k_smem = q_smem + C::kQueries * kD;         // (kKeys, kD)
-  Element* const v_smem = k_smem + C::kKeys * kD;            // (kKeys, kD)
+  const Rows q_tile{reinterpret_cast<Element*>(smem)};  // kQueries rows
+  const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
+  const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
   const Sequence s = sequence_of(args, blockIdx.z);
@@ -87,45 +59,46 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  const auto fetch_keys = [&](Element* to, const Element* x, int tile) {
+  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    fetch<kD, C::kKeys>(to, x + k_offset + key * stride_k, stride_k,
-                        visible.most - tile * C::kKeys);
+    copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
+                                     visible.most - tile * C::kKeys, kD, true, threadIdx.x);
   };
-  if (tiles.count > 0) fetch<kD, C::kQueries>(q_smem, args.q + q_offset, stride_q, queries);
+  if (tiles.count > 0)
+    copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
+                                        threadIdx.x);
 
-  // This warp's queries, and the lane's unit of the first 16 x 16 block of each factor.
+  // This warp's queries, and where this lane looks for its part of each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
-  const unsigned q_unit = L::place(first_row + lane % 16, lane / 16 * 8);
-  const unsigned k_unit = L::place(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
-  const unsigned v_unit = L::place(lane % 16, lane / 16 * 8);
+  const MkToA q_smem(q_tile, first_row, lane);
+  const NkToB k_smem(k_tile, 0, lane);
+  const KnToB v_smem(v_tile, 0, lane);
 
   OnlineSoftmax<C::kRowBlocks> softmax(args.scale);
-  Sums<C::kRowBlocks, kD> o = {};
+  Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
     __syncthreads();  // nobody reads the last tiles any more
-    fetch_keys(k_smem, args.k, tile);
-    fetch_keys(v_smem, args.v, tile);
+    fetch_keys(k_tile, args.k, tile);
+    fetch_keys(v_tile, args.v, tile);
     __syncthreads();  // these are here
 
-    Sums<C::kRowBlocks, C::kKeys> scores = {};
+    Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll
     for (int d = 0; d < kD; d += kBlock) {
-      std::uint32_t q[C::kRowBlocks][4];
+      FragmentA<Element> q[C::kRowBlocks];
 #pragma unroll
       for (int b = 0; b < C::kRowBlocks; ++b)
-        ladder::cuda::load_matrices(q[b], q_smem + L::along(q_unit, d) + b * kBlock * kD);
+        q[b] = q_smem.load(b * kBlock, d);
 #pragma unroll
       for (int n = 0; n < C::kKeys; n += kBlock) {
-        std::uint32_t k[4];
-        ladder::cuda::load_matrices(k, k_smem + L::along(k_unit, d) + n * kD);
+        FragmentB<Element> k[2];
+        k_smem.load(k, n, d);
 #pragma unroll
-        for (int b = 0; b < C::kRowBlocks; ++b) {
-          ladder::cuda::mma<Element>(scores[b][n / 8], q[b], {k[0], k[1]});
-          ladder::cuda::mma<Element>(scores[b][n / 8 + 1], q[b], {k[2], k[3]});
-        }
+        for (int b = 0; b < C::kRowBlocks; ++b)
+          multiply(scores[b][n / 8], scores[b][n / 8 + 1], q[b], k);
       }
     }
     if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
@@ -133,25 +106,23 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     softmax.update(scores, o);
 #pragma unroll
     for (int n = 0; n < C::kKeys; n += kBlock) {
-      std::uint32_t p[C::kRowBlocks][4];
+      FragmentA<Element> p[C::kRowBlocks];
 #pragma unroll
       for (int b = 0; b < C::kRowBlocks; ++b)
-        pack_factor<Element>(p[b], scores[b][n / 8], scores[b][n / 8 + 1]);
+        p[b] = as_a<Element>(scores[b][n / 8], scores[b][n / 8 + 1]);
 #pragma unroll
       for (int d = 0; d < kD; d += kBlock) {
-        std::uint32_t v[4];
-        ladder::cuda::load_matrices_transposed(v, v_smem + L::along(v_unit, d) + n * kD);
+        FragmentB<Element> v[2];
+        v_smem.load(v, n, d);
 #pragma unroll
-        for (int b = 0; b < C::kRowBlocks; ++b) {
-          ladder::cuda::mma<Element>(o[b][d / 8], p[b], {v[0], v[1]});
-          ladder::cuda::mma<Element>(o[b][d / 8 + 1], p[b], {v[2], v[3]});
-        }
+        for (int b = 0; b < C::kRowBlocks; ++b)
+          multiply(o[b][d / 8], o[b][d / 8 + 1], p[b], v);
       }
     }
   }
-  send<L, kD>(args.o + q_offset + first_row * stride_q, stride_q,
-              args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
-              q_smem + first_row * kD, o, softmax);
+  send(args.o + q_offset + first_row * stride_q, stride_q,
+       args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
+       q_tile.below(first_row), o, softmax);
 }
 
 template <int kD, typename Element>

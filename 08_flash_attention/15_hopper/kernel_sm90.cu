@@ -12,7 +12,6 @@
 #include <string>
 
 #include "08_flash_attention/hopper_tiles.hpp"
-#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -23,6 +22,8 @@
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention {
@@ -35,6 +36,10 @@ using hopper::kWarpgroup;
 using hopper::Order;
 using hopper::parity_of;
 using hopper::place_of;
+using ladder::cuda::kAllLanes;
+using ladder::cuda::kWarpSize;
+using ladder::cuda::tiles::quad_max;
+using ladder::cuda::tiles::quad_sum;
 
 constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
 constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;

@@ -14,9 +14,7 @@
 #include <string>
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
-#include "08_flash_attention/quad.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "08_flash_attention/swizzle.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
@@ -26,11 +24,16 @@
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention::split_keys {
 
 using ladder::BasicAttentionArgs;
+using ladder::cuda::kWarpSize;
+using namespace ladder::cuda::tiles;
 
 namespace {
 
@@ -148,7 +151,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
         const std::int64_t from = (t + row) * stride + unit * kUnit;
         const int zeros = t + row < end ? 0 : 16;  // not NaN, which 0 times would remain
-        Element* const to = tile + Swizzled<D>::place(row, unit * kUnit);
+        Element* const to = tile + Tile<Element, D>::place(row, unit * kUnit);
         __pipeline_memcpy_async(to, k + from, 16, zeros);
         __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
       }
@@ -200,7 +203,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
         std::uint32_t r[4];
         const unsigned row = j * 8 + lane / 16 * 8 + lane % 8;
         ladder::cuda::load_matrices(
-            r, k_smem + Swizzled<D>::place(row, block * 16 + lane / 8 % 2 * kUnit));
+            r, k_smem + Tile<Element, D>::place(row, block * 16 + lane / 8 % 2 * kUnit));
         ladder::cuda::mma<Element>(scores[j], q_reg[block], {r[0], r[1]});
         ladder::cuda::mma<Element>(scores[j + 1], q_reg[block], {r[2], r[3]});
       }
@@ -241,16 +244,15 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
 
 #pragma unroll
     for (int j = 0; j < kScores; j += 2) {
-      std::uint32_t p[4];
-      pack_factor<Element>(p, scores[j], scores[j + 1]);
+      const FragmentA<Element> p = as_a<Element>(scores[j], scores[j + 1]);
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
         std::uint32_t r[4];
         const unsigned row = j * 8 + lane % 16;
         ladder::cuda::load_matrices_transposed(
-            r, v_smem + Swizzled<D>::place(row, block * 16 + lane / 16 * kUnit));
-        ladder::cuda::mma<Element>(acc[2 * block], p, {r[0], r[1]});
-        ladder::cuda::mma<Element>(acc[2 * block + 1], p, {r[2], r[3]});
+            r, v_smem + Tile<Element, D>::place(row, block * 16 + lane / 16 * kUnit));
+        ladder::cuda::mma<Element>(acc[2 * block], p.x, {r[0], r[1]});
+        ladder::cuda::mma<Element>(acc[2 * block + 1], p.x, {r[2], r[3]});
       }
     }
   }

@@ -1,0 +1,151 @@
+// From a tile of shared memory to fragments, and back. Each name says how the operand lies in the
+// tile, [row][column]:
+//
+//   mk   A from rows m, columns k      nk   B from rows n, columns k: A B^T, q k^T
+//   km   A from rows k, columns m      kn   B from rows k, columns n: A B
+//
+//   a = load_a_mk(tile, row, column, lane);   // the 16 x 16 elements from (row, column) on
+//
+//   const MkToA q_smem(tile, row, lane);      // the same in two steps: where this lane looks,
+//   a = q_smem.load(rows, columns);           // then the elements from (row + rows, columns) on
+//
+// `rows` is a multiple of 8 and `columns` of 16. Where both are known, the second step takes one
+// instruction or none besides the load, because units change places by an exclusive or.
+//
+// 16-bit elements come by ldmatrix: lanes 8 i to 8 i + 7 name the eight rows of an 8 x 8 matrix,
+// which becomes register i of all lanes; its transposed form swaps rows and columns on the way. One
+// instruction loads a whole A (16 x 16), or two B side by side (16 x 8 each).
+// fp32 comes by plain loads: pairs where k runs along a row, single elements where it runs down.
+// Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix".
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+
+namespace ladder::cuda::tiles {
+
+// A lane's part of blocks of 16 x 16, as four matrices of 8 x 8. kAlong: k runs along a row of the
+// tile. kDown: the second matrix lies below the first one, otherwise to its right.
+template <typename Tile, bool kAlong, bool kDown>
+struct Lane {
+  using Element = typename Tile::Element;
+  using Register = typename FragmentA<Element>::Register;
+  static constexpr bool kPairs = sizeof(Element) == 2 || kAlong;  // of neighbours in a row
+  Tile tile;
+  unsigned place[kPairs ? 1 : 2];  // of a pair that lies in two rows, both
+
+  __device__ Lane(Tile tile, int row, int lane, int column) : tile(tile) {
+    if constexpr (sizeof(Element) == 2 && kDown) {
+      place[0] = Tile::place(row + lane % 16, column + lane / 16 * 8);
+    } else if constexpr (sizeof(Element) == 2) {
+      place[0] = Tile::place(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
+    } else if constexpr (kAlong) {
+      place[0] = Tile::place(row + lane / 4, column + lane % 4 * 2);
+    } else {
+      place[0] = Tile::place(row + lane % 4 * 2, column + lane / 4);
+      place[1] = Tile::place(row + lane % 4 * 2 + 1, column + lane / 4);
+    }
+  }
+
+  __device__ void load(Register (&x)[4], int rows, int columns) const {
+    if constexpr (sizeof(Element) == 2) {
+      const Element* const from = moved(tile, place[0], rows, columns);
+      kAlong ? load_matrices(x, from) : load_matrices_transposed(x, from);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = rows + 8 * (kDown ? i % 2 : i / 2);
+        const int column = columns + 8 * (kDown ? i / 2 : i % 2);
+        if constexpr (kPairs) {
+          x[i] = *reinterpret_cast<const float2*>(moved(tile, place[0], row, column));
+        } else {
+          x[i] = {*moved(tile, place[0], row, column), *moved(tile, place[1], row, column)};
+        }
+      }
+    }
+  }
+};
+
+template <typename Tile, bool kAlong>
+struct ToA : Lane<Tile, kAlong, kAlong> {
+  using Lane<Tile, kAlong, kAlong>::Lane;
+  using Lane<Tile, kAlong, kAlong>::load;
+
+  __device__ FragmentA<typename Tile::Element> load(int rows, int columns) const {
+    FragmentA<typename Tile::Element> a;
+    load(a.x, rows, columns);
+    return a;
+  }
+};
+
+// Two B side by side: columns n to n + 7 and n + 8 to n + 15.
+template <typename Tile, bool kAlong>
+struct ToB : Lane<Tile, kAlong, !kAlong> {
+  using Lane<Tile, kAlong, !kAlong>::Lane;
+  using Lane<Tile, kAlong, !kAlong>::load;
+
+  __device__ void load(FragmentB<typename Tile::Element> (&b)[2], int rows, int columns) const {
+    typename FragmentA<typename Tile::Element>::Register x[4];
+    load(x, rows, columns);
+    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
+  }
+};
+
+template <typename Tile>
+struct MkToA : ToA<Tile, true> {
+  __device__ MkToA(Tile tile, int row, int lane, int column = 0)
+      : ToA<Tile, true>(tile, row, lane, column) {}
+};
+template <typename Tile>
+struct KmToA : ToA<Tile, false> {
+  __device__ KmToA(Tile tile, int row, int lane, int column = 0)
+      : ToA<Tile, false>(tile, row, lane, column) {}
+};
+template <typename Tile>
+struct NkToB : ToB<Tile, true> {
+  __device__ NkToB(Tile tile, int row, int lane, int column = 0)
+      : ToB<Tile, true>(tile, row, lane, column) {}
+};
+template <typename Tile>
+struct KnToB : ToB<Tile, false> {
+  __device__ KnToB(Tile tile, int row, int lane, int column = 0)
+      : ToB<Tile, false>(tile, row, lane, column) {}
+};
+
+template <typename Tile>
+__device__ auto load_a_mk(Tile tile, int row, int column, int lane) {
+  return MkToA(tile, row, lane, column).load(0, 0);
+}
+template <typename Tile>
+__device__ auto load_a_km(Tile tile, int row, int column, int lane) {
+  return KmToA(tile, row, lane, column).load(0, 0);
+}
+template <typename Tile, typename Element>
+__device__ void load_b_nk(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
+  NkToB(tile, row, lane, column).load(b, 0, 0);
+}
+template <typename Tile, typename Element>
+__device__ void load_b_kn(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
+  KnToB(tile, row, lane, column).load(b, 0, 0);
+}
+
+// 16 x 8 sums to the tile, rounded to its elements, two neighbours at once.
+template <typename Tile>
+__device__ void store_c(Tile tile, int row, int column, const Accumulator& c, int lane) {
+  using Element = typename Tile::Element;
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const Place mn = accumulator_place(lane, i);
+    const auto pair = as_register<Element>(c[i], c[i + 1]);
+    *reinterpret_cast<std::remove_const_t<decltype(pair)>*>(
+        tile.at(row + mn.row, column + mn.column)) = pair;
+  }
+}
+
+}  // namespace ladder::cuda::tiles

@@ -1,0 +1,103 @@
+// Products of fragments: c += a b, one matrix instruction for bf16, fp16 and Tf32, and six of Tf32
+// for float.
+//
+// A float has 24 bits, a tf32 has 11 and a sign. So x = big + small, both tf32, up to the last bit
+// of x, and a b = small big + big small + big big; small small lies below the last bit. Each of the
+// three takes two instructions, because one takes 8 of the 16 k. Which k it takes for its columns
+// `pair` and `pair + 4` is free as long as A and B agree: here 2 pair and 2 pair + 1, which a lane
+// has. A tensor core cuts off, always towards zero, what it cannot keep when it adds. So it adds
+// only these 16 terms, and the running sum is added outside, rounded to nearest.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+
+namespace ladder::cuda::tiles {
+
+// How a float becomes two tf32. Both lose at most the last bit of 24.
+enum class Split {
+  kNearest,  // each part rounded to nearest by cvt.rna
+  // `big` rounded, `small` cut off, by integer instructions: on sm_90 fewer than cvt.rna, which
+  // looks for NaN too. From 0x1.ffep127 on `big` is infinite.
+  kCheap
+};
+
+struct Parts {
+  std::uint32_t big, small;  // bits of tf32
+};
+
+template <Split kSplit>
+__device__ Parts split(float x) {
+  if constexpr (kSplit == Split::kNearest) {
+    const std::uint32_t big = to_tf32(x);
+    return {big, to_tf32(x - __uint_as_float(big))};
+  } else {
+    constexpr std::uint32_t kKept = 0xffffe000u, kHalf = 0x1000u;
+    const std::uint32_t big = (__float_as_uint(x) + kHalf) & kKept;
+    return {big, __float_as_uint(x - __uint_as_float(big)) & kKept};
+  }
+}
+
+template <Split kSplit>
+__device__ void multiply_split(Accumulator& c, const FragmentA<float>& a,
+                               const FragmentB<float>& b) {
+  FragmentA<Tf32> a_big[2], a_small[2];  // columns k from 0 on, from 8 on
+  FragmentB<Tf32> b_big[2], b_small[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const Parts first = split<kSplit>(a.x[2 * half + i].x);
+      const Parts second = split<kSplit>(a.x[2 * half + i].y);
+      a_big[half].x[i] = first.big, a_small[half].x[i] = first.small;
+      a_big[half].x[2 + i] = second.big, a_small[half].x[2 + i] = second.small;
+    }
+    const Parts first = split<kSplit>(b.x[half].x), second = split<kSplit>(b.x[half].y);
+    b_big[half] = {{first.big, second.big}}, b_small[half] = {{first.small, second.small}};
+  }
+  Accumulator d = {};
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+    mma_tf32(d, a_small[half].x, b_big[half].x);
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+    mma_tf32(d, a_big[half].x, b_small[half].x);
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+    mma_tf32(d, a_big[half].x, b_big[half].x);
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    c[i] += d[i];
+}
+
+// c += a b, 16 x 8.
+template <Split kSplit = Split::kNearest, typename Element>
+__device__ void multiply(Accumulator& c, const FragmentA<Element>& a, const FragmentB<Element>& b) {
+  if constexpr (std::is_same_v<Element, float>) {
+    multiply_split<kSplit>(c, a, b);
+  } else if constexpr (std::is_same_v<Element, Tf32>) {
+    mma_tf32(c, a.x, b.x);
+  } else {
+    mma<Element>(c, a.x, b.x);
+  }
+}
+
+// The same for two B and two C side by side, 16 x 16.
+template <Split kSplit = Split::kNearest, typename Element>
+__device__ void multiply(Accumulator& left, Accumulator& right, const FragmentA<Element>& a,
+                         const FragmentB<Element> (&b)[2]) {
+  multiply<kSplit>(left, a, b[0]);
+  multiply<kSplit>(right, a, b[1]);
+}
+template <Split kSplit = Split::kNearest, typename Element>
+__device__ void multiply(Accumulator (&c)[2], const FragmentA<Element>& a,
+                         const FragmentB<Element> (&b)[2]) {
+  multiply<kSplit>(c[0], c[1], a, b);
+}
+
+}  // namespace ladder::cuda::tiles

@@ -1,0 +1,207 @@
+// Rows of a tensor: neighbours that a thread takes to registers, and tiles that a block takes to
+// shared memory, with edges. What does not exist is not read, and becomes zeros; what does not
+// exist is not written.
+//
+// `aligned` says that all rows begin at a multiple of what is moved at once and that what exists of
+// a row ends there too; then it is moved at once, otherwise element by element.
+#pragma once
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/cuda/storage.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+
+namespace ladder::cuda::tiles {
+
+// ---- Neighbours, and registers of float ----
+
+constexpr int kVec = 4;  // floats in the widest access of a thread, 16 bytes
+
+// kCount neighbours at once, 1, 2 or a multiple of 4.
+template <int kCount>
+__device__ void copy(float* to, const float* from) {
+  if constexpr (kCount % 4 == 0) {
+    for (int i = 0; i < kCount; i += 4)
+      *reinterpret_cast<float4*>(to + i) = *reinterpret_cast<const float4*>(from + i);
+  } else if constexpr (kCount == 2) {
+    *reinterpret_cast<float2*>(to) = *reinterpret_cast<const float2*>(from);
+  } else {
+    *to = *from;
+  }
+}
+
+// bf16 and fp16 travel in words of as many elements.
+template <typename Element, int kCount>
+struct alignas(kCount * sizeof(Element)) Word {
+  Element x[kCount];
+};
+
+template <int kCount, typename Element>
+__device__ void copy(float* to, const Element* from) {
+  const auto word = *reinterpret_cast<const Word<Element, kCount>*>(from);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    to[i] = cuda::load(word.x + i);
+}
+
+template <int kCount, typename Element>
+__device__ void copy(Element* to, const float* from) {
+  Word<Element, kCount> word;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    cuda::store(word.x + i, from[i]);
+  *reinterpret_cast<Word<Element, kCount>*>(to) = word;
+}
+
+// kCount neighbours in global memory, of which the first `count` exist. The others keep what
+// `to_reg` had.
+template <int kCount, bool kAligned, typename Element>
+__device__ void load(float* to_reg, const Element* from, int count) {
+  if constexpr (kAligned) {
+    if (count > 0) copy<kCount>(to_reg, from);
+  } else {
+    for (int i = 0; i < kCount; ++i)
+      if (i < count) to_reg[i] = cuda::load(from + i);
+  }
+}
+
+template <int kCount, bool kAligned, typename Element>
+__device__ void store(Element* to, const float* from_reg, int count) {
+  if constexpr (kAligned) {
+    if (count > 0) copy<kCount>(to, from_reg);
+  } else {
+    for (int i = 0; i < kCount; ++i)
+      if (i < count) cuda::store(to + i, from_reg[i]);
+  }
+}
+
+// ---- From global to shared memory ----
+
+enum class Copy {
+  kPlain,  // through a register: the thread waits for the load before it can store
+  // By cp.async, past the registers. It has arrived for the thread that asked behind its
+  // __pipeline_commit() and __pipeline_wait_prior(), for the others behind a barrier after that.
+  kAsync
+};
+
+// kCount neighbours, 4, 8 or 16 bytes, of which the first `count` exist. 16-bit elements that are
+// not aligned are too small for an asynchronous copy.
+template <Copy kCopy, int kCount, typename Element>
+__device__ void copy_unit(Element* to_smem, const Element* from, int count, bool aligned) {
+  constexpr std::size_t kBytes = kCount * sizeof(Element);
+  using Unit =
+      std::conditional_t<kBytes == 16, uint4, std::conditional_t<kBytes == 8, uint2, unsigned>>;
+  if (aligned) {
+    if constexpr (kCopy == Copy::kAsync) {
+      __pipeline_memcpy_async(to_smem, from, kBytes, count > 0 ? 0 : kBytes);
+    } else {
+      Unit unit = {};
+      if (count > 0) unit = *reinterpret_cast<const Unit*>(from);
+      *reinterpret_cast<Unit*>(to_smem) = unit;
+    }
+    return;
+  }
+  for (int i = 0; i < kCount; ++i) {
+    if constexpr (kCopy == Copy::kAsync && sizeof(Element) == 4) {
+      __pipeline_memcpy_async(to_smem + i, from + i, 4, i < count ? 0 : 4);
+    } else {
+      to_smem[i] = i < count ? from[i] : Element{};
+    }
+  }
+}
+
+// ---- A tile, by kThreads threads ----
+
+// For how many units the code is there once for each, so that their requests follow each other.
+enum class Unroll { kNone, kColumns, kAll };
+
+// Which units of a tile of kRows rows a thread has: neighbouring threads have neighbouring units of
+// a row, 128 bytes of it (64 where a row is no multiple of 128), then threads go on in the next
+// row. Thread number `thread` begins at (row, column).
+template <typename Tile, int kRows, int kThreads>
+struct Share {
+  static constexpr int kRowsAtOnce = kThreads / Tile::kGroupUnits;
+  static_assert(kThreads % Tile::kGroupUnits == 0 && kRows % kRowsAtOnce == 0);
+  const int row, column;
+
+  explicit __device__ Share(int thread)
+      : row(thread / Tile::kGroupUnits), column(thread % Tile::kGroupUnits * Tile::kUnit) {}
+
+  // visit(n, c, unit) for each unit of the tile, n rows and c columns from the first.
+  template <Unroll kUnroll, typename Visit>
+  __device__ void for_each(Tile tile, Visit visit) const {
+    [[maybe_unused]] constexpr int kUnrolledRows =
+        kUnroll == Unroll::kAll ? kRows / kRowsAtOnce : 1;
+    [[maybe_unused]] constexpr int kUnrolledGroups =
+        kUnroll == Unroll::kNone ? 1 : Tile::kColumns / Tile::kGroup;
+    constexpr bool kSteady = kRowsAtOnce % 8 == 0;  // each eight rows repeat
+    auto* const first = tile.at(row, column);
+#pragma unroll kUnrolledRows
+    for (int n = 0; n < kRows; n += kRowsAtOnce) {
+#pragma unroll kUnrolledGroups
+      for (int c = 0; c < Tile::kColumns; c += Tile::kGroup)
+        visit(n, c, kSteady ? first + (n * Tile::kColumns + c) : tile.at(row + n, column + c));
+    }
+  }
+};
+
+template <Copy kCopy, int kRows, int kThreads, typename Tile>
+__device__ void copy_tile(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
+                          int rows, int columns, bool aligned, int thread) {
+  using Element = typename Tile::Element;
+  const Share<Tile, kRows, kThreads> share(thread);
+  const Element* const first = from + share.row * stride + share.column;
+  const auto copy = [&](int n, int c, Element* unit, bool exists) {
+    copy_unit<kCopy, Tile::kUnit>(unit, first + n * stride + c,
+                                  exists ? columns - (share.column + c) : 0, aligned);
+  };
+  if (aligned && rows >= kRows) {
+    share.template for_each<Unroll::kAll>(
+        to_smem, [&](int n, int c, Element* unit) { copy(n, c, unit, true); });
+  } else {
+    share.template for_each<Unroll::kColumns>(
+        to_smem, [&](int n, int c, Element* unit) { copy(n, c, unit, share.row + n < rows); });
+  }
+}
+
+// `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros fill
+// the rest. The threads are those of one Share: a thread may look at its own units without a
+// barrier, behind its own wait.
+template <int kRows, int kThreads, typename Tile>
+__device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
+                          int rows, int columns, bool aligned, int thread) {
+  copy_tile<Copy::kPlain, kRows, kThreads>(to_smem, from, stride, rows, columns, aligned, thread);
+}
+template <int kRows, int kThreads, typename Tile>
+__device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
+                                std::int64_t stride, int rows, int columns, bool aligned,
+                                int thread) {
+  copy_tile<Copy::kAsync, kRows, kThreads>(to_smem, from, stride, rows, columns, aligned, thread);
+}
+
+// The way back. The stores say that nobody here reads these lines again.
+template <int kRows, int kThreads, typename Tile>
+__device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int64_t stride,
+                           int rows, int columns, bool aligned, int thread) {
+  using Element = typename Tile::Element;
+  const Share<Tile, kRows, kThreads> share(thread);
+  Element* const first = to + share.row * stride + share.column;
+  share.template for_each<Unroll::kAll>(from_smem, [&](int n, int c, const Element* unit) {
+    const int exist = columns - (share.column + c);
+    if (share.row + n >= rows || exist <= 0) return;
+    Element* const x = first + n * stride + c;
+    if (aligned) {
+      __stcs(reinterpret_cast<float4*>(x), *reinterpret_cast<const float4*>(unit));
+    } else {
+      for (int e = 0; e < Tile::kUnit && e < exist; ++e)
+        x[e] = unit[e];
+    }
+  });
+}
+
+}  // namespace ladder::cuda::tiles

@@ -1,0 +1,9 @@
+// What every kernel that counts lanes needs to say.
+#pragma once
+
+namespace ladder::cuda {
+
+constexpr int kWarpSize = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;  // the mask of a shuffle or a vote
+
+}  // namespace ladder::cuda
