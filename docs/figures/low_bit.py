@@ -125,6 +125,40 @@ def split_k():
     d.save("low_bit_split_k.svg")
 
 
+def autotuner():
+    """What happens in a call: the key, the list of candidates, the file."""
+    d = Drawing(900, 430)
+    d.text(20, 28, "A call with M = 100, N = 4096, K = 4096", 15, "start", bold=True)
+    d.box(20, 56, 250, 44, PALE[0])
+    d.text(145, 76, "key_of", 13, bold=True)
+    d.text(145, 93, "matmul M<=128 N=4096 K=4096 on GPU", 11)
+    d.line([(145, 102), (145, 136)], arrow=True)
+    d.box(20, 140, 250, 44, PALE[1])
+    d.text(145, 160, "names: is the key known, and", 13)
+    d.text(145, 177, "is its name one of the candidates?", 13)
+    d.line([(145, 186), (145, 340)], GREEN, 1.6, arrow=True)
+    d.text(135, 250, "yes", 13, "end", GREEN, bold=True)
+    d.line([(272, 162), (346, 162)], RED, 1.6, arrow=True)
+    d.text(308, 154, "no", 13, colour=RED, bold=True)
+    d.text(352, 76, "each candidate six times, with events:", 13, "start")
+    for n, (name, time) in enumerate((("tile 16, side 1, depth 16", 150), ("tile 32, side 2, depth 16", 96), ("tile 64, side 4, depth 8", 62), ("tile 64, side 8, depth 8", 48), ("tile 128, side 8, depth 8", 80))):
+        y = 92 + 34 * n
+        d.box(350, y, 190, 26, "white" if time != 48 else ORANGE, GREY)
+        d.text(445, y + 18, name, 12)
+        d.box(552, y + 5, time, 16, ORANGE if time == 48 else LIGHT, GREY)
+    d.text(716, 108, "time (drawn,\nnot measured)", 12, "start", NOTE)
+    d.line([(445, 264), (445, 296)], arrow=True)
+    d.box(350, 300, 400, 44, PALE[2])
+    d.text(550, 319, "the file, one line for each key:", 13)
+    d.text(550, 336, "matmul M<=128 N=4096 K=4096 on GPU [tab] tile 64, side 8, depth 8", 11)
+    d.line([(348, 366), (276, 366)], RED, 1.6, arrow=True)
+    d.line([(445, 346), (445, 366), (348, 366)], RED, 1.6)
+    d.box(20, 344, 250, 44, ORANGE)
+    d.text(145, 371, "launch the best one", 13, bold=True)
+    d.text(20, 416, "The next process reads the file and measures nothing. A key is new for another N or K, for M above 128 or up to 64, on another GPU.", 12.5, "start")
+    d.save("autotuner.svg")
+
+
 if __name__ == "__main__":
-    for draw in (quantisation, packed, split_k):
+    for draw in (quantisation, packed, split_k, autotuner):
         draw()
