@@ -13,18 +13,23 @@ struct LowBit;  // the operators, int8_matmul and int4_matmul: low_bit_operator.
 // Weights of four bits are packed: a word of 32 bits has 8 of a column, the first of them in its lowest bits.
 constexpr std::int64_t kNibbles = 8;
 
+// Of weights that share a scale: K + GROUP is a number of 64 bits.
+constexpr std::int64_t kMostGroup = std::int64_t{1} << 40;
+
 struct LowBitSizes {
   // 0 or more: rows of A and C, columns of C and W, columns of A and rows of W
   std::int64_t M = 48, N = 64, K = 256;
-  std::int64_t GROUP = 64;  // 1 or more: so many weights of a column share a scale and a zero point
-  bool symmetric = false;   // all zero points are in the middle, and not stored
+  std::int64_t GROUP =
+      64;  // 1 to kMostGroup: so many weights of a column share a scale and a zero point
+  bool symmetric = false;  // all zero points are in the middle, and not stored
 
   std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }
   std::int64_t words() const { return (K + kNibbles - 1) / kNibbles; }  // of a packed column
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
-    visit("M", s.M, 0), visit("N", s.N, 0), visit("K", s.K, 0), visit("GROUP", s.GROUP, 1);
+    visit("M", s.M, 0), visit("N", s.N, 0), visit("K", s.K, 0),
+        visit("GROUP", s.GROUP, 1, kMostGroup);
     visit("symmetric", s.symmetric);
   }
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "00_warmup/low_bit.hpp"
 #include "common/core/arrays.hpp"
 
 namespace warmup {
@@ -11,14 +12,14 @@ struct Quantize;  // the operator: quantize_operator.cpp
 
 struct QuantizeSizes {
   std::int64_t K = 256, N = 96;  // 0 or more: rows and columns of r
-  std::int64_t GROUP = 64;       // 1 or more: so many numbers of a column share a scale
+  std::int64_t GROUP = 64;       // 1 to kMostGroup: so many numbers of a column share a scale
   bool symmetric = false;        // every zero point is 128
 
   std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
-    visit("K", s.K, 0), visit("N", s.N, 0), visit("GROUP", s.GROUP, 1);
+    visit("K", s.K, 0), visit("N", s.N, 0), visit("GROUP", s.GROUP, 1, kMostGroup);
     visit("symmetric", s.symmetric);
   }
 };

@@ -91,6 +91,7 @@ constexpr std::array kKernels = {kKernel<16, 1, 16>, kKernel<32, 1, 32>, kKernel
                                  kKernel<64, 4, 8>,  kKernel<64, 4, 16>, kKernel<64, 8, 8>,
                                  kKernel<128, 8, 8>, kKernel<128, 8, 16>};
 
+constexpr const char* kEmulator = "CUDA emulator";  // a device whose times say nothing of a GPU
 constexpr const char* kMagic = "kernel-ladder autotuner 1";  // the first line of its file
 
 }  // namespace
@@ -203,17 +204,14 @@ std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::
   static Autotuner tuner(file != nullptr ? file : "");
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-#ifdef EMULATOR_LAUNCH
-  return tuner.best(key_of(what, M, N, K, "the emulator, by count"), candidates, by_count);
-#else
-  static_cast<void>(by_count);
   int device = 0;
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-  return tuner.best(key_of(what, M, N, K, properties.name), candidates,
-                    [&](std::size_t i) { return seconds_of(candidates[i].launch); });
-#endif
+  const std::string name = properties.name;
+  const Cost by_time = [&](std::size_t i) { return seconds_of(candidates[i].launch); };
+  return tuner.best(key_of(what, M, N, K, name), candidates,
+                    name == kEmulator ? by_count : by_time);
 }
 
 void matmul_tuned(const MatmulArgs& args) {
