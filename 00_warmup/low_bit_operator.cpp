@@ -91,7 +91,9 @@ struct LowBit
   // Of a weight's terms. In four bits a kernel may sum a q and zero a apart, and subtract them at the end.
   static Matrix squares(const Args& x, const Matrix& w) {
     if constexpr (kBits == 8) return w.cwiseAbs2();
-    const auto of = [&](const auto& value) { return weights(x, {.value = value}).cwiseAbs2(); };
+    const auto of = [&](const auto& value) -> Matrix {
+      return weights(x, {.value = value}).cwiseAbs2();
+    };
     return of([](double q, double, double scale) { return scale * q; }) +
            of([](double, double zero, double scale) { return scale * zero; });
   }
