@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "00_warmup/int4_kernel.hpp"
 #include "00_warmup/low_bit.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
@@ -183,6 +184,8 @@ bool begins_at(const void* pointer, int multiple) {
   return reinterpret_cast<std::uintptr_t>(pointer) % multiple == 0;
 }
 
+}  // namespace
+
 void int4_row(const LowBitArgs<4>& args) {
   ladder::validate_lists(args);
   int group_shift = 0;  // parts in a group, as a power of 2
@@ -208,6 +211,8 @@ void int4_row(const LowBitArgs<4>& args) {
   }
   CUDA_CHECK(cudaGetLastError());
 }
+
+namespace {
 
 const ladder::Registration int4_row_registration{
     {.name = "int4_row",

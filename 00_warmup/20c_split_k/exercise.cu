@@ -12,6 +12,7 @@
 #include <string>
 
 #include "00_warmup/low_bit.hpp"
+#include "00_warmup/split_k_kernel.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
@@ -255,6 +256,8 @@ void start(const LowBitArgs<4>& args, const Launch& launch, float* partial) {
   CUDA_CHECK(cudaGetLastError());
 }
 
+}  // namespace
+
 void int4_split_atomic(const LowBitArgs<4>& args) {
   const Launch launch = prepared(args);
   if (launch.blocks == 0) return;
@@ -272,6 +275,8 @@ void int4_split_second_pass(const LowBitArgs<4>& args) {
   add_splits_kernel<<<blocks, kThreads>>>(partial.pointer(), launch.splits, count, args.c);
   CUDA_CHECK(cudaGetLastError());
 }
+
+namespace {
 
 const ladder::Registration int4_split_atomic_registration{
     {.name = "int4_split_atomic",

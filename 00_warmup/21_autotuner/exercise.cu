@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "00_warmup/21_autotuner/autotuner.hpp"
+#include "00_warmup/int4_kernel.hpp"
 #include "00_warmup/low_bit.hpp"
 #include "00_warmup/matmul_epilogue.hpp"
+#include "00_warmup/split_k_kernel.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
@@ -90,6 +92,12 @@ constexpr std::pair<TileChoice, void (*)(const MatmulArgs&)> kKernel = {
 constexpr std::array kKernels = {kKernel<16, 1, 16>, kKernel<32, 1, 32>, kKernel<32, 2, 16>,
                                  kKernel<64, 4, 8>,  kKernel<64, 4, 16>, kKernel<64, 8, 8>,
                                  kKernel<128, 8, 8>, kKernel<128, 8, 16>};
+
+// The kernels of lessons 20b and 20c take the same groups.
+constexpr std::pair<const char*, void (*)(const LowBitArgs<4>&)> kLowBitKernels[] = {
+    {"a row", int4_row},
+    {"splits, atomics", int4_split_atomic},
+    {"splits, second pass", int4_split_second_pass}};
 
 constexpr const char* kEmulator = "CUDA emulator";  // a device whose times say nothing of a GPU
 constexpr const char* kMagic = "kernel-ladder autotuner 1";  // the first line of its file
@@ -219,16 +227,12 @@ void matmul_tuned(const MatmulArgs& args) {
   candidates[best].launch();
 }
 
-// The kernels of lessons 20b and 20c. Which groups they take is the same for all.
 void int4_tuned(const LowBitArgs<4>& args) {
   ladder::validate_lists(args);
   if (args.M == 0 || args.N == 0) return;
   std::vector<Candidate> candidates;
-  for (const char* name : {"int4_row", "int4_split_atomic", "int4_split_second_pass"}) {
-    const auto launch =
-        ladder::launcher<LowBit<4>, LowBitArgs<4>>(ladder::find_implementation(name));
-    candidates.push_back({name, [&args, launch] { launch(args); }});
-  }
+  for (const auto& [name, launch] : kLowBitKernels)
+    candidates.push_back({name, [&args, launch = launch] { launch(args); }});
   // By count: k of the busiest place for a block, of two on each multiprocessor. A launch more counts as kLaunch of them.
   const auto by_count = [&](std::size_t i) {
     constexpr std::int64_t kPlaces = 2 * 132, kSplit = 1024, kLaunch = 1024;
