@@ -47,6 +47,10 @@ class Autotuner {
 // The median of some calls, in seconds, with CUDA events; the first call is not counted.
 double seconds_of(const std::function<void()>& launch);
 
+// The best of these for these sizes, by the one tuner of the process: by time, in the emulator by count.
+std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
+                  const std::vector<Candidate>& candidates, const Cost& by_count);
+
 // A kernel of this lesson: a tile of C has tile x tile elements, a thread side x side of them, and shared memory depth columns of A.
 struct TileChoice {
   int tile, side, depth;

@@ -1,4 +1,4 @@
-// 21 autotuner: C = act(A B + bias) and C = A W, each by the kernel that was fastest for sizes like these.
+// 21 autotuner: C = act(A B + bias), by the kernel that was fastest for sizes like these.
 // Change: rewrite: tile, side and depth are a template's parameters. A host class tries a list of kernels, once for each key, and keeps
 //         the names of the fastest in a file.
 // Why:    which tile is best depends on the sizes and on the GPU, and nobody knows it for all of them.
@@ -20,10 +20,7 @@
 #include <vector>
 
 #include "00_warmup/21_autotuner/autotuner.hpp"
-#include "00_warmup/int4_kernel.hpp"
-#include "00_warmup/low_bit.hpp"
 #include "00_warmup/matmul_epilogue.hpp"
-#include "00_warmup/split_k_kernel.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
@@ -92,12 +89,6 @@ constexpr std::pair<TileChoice, void (*)(const MatmulArgs&)> kKernel = {
 constexpr std::array kKernels = {kKernel<16, 1, 16>, kKernel<32, 1, 32>, kKernel<32, 2, 16>,
                                  kKernel<64, 4, 8>,  kKernel<64, 4, 16>, kKernel<64, 8, 8>,
                                  kKernel<128, 8, 8>, kKernel<128, 8, 16>};
-
-// The kernels of lessons 20b and 20c take the same groups.
-constexpr std::pair<const char*, void (*)(const LowBitArgs<4>&)> kLowBitKernels[] = {
-    {"a row", int4_row},
-    {"splits, atomics", int4_split_atomic},
-    {"splits, second pass", int4_split_second_pass}};
 
 constexpr const char* kEmulator = "CUDA emulator";  // a device whose times say nothing of a GPU
 constexpr const char* kMagic = "kernel-ladder autotuner 1";  // the first line of its file
@@ -201,11 +192,6 @@ double cycles_by_count(const TileChoice& choice, std::int64_t M, std::int64_t N,
   return turns * std::max(multiply_adds / 4, reads);
 }
 
-namespace {
-
-// ---- Launchers ----
-
-// Of the process: what one call has measured the next one knows.
 std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
                   const std::vector<Candidate>& candidates, const Cost& by_count) {
   const char* file = std::getenv("LADDER_AUTOTUNER_FILE");
@@ -221,6 +207,10 @@ std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::
   return tuner.best(key_of(what, M, N, K, name), candidates,
                     name == kEmulator ? by_count : by_time);
 }
+
+namespace {
+
+// ---- Launcher ----
 
 void matmul_tuned(const MatmulArgs& args) {
   ladder::validate_lists(args);
@@ -238,36 +228,12 @@ void matmul_tuned(const MatmulArgs& args) {
   candidates[best].launch();
 }
 
-void int4_tuned(const LowBitArgs<4>& args) {
-  ladder::validate_lists(args);
-  if (args.M == 0 || args.N == 0) return;
-  std::vector<Candidate> candidates;
-  for (const auto& [name, launch] : kLowBitKernels)
-    candidates.push_back({name, [&args, launch = launch] { launch(args); }});
-  // By count: k of the busiest place for a block, of two on each multiprocessor. A launch more counts as kLaunch of them.
-  const auto by_count = [&](std::size_t i) {
-    constexpr std::int64_t kPlaces = 2 * 132, kSplit = 1024, kLaunch = 1024;
-    const std::int64_t blocks = args.M * ((args.N + 31) / 32), most = args.K / kSplit + 1;
-    const std::int64_t splits = i == 0 ? 1 : std::clamp<std::int64_t>(kPlaces / blocks, 1, most);
-    const std::int64_t turns = (blocks * splits + kPlaces - 1) / kPlaces;
-    return static_cast<double>(turns * (args.K / splits) + static_cast<std::int64_t>(i) * kLaunch);
-  };
-  candidates[tuned("int4_matmul", args.M, args.N, args.K, candidates, by_count)].launch();
-}
-
 const ladder::Registration matmul_tuned_registration{
     {.name = "matmul_tuned",
      .step = 1,
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<Matmul>(matmul_tuned)}};
-
-const ladder::Registration int4_tuned_registration{
-    {.name = "int4_tuned",
-     .step = 2,
-     .device = ladder::DeviceKind::kCuda,
-     .rung = true,
-     .launchers = ladder::launchers<LowBit<4>>(int4_tuned)}};
 
 }  // namespace
 }  // namespace warmup

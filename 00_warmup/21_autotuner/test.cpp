@@ -17,16 +17,10 @@ using warmup::key_of;
 
 namespace {
 
-const bool registered =
-    ladder::testing::register_suite(
-        "matmul", "matmul_tuned",
-        {.sizes = {{"M", {37, 1, 64}}, {"N", {45, 1, 64}}, {"K", {20, 1, 32}}},
-         .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}}}) &&
-    ladder::testing::register_suite(
-        "int4_matmul", "int4_tuned",
-        {.repeatable = false,
-         .sizes = {{"M", {3, 1}}, {"N", {36, 37}}, {"K", {1100, 1, 64}}, {"GROUP", {32, 2048}}},
-         .options = {{"symmetric", {"false", "true"}}}});
+const bool registered = ladder::testing::register_suite(
+    "matmul", "matmul_tuned",
+    {.sizes = {{"M", {37, 1, 64}}, {"N", {45, 1, 64}}, {"K", {20, 1, 32}}},
+     .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}}});
 
 // Only one of them is the best by count.
 void every_candidate_is_right(const ladder::Implementation& tuned) {

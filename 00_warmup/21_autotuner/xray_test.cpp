@@ -11,9 +11,7 @@ using namespace emulator::xray;
 using warmup::TileChoice;
 
 const bool bounds =
-    ladder::testing::register_bounds("matmul_tuned", "matmul", {{"M", 37}, {"N", 45}, {"K", 20}}) &&
-    ladder::testing::register_bounds("int4_tuned", "int4_matmul",
-                                     {{"M", 2}, {"N", 37}, {"K", 100}, {"GROUP", 32}});
+    ladder::testing::register_bounds("matmul_tuned", "matmul", {{"M", 37}, {"N", 45}, {"K", 20}});
 
 Kernel xray_of(const TileChoice& wanted, std::int64_t M, std::int64_t N, std::int64_t K) {
   ladder::Implementation one = ladder::find_implementation("matmul_tuned");
