@@ -1,6 +1,6 @@
 // 20a int8: C = A W with weights of 8 bits, from the quantisation of W to its product.
-// Change: W is stored as whole numbers of 8 bits with a scale and a zero point for each group; a tile of it becomes fp32 on its way to
-//         shared memory.
+// Change: rewrite: W is stored as whole numbers of 8 bits, with a scale and a zero point for each group. A tile of it becomes fp32 on
+//         its way to shared memory.
 // Why:    a weight is 1 byte in global memory, not 4.
 // Needs:  any M, N, K and GROUP. Blocks of 1024 threads.
 // Costs:  a weight is off by up to half a scale. Scales and zero points are read besides: with groups, for each weight of a tile.

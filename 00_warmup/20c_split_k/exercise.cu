@@ -1,6 +1,6 @@
 // 20c split-K: C = A W with weights of 4 bits, K split over several blocks.
-// Change: a block takes 32 columns and a part of K. What the blocks of the same columns have is added by atomics, or stored and added
-//         by a second kernel.
+// Change: rewrite of the ends: a block takes 32 columns and a part of K. What the blocks of the same columns have is added by atomics,
+//         or stored and added by a second kernel.
 // Why:    few columns make few blocks; with K split there is work for all multiprocessors.
 // Needs:  as 20b. A split has 1024 k or a multiple of it.
 // Costs:  atomics: C is set to 0 before, and the last bits of a result may change from call to call. A second pass: memory for all
