@@ -1,0 +1,296 @@
+// 20c split-K: C = A W with weights of 4 bits, K split over several blocks.
+// Change: rewrite of the ends: a block takes 32 columns and a part of K. What the blocks of the same columns have is added by atomics,
+//         or stored and added by a second kernel.
+// Why:    few columns make few blocks; with K split there is work for all multiprocessors.
+// Needs:  as 20b. A split has 1024 k or a multiple of it.
+// Costs:  atomics: C is set to 0 before, and the last bits of a result may change from call to call. A second pass: memory for all
+//         partial sums, and one more launch.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "00_warmup/low_bit.hpp"
+#include "00_warmup/split_k_kernel.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
+
+namespace warmup {
+namespace {
+
+constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
+constexpr int kColumns = 4;                  // of a thread: their words are 16 bytes
+constexpr int kAcross = 8;                   // threads side by side: 128 bytes of each row of words
+constexpr int kSlices = kThreads / kAcross;  // threads above each other: they share K
+constexpr int kWords = 4;                    // rows of words in a part, which has one group
+constexpr int kPart = kWords * kNibbles;     // its k
+constexpr int kAhead = 3;                    // parts under way in each thread
+constexpr int kChunk = 9216;                 // numbers of A in shared memory at a time
+constexpr int kSpace =
+    4;  // floats behind each part of A: the slices of a warp read in different banks
+
+// A float whose exponent bits are 0 or 1 is its bits, as a whole number, times 2^-149. So a nibble in one of the places 0 to 5 of a
+// word is a float already, without a conversion: q * 16^place * 2^-149. Numbers of A are multiplied by 2^64 / 16^place, which is exact;
+// their products with nibbles are then a * q * 2^-85, far from both ends of fp32's range.
+constexpr int kPlaces = 6;
+constexpr int kUp = 64;
+constexpr float kDown = 0x1p-64f, kOfProduct = 0x1p85f;
+
+__device__ float power_of_2(int exponent) {
+  return __int_as_float((127 + exponent) << 23);
+}
+__device__ int place_of(int nibble) {
+  return nibble % kPlaces;
+}
+// Nibble 0 to 7 of a word, as such a float.
+__device__ float in_place(unsigned word, int nibble) {
+  unsigned bits = word;
+  if (nibble >= kPlaces) bits >>= 4 * kPlaces;
+  bits &= 15u << 4 * place_of(nibble);
+  return __uint_as_float(bits);
+}
+
+// Of four columns.
+struct Part {
+  uint4 words[kWords];
+  float4 scale;
+  uchar4 zero;
+};
+
+// Four neighbours of a row. kWide: they are aligned; otherwise those from `count` on are not there, and 0.
+template <typename Four, bool kWide, typename Element>
+__device__ Four four_of(const Element* from, std::int64_t count) {
+  if (kWide) return *reinterpret_cast<const Four*>(from);
+  Four four = {};
+  four.x = from[0];
+  if (count > 1) four.y = from[1];
+  if (count > 2) four.z = from[2];
+  if (count > 3) four.w = from[3];
+  return four;
+}
+
+// Asks for a part before `end`. What lies beyond it, or beyond the edges of W, stays as it is: there a is 0, or nothing is stored.
+template <bool kWide>
+__device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, int end,
+                      std::int64_t n, Part& part) {
+  const std::int64_t N = args.N, left = N - n;
+  const int first = number * kWords;
+  const int of_k = static_cast<int>((args.K + kNibbles - 1) / kNibbles);
+  const int words = n < N ? min(of_k, end * kWords) : 0;
+  const auto* w = reinterpret_cast<const unsigned*>(args.w) + first * N + n;
+  for (int i = 0; i < kWords; ++i)
+    if (first + i < words) part.words[i] = four_of<uint4, kWide>(w + i * N, left);
+  const std::int64_t scales = (number >> group_shift) * N + n;
+  if (first < words) part.scale = four_of<float4, kWide>(args.scale + scales, left);
+  if (first < words && args.zero != nullptr)
+    part.zero = four_of<uchar4, kWide>(args.zero + scales, left);
+}
+
+// `a`: its numbers for this part, as they lie in shared memory.
+__device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns]) {
+  float of_q[kColumns] = {}, of_a = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    alignas(16) float eight[kNibbles];
+    for (int j = 0; j < kNibbles; j += 4)
+      *reinterpret_cast<float4*>(eight + j) =
+          *reinterpret_cast<const float4*>(a + i * kNibbles + j);
+    const unsigned words[kColumns] = {part.words[i].x, part.words[i].y, part.words[i].z,
+                                      part.words[i].w};
+#pragma unroll
+    for (int j = 0; j < kNibbles; ++j) {
+      of_a += eight[j] * power_of_2(4 * place_of(j));
+      for (int column = 0; column < kColumns; ++column)
+        of_q[column] += eight[j] * in_place(words[column], j);
+    }
+  }
+  const float scale[kColumns] = {part.scale.x, part.scale.y, part.scale.z, part.scale.w};
+  const float zero[kColumns] = {1.0f * part.zero.x, 1.0f * part.zero.y, 1.0f * part.zero.z,
+                                1.0f * part.zero.w};
+  // The sum of a (q - zero) is that of a q, less zero times that of a.
+  for (int column = 0; column < kColumns; ++column) {
+    float share = of_q[column] * kOfProduct;
+    share -= zero[column] * (of_a * kDown);
+    sum[column] += scale[column] * share;
+  }
+}
+
+template <bool kWide>
+__global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
+    int4_split_kernel(const LowBitArgs<4> args, int group_shift, int parts_each, int splits,
+                      float* partial) {
+  constexpr int kRow = kAcross * kColumns;  // columns of a block
+  __shared__ alignas(16) float a_smem[kChunk / kPart][kPart + kSpace];
+  __shared__ float sums_smem[kWarps][kRow];
+  const int K = static_cast<int>(args.K), parts = (K + kPart - 1) / kPart;
+  const auto across = static_cast<unsigned>((args.N + kRow - 1) / kRow);
+  const std::int64_t m = blockIdx.x / across / splits;
+  const int split = blockIdx.x / across % splits;
+  const std::int64_t first_n = blockIdx.x % across * std::int64_t{kRow};
+  const int slice = threadIdx.x / kAcross;
+  const std::int64_t n = first_n + threadIdx.x % kAcross * kColumns;
+
+  // This block's parts of K.
+  int begin = 0, end = 0;
+  // TODO(1): roughly 2 lines; split `split` has parts_each parts, the last one perhaps fewer; budget: no access to memory
+
+  // Asked for before the block waits for A.
+  Part ahead[kAhead] = {};
+  for (int p = 0; p < kAhead; ++p) {
+    ahead[p].zero = make_uchar4(8, 8, 8, 8);
+    fetch<kWide>(args, group_shift, begin + p * kSlices + slice, end, n, ahead[p]);
+  }
+  float sum[kColumns] = {};
+  constexpr int kTurn = kAhead * kSlices;  // parts of all threads
+  for (int first = begin; first < end; first += kTurn) {
+    if ((first - begin) % (kChunk / kPart) == 0) {
+      __syncthreads();  // all have read the chunk before
+      const int needed = (end - first + kSlices - 1) / kSlices * kSlices;
+      const int nibble = threadIdx.x % 2 * 4;  // of the first of four numbers of A
+#pragma unroll 8
+      for (int i = 4 * threadIdx.x; i < min(kChunk, needed * kPart); i += 4 * kThreads) {
+        const int k = first * kPart + i;
+        float4 four = {};
+        if (k < K) four = four_of<float4, kWide>(args.a + m * K + k, K - k);
+        four.x *= power_of_2(kUp - 4 * place_of(nibble));
+        four.y *= power_of_2(kUp - 4 * place_of(nibble + 1));
+        four.z *= power_of_2(kUp - 4 * place_of(nibble + 2));
+        four.w *= power_of_2(kUp - 4 * place_of(nibble + 3));
+        *reinterpret_cast<float4*>(&a_smem[i / kPart][i % kPart]) = four;
+      }
+      __syncthreads();  // this chunk is there
+    }
+#pragma unroll
+    for (int p = 0; p < kAhead; ++p) {
+      const int number = first + p * kSlices;  // of the first slice
+      if (number >= end) break;
+      add_part(ahead[p], a_smem[(number - begin + slice) % (kChunk / kPart)], sum);
+      fetch<kWide>(args, group_shift, number + kTurn + slice, end, n, ahead[p]);
+    }
+  }
+
+  // The slices of a warp, then the warps.
+  for (int column = 0; column < kColumns; ++column) {
+    for (int distance = kWarpSize / 2; distance >= kAcross; distance /= 2)
+      sum[column] += __shfl_xor_sync(0xffffffffu, sum[column], distance);
+  }
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  if (lane < kAcross) {
+    for (int column = 0; column < kColumns; ++column)
+      sums_smem[warp][lane * kColumns + column] = sum[column];
+  }
+  __syncthreads();
+  if (threadIdx.x >= kRow || first_n + threadIdx.x >= args.N) return;
+  float total = sums_smem[0][threadIdx.x];
+  for (int i = 1; i < kWarps; ++i)
+    total += sums_smem[i][threadIdx.x];
+  const std::int64_t at = m * args.N + first_n + threadIdx.x;
+  // TODO(1): roughly 1 line; where partial is null: add to element `at` of c, which other splits do too; budget: one atomic
+  // TODO(2): roughly 1 line; else: store for the second pass, where all splits of an element have a place; budget: one store
+}
+
+// The second pass: c is the sum of the splits' partial sums, in their order.
+__global__ void __launch_bounds__(kThreads)
+    add_splits_kernel(const float* partial, int splits, std::int64_t count, float* c) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= count) return;
+  float sum = 0.0f;
+  // TODO(2): roughly 2 lines; the sum of what all splits have stored for element i; budget: one read for each split
+  c[i] = sum;
+}
+
+// ---- Launchers ----
+
+bool begins_at(const void* pointer, int multiple) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % multiple == 0;
+}
+
+// How a problem is launched; blocks is 0 where there is nothing to do.
+struct Launch {
+  unsigned blocks = 0;
+  int group_shift = 0;  // parts in a group, as a power of 2
+  int splits = 1, parts_each = kSlices;
+};
+
+// K is split while all blocks have a place at once, two on each multiprocessor, and each slice has a part.
+Launch prepared(const LowBitArgs<4>& args) {
+  ladder::validate_lists(args);
+  Launch launch;
+  while (launch.group_shift < 26 && std::int64_t{kPart} << launch.group_shift < args.GROUP)
+    ++launch.group_shift;
+  ladder::require(
+      std::int64_t{kPart} << launch.group_shift == args.GROUP || args.GROUP >= args.K,
+      "GROUP is " + std::to_string(args.GROUP) + "; allowed: 32, 64, 128 and so on, and K or more");
+  if (args.GROUP >= args.K) launch.group_shift = 30;
+  ladder::require(args.K <= INT32_MAX - 2 * kChunk,
+                  "K is " + std::to_string(args.K) + "; allowed: up to 2^31 - 18433");
+  const std::int64_t across = (args.N + kAcross * kColumns - 1) / (kAcross * kColumns);
+  ladder::require(across == 0 || args.M <= INT32_MAX / across,
+                  "M * N is too large; allowed: up to 2^31 - 1 blocks of 32 columns");
+  const std::int64_t unsplit = args.M * across;
+  if (unsplit == 0) return launch;
+  if (args.K > 0) ladder::require_pointer("w", args.w, alignof(unsigned));
+  const auto turns = static_cast<int>(std::max<std::int64_t>(
+      1, (args.K + kPart * kSlices - 1) / (kPart * kSlices)));  // of all slices
+  const std::int64_t places = 2 * ladder::cuda::multiprocessor_count();
+  const auto wanted = static_cast<int>(std::clamp<std::int64_t>(places / unsplit, 1, turns));
+  const int turns_each = (turns + wanted - 1) / wanted;
+  launch.parts_each = turns_each * kSlices;
+  launch.splits = (turns + turns_each - 1) / turns_each;
+  launch.blocks = static_cast<unsigned>(unsplit * launch.splits);
+  return launch;
+}
+
+// partial: memory for splits * M * N numbers, or null.
+void start(const LowBitArgs<4>& args, const Launch& launch, float* partial) {
+  const bool wide = args.N % 4 == 0 && args.K % 4 == 0 && begins_at(args.a, 16) &&
+                    begins_at(args.w, 16) && begins_at(args.scale, 16) && begins_at(args.zero, 4);
+  const auto kernel = wide ? int4_split_kernel<true> : int4_split_kernel<false>;
+  kernel<<<launch.blocks, kThreads>>>(args, launch.group_shift, launch.parts_each, launch.splits,
+                                      partial);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+void int4_split_atomic(const LowBitArgs<4>& args) {
+  const Launch launch = prepared(args);
+  if (launch.blocks == 0) return;
+  CUDA_CHECK(cudaMemsetAsync(args.c, 0, args.M * args.N * sizeof(float)));
+  start(args, launch, nullptr);
+}
+
+void int4_split_second_pass(const LowBitArgs<4>& args) {
+  const Launch launch = prepared(args);
+  if (launch.blocks == 0) return;
+  const std::int64_t count = args.M * args.N;
+  const ladder::cuda::Scratch<float> partial(launch.splits * count);
+  start(args, launch, partial.pointer());
+  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  add_splits_kernel<<<blocks, kThreads>>>(partial.pointer(), launch.splits, count, args.c);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+namespace {
+
+const ladder::Registration int4_split_atomic_registration{
+    {.name = "int4_split_atomic",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<LowBit<4>>(int4_split_atomic)}};
+
+const ladder::Registration int4_split_second_pass_registration{
+    {.name = "int4_split_second_pass",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<LowBit<4>>(int4_split_second_pass)}};
+
+}  // namespace
+}  // namespace warmup

@@ -1,0 +1,10 @@
+  // From its own parts to those of the split behind it.
+  for (int before = 0; before < split; ++before)
+    begin += parts_each;
+  end = begin;
+  end += min(parts_each, parts - begin);
+// ----
+  if (partial != nullptr) {
+  } else if (total != 0.0f) {
+    atomicAdd(args.c + at, total);
+  }

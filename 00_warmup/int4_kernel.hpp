@@ -1,0 +1,10 @@
+// Lesson 20b's kernel, as lesson 21 calls it.
+#pragma once
+
+#include "00_warmup/low_bit.hpp"
+
+namespace warmup {
+
+void int4_row(const LowBitArgs<4>& args);
+
+}  // namespace warmup

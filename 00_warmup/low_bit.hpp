@@ -1,0 +1,58 @@
+// C = A W, with the weights W stored in 8 or 4 bits: one product, for every lesson that computes it.
+#pragma once
+
+#include <cstdint>
+
+#include "common/core/arrays.hpp"
+
+namespace warmup {
+
+template <int kBits>
+struct LowBit;  // the operators, int8_matmul and int4_matmul: low_bit_operator.cpp
+
+// Weights of four bits are packed: a word of 32 bits has 8 of a column, the first of them in its lowest bits.
+constexpr std::int64_t kNibbles = 8;
+
+// Of weights that share a scale: K + GROUP is a number of 64 bits.
+constexpr std::int64_t kMostGroup = std::int64_t{1} << 40;
+
+struct LowBitSizes {
+  // 0 or more: rows of A and C, columns of C and W, columns of A and rows of W
+  std::int64_t M = 48, N = 64, K = 256;
+  std::int64_t GROUP =
+      64;  // 1 to kMostGroup: so many weights of a column share a scale and a zero point
+  bool symmetric = false;  // all zero points are in the middle, and not stored
+
+  std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }
+  std::int64_t words() const { return (K + kNibbles - 1) / kNibbles; }  // of a packed column
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("M", s.M, 0), visit("N", s.N, 0), visit("K", s.K, 0),
+        visit("GROUP", s.GROUP, 1, kMostGroup);
+    visit("symmetric", s.symmetric);
+  }
+};
+
+// W(k, n) = scale(g, n) * (q - zero(g, n)) with q from w and g = k / GROUP.
+template <int kBits>
+struct LowBitArgs : LowBitSizes {
+  static constexpr const char* kStorage = "fp32";
+  const float* a = nullptr;            // (M, K)
+  const std::uint8_t* w = nullptr;     // 8 bits: (K, N); 4 bits: (words, N) words of 4 bytes
+  const float* scale = nullptr;        // (groups, N)
+  const std::uint8_t* zero = nullptr;  // (groups, N); null: all are 128; in 4 bits 8
+  float* c = nullptr;                  // (M, N)
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("a", s.a, {{"m", s.M}, {"k", s.K}});
+    visit("w", s.w,
+          {{"k", kBits == 4 ? s.words() : s.K}, {"n", s.N}, {"byte", kBits == 4 ? 4 : 1}});
+    visit("scale", s.scale, {{"group", s.groups()}, {"n", s.N}});
+    visit("zero", s.zero, {{"group", s.groups()}, {"n", s.N}}, ladder::Presence::kOptional);
+    visit("c", s.c, {{"m", s.M}, {"n", s.N}});
+  }
+};
+
+}  // namespace warmup
