@@ -1,0 +1,102 @@
+"""Draws the figures of chapters 03 to 05 beside this script. usage: python3 docs/figures/first_kernels.py"""
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+
+NOTE = "#666666"
+PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+WARP = 32
+
+# One H200, and the launch of chapter 03 at B=1, H=32, V=64.
+MULTIPROCESSORS, SCHEDULERS = 132, 4
+B, H, V = 1, 32, 64
+
+
+def schedulers():
+    """One cell for each scheduler of the GPU; those that have a warp of the launch are filled."""
+    warps = B * H * V // WARP
+    per_row, cell, gap = 22, 8, 40
+    d = Drawing(900, 470)
+    d.text(20, 28, f"Chapter 03 at B={B}, H={H}, V={V}: {B * H * V:,} channels, {warps} blocks of one warp", 15, "start", bold=True)
+    d.text(20, 54, f"An H200 has {MULTIPROCESSORS} multiprocessors (frames) with {SCHEDULERS} schedulers each (cells): {MULTIPROCESSORS * SCHEDULERS}. A scheduler starts one\n"
+           "instruction of one of its warps in a cycle. Filled: a scheduler that has a warp of this launch.", 13, "start")
+    borders = []
+    for m in range(MULTIPROCESSORS):
+        x, y = 20 + gap * (m % per_row), 100 + 44 * (m // per_row)
+        d.box(x, y, 4 * cell + 2, 32, "white", INK if m < warps else GREY, 1)
+        if m < warps:
+            d.box(x + 1, y + 1, cell, 30, ORANGE, "none")
+        borders += [((x + 1 + cell * s, y), (x + 1 + cell * s, y + 32)) for s in range(1, SCHEDULERS)]
+    d.lines(borders, GREY, 0.6)
+    idle = MULTIPROCESSORS * SCHEDULERS - warps
+    d.box(20, 384, 12, 14, ORANGE, GREY)
+    d.text(40, 396, f"{warps} schedulers have one warp each. While it waits for memory, they have no other one to run.", 13, "start")
+    d.box(20, 410, 12, 14, "white", GREY)
+    d.text(40, 422, f"{idle} schedulers have no warp at all: {100 * idle / (idle + warps):.0f} % of the GPU. A scheduler has places for 16 warps.", 13, "start")
+    d.text(20, 452, "Drawn with one block on each multiprocessor; the hardware is free to place them otherwise.", 12, "start", NOTE)
+    d.save("first_schedulers.svg")
+
+
+def register_sum():
+    """A step of one thread: an atomic for each product, and a sum in a register with one store."""
+    d = Drawing(900, 420)
+    rows, top, step = ("0", "1", "2", "...", "63"), 92, 42
+    for x, title in ((20, "03: an atomic for each key row"), (480, "04: a sum in a register, one store")):
+        d.text(x, 28, title, 15, "start", bold=True)
+        d.text(x + 52, 64, "term of row ik", 13, colour=NOTE)
+    d.text(330, 64, "global memory", 13, colour=NOTE)
+    d.text(672, 64, "register", 13, colour=NOTE)
+    d.text(826, 64, "global memory", 13, colour=NOTE)
+    d.box(290, top, 80, step * len(rows) - 10, PALE[3])
+    d.text(330, top + 104, "o[iv]", 15, bold=True)
+    d.box(632, top, 80, step * len(rows) - 10, PALE[1])
+    d.text(672, top + 104, "sum", 15, bold=True)
+    d.box(786, top, 80, step * len(rows) - 10, PALE[3])
+    d.text(826, top + 104, "o[iv]", 15, bold=True)
+    for i, row in enumerate(rows):
+        y = top + step * i + 16
+        for x in (20, 480):
+            if row == "...":
+                d.text(x + 52, y + 5, row, 15)
+                continue
+            d.box(x, y - 14, 104, 28, PALE[2])
+            d.text(x + 52, y + 5, f"ik = {row}", 13)
+        if row == "...":
+            continue
+        d.line([(126, y), (288, y)], RED, 1.6, arrow=True)
+        d.text(207, y - 5, "atomicAdd", 12, colour=RED)
+        d.line([(586, y), (630, y)], DARK_BLUE, 1.6, arrow=True)
+        d.text(608, y - 5, "+", 13, colour=DARK_BLUE)
+    d.line([(714, top + 98), (784, top + 98)], GREEN, 1.8, arrow=True)
+    d.text(749, top + 90, "store", 12, colour=GREEN)
+    y = top + step * len(rows) + 22
+    d.text(20, y, "A step of one thread, K = 64: 64 atomics, each of which\nreads, adds and writes in global memory.", 13, "start")
+    d.text(480, y, "The same 64 terms: 64 additions in a register,\nand one store when the step's sum is complete.", 13, "start")
+    d.text(20, y + 56, "No other thread adds to this element of o. So the sum can grow in the thread itself.", 13, "start", NOTE)
+    d.save("first_register_sum.svg")
+
+
+def wide_loads():
+    """Four requests for 4 bytes against one for 16, of the same sector."""
+    d = Drawing(900, 430)
+    cell, left = 74, 150
+    d.text(20, 28, "A sector of q: 32 bytes, key rows ik to ik + 7. All 32 lanes of a warp ask for the same address", 15, "start", bold=True)
+    for y, name, size, colour in ((86, "04", 1, PALE[2]), (250, "05", 4, PALE[1])):
+        d.text(20, y + 22, name, 15, "start", bold=True)
+        d.text(20, y + 42, f"{4 * size} bytes\na request", 13, "start")
+        for i in range(8):
+            d.box(left + cell * i, y, cell, 36, BLUE)
+            d.text(left + cell * (i + 0.5), y + 23, f"q{i}", 14)
+        for number in range(8 // size):
+            x = left + cell * size * number
+            d.box(x + 5, y + 52, cell * size - 10, 26, colour)
+            d.text(x + cell * size / 2, y + 70, f"request {number + 1}" if size > 1 else f"{number + 1}", 13)
+            d.line([(x + cell * size / 2, y + 52), (x + cell * size / 2, y + 38)], arrow=True)
+        d.text(left + 8 * cell + 14, y + 70, f"{8 // size} requests", 14, "start", RED if size == 1 else GREEN, bold=True)
+    d.text(left, 190, "Each of the 8 requests moves this one sector from the cache to the warp. Requests 2 to 8 find it\nin the cache: each costs a request, and no traffic with memory.", 13, "start")
+    d.text(left, 354, "2 requests, each for half of the sector. The same bytes arrive with a quarter of the requests,\nand four key rows arrive at the same time.", 13, "start")
+    d.text(20, 410, "The four terms of a request go to four sums, so that no addition waits for the one before it.", 13, "start", NOTE)
+    d.save("first_wide_loads.svg")
+
+
+if __name__ == "__main__":
+    for draw in (schedulers, register_sum, wide_loads):
+        draw()
