@@ -108,6 +108,23 @@ function(object_of out_var tests source)
   set(${out_var} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${source}\\.o(bj)?$>" PARENT_SCOPE)
 endfunction()
 
+# A stub that is the step before's kernel: right, and dearer than the lesson's budget, which the X-ray sees.
+function(add_dear_stub stub lesson tests xray_tests folder)
+  set(target stub.${lesson}.kernel)
+  if(NOT LADDER_HAS_XRAY)
+    add_skipped_test(${target} "the X-ray needs g++ without a sanitizer" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS stub)
+    return()
+  endif()
+  add_kernel_objects(${target}.objects xray ${stub})
+  object_of(test ${tests} ${folder}/test.cpp)
+  object_of(xray_test ${xray_tests} ${folder}/xray_test.cpp)
+  add_executable(${target} ${test} ${xray_test})
+  target_link_libraries(${target} PRIVATE ladder_xray_testing ${lesson_references})
+  link_must_fail(${target} emulated)
+  add_must_fail_test(stub exercises ${lesson} kernel ${stub})
+endfunction()
+
 # A lesson's stub; `name` is kernel or scratch. `tests`: the lesson's test program, of which `test` is the source that tests the kernel.
 function(add_stub stub lesson name back_end tests test)
   set(target stub.${lesson}.${name})

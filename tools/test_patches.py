@@ -4,7 +4,7 @@ from pathlib import Path
 
 from for_tests import InAFolder
 from ladder_tools.checking import Check
-from ladder_tools.patches import Holes, adopt, hole_of, made
+from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
@@ -55,7 +55,7 @@ class WhereLinesAreMissing(unittest.TestCase):
     def test_every_exercise_is_our_kernel_once_its_holes_are_filled(self):
         for one in exercises() + exercises("scratch"):
             kernel = (ROOT / one.solution).read_text()
-            holes = Holes((ROOT / one.stub).read_text(), kernel)
+            holes = holes_of(one)
             for hole in one.holes():
                 self.assertEqual(holes.filled(hole, holes.ours(hole))[0], kernel, one.name)
         with self.assertRaisesRegex(ValueError, "only add lines"):
