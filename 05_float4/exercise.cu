@@ -24,7 +24,7 @@ constexpr int kThreads = 32;
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
+  // TODO(1): roughly 1 line; kVec floats go from `from` to `to`; budget: one request for all of them.
 }
 
 template <int kHeadSize>
@@ -54,10 +54,13 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
     for (int ik = 0; ik < kHeadSize; ik += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], log_w4[kVec], u4[kVec];
       load(q4, q + ik), load(k4, k + ik), load(log_w4, log_w + ik), load(u4, u + ik);
-      // TODO(2): roughly 5 lines; key rows ik to ik + 3, each with a sum of its own, which waits for no other.
-      // TODO(2): budget: no global read: all that is needed is in q4, k4, log_w4, u4 and state.
+      for (int i = 0; i < kVec; ++i) {
+        const float kv = k4[i] * v;
+        sums[i] += q4[i] * (state[ik + i] + u4[i] * kv);
+        state[ik + i] = expf(log_w4[i]) * state[ik + i] + kv;
+      }
     }
-    // TODO(2): roughly 1 line; the output of this step; budget: one store.
+    // TODO(2): roughly 2 lines; the output of this step; budget: one store.
   }
 }
 
@@ -78,7 +81,7 @@ void wkv(const WkvArgs& args) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
-  ladder::require_aligned_rows(args, sizeof(float4));
+  // TODO(3): roughly 1 line; what load() needs of the caller's arrays, or a refusal; budget: nothing is launched before.
   switch (args.K) {
     case 4: return launch<4>(args);
     case 32: return launch<32>(args);
