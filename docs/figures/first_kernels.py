@@ -97,6 +97,64 @@ def wide_loads():
     d.save("first_wide_loads.svg")
 
 
+def strips():
+    """A head's state in strips of 8 key rows: a block for each, and an atomic of each into one output."""
+    d = Drawing(900, 400)
+    d.text(20, 28, "One head, K = 64: its state in 8 strips of 8 key rows, a block of V threads for each", 15, "start", bold=True)
+    names = ("0 to 7", "8 to 15", "16 to 23", "...", "56 to 63")
+    d.text(98, 66, "key rows", 13, colour=NOTE)
+    d.text(330, 66, "strip of the state, in shared memory", 13, colour=NOTE)
+    d.text(770, 66, "o of step t, global memory", 13, colour=NOTE)
+    for i, name in enumerate(names):
+        y = 80 + 48 * i
+        if name == "...":
+            d.text(98, y + 20, name, 15)
+            d.text(330, y + 20, name, 15)
+            continue
+        d.text(98, y + 22, name, 13)
+        d.box(160, y, 340, 34, PALE[i % 3])
+        d.lines([((160 + 34 * k, y), (160 + 34 * k, y + 34)) for k in range(1, 10)], GREY, 0.5)
+        d.text(330, y + 22, f"block {i if i < 3 else 7}: 8 x V floats", 13)
+        d.line([(502, y + 17), (668, 196)], RED, 1.4, arrow=True)
+    d.text(590, 92, "atomicAdd", 13, colour=RED)
+    d.box(670, 180, 200, 34, PALE[3])
+    d.text(770, 202, "one row of V outputs", 13)
+    d.text(20, 344, "Each thread owns one column of its block's strip: no thread reads what another has written there. But 8 blocks hold\n"
+           "parts of the same outputs. They run at the same time and in any order, so their parts are added by atomics.", 13, "start")
+    d.save("first_strips.svg")
+
+
+def promise():
+    """Two steps of one thread over time: the loads of the second before and behind the store of the first."""
+    d = Drawing(900, 430)
+    left, unit = 190, 34
+    d.text(20, 28, "Two steps of one thread over time: what may begin when?", 15, "start", bold=True)
+
+    def row(y, name, boxes):
+        d.text(20, y + 20, name, 13, "start")
+        for at, length, words, colour in boxes:
+            d.box(left + unit * at, y, unit * length, 30, colour)
+            d.text(left + unit * (at + length / 2), y + 20, words, 12.5)
+
+    d.text(20, 66, "04: the compiler must fear that o is also q, k, v, log_w or u", 14, "start", bold=True)
+    row(80, "step t", ((0, 4, "loads", PALE[0]), (4, 4, "sum, state", PALE[1]), (8, 2, "store o", PALE[3])))
+    row(120, "step t + 1", ((10, 4, "loads", PALE[0]), (14, 4, "sum, state", PALE[1]), (18, 2, "store o", PALE[3])))
+    d.line([(left + unit * 10, 74), (left + unit * 10, 160)], RED, 1.4, "4 3")
+    d.text(left + unit * 10 + 6, 96, "no load of step t + 1 goes before this store:", 12.5, "start", RED)
+    d.text(left + unit * 10 + 6, 112, "it may change what is loaded", 12.5, "start", RED)
+
+    d.text(20, 216, "04.01: the promise that o is none of them", 14, "start", bold=True)
+    row(230, "step t", ((0, 4, "loads", PALE[0]), (4, 4, "sum, state", PALE[1]), (8, 2, "store o", PALE[3])))
+    row(270, "step t + 1", ((4, 4, "loads", PALE[0]), (8, 4, "sum, state", PALE[1]), (12, 2, "store o", PALE[3])))
+    d.text(left + unit * 10 + 6, 246, "these loads may begin as soon as", 12.5, "start", GREEN)
+    d.text(left + unit * 10 + 6, 262, "there are registers for their values", 12.5, "start", GREEN)
+    d.line([(left, 324), (left + unit * 20, 324)], arrow=True)
+    d.text(left + unit * 20, 344, "time", 13, "end")
+    d.text(20, 374, "A drawing of what is allowed, not a measurement. The loads in the lower half are on their way while the thread computes, and\n"
+           "their values wait in registers. How many the compiler begins ahead is its own choice.", 13, "start", NOTE)
+    d.save("first_promise.svg")
+
+
 if __name__ == "__main__":
-    for draw in (schedulers, register_sum, wide_loads):
+    for draw in (schedulers, strips, register_sum, wide_loads, promise):
         draw()
