@@ -25,7 +25,7 @@ class Places(Refusals):
         self.assertEqual((own.folder, own.room, own.word), ("03_cuda_baseline", "chapter03.00", "03.00"))
         self.assert_refused(place_of, (
             *((text, "lesson is .*allowed: 07.01_prefix_sum 07.02_chunk_walk") for text in ("07.99", "07.walk", "07_chunkwise/mistakes")),
-            ("04.1", "allowed: none, 04_no_atomic has no lessons"),
+            ("04.9", "allowed: 04.01_restrict"),
             ("linear_attention", "allowed: 01_naive_cpu/01_linear_attention 02_openmp/05_linear_attention")))
 
     def test_an_exercise_knows_its_files(self):

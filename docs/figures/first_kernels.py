@@ -124,6 +124,28 @@ def strips():
     d.save("first_strips.svg")
 
 
+def block_sizes():
+    """The same 64 warps in blocks of 32, 64 and 128 threads on the multiprocessors of one GPU."""
+    d = Drawing(900, 400)
+    warps, cell, gap = B * H * V // WARP, 5, 26
+    d.text(20, 28, f"The same {warps} warps in blocks of 32, 64 and 128 threads, on {MULTIPROCESSORS} multiprocessors of {SCHEDULERS} schedulers", 15, "start", bold=True)
+    for n, per_block in enumerate((1, 2, 4)):
+        top = 56 + 104 * n
+        blocks = warps // per_block
+        d.text(20, top + 12, f"{32 * per_block} threads: {blocks} blocks of {per_block} warp{'s' * (per_block > 1)}", 13, "start", bold=True)
+        d.text(880, top + 12, f"{blocks} multiprocessors have work, and {warps} schedulers", 13, "end", NOTE)
+        borders = []
+        for m in range(MULTIPROCESSORS):
+            x, y = 20 + gap * (m % 33), top + 20 + 17 * (m // 33)
+            if m < blocks:
+                d.box(x + 1, y, cell * per_block, 13, ORANGE, "none")
+            d.box(x, y, 4 * cell + 2, 13, "none", INK if m < blocks else GREY, 0.8)
+            borders += [((x + 1 + cell * s, y), (x + 1 + cell * s, y + 13)) for s in range(1, SCHEDULERS)]
+        d.lines(borders, GREY, 0.5)
+    d.text(20, 384, "Each warp has a scheduler of its own in all three. What differs is how many warps share a multiprocessor's L1 cache.", 12.5, "start")
+    d.save("first_block_sizes.svg")
+
+
 def promise():
     """Two steps of one thread over time: the loads of the second before and behind the store of the first."""
     d = Drawing(900, 430)
@@ -156,5 +178,5 @@ def promise():
 
 
 if __name__ == "__main__":
-    for draw in (schedulers, strips, register_sum, wide_loads, promise):
+    for draw in (schedulers, strips, register_sum, wide_loads, promise, block_sizes):
         draw()
