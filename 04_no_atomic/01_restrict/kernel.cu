@@ -71,6 +71,8 @@ void wkv(const WkvArgs& args) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
+  for (const float* input : {args.q, args.k, args.v, args.log_w, args.u})
+    ladder::require(args.o != input, "o is also an input; allowed: an array of its own");
   switch (args.K) {
     case 4: return launch<4>(args);
     case 32: return launch<32>(args);
