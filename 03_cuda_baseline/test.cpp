@@ -75,8 +75,24 @@ KERNEL_TEST(wkv_atomic, Hole4LaunchesAsManyBlocksAsAreNeeded) {
 }
 #endif
 
+// Where v is 0, every term is, and o has what it had before: exactly 0.
 KERNEL_TEST(wkv_atomic, Hole5ClearsTheOutputsOfAllSteps) {
-  expect_right({.B = 2, .T = 7, .H = 2, .K = 32, .V = 32});
+  const WkvCase c{.B = 2, .T = 7, .H = 2, .K = 32, .V = 32};
+  expect_right(c);
+  const ladder::Implementation implementation = find_implementation("wkv_atomic");
+  const auto problem = make_problem(c);
+  ladder::OnDevice<ladder::Wkv, WkvArgs> on_device(ladder::device(implementation.device), problem);
+  WkvArgs args = on_device.args();
+  float* zeros = nullptr;
+  const std::size_t bytes = problem["v"].size() * sizeof(float);
+  ASSERT_EQ(cudaMalloc(&zeros, bytes), cudaSuccess);
+  ASSERT_EQ(cudaMemset(zeros, 0, bytes), cudaSuccess);
+  args.v = zeros;
+  ladder::launch<ladder::Wkv>(implementation, args);
+  const std::vector<float> o = on_device.download().o;
+  EXPECT_EQ(cudaFree(zeros), cudaSuccess);
+  for (const float x : o)
+    ASSERT_EQ(x, 0.0f) << "WRONG RESULT: every term is 0, and o is not";
 }
 
 KERNEL_TEST(wkv_atomic, Hole6LaunchesTheKernelOfThisHeadSize) {
