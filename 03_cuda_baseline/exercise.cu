@@ -22,11 +22,12 @@ constexpr int kThreads = 32;
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
-  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (channel >= args.B * args.H * kHeadSize) return;
-  const std::int64_t iv = channel % kHeadSize;
-  const std::int64_t h = channel / kHeadSize % args.H;
-  const std::int64_t b = channel / kHeadSize / args.H;
+  std::int64_t channel = 0, iv = 0, h = 0, b = 0;  // o(b, t, h, iv) is this thread's, for all t
+  // TODO(1): roughly 4 lines, at two places; which of all B * H * V channels is this thread's;
+  // The last block may have more threads than there are channels left.
+  // TODO(2): roughly 1 line; a thread without a channel does nothing; budget: no access beyond an array.
+  // Columns lie side by side, then heads, then batches.
+  // TODO(1): then the column, the head and the batch of that channel; budget: no global read.
 
   float state[kHeadSize] = {};  // column iv of S
 
@@ -41,8 +42,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(1): roughly 3 lines; the term of key row ik goes to o with one atomicAdd, then state[ik] takes its step.
-      // TODO(1): budget: one global read each of k, q, u and log_w, one atomicAdd.
+      // TODO(3): roughly 3 lines; what key row ik gives to this output, and how its element of the state goes on;
+      // TODO(3): budget: one global read each of k, q, u and log_w, one atomic.
     }
   }
 }
@@ -50,13 +51,15 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
 template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
-  const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
+  std::int64_t blocks = 0;
+  // TODO(4): roughly 1 line; how many blocks have work? budget: no block without a channel.
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // atomicAdd adds to what is there.
-  CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels * sizeof(float)));
-  wkv_atomic<kHeadSize><<<static_cast<unsigned>(blocks), kThreads>>>(args);
-  CUDA_CHECK(cudaGetLastError());
+  // TODO(5): roughly 1 line; what the kernel expects to find in o; budget: each element of o is written once.
+  const unsigned grid = static_cast<unsigned>(blocks);
+  // TODO(6): roughly 1 line; the kernel, for heads of this size; budget: one launch.
+  // A launch returns no error; this call does.
+  // TODO(7): roughly 1 line; what that call is; budget: one call, which does not wait for the kernel.
 }
 
 void wkv(const WkvArgs& args) {

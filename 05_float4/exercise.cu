@@ -24,16 +24,19 @@ constexpr int kThreads = 32;
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(1): roughly 1 line; copy kVec floats; budget: one load of 16 bytes.
+  // TODO(1): roughly 1 line; kVec floats go from `from` to `to`; budget: one request for all of them.
 }
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
-  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  std::int64_t channel = 0, iv = 0, h = 0, b = 0;  // o(b, t, h, iv) is this thread's, for all t
+  channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  const std::int64_t iv = channel % kHeadSize;
-  const std::int64_t h = channel / kHeadSize % args.H;
-  const std::int64_t b = channel / kHeadSize / args.H;
+  // Columns lie side by side, then heads, then batches.
+  iv = channel % kHeadSize;
+  h = channel / kHeadSize % args.H;
+  b = channel / kHeadSize / args.H;
 
   float state[kHeadSize] = {};  // column iv of S
 
@@ -51,20 +54,26 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
     for (int ik = 0; ik < kHeadSize; ik += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], log_w4[kVec], u4[kVec];
       load(q4, q + ik), load(k4, k + ik), load(log_w4, log_w + ik), load(u4, u + ik);
-      // TODO(2): roughly 5 lines; key rows ik to ik + 3, each with a sum of its own, which waits for no other.
-      // TODO(2): budget: no global read: all that is needed is in q4, k4, log_w4, u4 and state.
+      for (int i = 0; i < kVec; ++i) {
+        const float kv = k4[i] * v;
+        sums[i] += q4[i] * (state[ik + i] + u4[i] * kv);
+        state[ik + i] = expf(log_w4[i]) * state[ik + i] + kv;
+      }
     }
-    // TODO(2): roughly 1 line; the output of this step; budget: one store.
+    // TODO(2): roughly 2 lines; the output of this step; budget: one store.
   }
 }
 
 template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
-  const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
+  std::int64_t blocks = 0;
+  blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  wkv_float4<kHeadSize><<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  const unsigned grid = static_cast<unsigned>(blocks);
+  wkv_float4<kHeadSize><<<grid, kThreads>>>(args);
+  // A launch returns no error; this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -72,7 +81,7 @@ void wkv(const WkvArgs& args) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
-  ladder::require_aligned_rows(args, sizeof(float4));
+  // TODO(3): roughly 1 line; what load() needs of the caller's arrays, or a refusal; budget: nothing is launched before.
   switch (args.K) {
     case 4: return launch<4>(args);
     case 32: return launch<32>(args);

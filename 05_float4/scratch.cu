@@ -37,10 +37,13 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
 template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
-  const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
+  std::int64_t blocks = 0;
+  blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
+  const unsigned grid = static_cast<unsigned>(blocks);
   // TODO(2): roughly 1 line; the launch, a thread for each channel.
+  // A launch returns no error; this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 

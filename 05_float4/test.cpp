@@ -24,8 +24,21 @@ namespace {
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_float4", {.refuses = {"states", "reverse", "packed sequences", "K != V"}});
 
+// Heads of four key rows: each row is one load, and the state has passed through it once.
+KERNEL_TEST(wkv_float4, Hole1LoadsFourFloats) {
+  ladder::testing::expect_right<ladder::Wkv>(
+      find_implementation("wkv_float4"),
+      make_problem(WkvCase{.B = 2, .T = 2, .H = 3, .K = 4, .V = 4}));
+}
+
+KERNEL_TEST(wkv_float4, Hole2AddsAllSumsUp) {
+  ladder::testing::expect_right<ladder::Wkv>(
+      find_implementation("wkv_float4"),
+      make_problem(WkvCase{.B = 1, .T = 5, .H = 1, .K = 32, .V = 32}));
+}
+
 // One float further on is a good place for a float, but not for a load of 16 bytes.
-TEST(wkv_float4, RefusesRowsThatAreAlignedToFloatsOnly) {
+TEST(wkv_float4, Hole3RefusesRowsThatAreAlignedToFloatsOnly) {
   const Implementation implementation = find_implementation("wkv_float4");
   if (device_is_missing(implementation)) return;
   const WkvProblem problem = make_problem(WkvCase{.B = 1, .T = 3, .H = 2, .K = 64, .V = 64});
@@ -37,9 +50,10 @@ TEST(wkv_float4, RefusesRowsThatAreAlignedToFloatsOnly) {
     args.*pointer += 1;
     try {
       ladder::launch<ladder::Wkv>(implementation, args);
-      ADD_FAILURE() << name << ", off by 4 bytes, was accepted";
+      ADD_FAILURE() << "WRONG RESULT: " << name << ", off by 4 bytes, was accepted";
     } catch (const std::invalid_argument& error) {
-      EXPECT_EQ(error.what(), name + " is not aligned; allowed: a multiple of 16 bytes");
+      EXPECT_EQ(error.what(), name + " is not aligned; allowed: a multiple of 16 bytes")
+          << "WRONG RESULT: a refusal names the argument, and says what is allowed";
     }
   }
   const std::vector<float> o = on_device.download().o;

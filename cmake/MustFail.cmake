@@ -42,7 +42,8 @@ endfunction()
 
 # Links the kernels in `target`.objects with what a chapter's tests are linked with.
 function(link_must_fail target back_end)
-  target_compile_options(${target}.objects PRIVATE -Wno-unused)  # a hole, or what a mistake leaves out, may have been a name's only use
+  # A hole, or what a mistake leaves out, may have been a name's only use, or what gave it a value.
+  target_compile_options(${target}.objects PRIVATE -Wno-unused -Wno-uninitialized -Wno-maybe-uninitialized)
   target_link_libraries(${target} PRIVATE ${target}.objects ${lesson_suites} ${lesson_operators})
   if(back_end STREQUAL "emulated")
     target_link_libraries(${target} PRIVATE ladder_device_emulated)
@@ -106,6 +107,23 @@ function(object_of out_var tests source)
   file(RELATIVE_PATH source ${CMAKE_CURRENT_SOURCE_DIR} ${source})  # as objects are named
   string(REPLACE "." "\\." source ${source})
   set(${out_var} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${source}\\.o(bj)?$>" PARENT_SCOPE)
+endfunction()
+
+# A stub that is the step before's kernel: right, and dearer than the lesson's budget, which the X-ray sees.
+function(add_dear_stub stub lesson tests xray_tests folder)
+  set(target stub.${lesson}.kernel)
+  if(NOT LADDER_HAS_XRAY)
+    add_skipped_test(${target} "the X-ray needs g++ without a sanitizer" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS stub)
+    return()
+  endif()
+  add_kernel_objects(${target}.objects xray ${stub})
+  object_of(test ${tests} ${folder}/test.cpp)
+  object_of(xray_test ${xray_tests} ${folder}/xray_test.cpp)
+  add_executable(${target} ${test} ${xray_test})
+  target_link_libraries(${target} PRIVATE ladder_xray_testing ${lesson_references})
+  link_must_fail(${target} emulated)
+  add_must_fail_test(stub exercises ${lesson} kernel ${stub})
 endfunction()
 
 # A lesson's stub; `name` is kernel or scratch. `tests`: the lesson's test program, of which `test` is the source that tests the kernel.

@@ -84,7 +84,7 @@ class Solved(InAFolder):
         self.assertIn("[x] 03  ", text)
         self.assertIn("[ ] 04  ", text)
         self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
-        self.assertRegex(text, r"\[x\] 03 .* \(45 min\)\n  \[ \] 03.scratch .*\n  \[ \] 03.boss ")
+        self.assertRegex(text, r"\[x\] 03 .* \(60 min\)\n  \[ \] 03.scratch .*\n  \[ \] 03.boss ")
         self.assertRegex(text, r" 06 .* \(55 min\)\n")  # from the chapter's table
         today = datetime.date.today().isoformat()
         self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of 5 written from scratch, 0 of 4 bosses found, on {today}.", text)

@@ -6,7 +6,7 @@ from pathlib import Path
 from for_tests import InAFolder
 from ladder_tools import hints, new, patches, place, rows
 
-_FOLDERS = ("00_warmup", "04_no_atomic", "06_shared_mem", "07_chunkwise", "tests/90_open_operators")
+_FOLDERS = ("00_warmup", "03_cuda_baseline", "04_no_atomic", "06_shared_mem", "07_chunkwise", "tests/90_open_operators")
 
 
 class New(InAFolder):
@@ -78,7 +78,7 @@ class New(InAFolder):
         self.assert_refused(lambda words: new.new(words, "default", "/"), (
             ([], "lesson is ''; allowed: .*06.11_my_idea"), (["tried_idea"], "lesson is 'tried_idea'; allowed"),
             (["06.00_x1"], "lesson is '06.00_x1'; allowed"), (["06.77_My"], "allowed"), (["06.77"], "allowed"), (["06.77_x"], "words of two letters or more"),
-            (["06.77_../x"], "allowed"), (["55.11_tried_idea"], "chapter is '55'; allowed: 00 04 06 07"),
+            (["06.77_../x"], "allowed"), (["55.11_tried_idea"], "chapter is '55'; allowed: 00 03 04 06 07"),
             (["06.07_tried_idea"], "06_shared_mem has 07_time_tiles"), (["06.77_decode"], "06_shared_mem has 08_decode"),
             (["06.77_wkv_time_tiles"], "'wkv_time_tiles' is an implementation already"), (["06.77_aa", "06.78_bb"], "one name"),
             (["06.77_moving_mean", "--operator"], "'moving_mean' is an operator already"),

@@ -1,4 +1,5 @@
-      // The state takes its step first; what it was is kept.
-      const float before = state[ik], kv = k[ik] * v;
-      state[ik] = fmaf(expf(log_w[ik]), before, kv);
-      atomicAdd(o, args.scale * q[ik] * (before + u[ik] * kv));
+  channel = threadIdx.x + static_cast<std::int64_t>(kThreads) * blockIdx.x;
+// ----
+  b = channel / (args.H * kHeadSize);
+  h = channel % (args.H * kHeadSize) / kHeadSize;
+  iv = channel % kHeadSize;

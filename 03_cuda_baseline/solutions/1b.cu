@@ -1,5 +1,8 @@
-      const float kv = v * k[ik];
-      const float read = fmaf(u[ik], kv, state[ik]);
-      atomicAdd(&o[0], read * q[ik] * args.scale);
-      state[ik] *= expf(log_w[ik]);
-      state[ik] += kv;
+  // By the number of threads that the launch gave, and by subtraction.
+  const std::int64_t before = blockIdx.x;
+  channel = before * blockDim.x + threadIdx.x;
+// ----
+  const std::int64_t head = channel / kHeadSize;
+  iv = channel - head * kHeadSize;
+  b = head / args.H;
+  h = head - b * args.H;

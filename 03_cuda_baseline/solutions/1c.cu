@@ -1,6 +1,10 @@
-      // The bracket is multiplied out.
-      float& own = state[ik];
-      const float kv = *(k + ik) * v, scaled = args.scale * *(q + ik), decay = expf(*(log_w + ik));
-      const float term = scaled * own + scaled * u[ik] * kv;
-      atomicAdd(o, term);
-      own = kv + decay * own;
+  // What is left after each division goes into the next.
+  channel = blockIdx.x;
+  channel *= kThreads;
+  channel += threadIdx.x;
+// ----
+  std::int64_t left = channel;
+  iv = left % kHeadSize;
+  left /= kHeadSize;
+  h = left % args.H;
+  b = left / args.H;

@@ -3,3 +3,5 @@
 // ----
       const float q_ik = q[ik];
       sum += q_ik * state[ik] + q_ik * u[ik] * kv;
+// ----
+    o[0] = sum * args.scale;

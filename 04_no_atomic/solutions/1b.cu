@@ -2,3 +2,6 @@
     float sum{};
 // ----
       sum = fmaf(q[ik], fmaf(u[ik], kv, state[ik]), sum);
+// ----
+    sum *= args.scale;
+    *o = sum;

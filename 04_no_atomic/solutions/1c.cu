@@ -5,3 +5,6 @@
       of_state += qk * state[ik];
       of_bonus += qk * (u[ik] * kv);
       if (ik == kHeadSize - 1) sum = of_state + of_bonus;
+// ----
+    const float scale = args.scale;
+    args.o[token * kHeadSize + iv] = scale * sum;

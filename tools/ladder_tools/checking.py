@@ -11,7 +11,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
-from ladder_tools.patches import Holes, Written, header, hole_of, is_code
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -45,6 +45,11 @@ def how_to_compare(exercise):
 
 def introduce(exercise):
     """What to do with a copy that is as it was given: its tests are red, which says nothing."""
+    if exercise.begins_with:
+        print(f"Open {exercise.mine} in your editor. It holds the kernel of the step before. It is right, but it costs more than this lesson "
+              f"allows; {exercise.folder}/README.md says why.\nYour task is {exercise.first_todo()[1]}\n"
+              f"Change it, save the file, and call ./ladder exercise {exercise.name}: it says whether it is still right and what it costs. A hint: --hint")
+        return
     holes = len(exercise.holes())
     print(f"Open {exercise.mine} in your editor. {'One piece is' if holes == 1 else f'{holes} pieces are'} missing there, where a line says "
           f"TODO; {exercise.folder}/README.md explains what {'it does' if holes == 1 else 'they do'}.\n"
@@ -272,8 +277,8 @@ class Check:
         exercise = self._exercise
         if len(exercise.holes()) < 2:
             return
-        mine, stub, kernel = (text_of(path) for path in (exercise.mine, exercise.stub, exercise.solution))
-        holes = Holes(stub, kernel)
+        mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
+        holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names)
         if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
             line = next(line.strip() for lines in written.outside.values() for line in lines)

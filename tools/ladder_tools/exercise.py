@@ -1,7 +1,5 @@
 """./ladder exercise: the learner's loop."""
-import filecmp
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +10,8 @@ from ladder_tools.checking import began_with_ours, build_ahead, how_to_compare, 
 from ladder_tools.drawing import check_and_draw, look, mistake_of, page_of, require_drawable
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, solved
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, idea_of, place_of, refused
+from ladder_tools.patches import under_head_of
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, idea_of, place_of, refused, text_of
 
 _ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch", "--mistake")
 
@@ -54,18 +53,28 @@ class Arguments:
             raise Refused(f"hole is '{self.hole}'; allowed for {self.exercise.name}: {' '.join(self.exercise.holes())}")
 
 
-def _copy(source, exercise):
+def _write(text, exercise):
     require_writable("my")
     (ROOT / exercise.mine).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(ROOT / source, ROOT / exercise.mine)
+    (ROOT / exercise.mine).write_text(text)
+
+
+def fresh(exercise):
+    """What a copy begins as, and what that is: the stub; of an exercise that goes on from a lesson which the learner has solved, their own kernel."""
+    stub = text_of(exercise.stub)
+    before = next((each for each in exercises() if each.solution == exercise.begins_with), None)
+    if before and before.name in solved() and (ROOT / before.mine).exists():
+        return under_head_of(stub, text_of(before.mine)), f"your own kernel of {before.name}, under the name of this lesson's"
+    return stub, f"our kernel of {before.name}, under the name of this lesson's" if before else "your copy of the stub"
 
 
 def begin(exercise):
-    """The learner's copy is the stub, if there is none. Whether there was none."""
+    """The learner's copy begins, if there is none. Whether there was none."""
     if (ROOT / exercise.mine).exists():
         return False
-    _copy(exercise.stub, exercise)
-    say(f"{exercise.mine} is your copy of the stub")
+    text, what = fresh(exercise)
+    _write(text, exercise)
+    say(f"{exercise.mine} is {what}")
     return True
 
 
@@ -96,10 +105,10 @@ def bring_up_to_date(exercise):
 
 
 def keep(exercise):
-    """Puts aside what the learner has, if it is more than the stub."""
+    """Puts aside what the learner has, if it is more than what a copy begins as."""
     require_writable("my")
     mine = ROOT / exercise.mine
-    if mine.exists() and not filecmp.cmp(ROOT / exercise.stub, mine, shallow=False):
+    if mine.exists() and text_of(exercise.mine) != fresh(exercise)[0]:
         backup, number = exercise.mine.with_name(mine.name + ".bak"), 2
         while (ROOT / backup).exists():
             backup, number = exercise.mine.with_name(f"{mine.name}.bak{number}"), number + 1
@@ -119,7 +128,7 @@ def reset(exercise):
 def start_from_ours(exercise):
     """The learner's copy becomes our solution: for whoever joins late."""
     keep(exercise)
-    _copy(exercise.solution, exercise)
+    _write(text_of(exercise.solution), exercise)
     began_with_ours(exercise).touch()
     say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
 
@@ -193,7 +202,7 @@ def exercise(words, preset, caller):
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
     if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
-    if page is None and filecmp.cmp(ROOT / one.stub, ROOT / one.mine, shallow=False):
+    if page is None and text_of(one.mine) == fresh(one)[0]:
         introduce(one)
         build_ahead(one, Build(preset))
         return 1

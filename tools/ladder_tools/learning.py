@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ladder_tools.building import Build, say
+from ladder_tools.patches import with_name_of
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
 
@@ -123,7 +124,7 @@ def prepare(words, preset, caller):
         chosen += inside
     build = Build(preset)
     build.prepare()
-    targets = [f"stub.{each.name}.kernel" for each in chosen or exercises()]
+    targets = [f"stub.{each.name}.kernel" for each in chosen or exercises() if build.has_xray() or not each.begins_with]
     if build.has_xray() and any(each.needs_device for each in chosen or exercises()):
         targets.append("ladder_xray_testing")
     build.build(*targets)
@@ -137,12 +138,6 @@ def _kernel_of(word):
         if kernel.exists():
             return kernel
     raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu or kernel.cpp, such as 03 or 07.02")
-
-
-def with_name_of(text, other):
-    """`text` with its implementation called as in `other`: a step's name is not its idea."""
-    ours, theirs = registered_names(text), registered_names(other)
-    return re.sub(rf"\b{ours[0]}\b", theirs[0], text) if ours and theirs else text
 
 
 def diff(words, preset, caller):

@@ -4,7 +4,8 @@
 
 The test of a program that must fail. A mistake's program ends with failing tests, one of which says the diagnosis that the patch
 announces in its second line. A stub's program ends with a failing test that says WRONG RESULT, its holes say how large they are
-and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel. Of a
+and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel; one that
+is the step before's kernel is right and dearer than the budget. Of a
 boss's program the X-ray says what the patch announces, in a line of the kernel; its reason is one of five."""
 import difflib
 import os
@@ -13,10 +14,11 @@ import sys
 from pathlib import Path
 
 from ladder_tools import gtest
+from ladder_tools.cases import first_tests
 from ladder_tools.boss import REASONS, Boss, without_lines
 from ladder_tools.hints import Hints
 from ladder_tools.place import ROOT, Exercise, registered_names
-from ladder_tools.patches import header
+from ladder_tools.patches import header, under_head_of
 
 _SECONDS = 600
 _PARTS = 12
@@ -69,6 +71,10 @@ def faults_of_holes(exercise):
         hints = [title for title, text in Hints(exercise).texts(hole) if text]
         if hints != ["Nudge", "Formula", "Nearly code"]:
             faults.append(f"the README's hints for hole {hole} are {hints}; they should be Nudge, Formula and Nearly code")
+    if exercise.begins_with:
+        if stub != under_head_of(stub, (ROOT / exercise.begins_with).read_text()):
+            faults.append(f"the stub is not {exercise.begins_with} under a comment and a name of its own")
+        return faults
     solution = (ROOT / exercise.solution).read_text()
     for line in difflib.ndiff(stub.splitlines(), solution.splitlines()):
         if line.startswith("- ") and "TODO(" not in line:
@@ -77,7 +83,14 @@ def faults_of_holes(exercise):
 
 
 def faults_of_stub(program, stub):
-    faults = faults_of_holes(Exercise(Path(stub).resolve().relative_to(ROOT)))
+    exercise = Exercise(Path(stub).resolve().relative_to(ROOT))
+    faults = faults_of_holes(exercise)
+    if exercise.begins_with:  # a right kernel, which is dearer than its lesson allows
+        names = gtest.names_of(Path(program), without="xray_test.cpp")
+        done = gtest.run(program, _SECONDS, test_filter=":".join(first_tests(names)))
+        faults += [] if done.succeeded else [wrong_end(done, "it is right")]
+        done = gtest.run(program, _SECONDS, test_filter="*.KeepsItsBudget")
+        return faults + ([wrong_end(done, "it is dearer than the budget")] if done.timed_out or done.status != 1 else [])
     done = gtest.run(program, _SECONDS, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
     if done.timed_out or done.status != 1:
         return faults + [wrong_end(done, "a test fails")]

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ladder_tools.place import ROOT, Failed
+from ladder_tools.place import ROOT, Failed, registered_names, text_of
 
 _HEAD = "# {stub} is made of {kernel} by this: tools/upkeep/exercises.py\n"
 
@@ -52,7 +52,7 @@ def changes(before, after):
 def made(exercise, root=ROOT):
     """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
     try:
-        return patched(exercise.solution, exercise.patch, root)
+        return patched(exercise.begins_with or exercise.solution, exercise.patch, root)
     except ValueError as error:
         raise ValueError(f"{str(error).rstrip()}; edit {exercise.stub}, then tools/upkeep/exercises.py --adopt {exercise.lesson}") from None
 
@@ -64,8 +64,34 @@ def between(before, after, old, new):
 
 def adopt(exercise, root=ROOT):
     """Writes the patch from an exercise that was edited by hand."""
-    patch = between((root / exercise.solution).read_text(), (root / exercise.stub).read_text(), exercise.solution, exercise.stub)
-    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=exercise.solution.name) + patch)
+    kernel = exercise.begins_with or exercise.solution
+    patch = between((root / kernel).read_text(), (root / exercise.stub).read_text(), kernel, exercise.stub)
+    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=kernel if exercise.begins_with else kernel.name) + patch)
+
+
+def with_name_of(text, other):
+    """`text` with its implementation called as in `other`: a step's name is not its idea."""
+    ours, theirs = registered_names(text), registered_names(other)
+    return re.sub(rf"\b{ours[0]}\b", theirs[0], text) if ours and theirs else text
+
+
+def under_head_of(head, text):
+    """The lines of `text` behind its first comment, under the first comment of `head` and with the name of its implementation."""
+    first = re.compile(r"(?://.*\n)*")
+    return first.match(head)[0] + with_name_of(text[first.match(text).end():], head)
+
+
+def holes_of(exercise):
+    """Where lines are missing. An exercise that begins with the step before has one hole: what this lesson's kernel has instead."""
+    stub, kernel = text_of(exercise.stub), text_of(exercise.solution)
+    if exercise.begins_with:
+        before = under_head_of(kernel, text_of(exercise.begins_with)).splitlines()
+        lines, done = [], 0
+        for at, to, instead in changes(before, kernel.splitlines()):
+            lines += before[done:at] + [f"// TODO(1): roughly {len(instead)} lines"] * bool(instead)
+            done = to
+        stub = "\n".join(lines + before[done:]) + "\n"
+    return Holes(stub, kernel)
 
 
 _TODO = re.compile(r"TODO\(([0-9]+)\)")

@@ -155,6 +155,13 @@ class Exercise:
         self.target = f"my{self.name}"  # CMake's, of the learner's copy
         self.needs_device = stub.suffix == ".cu"
 
+    @property
+    def begins_with(self):
+        """The kernel of an earlier lesson that the stub is, by the file that its patch changes: "03_cuda_baseline/kernel.cu"; None where the
+        stub is this lesson's kernel with holes."""
+        changed = re.search(r"^--- a/(.+)$", text_of(self.patch), re.MULTILINE)
+        return Path(changed[1]) if changed and changed[1] != str(self.solution) else None
+
     def holes(self):
         """Their numbers, in the order of the stub."""
         return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", (ROOT / self.stub).read_text())))

@@ -20,7 +20,7 @@ from nvcc import ROOT
 from ladder_tools import checking
 from ladder_tools.building import Build, Variant
 from ladder_tools.exercise import begin
-from ladder_tools.patches import Holes
+from ladder_tools.patches import holes_of
 from ladder_tools.place import exercise_of, exercises, text_of
 
 SOLUTIONS, MUTANTS = "abc", 12
@@ -37,10 +37,6 @@ def fragment(exercise, hole, letter):
 def parts_of(text):
     """The lines for each of the hole's places."""
     return [part.splitlines() for part in _NEXT_PLACE.split(text)]
-
-
-def holes_of(exercise):
-    return Holes((ROOT / exercise.stub).read_text(), (ROOT / exercise.solution).read_text())
 
 
 def solutions(exercise, holes, hole):

@@ -28,7 +28,8 @@ def _in_short(chapter, lesson):
 
 def rows(chapter, first="", last="~"):
     """Of the chapter's table: lesson, what it teaches, exercise, minutes."""
-    holes = {str(each.folder): f"hole{'s' * (len(each.holes()) > 1)} {', '.join(sorted(each.holes()))}" for each in place.exercises()}
+    holes = {str(each.folder): f"your own {place.lesson_of(each.begins_with.parent)}, changed" if each.begins_with else
+             f"hole{'s' * (len(each.holes()) > 1)} {', '.join(sorted(each.holes()))}" for each in place.exercises()}
     cells = [(f"[{number[3:]} {_name(f'{chapter}/{lesson}')}]({lesson}/README.md)", _in_short(chapter, lesson), holes.get(f"{chapter}/{lesson}", ""),
               minutes_of(f"{chapter}/{lesson}")) for number, lesson in _numbered(chapter, first, last)]
     return ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in cells]

@@ -126,7 +126,8 @@ class Compiler:
         key = ptx.short_hash("\n".join([self.version, self.architecture, *FLAGS, source, tree.closure_hash(source)]))
         return self.cache / f"{key}.ptx.gz"
 
-    def _ptx(self, tree, source):
+    def text(self, tree, source):
+        """The PTX of one source."""
         path = self._ptx_path(tree, source)
         if path.exists():
             return gzip.decompress(path.read_bytes()).decode()
@@ -145,7 +146,7 @@ class Compiler:
         path = self._ptx_path(tree, source)
         path = path.with_name(f"{path.name}.{_NORMALISATION}.json")
         if not path.exists():
-            kernels = [{"name": kernel.name, "hash": kernel.hash} for kernel in ptx.kernels(self._ptx(tree, source))]
+            kernels = [{"name": kernel.name, "hash": kernel.hash} for kernel in ptx.kernels(self.text(tree, source))]
             _write(path, json.dumps(kernels).encode())
         return [ptx.Kernel(**kernel) for kernel in json.loads(path.read_text())]
 
@@ -175,7 +176,7 @@ class Compiler:
                 for its in kernels.values() for kernel in its}
 
     def _assemble(self, tree, source, kernels):
-        text = self._ptx(tree, source)
+        text = self.text(tree, source)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "in.ptx"
             file.write_text(text)

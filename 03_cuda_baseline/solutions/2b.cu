@@ -1,0 +1,2 @@
+  // By the head.
+  if (channel / kHeadSize >= args.B * args.H) return;

@@ -1,0 +1,2 @@
+  // By the batch.
+  if (channel / kHeadSize / args.H > args.B - 1) return;

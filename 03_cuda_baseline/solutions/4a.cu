@@ -1,0 +1,1 @@
+  blocks = channels / kThreads + (channels % kThreads != 0);

@@ -1,0 +1,2 @@
+  // There is at least one channel.
+  blocks = (channels - 1) / kThreads + 1;

@@ -1,0 +1,2 @@
+  blocks = channels / kThreads;
+  if (blocks * kThreads < channels) ++blocks;

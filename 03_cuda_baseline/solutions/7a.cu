@@ -1,0 +1,2 @@
+  const cudaError_t status = cudaGetLastError();
+  CUDA_CHECK(status);

@@ -1,0 +1,2 @@
+  // The error stays where it is.
+  CUDA_CHECK(cudaPeekAtLastError());

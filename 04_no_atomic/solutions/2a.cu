@@ -1,2 +1,0 @@
-    // By index.
-    o[0] = sum * args.scale;

@@ -1,3 +1,0 @@
-    // Scaled in a register first.
-    sum *= args.scale;
-    *o = sum;

@@ -1,0 +1,4 @@
+  // There is at least one channel.
+  const std::int64_t last_block = (channels - 1) / threads;
+  warps = threads / 32;
+  warps += last_block / multiprocessors * warps;

@@ -1,0 +1,1 @@
+  wkv_block_size<kHeadSize, kThreads><<<grid, kThreads, 0, nullptr>>>(args);
