@@ -13,7 +13,8 @@ using ladder::Matrix;
 using ladder::matrix_of;
 using ladder::product;
 
-struct Matmul : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulArgs> {
+struct Matmul
+    : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulArgs, MatmulBf16Args> {
   static constexpr const char* kName = "matmul";
 
   static bool wants(const Case& c, const std::string& array) {
