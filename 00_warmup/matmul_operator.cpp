@@ -146,6 +146,16 @@ struct Matmul
       return "equals the product with each two neighbours of a row of A exchanged\n";
     if (equals(of_b(down)))
       return "equals the product with each two neighbours of a column of B exchanged\n";
+    // Fragments that lie side by side or below each other.
+    const auto above = [](std::int64_t row, std::int64_t column) {
+      return Index(row & ~8, column);
+    };
+    const auto left = [](std::int64_t row, std::int64_t column) { return Index(row, column & ~8); };
+    if (equals(of_a(above)))
+      return "equals the product with rows 0 to 7 of each 16 of A in the place of rows 8 to 15\n";
+    if (equals(of_b(left)))
+      return "equals the product with columns 0 to 7 of each 16 of B in the place of columns 8 to "
+             "15\n";
     const auto own = [](std::int64_t row, std::int64_t column) {  // bits 3 and 0 exchanged
       return Index((row & ~8) | (column & 1) << 3, (column & ~1) | (row >> 3 & 1));
     };

@@ -7,13 +7,12 @@ using warmup::register_hole;
 // Two tiles of rows, two of columns, two products along K; the last of each is ragged.
 const ladder::Shape kShape = {{"M", 21}, {"N", 13}, {"K", 27}};
 
-const bool holes_registered =
-    register_hole("matmul_fragments", "Hole1KnowsTheElementsOfA", "matmul", kShape, {}, {},
-                  "bf16") &&
-    register_hole("matmul_fragments", "Hole2KnowsTheElementsOfB", "matmul", kShape, {}, {},
-                  "bf16") &&
-    register_hole("matmul_fragments", "Hole3StoresTheElementsOfC", "matmul", kShape, {}, {},
-                  "bf16");
+const bool holes_registered = register_hole("matmul_fragments", "Hole1KnowsTheElementsOfA",
+                                            "matmul", kShape, {}, {}, "bf16") &&
+                              register_hole("matmul_fragments", "Hole2KnowsTheElementsOfB",
+                                            "matmul", kShape, {}, {}, "bf16") &&
+                              register_hole("matmul_fragments", "Hole3StoresTheElementsOfC",
+                                            "matmul", kShape, {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(
     "matmul", "matmul_fragments",

@@ -28,6 +28,12 @@ TEST(MatmulFragments, MultipliesWithOneInstructionFor16By8By16) {
   EXPECT_EQ(kernel.buffer("a").loads().sectors, kProducts * 8 * 8);
   EXPECT_EQ(kernel.buffer("b").loads().sectors, kProducts * 4 * 4);
   EXPECT_EQ(kernel[kBarriers], 0u);
+
+  const Kernel before = ladder::testing::xray_of("matmul_register_blocks", "matmul",
+                                                 {{"M", kM}, {"N", kN}, {"K", kK}});
+  EXPECT_EQ(before[kTensorOperations], 0u);
+  EXPECT_EQ(before.buffer("a").loads().accesses_per_element.most, 1u);
+  EXPECT_EQ(before.buffer("b").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel[kSharedLoadRequests], 0u);
 }
 
