@@ -156,6 +156,12 @@ struct Matmul
     if (equals(of_b(left)))
       return "equals the product with columns 0 to 7 of each 16 of B in the place of columns 8 to "
              "15\n";
+    const auto unswizzled = [](std::int64_t row, std::int64_t column) {
+      return Index(row, column ^ row % 8 * 8);
+    };
+    if (equals(finished(x, product(moved(a, unswizzled), moved(b, unswizzled)))))
+      return "equals the product with the units of each row exchanged: the tiles are swizzled when "
+             "they are stored or when they are loaded, not both\n";
     const auto own = [](std::int64_t row, std::int64_t column) {  // bits 3 and 0 exchanged
       return Index((row & ~8) | (column & 1) << 3, (column & ~1) | (row >> 3 & 1));
     };

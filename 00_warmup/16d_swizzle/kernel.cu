@@ -34,7 +34,7 @@ constexpr int kBlock = 16;     // rows, columns and depth of two products side b
 constexpr int kSide =
     kWarpTile / kBlock;  // such blocks of a warp, below each other and side by side
 
-// Rows of elements in shared memory, one behind the other. In row r, unit u lies in place u ^ r % 8.
+// Rows of elements in shared memory, one behind the other; in row r, unit u lies in the place of unit u ^ r % 8.
 template <int kColumns_>
 struct Tile {
   using Element = bfloat16;
@@ -44,8 +44,8 @@ struct Tile {
   bfloat16* smem;
 
   static __device__ unsigned place(unsigned row, unsigned column) {
-    unsigned unit = column / kUnit;
-    unit ^= row % 8;
+    unsigned unit = 0;
+    unit = column / kUnit ^ row % 8;
     return row * kColumns + unit * kUnit + column % kUnit;
   }
   __device__ bfloat16* at(unsigned row, unsigned column) const { return smem + place(row, column); }

@@ -53,6 +53,52 @@ def fragments():
     d.save("warmup_fragments.svg")
 
 
+def tensor_tiles():
+    """A block's tile of C, its four warps, and one warp's 16 fragments of a step."""
+    d = Drawing(900, 525)
+    d.text(20, 28, "A block has 128 x 128 elements of C, each of its four warps 64 x 64", 15, "start", bold=True)
+    unit = 1.75  # pixels for an element
+    tile, depth, warp = 128 * unit, 64 * unit, 64 * unit
+    a_left, c_left, b_top = 30, 30 + depth + 26, 84
+    c_top = b_top + depth + 26
+    # The tiles in shared memory, with the 16 columns or rows of one step.
+    d.text(a_left, c_top - 8, "A's tile: 128 x 64", 13, "start", bold=True)
+    d.text(c_left, b_top - 8, "B's tile: 64 x 128", 13, "start", bold=True)
+    d.box(a_left, c_top, depth, tile, PALE[0])
+    d.box(c_left, b_top, tile, depth, PALE[2])
+    d.box(a_left + 16 * unit, c_top, 16 * unit, tile, BLUE, INK, 0.8)
+    d.box(c_left, b_top + 16 * unit, tile, 16 * unit, ORANGE, INK, 0.8)
+    for i in range(4):
+        x, y = c_left + i % 2 * warp, c_top + i // 2 * warp
+        d.box(x, y, warp, warp, PALE[1] if i != 1 else "#b6d7a8")
+        d.text(x + warp / 2, y + warp / 2 + 5, f"warp {i}", 13, bold=i == 1)
+    d.text(c_left + tile / 2, c_top + tile + 20, "C's tile", 13)
+    d.text(a_left, c_top + tile + 20, "16 columns a step", 12, "start", NOTE)
+    # One warp, magnified.
+    x0, y0, block = 470, 210, 42
+    d.line([(c_left + tile, c_top), (x0 - 66, y0)], GREY, 0.9, "3 3")
+    d.line([(c_left + tile, c_top + warp), (x0 - 66, y0 + 4 * block)], GREY, 0.9, "3 3")
+    d.text(x0 - 60, 66, "Warp 1 in one step: 12 fragments, 32 products", 14, "start", bold=True)
+    for i in range(4):
+        d.box(x0 - 60, y0 + block * i, block, block, BLUE)
+        d.text(x0 - 60 + block / 2, y0 + block * i + 26, f"A{i}", 13)
+    for j in range(8):
+        d.box(x0 + block * j, y0 - 60, block, block, ORANGE)
+        d.text(x0 + block * (j + 0.5), y0 - 60 + 26, f"B{j}", 13)
+    for i in range(4):
+        for j in range(8):
+            special = (i, j) == (2, 5)
+            d.box(x0 + block * j, y0 + block * i, block, block, GREEN if special else PALE[1], INK if special else GREY)
+    d.text(x0 + block * 5.5, y0 + block * 2.5 + 5, "C", 13, colour="white", bold=True)
+    d.line([(x0 - 60 + block, y0 + block * 2.5), (x0 + block * 5 - 3, y0 + block * 2.5)], arrow=True)
+    d.line([(x0 + block * 5.5, y0 - 60 + block), (x0 + block * 5.5, y0 + block * 2 - 3)], arrow=True)
+    d.text(x0 + block * 4, y0 + block * 4 + 24, "C[2][5] += A2 * B5: one instruction", 14, colour=GREEN, bold=True)
+    d.text(x0 - 60, y0 + block * 4 + 58, "A fragment of A is 16 x 16 elements, one of B and of C 16 x 8 (all drawn\nas squares). "
+           "Each fragment of A is multiplied with eight of B, each one\nof B with four of A. The 32 fragments of C are 128 registers of a lane.", 12.5, "start")
+    d.text(20, 510, "Four steps of 16 use up the tiles; then the block fetches the next tiles along K, as in lessons 14 and 15.", 12.5, "start", NOTE)
+    d.save("warmup_tensor_tiles.svg")
+
+
 if __name__ == "__main__":
-    for draw in (fragments,):
+    for draw in (fragments, tensor_tiles):
         draw()
