@@ -41,6 +41,7 @@ TEST(MatmulTensorTiles, LoadsFragmentsWithBankConflicts) {
   const Kernel kernel = one_tile();
   EXPECT_EQ(kernel[kSharedLoadRequests], kSteps * (16 + 32));
   EXPECT_EQ(kernel[kSharedLoadWavefronts], kSteps * (16 * 8 + 32 * 4));
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], kSteps * (16 * 7 + 32 * 3));
   EXPECT_EQ(kernel[kSharedMatrixLoadRequests], 0u);
 }
 

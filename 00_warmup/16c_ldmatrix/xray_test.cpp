@@ -33,6 +33,7 @@ TEST(MatmulLdmatrix, LoadsAFragmentWithOneRequestAndManyTurns) {
   EXPECT_EQ(after[kSharedLoadRequests], 0u);
   EXPECT_EQ(after[kSharedMatrixLoadRequests], kSteps * 8);
   EXPECT_EQ(after[kSharedLoadWavefronts], kSteps * 8 * 4 * 8);
+  EXPECT_EQ(after[kSharedLoadBankConflicts], kSteps * 8 * 4 * 7);
   EXPECT_EQ(after[kSharedLoadWavefronts], before[kSharedLoadWavefronts]);
 }
 

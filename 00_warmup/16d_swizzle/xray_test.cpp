@@ -31,6 +31,7 @@ TEST(MatmulSwizzled, LoadsFourMatricesInFourTurns) {
   const Kernel before = one_tile("matmul_ldmatrix"), after = one_tile("matmul_swizzled");
   EXPECT_EQ(before[kSharedLoadWavefronts], kSteps * 8 * 32);
   EXPECT_EQ(after[kSharedLoadWavefronts], kSteps * 8 * 4);
+  EXPECT_EQ(after[kSharedStoreWavefronts], 2 * kTile * kDepth * 2 / 128);
   EXPECT_EQ(after[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(after[kSharedStoreBankConflicts], 0u);
 }

@@ -99,6 +99,73 @@ def tensor_tiles():
     d.save("warmup_tensor_tiles.svg")
 
 
+def ldmatrix():
+    """Which row each lane names, and what each lane receives, with and without the transposed form."""
+    d = Drawing(900, 570)
+    d.text(20, 28, "ldmatrix: 32 lanes name the 32 rows of four 8 x 8 matrices; every lane receives two elements of each", 15, "start", bold=True)
+    cell, left, top = 21, 70, 92
+    corners = ((0, 0), (8, 0), (0, 8), (8, 8))
+    d.text(left, 64, "Named: lane l gives the address of a row, 16 bytes", 13.5, "start", bold=True)
+    for i, (row, column) in enumerate(corners):
+        x, y = left + cell * column, top + cell * row
+        for r in range(8):
+            lane = 8 * i + r
+            d.box(x, y + cell * r, 8 * cell, cell, PALE[i], GREY, 0.7)
+            d.text(x + 4 * cell, y + cell * (r + 0.72), f"row that lane {lane} names", 11, bold=i == 1 and r == 1, colour=RED if i == 1 and r == 1 else INK)
+        d.box(x, y, 8 * cell, 8 * cell, "none", INK, 1.6)
+    for i, (row, column) in enumerate(corners):
+        d.text(left + cell * (column + 4), top - 6 if row == 0 else top + cell * 16 + 16, f"matrix {i}", 12, colour=NOTE)
+    for row in (0, 7, 8, 15):
+        d.text(left - 8, top + cell * (row + 0.7), str(row), 11, "end", NOTE)
+    d.text(left, top + cell * 16 + 42, "16 x 16 elements of a tile in shared memory. Lane 9 (red) names\nrow 1 of matrix 1. Matrix i becomes register i of all lanes.", 12.5, "start")
+    # What lane 9 receives of a matrix.
+    x0, small = 500, 20
+    for number, (title, words, place) in enumerate((
+            ("Received: ldmatrix", "Lane l receives two elements of\nrow l / 4, from column 2 (l % 4) on:\ntwo neighbours of a row, as a\nregister of A has them.", lambda lane, e: (lane // 4, lane % 4 * 2 + e)),
+            ("Received: ldmatrix.trans", "Lane l receives two elements of\ncolumn l / 4, from row 2 (l % 4) on:\ntwo neighbours of a column, as a\nregister of B has them.", lambda lane, e: (lane % 4 * 2 + e, lane // 4)))):
+        y0 = 92 + 236 * number
+        d.text(x0, y0 - 28, title, 13.5, "start", bold=True)
+        for lane in range(32):
+            for e in range(2):
+                row, column = place(lane, e)
+                mine = lane == 9
+                d.box(x0 + small * column, y0 + small * row, small, small, "#f4b6ae" if mine else "white", GREY, 0.6)
+                d.text(x0 + small * (column + 0.5), y0 + small * (row + 0.72), str(lane), 10, bold=mine, colour=RED if mine else INK)
+        d.box(x0, y0, 8 * small, 8 * small, "none", INK, 1.6)
+        d.text(x0 + 8 * small + 16, y0 + 40, words, 12.5, "start")
+        d.text(x0, y0 + 8 * small + 18, "one 8 x 8 matrix; the numbers are the lanes that receive an element", 11.5, "start", NOTE)
+    d.text(20, 556, "The lane that names a row is not the lane that receives it: the hardware hands the elements of all four matrices to all 32 lanes.", 12.5, "start")
+    d.save("warmup_ldmatrix.svg")
+
+
+def swizzle():
+    """Where the units of eight rows lie, straight and swizzled, over the 32 banks."""
+    d = Drawing(900, 560)
+    d.text(20, 28, "Eight rows of A's tile, 8 units of 16 bytes each, over the 32 banks. A matrix of ldmatrix is one column of units", 14, "start", bold=True)
+    unit, height, shown = 46, 34, 2
+    for number, (title, change) in enumerate((("Straight: unit u of row r lies in place u", lambda row, u: u), ("Swizzled: unit u of row r lies in place u ^ (r % 8)", lambda row, u: u ^ row))):
+        left, top = 50 + 440 * number, 116
+        d.text(left, 66, title, 13.5, "start", bold=True)
+        for place in range(8):
+            d.text(left + unit * (place + 0.5), top - 8, f"{4 * place}-{4 * place + 3}", 10.5, colour=NOTE)
+        d.text(left - 8, top - 8, "bank", 10.5, "end", NOTE)
+        for row in range(8):
+            d.text(left - 8, top + height * (row + 0.62), f"r = {row}" if number == 0 else str(row), 11, "end", NOTE)
+            for u in range(8):
+                place = change(row, u)
+                mine = u == shown
+                d.box(left + unit * place, top + height * row, unit, height, ORANGE if mine else PALE[0] if u % 2 else "white", INK if mine else GREY, 1.4 if mine else 0.7)
+                d.text(left + unit * (place + 0.5), top + height * (row + 0.62), f"u{u}", 12, bold=mine)
+        d.box(left, top, unit * 8, height * 8, "none")
+    y = 116 + height * 8 + 26
+    d.text(50, y, "All eight units u2 lie in banks 8 to 11: 8 wavefronts\nfor one matrix, 32 for the four of a load.", 13, "start", RED)
+    d.text(490, y, "The eight units u2 lie in 32 different banks:\n1 wavefront for one matrix, 4 for a load.", 13, "start", GREEN)
+    d.text(20, y + 62, "Orange: the units of one 8 x 8 matrix, columns 16 to 23. A row is 64 bf16 elements, 128 bytes: once around the banks.\n"
+           "u ^ r exchanges the places inside a row: every place is taken once. For one u, eight rows take eight different places.\n"
+           "A unit stays whole. So storing 16 bytes at a time still works, and a row that is stored still touches every bank once.", 12, "start")
+    d.save("warmup_swizzle.svg")
+
+
 if __name__ == "__main__":
-    for draw in (fragments, tensor_tiles):
+    for draw in (fragments, tensor_tiles, ldmatrix, swizzle):
         draw()
