@@ -20,7 +20,7 @@ Kernel one_tile() {
                                   {{"M", kTile}, {"N", kTile}, {"K", kDepth}}, {}, "bf16");
 }
 
-TEST(RequestsToSharedMemory, KeepTheirBudget) {
+TEST(LoadsFromSharedMemory, KeepsItsBudget) {
   const double each = static_cast<double>(one_tile()[kSharedLoadRequests]) / kSteps;
   ladder::testing::expect_within_budget(each, 48, "loads from shared memory used, per 32 products");
 }

@@ -19,7 +19,7 @@ Kernel one_tile(const char* implementation) {
                                   {{"M", kTile}, {"N", kTile}, {"K", kDepth}}, {}, "bf16");
 }
 
-TEST(RequestsToSharedMemory, KeepTheirBudget) {
+TEST(LoadsFromSharedMemory, KeepsItsBudget) {
   const Kernel kernel = one_tile("matmul_ldmatrix");
   const double each =
       static_cast<double>(kernel[kSharedLoadRequests] + kernel[kSharedMatrixLoadRequests]) / kSteps;

@@ -19,7 +19,7 @@ Kernel one_tile(const char* implementation) {
                                   {{"M", kTile}, {"N", kTile}, {"K", kDepth}}, {}, "bf16");
 }
 
-TEST(BankConflicts, KeepTheirBudget) {
+TEST(BankConflicts, KeepsItsBudget) {
   const Kernel kernel = one_tile("matmul_swizzled");
   const double each = static_cast<double>(kernel[kSharedLoadWavefronts]) /
                       static_cast<double>(kernel[kSharedMatrixLoadRequests]);
