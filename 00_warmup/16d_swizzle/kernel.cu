@@ -26,13 +26,12 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;  // four warps, two below each other and two side by side
-constexpr int kTile = 128;     // rows and columns of C that a block computes
-constexpr int kDepth = 64;     // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;  // rows and columns of C that a warp computes
-constexpr int kBlock = 16;     // rows, columns and depth of two products side by side
-constexpr int kSide =
-    kWarpTile / kBlock;  // such blocks of a warp, below each other and side by side
+constexpr int kThreads = 128;              // four warps, two below each other and two side by side
+constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
+constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
+constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
+constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
 
 // Rows of elements in shared memory, one behind the other; in row r, unit u lies in the place of unit u ^ r % 8.
 template <int kColumns_>
@@ -50,13 +49,13 @@ struct Tile {
   }
   __device__ bfloat16* at(unsigned row, unsigned column) const { return smem + place(row, column); }
 };
-using TileA = Tile<kDepth>;  // kTile rows
-using TileB = Tile<kTile>;   // kDepth rows
+using TileA = Tile<kDepth>;                // kTile rows
+using TileB = Tile<kTile>;                 // kDepth rows
+constexpr int kElements = kTile * kDepth;  // of either
 
 // A unit, 8 elements of a row, of which the first `count` exist; the others are 0. `aligned`: units are there as a whole or not at all,
 // and begin at multiples of 16 bytes.
-__device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, std::int64_t count,
-                           bool aligned) {
+__device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, bool aligned) {
   if (aligned) {
     uint4 unit = make_uint4(0, 0, 0, 0);
     if (count > 0) unit = *reinterpret_cast<const uint4*>(from);
@@ -69,8 +68,8 @@ __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, std::int64_t
 
 // kRows rows of a matrix with `stride` columns, of which `rows` rows and `columns` columns exist.
 template <int kRows, typename Tile>
-__device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride,
-                           std::int64_t rows, std::int64_t columns, bool aligned) {
+__device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride, int rows,
+                           int columns, bool aligned) {
 #pragma unroll
   for (int i = 0; i < kRows * Tile::kUnits / kThreads; ++i) {
     const int unit = i * kThreads + threadIdx.x;
@@ -82,9 +81,7 @@ __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stri
 
 __global__ void __launch_bounds__(kThreads, 2)
     matmul_swizzled_kernel(const MatmulBf16Args args, bool aligned) {
-  __shared__ alignas(128) bfloat16 a_smem[kTile * kDepth], b_smem[kDepth * kTile];
-  const TileA a_tile{a_smem};
-  const TileB b_tile{b_smem};
+  __shared__ alignas(128) bfloat16 smem[2 * kElements];
   const std::int64_t M = args.M, N = args.N, K = args.K;
   const std::int64_t tiles_across = (N + kTile - 1) / kTile;
   const std::int64_t first_m = blockIdx.x / tiles_across * kTile;
@@ -92,11 +89,23 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const int warp_m = warp / 2 * kWarpTile, warp_n = warp % 2 * kWarpTile;  // in the block's tile
 
+  const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
+  const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const TileA a_tile{smem};
+  const TileB b_tile{smem + kElements};
+  const auto fetch = [&](int tile) {
+    const std::int64_t first_k = std::int64_t{tile} * kDepth;
+    const int depth = static_cast<int>(min(K - first_k, std::int64_t{kDepth}));
+    const bfloat16* const from_a = args.a + first_m * K + first_k;
+    const bfloat16* const from_b = args.b + first_k * N + first_n;
+    fetch_tile<kTile>(a_tile, from_a, K, rows_a, depth, aligned);
+    fetch_tile<kDepth>(b_tile, from_b, N, depth, columns_b, aligned);
+  };
+
   tiles::Accumulator c[kSide][kSide][2] = {};
-  for (std::int64_t first_k = 0; first_k < K; first_k += kDepth) {
-    fetch_tile<kTile>(a_tile, args.a + first_m * K + first_k, K, M - first_m, K - first_k, aligned);
-    fetch_tile<kDepth>(b_tile, args.b + first_k * N + first_n, N, K - first_k, N - first_n,
-                       aligned);
+  for (int tile = 0; tile < count; ++tile) {
+    fetch(tile);
     __syncthreads();  // both tiles are there
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
@@ -142,7 +151,8 @@ void matmul_swizzled(const MatmulBf16Args& args) {
   if (args.M == 0 || args.N == 0) return;
   const bool aligned = args.K % TileA::kUnit == 0 && args.N % TileB::kUnit == 0 &&
                        begins_at_16_bytes(args.a) && begins_at_16_bytes(args.b);
-  matmul_swizzled_kernel<<<blocks_of_tiles(args, kTile, kTile), kThreads>>>(args, aligned);
+  const unsigned blocks = blocks_of_tiles(args, kTile, kTile);
+  matmul_swizzled_kernel<<<blocks, kThreads>>>(args, aligned);
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -7,7 +7,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <string>
 
 #include "00_warmup/matmul_epilogue.hpp"
 #include "common/core/lists.hpp"
@@ -31,20 +30,19 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;  // four warps, two below each other and two side by side
-constexpr int kTile = 128;     // rows and columns of C that a block computes
-constexpr int kDepth = 64;     // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;  // rows and columns of C that a warp computes
-constexpr int kBlock = 16;     // rows, columns and depth of two products side by side
-constexpr int kSide =
-    kWarpTile / kBlock;  // such blocks of a warp, below each other and side by side
+constexpr int kThreads = 128;              // four warps, two below each other and two side by side
+constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
+constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
+constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
+constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
 
+constexpr int kStages = 3;                    // places for a pair of tiles
 using TileA = tiles::Tile<bfloat16, kDepth>;  // kTile rows, swizzled
 using TileB = tiles::Tile<bfloat16, kTile>;   // kDepth rows
 constexpr int kElements = kTile * kDepth;     // of either
-constexpr int kStageBytes = 2 * kElements * static_cast<int>(sizeof(bfloat16));
+constexpr int kBytes = kStages * 2 * kElements * static_cast<int>(sizeof(bfloat16));
 
-template <int kStages>
 __global__ void __launch_bounds__(kThreads, 2)
     matmul_copies_ahead_kernel(const MatmulBf16Args args, bool aligned) {
   extern __shared__ uint4 smem[];
@@ -55,35 +53,36 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const int warp_m = warp / 2 * kWarpTile, warp_n = warp % 2 * kWarpTile;  // in the block's tile
 
-  const auto stage = [&](int step) {
-    return reinterpret_cast<bfloat16*>(smem) + step % kStages * 2 * kElements;
-  };
-  // Asks for the tiles of that step of 64 along K, if there is one.
   const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
   const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
-  const auto fetch = [&](int step) {
-    const std::int64_t first_k = std::int64_t{step} * kDepth;
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const auto stage = [&](int tile) {
+    return reinterpret_cast<bfloat16*>(smem) + tile % kStages * 2 * kElements;
+  };
+  const auto fetch = [&](int tile) {
+    const std::int64_t first_k = std::int64_t{tile} * kDepth;
     const int depth = static_cast<int>(min(K - first_k, std::int64_t{kDepth}));
-    if (depth > 0) {
-      tiles::copy_rows_async<kTile, kThreads>(TileA{stage(step)}, args.a + first_m * K + first_k, K,
-                                              rows_a, depth, aligned, threadIdx.x);
-      tiles::copy_rows_async<kDepth, kThreads>(TileB{stage(step) + kElements},
-                                               args.b + first_k * N + first_n, N, depth, columns_b,
-                                               aligned, threadIdx.x);
-    }
-    __pipeline_commit();  // an empty group counts too
+    const bfloat16* const from_a = args.a + first_m * K + first_k;
+    const bfloat16* const from_b = args.b + first_k * N + first_n;
+    const TileA a_tile{stage(tile)};
+    const TileB b_tile{stage(tile) + kElements};
+    tiles::copy_rows_async<kTile, kThreads>(a_tile, from_a, K, rows_a, depth, aligned, threadIdx.x);
+    tiles::copy_rows_async<kDepth, kThreads>(b_tile, from_b, N, depth, columns_b, aligned,
+                                             threadIdx.x);
   };
 
   tiles::Accumulator c[kSide][kSide][2] = {};
-  const int steps = static_cast<int>((K + kDepth - 1) / kDepth);
-  for (int step = 0; step < kStages - 1; ++step)
-    fetch(step);
-  for (int step = 0; step < steps; ++step) {
-    fetch(step + kStages - 1);           // into the stage that was read last
-    __pipeline_wait_prior(kStages - 1);  // all but the newest groups: this step's tiles are there
-    __syncthreads();                     // those of all threads
-    const TileA a_tile{stage(step)};
-    const TileB b_tile{stage(step) + kElements};
+  for (int tile = 0; tile < kStages - 1; ++tile) {
+    if (tile < count) fetch(tile);
+    __pipeline_commit();  // a group for each tile, perhaps an empty one
+  }
+  for (int tile = 0; tile < count; ++tile) {
+    if (tile + kStages - 1 < count) fetch(tile + kStages - 1);
+    __pipeline_commit();
+    __pipeline_wait_prior(kStages - 1);  // all groups but those behind this tile's
+    __syncthreads();                     // both tiles are there
+    const TileA a_tile{stage(tile)};
+    const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
@@ -123,36 +122,23 @@ bool begins_at_16_bytes(const bfloat16* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
 }
 
-template <int kStages>
 void matmul_copies_ahead(const MatmulBf16Args& args) {
-  constexpr int kBytes = kStages * kStageBytes;
   ladder::validate_lists(args);
-  ladder::require(args.K <= INT32_MAX, "K is " + std::to_string(args.K) + "; allowed: below 2^31");
-  ladder::cuda::allow_shared_memory("matmul_copies_ahead", matmul_copies_ahead_kernel<kStages>,
-                                    kBytes);
+  ladder::cuda::allow_shared_memory("matmul_copies_ahead", matmul_copies_ahead_kernel, kBytes);
   if (args.M == 0 || args.N == 0) return;
   const bool aligned = args.K % TileA::kUnit == 0 && args.N % TileB::kUnit == 0 &&
                        begins_at_16_bytes(args.a) && begins_at_16_bytes(args.b);
-  matmul_copies_ahead_kernel<kStages>
-      <<<blocks_of_tiles(args, kTile, kTile), kThreads, kBytes>>>(args, aligned);
+  const unsigned blocks = blocks_of_tiles(args, kTile, kTile);
+  matmul_copies_ahead_kernel<<<blocks, kThreads, kBytes>>>(args, aligned);
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <int kStages>
-ladder::Implementation with_stages(const char* name, bool rung) {
-  return {.name = name,
-          .step = kStages,
-          .device = ladder::DeviceKind::kCuda,
-          .rung = rung,
-          .units = ladder::Units::kTensorCores,
-          .launchers = ladder::launchers<Matmul>(matmul_copies_ahead<kStages>)};
-}
-
-const ladder::Registration registrations[] = {
-    ladder::Registration{with_stages<1>("matmul_one_stage", false)},
-    ladder::Registration{with_stages<2>("matmul_two_stages", false)},
-    ladder::Registration{with_stages<3>("matmul_copies_ahead", true)},
-    ladder::Registration{with_stages<4>("matmul_four_stages", false)}};
+const ladder::Registration registration{
+    {.name = "matmul_copies_ahead",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<Matmul>(matmul_copies_ahead)}};
 
 }  // namespace
 }  // namespace warmup
