@@ -166,6 +166,41 @@ def swizzle():
     d.save("warmup_swizzle.svg")
 
 
+def copies_ahead():
+    """Which tile each of three stages holds over time, with what is copied and what is multiplied."""
+    d = Drawing(900, 470)
+    d.text(20, 28, "Three stages: while tile t is multiplied, tiles t + 1 and t + 2 are on their way", 15, "start", bold=True)
+    left, top, width, height, stages, tiles = 130, 96, 108, 54, 3, 7
+    for t in range(-1, tiles - 1):
+        d.text(left + width * (t + 1.5), top - 26, "before the loop" if t < 0 else f"t = {t}", 13, bold=True)
+    for s in range(stages):
+        d.text(left - 12, top + height * (s + 0.5) + 5, f"stage {s}", 13, "end")
+        d.box(left, top + height * s, width * tiles, height, LIGHT, GREY, 0.8)
+    colours = {"copy": PALE[2], "use": "#b6d7a8"}
+    for tile in range(8):
+        stage, asked = tile % stages, max(tile - stages + 1, -1)
+        first, used = left + width * (asked + 1), left + width * (tile + 1)
+        end = left + width * tiles
+        begin = first + (8 if tile >= stages - 1 else 20)
+        if begin < end:
+            stop = min(used, end)
+            d.box(begin, top + height * stage + 10, stop - begin, height - 20, colours["copy"], "#b45f06", 0.9)
+            if stop - begin > 60:
+                d.text((begin + stop) / 2, top + height * (stage + 0.5) + 5, f"copy tile {tile}", 12)
+        if used < end:
+            d.box(used, top + height * stage + 4, width, height - 8, colours["use"], GREEN, 1.6)
+            d.text(used + width / 2, top + height * (stage + 0.5) + 5, f"multiply tile {tile}", 12, bold=True)
+    for t in range(1, tiles):
+        d.line([(left + width * t, top - 12), (left + width * t, top + height * stages + 10)], INK, 1.0, "4 3")
+    y = top + height * stages + 34
+    d.text(left + width, y, "each dashed line: ask for tile t + 2, commit, wait for all groups but the newest two, barrier", 12.5, "start", NOTE)
+    d.text(20, y + 40, "At t = 0 the groups are: tile 0, tile 1, tile 2. wait_prior(2) leaves out the newest two, and tile 0 has arrived.\n"
+           "At t = 1 the groups are: tile 0, tile 1, tile 2, tile 3. wait_prior(2) leaves out the newest two, and tile 1 has arrived.", 12.5, "start")
+    d.text(20, y + 96, "Tile 3 goes to stage 0, where tile 0 was. It may be asked for only when all warps have multiplied tile 0: the barrier at the end of a round.\n"
+           "At the end nothing is left to ask for. The empty groups keep the count right: the newest two are then empty ones.", 12.5, "start")
+    d.save("warmup_copies_ahead.svg")
+
+
 if __name__ == "__main__":
-    for draw in (fragments, tensor_tiles, ldmatrix, swizzle):
+    for draw in (fragments, tensor_tiles, ldmatrix, swizzle, copies_ahead):
         draw()
