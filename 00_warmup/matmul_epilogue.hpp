@@ -18,8 +18,7 @@ __device__ float finished(const BasicMatmulArgs<Element>& args, float sum, std::
 }
 
 // Blocks for tiles of C with so many rows and columns, one after the other. A grid counts up to 2^31 - 1 of them.
-inline unsigned blocks_of_tiles(const MatmulSizes& sizes, std::int64_t rows,
-                                std::int64_t columns) {
+inline unsigned blocks_of_tiles(const MatmulSizes& sizes, std::int64_t rows, std::int64_t columns) {
   const std::int64_t down = (sizes.M + rows - 1) / rows;
   const std::int64_t across = (sizes.N + columns - 1) / columns;
   ladder::require(across == 0 || down <= INT32_MAX / across,

@@ -19,11 +19,3 @@ const bool registered = ladder::testing::register_suite(
      .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}},
      .borders = {
          {.size = "M", .at = {128}}, {.size = "N", .at = {128}}, {.size = "K", .at = {64, 192}}}});
-
-// The other depths are the same text.
-const bool others_registered = [] {
-  for (const char* name :
-       {"matmul_one_stage", "matmul_two_stages", "matmul_three_stages", "matmul_four_stages"})
-    register_hole(name, "MatchesReference", "matmul", kShape, {}, {}, "bf16");
-  return true;
-}();

@@ -201,6 +201,41 @@ def copies_ahead():
     d.save("warmup_copies_ahead.svg")
 
 
+def grouped_order():
+    """The order in which blocks take tiles of C: by rows, and in groups of rows."""
+    d = Drawing(900, 440)
+    down, across, wave, cell, top = 10, 8, 16, 31, 112
+    d.text(20, 28, "Which block takes which tile of C: 10 x 8 tiles, 16 blocks run at the same time (orange: the first 16)", 14, "start", bold=True)
+
+    def by_rows(block):
+        return block // across, block % across
+
+    def grouped(block):
+        whole = 4 * across
+        first, rest = block // whole * 4, block % whole
+        rows = min(down - first, 4)
+        return first + rest % rows, rest // rows
+
+    for number, (title, place) in enumerate((("Row order: tile (block / 8, block % 8)", by_rows), ("Groups of 4 rows; the last group has 2", grouped))):
+        left = 60 + 440 * number
+        d.text(left - 30, 64, title, 13.5, "start", bold=True)
+        rows, columns = {place(b)[0] for b in range(wave)}, {place(b)[1] for b in range(wave)}
+        for i in range(down):
+            d.box(left - 16, top + cell * i, 9, cell, BLUE if i in rows else "white", GREY, 0.7)
+        for j in range(across):
+            d.box(left + cell * j, top - 16, cell, 9, GREEN if j in columns else "white", GREY, 0.7)
+        for block in range(down * across):
+            row, column = place(block)
+            d.box(left + cell * column, top + cell * row, cell, cell, ORANGE if block < wave else "white", GREY, 0.7)
+            d.text(left + cell * (column + 0.5), top + cell * (row + 0.66), str(block), 11)
+        if number == 1:
+            for row in (4, 8):
+                d.line([(left, top + cell * row), (left + cell * across, top + cell * row)], INK, 2)
+        x = left + cell * across + 14
+        d.text(x, top + 40, f"{len(rows)} rows of A\n{len(columns)} columns\nof B:\n{len(rows) + len(columns)} strips", 13, "start", RED, bold=True)
+    d.save("warmup_grouped_order.svg")
+
+
 if __name__ == "__main__":
-    for draw in (fragments, tensor_tiles, ldmatrix, swizzle, copies_ahead):
+    for draw in (fragments, tensor_tiles, ldmatrix, swizzle, copies_ahead, grouped_order):
         draw()
