@@ -28,13 +28,14 @@ inline void forget_what_the_xray_saw() {
 inline bool register_hole(const std::string& implementation, const std::string& name,
                           const std::string& op, const ladder::Shape& shape,
                           const ladder::Options& options = {},
-                          const ladder::testing::Caller& caller = {}) {
+                          const ladder::testing::Caller& caller = {},
+                          const std::string& storage = "fp32") {
   const auto is_right = [=](const ladder::Implementation& i) {
-    const auto problem = ladder::testing::case_of(op, shape, options, "fp32", caller)->make();
+    const auto problem = ladder::testing::case_of(op, shape, options, storage, caller)->make();
     const auto placed = problem->place(ladder::device(i.device), i);
     placed->call();
     ladder::device(i.device).synchronize();
-    const ladder::Arithmetic arithmetic = ladder::arithmetic_of(i, "fp32");
+    const ladder::Arithmetic arithmetic = ladder::arithmetic_of(i, storage);
     const ladder::Verdict verdict = placed->judge(arithmetic, false);
     EXPECT_TRUE(verdict.right) << ladder::named(verdict, *placed, arithmetic);
   };

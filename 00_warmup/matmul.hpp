@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/core/arrays.hpp"
+#include "common/core/bfloat16.hpp"
 
 namespace warmup {
 
@@ -22,12 +23,19 @@ struct MatmulSizes {
   }
 };
 
-struct MatmulArgs : MatmulSizes {
-  static constexpr const char* kStorage = "fp32";
-  const float* a = nullptr;     // (M, K)
-  const float* b = nullptr;     // (K, N)
-  const float* bias = nullptr;  // (N), null without one
-  float* c = nullptr;           // (M, N)
+template <typename Element>
+inline constexpr const char* kMatmulStorage = "fp32";
+template <>
+inline constexpr const char* kMatmulStorage<ladder::bfloat16> = "bf16";
+
+// `Element` is what the matrices and the bias are stored as; sums are fp32.
+template <typename Element>
+struct BasicMatmulArgs : MatmulSizes {
+  static constexpr const char* kStorage = kMatmulStorage<Element>;
+  const Element* a = nullptr;     // (M, K)
+  const Element* b = nullptr;     // (K, N)
+  const Element* bias = nullptr;  // (N), null without one
+  Element* c = nullptr;           // (M, N)
 
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
@@ -37,5 +45,8 @@ struct MatmulArgs : MatmulSizes {
     visit("c", s.c, {{"m", s.M}, {"n", s.N}});
   }
 };
+
+using MatmulArgs = BasicMatmulArgs<float>;
+using MatmulBf16Args = BasicMatmulArgs<ladder::bfloat16>;
 
 }  // namespace warmup

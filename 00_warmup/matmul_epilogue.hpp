@@ -7,16 +7,18 @@
 
 #include "00_warmup/matmul.hpp"
 #include "00_warmup/tile_grid.hpp"
+#include "common/cuda/storage.hpp"
 
 namespace warmup {
 
-__device__ inline float finished(const MatmulArgs& args, float sum, std::int64_t n) {
-  if (args.bias != nullptr) sum += args.bias[n];
+template <typename Element>
+__device__ float finished(const BasicMatmulArgs<Element>& args, float sum, std::int64_t n) {
+  if (args.bias != nullptr) sum += ladder::cuda::load(args.bias + n);
   return args.relu && sum < 0 ? 0.0f : sum;  // fmaxf would make a number of NaN
 }
 
-inline unsigned blocks_of_tiles(const MatmulArgs& args, std::int64_t rows, std::int64_t columns) {
-  return blocks_of_tiles("M * N", 1, args.M, args.N, rows, columns);
+inline unsigned blocks_of_tiles(const MatmulSizes& sizes, std::int64_t rows, std::int64_t columns) {
+  return blocks_of_tiles("M * N", 1, sizes.M, sizes.N, rows, columns);
 }
 
 }  // namespace warmup

@@ -249,7 +249,7 @@ sys.exit(1)
 
     def test_a_barrier_that_is_another_holes_is_known_by_ours(self):
         check = checking.Check(exercise_of("06"), None)
-        holes = checking.Holes(*(text_of(ROOT / path) for path in (exercise_of("06").stub, exercise_of("06").solution)))
+        holes = checking.holes_of(exercise_of("06"))
         written = {"1": [["x;", "  __syncthreads();"]], "2": [["  __syncthreads();"], []]}
         self.assertEqual(check._astray(holes, written), set(), "no threads diverge")
         check._diverges = True

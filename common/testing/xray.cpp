@@ -133,8 +133,8 @@ std::string why_so_many(const std::vector<Kernel>& kernels) {
 
 void expect_budget_kept(const std::string& implementation, const std::string& op,
                         const Budget& budget, const Shape& shape, const Options& options,
-                        const Caller& caller) {
-  const auto asked = case_of(op, shape, options, "fp32", caller);
+                        const Caller& caller, const std::string& storage) {
+  const auto asked = case_of(op, shape, options, storage, caller);
   const auto problem = asked->make();
   const XrayRun run =
       xray(find_implementation(implementation), *problem, named, kMostBudgetAccesses);
@@ -243,9 +243,10 @@ bool register_bounds(const std::string& implementation, const std::string& op, c
 }
 
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
-                     const Shape& shape, const Options& options, const Caller& caller) {
+                     const Shape& shape, const Options& options, const Caller& caller,
+                     const std::string& storage) {
   add(implementation, "KeepsItsBudget",
-      [=] { expect_budget_kept(implementation, op, budget, shape, options, caller); });
+      [=] { expect_budget_kept(implementation, op, budget, shape, options, caller, storage); });
   return true;
 }
 

@@ -76,6 +76,6 @@ inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V"
 // Adds the test KeepsItsBudget, of the operator of that name, and prints for a learner how much of it is used.
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
                      const Shape& shape = kBudgetShape, const Options& options = {},
-                     const Caller& caller = {});
+                     const Caller& caller = {}, const std::string& storage = "fp32");
 
 }  // namespace ladder::testing

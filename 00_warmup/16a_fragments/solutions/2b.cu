@@ -1,0 +1,4 @@
+  const int quad = lane / 4, pair = lane - quad * 4;
+  place.row = 2 * pair;
+  if (i == 1) place.row += 8;
+  place.column = quad;

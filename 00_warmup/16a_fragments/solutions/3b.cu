@@ -1,0 +1,3 @@
+  const int quad = lane / 4, pair = lane - quad * 4;
+  place.row = i < 2 ? quad : quad + 8;
+  place.column = 2 * pair + (i == 1 || i == 3);

@@ -1,0 +1,4 @@
+  const Place own[4] = {{0, 0}, {0, 1}, {8, 0}, {8, 1}};
+  place = own[i];
+  place.row += lane / 4;
+  place.column += 2 * (lane % 4);

@@ -1,0 +1,3 @@
+    // The place counted by hand.
+    const unsigned from = (row + place.row) * kDepth + column + place.column;
+    a.x[i] = *reinterpret_cast<const std::uint32_t*>(tile.smem + from);

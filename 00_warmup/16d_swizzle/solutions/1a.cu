@@ -1,0 +1,1 @@
+    unit = (column >> 3) ^ (row & 7);

@@ -1,0 +1,32 @@
+#include "common/testing/xray.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace emulator::xray;
+
+constexpr std::uint64_t kTile = 128, kDepth = 64, kTiles = 5;
+
+Kernel five_tiles(const char* implementation) {
+  return ladder::testing::xray_of(implementation, "matmul",
+                                  {{"M", kTile}, {"N", kTile}, {"K", kTiles * kDepth}}, {}, "bf16");
+}
+
+// A stage is a tile of A and one of B. How far ahead the copies are changes neither what is moved nor what is multiplied.
+TEST(MatmulDepths, DoTheSameInMoreMemory) {
+  constexpr std::uint64_t kStageBytes = 2 * kTile * kDepth * 2;
+  const Kernel before = five_tiles("matmul_copies_ahead");
+  EXPECT_EQ(before[kSharedBytes], 3 * kStageBytes);
+  std::uint64_t stages = 0;
+  for (const char* name :
+       {"matmul_one_stage", "matmul_two_stages", "matmul_three_stages", "matmul_four_stages"}) {
+    const Kernel kernel = five_tiles(name);
+    EXPECT_EQ(kernel[kSharedBytes], ++stages * kStageBytes) << name;
+    for (const Counter counter : {kAsyncCopies, kGlobalLoadBytesMoved, kTensorOperations, kBarriers,
+                                  kSharedMatrixLoadRequests, kSharedLoadWavefronts})
+      EXPECT_EQ(before[counter], kernel[counter]) << name << ": " << info(counter).name;
+  }
+}
+
+}  // namespace
