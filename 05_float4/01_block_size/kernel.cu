@@ -1,13 +1,12 @@
-// 05.01 block_size: chapter 05's kernel in blocks of 64 and of 128 threads.
-// Change: the threads of a block are a template parameter instead of a constant.
+// 05.01 block_size: chapter 05's kernel in blocks of 128 threads.
+// Change: a block has four warps instead of one, and how they spread over a GPU is counted beforehand.
 // Why:    larger blocks are said to be faster, because more warps are then on a multiprocessor: here that is counted, and tried.
-// Needs:  as 05, but K = V in {4, 64}.
+// Needs:  as 05.
 // Costs:  the same requests; fewer and larger blocks, which spread over fewer multiprocessors.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <string>
 
 #include "05_float4/01_block_size/block_size.hpp"
 #include "common/core/errors.hpp"
@@ -15,22 +14,19 @@
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
-namespace block_size {
-
-std::int64_t warps_on_busiest(std::int64_t channels, std::int64_t threads,
-                              std::int64_t multiprocessors) {
+std::int64_t block_size::warps_on_busiest(std::int64_t channels, int threads, int multiprocessors) {
   std::int64_t warps = 0;
   const std::int64_t blocks = (channels + threads - 1) / threads;
-  const std::int64_t blocks_on_busiest = (blocks + multiprocessors - 1) / multiprocessors;
-  warps = blocks_on_busiest * (threads / 32);
+  warps = (blocks + multiprocessors - 1) / multiprocessors * (threads / 32);
   return warps;
 }
-
-}  // namespace block_size
 
 namespace {
 
 using ladder::WkvArgs;
+
+// Four warps: one for each scheduler of a multiprocessor.
+constexpr int kThreads = 128;
 
 // Floats in the widest load a thread can ask for, 16 bytes.
 constexpr int kVec = 4;
@@ -39,8 +35,8 @@ __device__ void load(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-template <int kHeadSize, int kThreads>
-__global__ void __launch_bounds__(kThreads) wkv_block_size(const WkvArgs args) {
+template <int kHeadSize>
+__global__ void __launch_bounds__(kThreads) wkv_block_128(const WkvArgs args) {
   std::int64_t channel = 0, iv = 0, h = 0, b = 0;  // o(b, t, h, iv) is this thread's, for all t
   channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
@@ -77,39 +73,36 @@ __global__ void __launch_bounds__(kThreads) wkv_block_size(const WkvArgs args) {
   }
 }
 
-template <int kHeadSize, int kThreads>
+template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
   std::int64_t blocks = 0;
   blocks = (channels + kThreads - 1) / kThreads;
-  ladder::require(blocks <= INT32_MAX, "B * H is too large; allowed: B * H * V / " +
-                                           std::to_string(kThreads) + " up to 2^31 - 1");
+  ladder::require(blocks <= INT32_MAX,
+                  "B * H is too large; allowed: B * H * V / 128 up to 2^31 - 1");
   const unsigned grid = static_cast<unsigned>(blocks);
-  wkv_block_size<kHeadSize, kThreads><<<grid, kThreads>>>(args);
+  wkv_block_128<kHeadSize><<<grid, kThreads>>>(args);
   // A launch returns no error; this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 
-template <int kThreads>
 void wkv(const WkvArgs& args) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args, "this kernel");
-  ladder::require(args.K == 4 || args.K == 64,
-                  "K is " + std::to_string(args.K) + "; this kernel allows 4 and 64 only");
   if (args.B == 0 || args.T == 0) return;
   ladder::require_aligned_rows(args, sizeof(float4));
-  if (args.K == 4) return launch<4, kThreads>(args);
-  launch<64, kThreads>(args);
+  switch (args.K) {
+    case 4: return launch<4>(args);
+    case 32: return launch<32>(args);
+    case 64: return launch<64>(args);
+    case 100: return launch<100>(args);
+    case 128: return launch<128>(args);
+    case 256: return launch<256>(args);
+  }
 }
 
-const ladder::Registration block_64{{.name = "wkv_block_64",
-                                     .step = 1,
-                                     .device = ladder::DeviceKind::kCuda,
-                                     .launchers = ladder::launchers<ladder::Wkv>(wkv<64>)}};
-
-const ladder::Registration block_128{{.name = "wkv_block_128",
-                                      .step = 2,
-                                      .device = ladder::DeviceKind::kCuda,
-                                      .launchers = ladder::launchers<ladder::Wkv>(wkv<128>)}};
+const ladder::Registration registration{{.name = "wkv_block_128",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace

@@ -1,2 +1,0 @@
-  constexpr unsigned threads = kThreads;
-  wkv_block_size<kHeadSize, kThreads><<<grid, threads, 0>>>(args);

@@ -1,1 +1,0 @@
-  wkv_block_size<kHeadSize, kThreads><<<grid, kThreads, 0, nullptr>>>(args);
