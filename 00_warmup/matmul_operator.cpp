@@ -64,6 +64,8 @@ struct Matmul
       if (last == 0) continue;
       const std::int64_t tail = x.K - last;
       if (equals(with_first(last))) return "equals the product without the last tile of K\n";
+      if (last > depth && equals(with_first(last - depth)))
+        return "equals the product without the last two tiles of K\n";
       if (equals(finished(x, product(a.rightCols(tail), b.bottomRows(tail)))))
         return "equals the product of the last tile of K alone: the sum begins anew\n";
       Matrix even = Matrix::Zero(x.M, x.N);  // of two tiles the first one, twice

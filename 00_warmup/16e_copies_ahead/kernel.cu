@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     if (tile + kStages - 1 < count) fetch(tile + kStages - 1);
     __pipeline_commit();
     __pipeline_wait_prior(kStages - 1);  // all groups but those behind this tile's
-    __syncthreads();                     // both tiles are there
+    // Both tiles are there:
+    __syncthreads();
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll

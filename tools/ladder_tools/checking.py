@@ -27,6 +27,7 @@ _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .
 
 _BARRIER = re.compile(r"\s*__sync(threads|warp)\w*\(.*\);\s*(//.*)?$")  # a line with nothing else
 
+_BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")  # libstdc++'s words
 _INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
 
 
@@ -316,6 +317,7 @@ class Check:
         self._said += "" if done.succeeded else done.text
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
+            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index lies beyond the end of a std::vector", line) for line in said))
             touches = _HOST_TOUCHES.search(done.text)
             if touches:
                 self._host_touches = touches[0]
