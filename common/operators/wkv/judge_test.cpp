@@ -182,7 +182,8 @@ TEST(Diagnosis, KeyRowsMissing) {
   expect(all + "key row 15", [](std::int64_t j) { return j < 15; });
   expect(all + "key rows 12 to 15", [](std::int64_t j) { return j < 12; });
   expect(all + "key rows 0 to 14", [](std::int64_t j) { return j == 15; });
-  expect(all + "key rows 0 to 15 without 1, 5, 9 and 13", [](std::int64_t j) { return j % 4 == 1; });
+  expect(all + "key rows 0 to 15 without 1, 5, 9 and 13",
+         [](std::int64_t j) { return j % 4 == 1; });
 }
 
 TEST(Diagnosis, SumNotReset) {
