@@ -229,8 +229,8 @@ sys.exit(1)
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
                                  "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)\n"
                                  "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
-                                 "../common/testing/tests.cpp:35: order of threads: forward")
-        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  order of threads: forward"])
+                                 "../common/testing/tests.cpp:35: order of threads: forward\n../08_x/test.cpp:62: splits: 5")
+        self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  order of threads: forward", "  splits: 5"])
 
     def test_what_googletest_compared_is_said_behind_the_judges_words(self):
         said = checking.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"

@@ -5,6 +5,7 @@ import tempfile
 import unittest
 from array import array
 from pathlib import Path
+from unittest import mock
 
 from ladder_tools.values import Trail, first_wrong
 
@@ -56,6 +57,11 @@ class FirstWrong(unittest.TestCase):
         ours = [(_STORE, 0, 1, "o", element, number) for element, number in ((1, 0.0423), (2, 1e-41), (3, 60000.0))]
         self.assertIn("o[1] = 1.494", self.said((_STORE, 0, 1, "o", 1, 1.494), ours=ours))
         self.assertIn("o[1] = 0.0432", self.said((_STORE, 0, 1, "o", 1, 0.0432), (_STORE, 0, 1, "o", 2, 0), ours=[ours[0], ours[1]]))
+
+    def test_an_array_without_a_name_is_none(self):
+        touch = first_wrong(trail((_STORE, 1, 1, "o", 2, 9.0)), trail(*_OURS))[1]
+        with mock.patch.dict(touch.kind, name="an allocation of 512 bytes"):
+            self.assertEqual(touch.name(), "element 2 of an allocation of 512 bytes")
 
     def test_of_atomics_the_last_sum_counts(self):
         ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))

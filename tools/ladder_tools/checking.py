@@ -145,7 +145,7 @@ def words_of(failure, most_lines=20):
         line = re.sub(r"^  Actual: false \(|\" thrown in the test body\.$", "", line)
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
-        shown.append("  " + re.sub(r"^.*testing/[a-z_]*\.cpp:[0-9]+: ", "", line))
+        shown.append("  " + re.sub(r"^\.\./(?!my/)\S*\.[ch]pp:[0-9]+: ", "", line))
     if values:
         shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
     return shown[:most_lines]

@@ -64,6 +64,8 @@ class Touch:
             parts.insert(0, f"[{along}]" if axis == "[]" else f"{axis}={along}")
             index //= max(1, int(size))
         indices = "".join(parts) if self.kind["shared"] else f"({', '.join(parts)})"
+        if " " in self.kind["name"]:  # "an allocation of 512 bytes"
+            return f"element {self.element // word} of {self.kind['name']}"
         return self.kind["name"] + (indices if axes else f"[{self.element // word}]")
 
     def number(self, half="e"):
