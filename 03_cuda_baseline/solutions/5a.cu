@@ -1,2 +1,3 @@
-  const std::int64_t bytes = args.B * args.T * args.H * args.V * static_cast<std::int64_t>(sizeof(float));
-  CUDA_CHECK(cudaMemsetAsync(args.o, 0, static_cast<std::size_t>(bytes)));
+  // From the shape.
+  const std::int64_t floats = args.B * args.T * args.H * kHeadSize;
+  CUDA_CHECK(cudaMemsetAsync(args.o, 0, static_cast<std::size_t>(floats) * sizeof(float)));
