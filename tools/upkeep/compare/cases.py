@@ -21,6 +21,7 @@ OURS = {
     "softmax": ("softmax_rows", "softmax_warp"),
     "rms_norm": ("rms_norm_rows", "rms_norm_warp"),
     "matmul": ("matmul_double_buffer", "matmul_wide_loads", "matmul_register_blocks", "matmul_tiles", "matmul_naive"),
+    "matmul bf16": ("matmul_grouped", "matmul_copies_ahead", "matmul_swizzled", "matmul_ldmatrix", "matmul_tensor_tiles"),
 }
 
 CUDNN = ("cudnn_bthd", "cudnn_bhtd")  # cuDNN in two layouts: ours, and the one it is usually given
@@ -65,9 +66,10 @@ class Case:
                     "rms_norm": 2 * elements + s["N"]}[self.operator]
 
 
-def _warmup(operator, peers, **sizes):
-    name = "_".join([operator, *(f"{size}{value}" for size, value in sizes.items())])
-    return Case(name, "warmup", operator, "fp32", sizes, OURS[operator], peers)
+def _warmup(operator, peers, precision="fp32", **sizes):
+    which = operator if precision == "fp32" else f"{operator} {precision}"
+    name = "_".join([*which.split(), *(f"{size}{value}" for size, value in sizes.items())])
+    return Case(name, "warmup", operator, precision, sizes, OURS[which], peers)
 
 
 def _recurrence(operator, precision, B, T, H, K, peers, states=False, whole_call=False):
@@ -132,6 +134,7 @@ def all_cases():
         cases.append(_warmup("softmax", ("torch", "copy"), M=M, N=N))
         cases.append(_warmup("rms_norm", ("torch", "copy"), M=M, N=N))
     cases.append(_warmup("matmul", ("torch",), M=8192, N=8192, K=8192))
+    cases.append(_warmup("matmul", ("torch",), "bf16", M=8192, N=8192, K=8192))
     return cases
 
 

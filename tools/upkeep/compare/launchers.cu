@@ -105,7 +105,7 @@ const std::map<std::string, std::map<std::string, Prepare>>& operators() {
       {"sum", by_precision<Sum, SumArgs>()},
       {"softmax", by_precision<Softmax, SoftmaxArgs>()},
       {"rms_norm", by_precision<RmsNorm, RmsNormArgs>()},
-      {"matmul", by_precision<Matmul, MatmulArgs>()}};
+      {"matmul", by_precision<Matmul, MatmulArgs, MatmulBf16Args>()}};
   return all;
 }
 

@@ -272,7 +272,7 @@ def _warmup_call(peer, case, d):
             source = torch.zeros(case.bytes() // 32 * 4, dtype=torch.float32, device="cuda")
             run = d["library"].copy(source, torch.empty_like(source))
         return lambda: (run(), {})[1]
-    y = torch.empty(d["y_shape"], dtype=torch.float32, device="cuda")
+    y = torch.empty(d["y_shape"], dtype=next(value for value in d.values() if isinstance(value, torch.Tensor)).dtype, device="cuda")
     call = {"vector_add": lambda: torch.add(d["a"], d["b"], out=y),
             "transpose": lambda: y.copy_(d["x"].t()),
             "sum": lambda: torch.sum(d["x"], dim=0, keepdim=True, out=y),

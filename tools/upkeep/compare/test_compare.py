@@ -93,6 +93,7 @@ class Cases(unittest.TestCase):
         self.assertEqual(self.cases["rms_norm_M32768_N8192"].bytes(), 2 * 2**30 + 2**15)
         self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].bytes(), 0)
         self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].operations(), 2 * 8192**3)
+        self.assertEqual(self.cases["matmul_bf16_M8192_N8192_K8192"].ours[0], "matmul_grouped")
 
     def test_the_truth_of_a_gradient_sees_every_batch(self):
         for case in self.cases.values():

@@ -56,7 +56,8 @@ def warmup_inputs(case, uniform):
     if case.operator == "sum":
         return {"x": uniform(s["N"]), "y_shape": (1,)}
     if case.operator == "matmul":
-        return {"a": uniform(s["M"], s["K"]), "b": uniform(s["K"], s["N"]), "bias": None, "y_shape": (s["M"], s["N"])}
+        dtype = DTYPES[case.precision]
+        return {"a": uniform(s["M"], s["K"]).to(dtype), "b": uniform(s["K"], s["N"]).to(dtype), "bias": None, "y_shape": (s["M"], s["N"])}
     data = {"x": uniform(s["M"], s["N"])}
     if case.operator == "rms_norm":
         data["weight"] = uniform(s["N"])
