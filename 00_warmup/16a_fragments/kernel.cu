@@ -101,12 +101,11 @@ void matmul_fragments(const MatmulBf16Args& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-const ladder::Registration registration{
-    {.name = "matmul_fragments",
-     .device = ladder::DeviceKind::kCuda,
-     .rung = true,
-     .units = ladder::Units::kTensorCores,
-     .launchers = ladder::launchers<Matmul>(matmul_fragments)}};
+const ladder::Registration registration{{.name = "matmul_fragments",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .rung = true,
+                                         .units = ladder::Units::kTensorCores,
+                                         .launchers = ladder::launchers<Matmul>(matmul_fragments)}};
 
 }  // namespace
 }  // namespace warmup
