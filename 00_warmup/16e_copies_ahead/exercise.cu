@@ -77,8 +77,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   for (int tile = 0; tile < count; ++tile) {
     // TODO(2): roughly 3 lines; ask for the tile that is kStages - 1 ahead, if there is one; a group; wait until this tile's copies are there
     // TODO(2): budget: one wait; the newest kStages - 1 groups may still be on their way
-    // Both tiles are there:
-    __syncthreads();
+    __syncthreads();  // both tiles are there
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll

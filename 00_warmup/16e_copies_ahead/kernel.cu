@@ -79,9 +79,9 @@ __global__ void __launch_bounds__(kThreads, 2)
   for (int tile = 0; tile < count; ++tile) {
     if (tile + kStages - 1 < count) fetch(tile + kStages - 1);
     __pipeline_commit();
-    __pipeline_wait_prior(kStages - 1);  // all groups but those behind this tile's
-    // Both tiles are there:
-    __syncthreads();
+    // All groups but those behind this tile's.
+    __pipeline_wait_prior(kStages - 1);
+    __syncthreads();  // both tiles are there
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
