@@ -17,7 +17,8 @@ FLAGS = ("-std=c++20", "-DNDEBUG", "-Wno-unknown-pragmas", "-Wshorten-64-to-32",
 _SAID = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?P<kind>warning|error|note): (?P<words>.*)$")
 # A factor that is a constant of the kernel, a thread's place in its warp or block, or a head (at most 65,535 in a grid): no size of an array.
 _SMALL = re.compile(r"(\d+u?|(\w+::)*k[A-Z]\w*|sizeof\b.*|lane|warp|threadIdx\.x|(kv_)?head|\([^()]* \? \d+ : \d+\))")
-_FACTOR = r"(?:\([^()]*\)|[\w.:]+(?:\([^()]*\))?)"
+_BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
+_FACTOR = rf"(?:{_BRACKETS}|[\w.:]+(?:{_BRACKETS})?)"
 _POINTER = re.compile(r"(args|forward|backward)\.\w+")
 
 

@@ -29,6 +29,7 @@ class Widths(InAFolder):
                      "const std::int64_t first = std::int64_t{b} * t;  args.o[0] = args.q[first];",
                      "x_smem[0] = *(x_smem + t * kHeadSize);", "args.o[0] = *(args.q + lane * kRows);",
                      "const int K = args.K;  args.o[0] = args.q[K];", "const std::int64_t step = args.T + t * kRows;  args.o[step] = 0;",
-                     "const std::int64_t most = b * (args.K <= 64 ? 4 : 2);  args.o[most] = 0;"):
+                     "const std::int64_t most = b * (args.K <= 64 ? 4 : 2);  args.o[most] = 0;",
+                     "const std::int64_t bytes = kRows * (t + (b > 1 ? 1 : 0)) * kHeadSize;  args.o[bytes] = 0;"):
             with self.subTest(line):
                 self.assertEqual(self.faults(line), [])
