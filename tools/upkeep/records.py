@@ -2,6 +2,7 @@
 and tables of figures that no program's output was kept of."""
 import json
 import math
+import re
 from pathlib import Path
 
 from ptx import short_hash
@@ -87,6 +88,10 @@ class Records:
     def __init__(self, root):
         folder = Path(root) / "records"
         self.runs, self.cases, self.samples, self.sources, self.tables = {}, {}, {}, {}, {}
+        for path in sorted(Path(root).glob("[0-9][0-9]_*/**/*.cu")):  # of those that only a comparison has measured
+            if not {"solutions", "exercise.cu", "scratch.cu"} & set(path.parts):
+                for name in re.findall(r'\.name = "(\w+)"', path.read_text()):
+                    self.sources.setdefault(name, set()).add(path.relative_to(root).as_posix())
         kernels = folder / "kernels.json"
         self.kernels = set(json.loads(kernels.read_text())["files"].values()) if kernels.is_file() else set()  # by hash: files move
         for path in sorted(folder.glob("*.json")):

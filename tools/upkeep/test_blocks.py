@@ -102,6 +102,14 @@ class Values(WithRecords):
 
 
 class Blocks(WithRecords):
+
+    def test_of_a_comparison_only_a_rows_own_kernel_counts(self):
+        case = compared("2026-01-02", 2e-4)
+        case["conditions"]["kernels"] = {"00_x/kernel.cu": "now", "b.cu": "earlier"}
+        case["cases"][0]["rows"][0]["name"] = "scale"
+        self.write({"00_x/kernel.cu": '{.name = "scale"}'})
+        self.assertFalse(self.records(h200_compare_a=case).is_old("case", "scale"))
+
     def page(self, name, text="old\n"):
         return f"before\n<!-- table: {name} -->\n{text}<!-- end -->\nafter\n"
 
