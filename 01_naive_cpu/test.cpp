@@ -78,6 +78,8 @@ TEST(wkv_naive, Hole2ReadsTheState) {
 
 TEST(wkv_naive, Hole3ComputesTheWorkedExample) {
   expect_the_example(0, 3);
+  // Three steps are too few to say what a wrong result is called.
+  if (HasFailure()) expect_right({.B = 1, .T = 9, .H = 2, .K = 4, .V = 5});
 }
 
 // However the sequence is cut, the state that is handed over makes up for it.

@@ -82,8 +82,8 @@ class Places(Refusals):
         one = exercise_of("07.2")
         with tempfile.TemporaryDirectory() as folder, mock.patch("ladder_tools.place.ROOT", Path(folder)):
             (Path(folder) / one.mine).parent.mkdir(parents=True)
-            (Path(folder) / one.mine).write_text("int a;\n  // TODO(1): roughly 6 lines; add\n  // TODO(1): and send\n// TODO(2): x\n")
-            self.assertEqual(one.first_todo(), ("1", f"{one.mine}:2: TODO(1): roughly 6 lines; add and send"))
+            (Path(folder) / one.mine).write_text("int a;\n  // TODO(1): roughly 6 lines; add\n  // TODO(1): and send\n  // TODO(1): budget: one\n// TODO(2): x\n")
+            self.assertEqual(one.first_todo(), ("1", f"{one.mine}:2: TODO(1): roughly 6 lines; add and send; budget: one"))
 
 
 class Arguments(Refusals):

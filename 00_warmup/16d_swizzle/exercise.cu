@@ -33,7 +33,7 @@ constexpr int kWarpTile = 64;              // rows and columns of C that a warp 
 constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
 constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
 
-// Rows of elements in shared memory, one behind the other; in row r, unit u lies in the place of unit u ^ r % 8.
+// Rows of elements in shared memory, one behind the other; the units of each row in an order of its own: place().
 template <int kColumns_>
 struct Tile {
   using Element = bfloat16;

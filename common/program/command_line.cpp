@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -36,10 +37,12 @@ std::vector<std::pair<std::string, Shape>> named_shapes() {
 }
 
 std::int64_t parse_size(const std::string& name, const std::string& text) {
+  // A capital letter is an array's axis; others may be nothing, such as a padding.
+  const std::int64_t least = !name.empty() && std::islower(name.front()) != 0 ? 0 : 1;
   std::int64_t value = 0;
-  require(read_option(text, value).empty() && value >= 1 && value <= kLargest,
-          fmt::format("--shape: {} is '{}'; allowed: a whole number from 1 to {}", name, text,
-                      kLargest));
+  require(read_option(text, value).empty() && value >= least && value <= kLargest,
+          fmt::format("--shape: {} is '{}'; allowed: a whole number from {} to {}", name, text,
+                      least, kLargest));
   return value;
 }
 

@@ -178,7 +178,7 @@ class Exercise:
                 rest = re.match(rf"[ /\t]*TODO\({found[1]}\): (.*)", further)
                 if not rest:
                     break
-                text += " " + rest[1]
+                text += ("; " if rest[1].startswith("budget:") else " ") + rest[1]
             return found[1], f"{self.mine}:{number}: {text}"
         return None
 

@@ -35,8 +35,9 @@ def require_known(given):
             for name, equals, size in (item.partition("=") for item in (value.split(",") if listed else [value])):
                 if name not in known or equals and name in shapes:
                     raise refused(option, name, known)
-                if listed and option == "--shape" and not re.fullmatch("0*[1-9][0-9]*", size):
-                    raise Refused(f"{option}: {name} is '{size}'; allowed: a whole number, at least 1")
+                least = 0 if name.islower() else 1  # a capital letter is an array's axis; others may be nothing, such as a padding
+                if listed and option == "--shape" and not (size.isdecimal() and int(size) >= least):
+                    raise Refused(f"{option}: {name} is '{size}'; allowed: a whole number, at least {least}")
     for value in given.get("--patience", []):
         if not re.fullmatch(r"[0-9]*\.?[0-9]+|[0-9]+\.", value):
             raise Refused(f"--patience is '{value}'; allowed: seconds")

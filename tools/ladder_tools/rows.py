@@ -34,7 +34,7 @@ def rows():
         text = "".join(path.read_text() for path in sources)
         names = registered_names(text)
         if names:
-            found.append(Row(place, frozenset(names), frozenset(re.findall(r'"([a-z]\w*)"', text)), frozenset(re.findall(r"launchers<(?:\w+::)*(\w+)>", text)), ".rung = true" in text))
+            found.append(Row(place, frozenset(names), frozenset(re.findall(r'"([a-z]\w*)"', text)), frozenset(re.findall(r"launchers<(?:\w+::)*(\w+)(?:<\w+>)?>", text)), ".rung = true" in text))
     return found
 
 
@@ -52,10 +52,10 @@ def operators():
     sources = [*ROOT.glob("common/operators/*/*.hpp"), *(ROOT / path for path in in_lessons("*_operator.[ch]pp"))]
     for source in sources:
         for struct in re.split(r"^struct (?=\w+\s*[:{])", source.read_text(), flags=re.MULTILINE)[1:]:
-            name = re.search(r'\bkName = "(\w+)"', struct)
-            if name:
+            names = re.search(r"\bkName = ([^;]+);", struct)  # a template's depends on its parameter
+            for name in re.findall(r'"(\w+)"', names[1] if names else ""):
                 key = re.search(r"using Key = (\w+);", struct)
-                found[name[1]] = Operator(key[1] if key else re.match(r"\w+", struct)[0], str(source.parent.relative_to(ROOT)), "kClimbed" in struct)
+                found[name] = Operator(key[1] if key else re.match(r"\w+", struct)[0], str(source.parent.relative_to(ROOT)), "kClimbed" in struct)
     return found
 
 

@@ -229,7 +229,7 @@ def _unread(mine, right, block):
     """What our block reads, and this one does not."""
     missed = [row for key, row in right.read.items() if key[1] == block and key not in mine.read]
     if not missed:
-        return "All that our block reads, yours reads: look at what is computed from it."
+        return "All that our block reads, yours reads: look at what is computed from it, and where it goes."
     counts = Counter(right.names[row[5]] for row in missed)
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
             f" (the first: {Touch(right.trail, missed[0]).name()}); yours does not.")
