@@ -27,7 +27,8 @@ struct Quantize : ladder::SimpleOperator<Quantize, QuantizeSizes, QuantizeArgs, 
       for (std::int64_t n = 0; n < c.N; ++n) {
         const float scale = c.magnitude * generator.uniform(0.01f, 0.02f);
         const float zero = c.symmetric ? 128.0f : std::floor(generator.uniform(40.0f, 200.0f));
-        const float offset = c.symmetric ? 0.0f : 0.25f;
+        // A zero point that is cut off instead of rounded is another number in every second column.
+        const float offset = c.symmetric ? 0.0f : n % 2 == 0 ? 0.25f : -0.25f;
         const float least = c.symmetric ? 64.0f : 0.0f, most = c.symmetric ? 192.0f : 255.0f;
         for (std::int64_t k = first; k < end; ++k) {
           float q = std::floor(generator.uniform(least, most));
