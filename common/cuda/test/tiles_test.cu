@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "common/cuda/tiles/swizzle.hpp"
 #include "common/cuda/warp.hpp"
 #include "common/emulator/test/device_vector.hpp"
+#include "common/emulator/test/matrices.hpp"
 
 namespace {
 
@@ -31,25 +31,7 @@ using namespace ladder::cuda::tiles;
 
 // ---- Numbers ----
 
-using Matrix = std::vector<float>;
-
-// Whole numbers that every type has: sums are exact in any order.
-Matrix whole_numbers(int size, unsigned seed) {
-  std::mt19937 random(seed);
-  Matrix matrix(static_cast<std::size_t>(size));
-  for (float& x : matrix)
-    x = static_cast<float>(static_cast<int>(random() % 9) - 4);
-  return matrix;
-}
-
-Matrix ragged_numbers(int size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Matrix matrix(static_cast<std::size_t>(size));
-  for (float& x : matrix)
-    x = normal(random) * std::exp2(static_cast<float>(random() % 17) - 8.0f);
-  return matrix;
-}
+constexpr int kMost = 4;  // whole numbers that every type has, and whose sums every type has
 
 // a (rows, depth) times b (depth, columns), and the same of the magnitudes: what errors are
 // relative to.
@@ -254,7 +236,7 @@ Matrix multiplied(const Matrix& a, const Matrix& b) {
 
 template <typename Element, Layout kLayout, AIs kA, BIs kB>
 void expect_exact() {
-  const Matrix a = whole_numbers(16 * kSide, 1), b = whole_numbers(kSide * 16, 2);
+  const Matrix a = whole_numbers(16 * kSide, 1, kMost), b = whole_numbers(kSide * 16, 2, kMost);
   const Product expected = plain_product(a, b, kSide, 16);
   const Matrix d = multiplied<Element, kLayout, kA, kB, Split::kNearest>(a, b);
   for (std::size_t i = 0; i < d.size(); ++i)
@@ -406,7 +388,7 @@ __global__ void reduces_quads(float* largest, float* sum, const float* x) {
 }
 
 TEST(Tiles, AQuadsLanesGetItsLargestAndItsSum) {
-  const Matrix numbers = whole_numbers(kWarpSize, 6);
+  const Matrix numbers = whole_numbers(kWarpSize, 6, kMost);
   const DeviceVector<float> x(numbers), largest(numbers.size()), sum(numbers.size());
   reduces_quads<<<1, kWarpSize>>>(largest.data(), sum.data(), x.data());
   const Matrix most = largest.host(), total = sum.host();
@@ -446,7 +428,7 @@ void expect_copied(int stride, int rows, int columns, bool aligned) {
   const int exist = std::max(0, std::min(rows, kTileRows));
   // Not one element more than the rows have: the emulator ends at an access beyond.
   const int size = std::max(1, (exist - 1) * stride + columns);
-  const Matrix numbers = whole_numbers(size, 7);
+  const Matrix numbers = whole_numbers(size, 7, kMost);
   std::vector<Element> elements, untouched(static_cast<std::size_t>(size));
   for (const float x : numbers) {
     Element element;

@@ -7,36 +7,18 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "common/core/float16.hpp"
 #include "device_vector.hpp"
+#include "matrices.hpp"
 #include "portable_kernels.hpp"
 
 namespace {
 
 using namespace portable_kernels;
 
-using Matrix = std::vector<float>;
-
-// Small whole numbers: every sum is exact in any order.
-Matrix whole_numbers(int size, unsigned seed) {
-  std::mt19937 random(seed);
-  Matrix matrix(static_cast<std::size_t>(size));
-  for (float& x : matrix)
-    x = static_cast<float>(static_cast<int>(random() % 33) - 16);
-  return matrix;
-}
-
-Matrix ragged_numbers(int size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Matrix matrix(static_cast<std::size_t>(size));
-  for (float& x : matrix)
-    x = normal(random) * std::exp2(static_cast<float>(random() % 17) - 8.0f);
-  return matrix;
-}
+constexpr int kMost = 16;  // of whole numbers
 
 Matrix each(const Matrix& matrix, float (*change)(float)) {
   Matrix result;
@@ -101,15 +83,16 @@ void expect_near(const Matrix& result, const Sums& expected, double allowed) {
 }
 
 TEST(TensorCore, ProductsOfWholeNumbersAreExact) {
-  const Matrix d = whole_numbers(kRows * kColumns, 1);
-  Matrix a = whole_numbers(kRows * kDepth16, 2), b = whole_numbers(kDepth16 * kColumns, 3);
+  const Matrix d = whole_numbers(kRows * kColumns, 1, kMost);
+  Matrix a = whole_numbers(kRows * kDepth16, 2, kMost),
+         b = whole_numbers(kDepth16 * kColumns, 3, kMost);
   expect_near(product(multiply_bf16, d, a, b), plain_product(d, a, b, kColumns), 0);
   expect_near(product(multiply_fp16, d, a, b), plain_product(d, a, b, kColumns), 0);
   a.resize(kRows * kDepthTf32);
   b.resize(kDepthTf32 * kColumns);
   expect_near(product(multiply_tf32, d, a, b), plain_product(d, a, b, kColumns), 0);
   const Matrix zeros(16 * 16);
-  a = whole_numbers(16 * 16, 4), b = whole_numbers(16 * 16, 5);
+  a = whole_numbers(16 * 16, 4, kMost), b = whole_numbers(16 * 16, 5, kMost);
   expect_near(product(multiply_loaded, zeros, a, b), plain_product(zeros, a, b, 16), 0);
 }
 
