@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <optional>
@@ -18,7 +19,8 @@
 namespace ladder {
 namespace {
 
-constexpr double kMostRuns = 320, kMostSeconds = 2;
+constexpr double kMostRuns = 320;
+constexpr double kShareOfSeconds = 0.1;  // of the diagnosis': there are several searches
 constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostCompleted = 128;
 constexpr double kMostWork = 1e8;    // multiply-adds of all runs
 constexpr double kFp32Noise = 2e-6;  // of the largest element of a result
@@ -26,6 +28,10 @@ constexpr double kClose = 2e-3;      // of a response
 constexpr double kStrong = 0.05;     // of the largest response: what must not be missing
 
 using Values = std::vector<double>;
+
+double most_seconds() {
+  return kShareOfSeconds * diagnosis_seconds();
+}
 
 double largest(const Values& values) {
   double most = 0;
@@ -138,7 +144,7 @@ class Probe {
     std::int64_t lines = 0;
     for (const RealInput& each : real)
       lines += std::ssize(layout_of(each.array).axes);
-    const double runs = std::min({kMostRuns, kMostWork / work_, kMostSeconds / seconds_});
+    const double runs = std::min({kMostRuns, kMostWork / work_, most_seconds() / seconds_});
     const std::int64_t of_line = std::min(kMostOfLine, static_cast<std::int64_t>(runs) / lines);
     if (of_line < kFewestOfLine) return "";
     for (const RealInput& each : real) {
@@ -286,8 +292,8 @@ class Probe {
   // Changes the elements of a line that were left out.
   bool complete(Input& input, std::size_t axis) const {
     const std::int64_t size = input.layout().sizes[axis];
-    return size <= kMostCompleted && size * work_ <= kMostWork && size * seconds_ <= kMostSeconds &&
-           respond(input, axis, size);
+    return size <= kMostCompleted && size * work_ <= kMostWork &&
+           size * seconds_ <= most_seconds() && respond(input, axis, size);
   }
 
   static std::string said_of(double factor) {
@@ -494,6 +500,11 @@ class Probe {
 };
 
 }  // namespace
+
+int diagnosis_seconds() {
+  const char* const wanted = std::getenv("LADDER_DIAGNOSIS_SECONDS");
+  return wanted == nullptr ? 20 : std::max(1, std::atoi(wanted));
+}
 
 std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
                    std::size_t output) {

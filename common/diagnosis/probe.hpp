@@ -8,9 +8,14 @@
 
 namespace ladder {
 
+// What a diagnosis may take of a processor: others may be at work on it. LADDER_DIAGNOSIS_SECONDS: fewer for who ends the first program
+// sooner, more where a slow build must give the same words.
+int diagnosis_seconds();
+
 // Words for the n-th output: an input that is not read, the part of an input of which nothing arrives or too much, the steps whose
 // share is wrong, an element that reaches other outputs than it should, or the first response that has another value; each with a line's
-// end. "" where none of them is found, or where the problem is too large to be computed a hundred times.
+// end. "" where none of them is found, or where the problem is too large to be computed a hundred times in a
+// tenth of the diagnosis' seconds.
 std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
                    std::size_t output);
 

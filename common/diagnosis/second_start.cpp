@@ -18,6 +18,8 @@
 #include <iostream>
 #include <vector>
 
+#include "common/diagnosis/probe.hpp"
+
 namespace ladder {
 namespace {
 
@@ -27,24 +29,18 @@ constexpr double kMostBytes = 1 << 28;
 
 std::string program;  // empty where main knows no second start
 
-// Of a processor: others may be at work on it. LADDER_DIAGNOSIS_SECONDS: for who ends the first program sooner.
-int most_seconds() {
-  const char* const wanted = std::getenv("LADDER_DIAGNOSIS_SECONDS");
-  return wanted == nullptr ? 20 : std::max(1, std::atoi(wanted));
-}
-
 // Called again and again, after so many seconds of the clock: ends a program that has hardly run since, or has been called too often.
 void look_whether_it_runs(int) {
   constexpr int kMostLooks = 10;
   static int looks = 0;
   static std::clock_t before = 0;
-  const std::clock_t now = std::clock(), hardly = CLOCKS_PER_SEC / 100 * most_seconds();
+  const std::clock_t now = std::clock(), hardly = CLOCKS_PER_SEC / 100 * diagnosis_seconds();
   if (++looks == kMostLooks || now - before < hardly) {
     std::signal(SIGALRM, SIG_DFL);
     std::raise(SIGALRM);
   }
   before = now;
-  alarm(static_cast<unsigned>(most_seconds()));
+  alarm(static_cast<unsigned>(diagnosis_seconds()));
 }
 
 bool is_registered(const std::string& implementation) {
@@ -111,7 +107,7 @@ std::string sentence_for(int status) {
            "keep this computer busy, or the code waits for something.\n";
   }
   if (WTERMSIG(status) == SIGXCPU) {
-    return "The diagnosis was stopped after " + std::to_string(most_seconds()) +
+    return "The diagnosis was stopped after " + std::to_string(diagnosis_seconds()) +
            " s; the verdict above holds. Either the case is too large to search, then a smaller "
            "one tells more, or the code does not end on other inputs.\n";
   }
@@ -156,11 +152,11 @@ void second_start(int argc, char** argv) {
   if (argc != 2 || std::string(argv[1]) != kDiagnose) return;
   std::signal(SIGXCPU, SIG_DFL);
   std::signal(SIGALRM, look_whether_it_runs);
-  alarm(static_cast<unsigned>(most_seconds()));
+  alarm(static_cast<unsigned>(diagnosis_seconds()));
   rlimit of_processor{};
   getrlimit(RLIMIT_CPU, &of_processor);
   of_processor.rlim_cur =
-      std::min<rlim_t>(of_processor.rlim_max, static_cast<rlim_t>(most_seconds()));
+      std::min<rlim_t>(of_processor.rlim_max, static_cast<rlim_t>(diagnosis_seconds()));
   setrlimit(RLIMIT_CPU, &of_processor);
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
