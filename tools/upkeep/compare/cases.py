@@ -20,12 +20,21 @@ OURS = {
     "sum": ("sum_two_passes", "sum_shuffle", "sum_tree"),
     "softmax": ("softmax_rows", "softmax_warp"),
     "rms_norm": ("rms_norm_rows", "rms_norm_warp"),
-    "matmul": ("matmul_double_buffer", "matmul_wide_loads", "matmul_register_blocks", "matmul_tiles", "matmul_naive"),
-    "matmul bf16": ("matmul_grouped", "matmul_copies_ahead", "matmul_swizzled", "matmul_ldmatrix", "matmul_tensor_tiles"),
+    "matmul": ("matmul_double_buffer", "matmul_wide_loads", "matmul_register_blocks", "matmul_tuned", "matmul_tiles", "matmul_naive"),
+    "matmul bf16": ("matmul_grouped", "matmul_copies_ahead", "matmul_one_stage", "matmul_two_stages", "matmul_four_stages",
+                    "matmul_swizzled", "matmul_ldmatrix", "matmul_tensor_tiles"),
+    "batched_matmul": ("batched_matmul_tiles",),
+    "conv2d": ("conv2d_im2col", "conv2d_direct", "conv2d_window"),
+    "int8_matmul": ("int8_tiles",),
+    "int4_matmul": ("int4_row", "int4_row_a_first", "int4_split_atomic", "int4_split_second_pass", "int4_tuned"),
 }
+
+BITS = {"int8_matmul": 8, "int4_matmul": 4}  # of a weight
 
 CUDNN = ("cudnn_bthd", "cudnn_bhtd")  # cuDNN in two layouts: ours, and the one it is usually given
 SDPA = (*CUDNN, "flash_attention_2")
+# Low-bit products in PyTorch: from weights made fp32 in each call, or once before, or its own kernel for four bits.
+DEQUANTISED = ("torch_dequantised", "torch_ready")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +55,13 @@ class Case:
         return self.operator.endswith("_backward")
 
     def operations(self):
-        """Of attention and matmul only: what TFLOP/s count. 0 where time is all there is to say."""
-        if self.operator == "matmul":
-            return 2.0 * self.sizes["M"] * self.sizes["N"] * self.sizes["K"]
+        """Of attention and products only: what TFLOP/s count. 0 where time, or bytes, are all there is to say."""
+        if self.operator == "conv2d":
+            s = self.sizes
+            places = [(s[image] + 2 * s["pad"] - s[window]) // s["stride"] + 1 for image, window in (("H", "KH"), ("W", "KW"))]
+            return 2.0 * s["B"] * s["M"] * places[0] * places[1] * s["C"] * s["KH"] * s["KW"]
+        if self.operator.endswith("matmul"):
+            return 0 if self.sizes["M"] == 1 else 2.0 * self.sizes.get("B", 1) * self.sizes["M"] * self.sizes["N"] * self.sizes["K"]
         if self.group != "attention" or self.sizes["T_q"] == 1:
             return 0
         s = self.sizes
@@ -59,8 +72,12 @@ class Case:
     def bytes(self):
         """Of chapter 00 only: what every array takes, moved once. What GB/s count."""
         s = self.sizes
-        if self.group != "warmup" or self.operator == "matmul":
+        if self.group != "warmup" or self.operations():
             return 0
+        if self.operator in BITS:  # one row: weights, scales and zero points, a and c
+            return s["K"] * s["N"] * BITS[self.operator] // 8 + s["K"] // s["GROUP"] * s["N"] * 5 + 4 * (s["K"] + s["N"])
+        if self.operator == "matmul":
+            return 4 * (s["K"] * s["N"] + s["K"] + s["N"])
         elements = s["N"] * s.get("M", 1)
         return 4 * {"vector_add": 3 * elements, "transpose": 2 * elements, "sum": elements, "softmax": 2 * elements,
                     "rms_norm": 2 * elements + s["N"]}[self.operator]
@@ -135,6 +152,13 @@ def all_cases():
         cases.append(_warmup("rms_norm", ("torch", "copy"), M=M, N=N))
     cases.append(_warmup("matmul", ("torch",), M=8192, N=8192, K=8192))
     cases.append(_warmup("matmul", ("torch",), "bf16", M=8192, N=8192, K=8192))
+    for M, N, K in ((1, 8192, 8192), (256, 256, 4096)):  # where the autotuner has a choice to make
+        cases.append(_warmup("matmul", ("torch",), M=M, N=N, K=K))
+    cases.append(_warmup("batched_matmul", ("torch",), B=8, M=512, N=1024, K=1024, with_bias=1, gelu=1))
+    cases.append(_warmup("conv2d", ("torch",), B=8, M=64, C=64, H=56, W=56, KH=3, KW=3, stride=1, pad=1))
+    cases.append(_warmup("int8_matmul", DEQUANTISED, M=64, N=4096, K=4096, GROUP=64))
+    for N in (8192, 1024):
+        cases.append(_warmup("int4_matmul", (*DEQUANTISED, "torch_int4pack", "read"), M=1, N=N, K=8192, GROUP=128))
     return cases
 
 

@@ -180,7 +180,8 @@ def run_case(case, library, peers, settings, stream):
 
 def measure_all(options):
     started = time.monotonic()
-    torch.backends.cuda.matmul.allow_tf32 = False  # of PyTorch's own products; FLA's kernels choose for themselves
+    # Of PyTorch's own products; FLA's kernels choose for themselves.
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
     library, peers, settings = ours.Library(find_library(options.library)), peer_module.Peers(options.peers), sampling.Settings()

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import types
 
+from cases import BITS
+
 try:
     import torch
 except ImportError:  # without it cases can be listed, peers looked for and tables made
@@ -91,8 +93,10 @@ class Peers:
         """What the tables call it."""
         if case.group == "warmup":
             torch_name = {"vector_add": "torch.add", "transpose": "x.t().contiguous() in PyTorch", "sum": "torch.sum",
-                          "softmax": "torch.softmax", "rms_norm": "rms_norm in PyTorch", "matmul": "torch.matmul (cuBLAS)"}
-            return {"torch": torch_name[case.operator], "copy": "ceiling: a copy of as many bytes", "read": "ceiling: reading alone"}[peer]
+                          "softmax": "torch.softmax", "rms_norm": "rms_norm in PyTorch", "matmul": "torch.matmul (cuBLAS)",
+                          "batched_matmul": "torch.baddbmm and gelu (cuBLAS)", "conv2d": "conv2d in PyTorch (cuDNN)"}
+            return {"torch": torch_name.get(case.operator), "torch_dequantised": "PyTorch: weights made fp32, then torch.matmul",
+                    "torch_ready": "torch.matmul of fp32 weights", "torch_int4pack": "torch._weight_int4pack_mm, bf16", "copy": "ceiling: a copy of as many bytes", "read": "ceiling: reading alone"}[peer]
         import_name = {"cudnn_bthd": "cuDNN, (B, T, H, D)", "cudnn_bhtd": "cuDNN, (B, H, T, D)",
                        "flash_attention_2": "FlashAttention-2 in PyTorch", "rwkv_cuda": "RWKV-CUDA wkv6 v1a",
                        "fast_transformers": "fast-transformers causal_product"}
@@ -267,19 +271,44 @@ def _fast_transformers_call(module, d):
 def _warmup_call(peer, case, d):
     if peer in ("copy", "read"):  # ceilings: no result to check
         if peer == "read":
-            run = d["library"].read(d["x"])
+            run = d["library"].read(d["x"] if "x" in d else d["w"])
         else:
             source = torch.zeros(case.bytes() // 32 * 4, dtype=torch.float32, device="cuda")
             run = d["library"].copy(source, torch.empty_like(source))
         return lambda: (run(), {})[1]
     y = torch.empty(d["y_shape"], dtype=next(value for value in d.values() if isinstance(value, torch.Tensor)).dtype, device="cuda")
+    if case.operator in BITS:
+        return _low_bit_call(peer, case, d, y)
+    if case.operator == "batched_matmul":
+        b = d["b"].expand(case.sizes["B"], -1, -1)
+        return lambda: {"y": torch.nn.functional.gelu(torch.baddbmm(d["bias"], d["a"], b))}
     call = {"vector_add": lambda: torch.add(d["a"], d["b"], out=y),
             "transpose": lambda: y.copy_(d["x"].t()),
             "sum": lambda: torch.sum(d["x"], dim=0, keepdim=True, out=y),
             "softmax": lambda: torch.softmax(d["x"], -1, out=y),
             "rms_norm": lambda: torch.nn.functional.rms_norm(d["x"], (case.sizes["N"],), d["weight"], 1e-5),
+            "conv2d": lambda: torch.nn.functional.conv2d(d["x"], d["weight"], d["bias"], case.sizes.get("stride"), case.sizes.get("pad")),
             "matmul": lambda: torch.matmul(d["a"], d["b"], out=y)}[case.operator]
     return lambda: {"y": call()}
+
+
+def _low_bit_call(peer, case, d, y):
+    from workloads import dequantised, weights_of
+
+    if peer == "torch_dequantised":
+        return lambda: {"y": torch.matmul(d["a"], dequantised(case, d, torch.float32), out=y)}
+    if peer == "torch_ready":
+        weights = dequantised(case, d, torch.float32)
+        return lambda: {"y": torch.matmul(d["a"], weights, out=y)}
+    if not hasattr(torch, "_weight_int4pack_mm"):
+        raise NotThere(f"PyTorch {torch.__version__} has no torch._weight_int4pack_mm")
+    # Its weights are (N, K), two to a byte, the first one in the higher half; its zero point is that of q - 8, times the scale.
+    q = weights_of(case, d).t().contiguous()
+    packed = torch._convert_weight_to_int4pack(q[:, 0::2] << 4 | q[:, 1::2], 8)
+    middle = (8 - d["zero"].float()) * d["scale"]
+    scales = torch.stack((d["scale"], middle), dim=-1).bfloat16().contiguous()  # (groups, N, 2)
+    a = d["a"].bfloat16()
+    return lambda: {"y": torch._weight_int4pack_mm(a, packed, case.sizes["GROUP"], scales)}
 
 
 def _sdpa_call(peer, case, d):

@@ -6,7 +6,7 @@ from records import duration
 
 SCHEMA = "kernel-ladder/compare/1"
 TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attention": "Linear attention, causal, not normalised",
-          "attention": "Softmax attention", "warmup": "Chapter 00: what moves bytes, and one product of matrices"}
+          "attention": "Softmax attention", "warmup": "Chapter 00: what moves bytes, and products of matrices"}
 
 
 def same_conditions(one, other):

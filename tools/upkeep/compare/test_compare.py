@@ -43,7 +43,7 @@ class Arguments(unittest.TestCase):
     def test_bad_values_are_refused_with_what_is_allowed(self):
         self.assertIn("--minutes is -1.0; allowed: more than 0", self.refused("--list", "--minutes", "-1"))
         self.assertIn("--jobs is 0; allowed: 1 or more", self.refused("--warm", "--jobs", "0"))
-        self.assertIn("--only conv* fits no case; allowed:", self.refused("--list", "--only", "conv*"))
+        self.assertIn("--only lstm* fits no case; allowed:", self.refused("--list", "--only", "lstm*"))
         self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table", self.refused())
 
     def test_the_help_fits_80_columns(self):
@@ -94,6 +94,25 @@ class Cases(unittest.TestCase):
         self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].bytes(), 0)
         self.assertEqual(self.cases["matmul_M8192_N8192_K8192"].operations(), 2 * 8192**3)
         self.assertEqual(self.cases["matmul_bf16_M8192_N8192_K8192"].ours[0], "matmul_grouped")
+
+    def test_products_that_share_weights_have_rates_and_a_row_of_low_bits_has_bytes(self):
+        conv = self.cases["conv2d_B8_M64_C64_H56_W56_KH3_KW3_stride1_pad1"]
+        self.assertEqual((conv.operations(), conv.bytes()), (2 * 8 * 64 * 56 * 56 * 64 * 9, 0))
+        batched = self.cases["batched_matmul_B8_M512_N1024_K1024_with_bias1_gelu1"]
+        self.assertEqual((batched.operations(), batched.bytes()), (2 * 8 * 512 * 1024 * 1024, 0))
+        row = self.cases["int4_matmul_M1_N8192_K8192_GROUP128"]
+        self.assertEqual((row.operations(), row.bytes()), (0, 8192 * 8192 // 2 + 64 * 8192 * 5 + 4 * 2 * 8192))
+        self.assertEqual(self.cases["int8_matmul_M64_N4096_K4096_GROUP64"].operations(), 2 * 64 * 4096**2)
+        self.assertEqual(self.cases["matmul_M1_N8192_K8192"].bytes(), 4 * (8192**2 + 2 * 8192))
+
+    def test_each_side_of_chapter_00_is_a_kernel_that_is_there(self):
+        sources = "".join(path.read_text() for path in (compare.ROOT / "00_warmup").glob("*/*.cu"))
+        for case in self.cases.values():
+            if case.group == "warmup":
+                for name in case.ours:
+                    self.assertIn(f'"{name}"', sources, case.name)
+                for peer in case.peers:
+                    self.assertTrue(peers.Peers("nowhere").label(peer, case), (case.name, peer))
 
     def test_the_truth_of_a_gradient_sees_every_batch(self):
         for case in self.cases.values():
@@ -241,6 +260,24 @@ class Tables(InAFolder):
         text = tables.render(document())
         self.assertIn("10.0 ms, 800 TFLOP/s | 12.0 ms, 667 TFLOP/s | 1.00 / 1.00", self.line(text, "attention_sm90"))
         self.assertTrue(self.line(text, "cuDNN").endswith("| faster, sustained |"))
+
+    def test_chapter_00_on_a_device_that_takes_a_millisecond_for_everything(self):
+        """Each case is a part of the table, each side a row, with TFLOP/s, or TB/s where bytes are all."""
+        one, timing = document(), {"seconds": 1e-3, "spread": 0.0, "samples": 1}
+        warmup = [case for case in cases.all_cases() if case.group == "warmup"]
+        one["cases"] = []
+        for case in warmup:
+            names = [*case.ours, *(peers.Peers(self.root).label(peer, case) for peer in case.peers)]
+            one["cases"].append({**{name: getattr(case, name) for name in ("name", "group", "operator", "precision", "sizes", "causal", "states")},
+                                 "operations": case.operations(), "bytes": case.bytes(),
+                                 "rows": [{"name": name, "ours": name in case.ours, "errors": {"y": 1e-7}, "message": "", "recorded": True,
+                                           "burst": timing, "sustained": timing, "whole": None} for name in names]})
+        text = tables.render(one)
+        self.assertEqual(text.count("\n| **"), len(warmup))
+        for case in warmup:
+            rate = f"{case.operations() * 1e-9:.0f} TFLOP/s" if case.operations() else f"{case.bytes() * 1e-9:.2f} TB/s"
+            self.assertIn(f"| {case.ours[0]} | y 1.00e-07 | 1.00 ms, {rate} | 1.00 ms, {rate} | 1.00 / 1.00 |  |  |", text)
+        self.assertTrue(self.line(text, "conv2d in PyTorch (cuDNN)"))
 
     def test_a_case_without_ours_is_still_a_table(self):
         one = document()

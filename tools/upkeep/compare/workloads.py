@@ -1,6 +1,8 @@
 """Inputs of a case, the truth in float64 for a sample of them, and the calls of our implementations."""
 import torch
 
+from cases import BITS
+
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "bf16_fp32_decay": torch.bfloat16}
 SAMPLED_BATCHES = 8
 
@@ -58,18 +60,52 @@ def warmup_inputs(case, uniform):
     if case.operator == "matmul":
         dtype = DTYPES[case.precision]
         return {"a": uniform(s["M"], s["K"]).to(dtype), "b": uniform(s["K"], s["N"]).to(dtype), "bias": None, "y_shape": (s["M"], s["N"])}
+    if case.operator == "batched_matmul":
+        return {"a": uniform(s["B"], s["M"], s["K"]), "b": uniform(s["K"], s["N"]), "bias": uniform(s["N"]),
+                "y_shape": (s["B"], s["M"], s["N"])}
+    if case.operator == "conv2d":
+        image = [(s[size] + 2 * s["pad"] - s["K" + size]) // s["stride"] + 1 for size in ("H", "W")]
+        return {"x": uniform(s["B"], s["C"], s["H"], s["W"]), "weight": uniform(s["M"], s["C"], s["KH"], s["KW"]),
+                "bias": uniform(s["M"]), "y_shape": (s["B"], s["M"], *image)}
+    if case.operator in BITS:
+        groups, bits = s["K"] // s["GROUP"], BITS[case.operator]
+        rows, columns = (s["K"], s["N"]) if bits == 8 else (s["K"] // 8, 4 * s["N"])  # bytes: a word of four has eight weights
+        return {"a": uniform(s["M"], s["K"]), "w": uniform(rows, columns, low=0, high=256).to(torch.uint8),
+                "scale": uniform(groups, s["N"], low=0.01, high=0.02), "zero": uniform(groups, s["N"], low=0, high=2**bits).to(torch.uint8),
+                "y_shape": (s["M"], s["N"])}
     data = {"x": uniform(s["M"], s["N"])}
     if case.operator == "rms_norm":
         data["weight"] = uniform(s["N"])
     return {**data, "y_shape": (s["N"], s["M"]) if case.operator == "transpose" else (s["M"], s["N"])}
 
 
+def weights_of(case, data):
+    """A low-bit case's weights as whole numbers, (K, N): word k / 8 of a column has them from its lowest bits on."""
+    if BITS[case.operator] == 8:
+        return data["w"]
+    parts = data["w"].view(case.sizes["K"] // 8, case.sizes["N"], 4)
+    nibbles = torch.stack((parts & 15, parts >> 4), dim=-1)  # (K / 8, N, byte, half)
+    return nibbles.flatten(2).transpose(1, 2).reshape(case.sizes["K"], case.sizes["N"])
+
+
+def dequantised(case, data, dtype):
+    """scale * (q - zero), (K, N), in `dtype`."""
+    scale, zero = (data[name].to(dtype).repeat_interleave(case.sizes["GROUP"], 0) for name in ("scale", "zero"))
+    return (weights_of(case, data).to(dtype) - zero) * scale
+
+
 def warmup_truth(case, data):
+    if case.operator in BITS:
+        return data["a"].double() @ dequantised(case, data, torch.float64)
     x = {name: value.double() for name, value in data.items() if isinstance(value, torch.Tensor)}
     if case.operator == "vector_add":
         return x["a"] + x["b"]
     if case.operator == "matmul":
         return x["a"] @ x["b"]
+    if case.operator == "batched_matmul":
+        return torch.nn.functional.gelu(x["a"] @ x["b"] + x["bias"])
+    if case.operator == "conv2d":
+        return torch.nn.functional.conv2d(x["x"], x["weight"], x["bias"], case.sizes["stride"], case.sizes["pad"])
     if case.operator == "transpose":
         return x["x"].t()
     if case.operator == "sum":
@@ -179,7 +215,7 @@ def our_call(library, implementation, case, data):
     if case.group == "warmup":
         y = empty(*data["y_shape"])
         inputs = {name: value for name, value in data.items() if name not in ("y_shape", "library")}
-        name = "c" if case.operator in ("vector_add", "matmul") else "y"
+        name = "c" if case.operator == "vector_add" or case.operator.endswith("matmul") else "y"
         run, outputs = made(implementation, {**inputs, name: y}), {"y": y}
     elif case.group == "attention":
         o, lse = empty(*data["q"].shape), empty(s["B"], s["H_q"], s["T_q"], like=torch.float32)
