@@ -206,10 +206,10 @@ __global__ void multiplies(float* d, const float* a, const float* b) {
     if constexpr (kA == AIs::kMk) {
       of_a = load_a_mk(a_tile, 8, 16 + k, lane);
     } else {
-      of_a = load_a_km(a_tile, 8 + k, 16, lane);
+      of_a = KmToA(a_tile, 8 + k, lane, 16).load(0, 0);
     }
     if constexpr (kB == BIs::kNk) {
-      load_b_nk(of_b, b_tile, 8, 16 + k, lane);
+      NkToB(b_tile, 8, lane, 16 + k).load(of_b, 0, 0);
     } else {
       load_b_kn(of_b, b_tile, 8 + k, 16, lane);
     }
@@ -412,7 +412,11 @@ __global__ void copies(float* tile, Element* back, const Element* from, int stri
   __shared__ __align__(128) Element smem[kTileRows * T::kColumns];
   const T x{smem};
   const int tid = static_cast<int>(threadIdx.x);
-  copy_tile<kCopy, kTileRows, kThreads>(x, from, stride, rows, columns, aligned, tid);
+  if constexpr (kCopy == Copy::kAsync) {
+    copy_rows_async<kTileRows, kThreads>(x, from, stride, rows, columns, aligned, tid);
+  } else {
+    copy_rows<kTileRows, kThreads>(x, from, stride, rows, columns, aligned, tid);
+  }
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncthreads();

@@ -53,6 +53,22 @@ struct Lane {
     }
   }
 
+  __device__ FragmentA<Element> load(int rows, int columns) const {
+    static_assert(kAlong == kDown, "this is a B");
+    FragmentA<Element> a;
+    load(a.x, rows, columns);
+    return a;
+  }
+
+  // Two B side by side: columns n to n + 7 and n + 8 to n + 15.
+  __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
+    static_assert(kAlong != kDown, "this is an A");
+    Register x[4];
+    load(x, rows, columns);
+    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
+  }
+
+ private:
   __device__ void load(Register (&x)[4], int rows, int columns) const {
     if constexpr (sizeof(Element) == 2) {
       const Element* const from = moved(tile, place[0], rows, columns);
@@ -72,63 +88,30 @@ struct Lane {
   }
 };
 
-template <typename Tile, bool kAlong>
-struct ToA : Lane<Tile, kAlong, kAlong> {
-  using Lane<Tile, kAlong, kAlong>::Lane;
-  using Lane<Tile, kAlong, kAlong>::load;
-
-  __device__ FragmentA<typename Tile::Element> load(int rows, int columns) const {
-    FragmentA<typename Tile::Element> a;
-    load(a.x, rows, columns);
-    return a;
-  }
-};
-
-// Two B side by side: columns n to n + 7 and n + 8 to n + 15.
-template <typename Tile, bool kAlong>
-struct ToB : Lane<Tile, kAlong, !kAlong> {
-  using Lane<Tile, kAlong, !kAlong>::Lane;
-  using Lane<Tile, kAlong, !kAlong>::load;
-
-  __device__ void load(FragmentB<typename Tile::Element> (&b)[2], int rows, int columns) const {
-    typename FragmentA<typename Tile::Element>::Register x[4];
-    load(x, rows, columns);
-    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
-  }
-};
-
 template <typename Tile>
-struct MkToA : ToA<Tile, true> {
+struct MkToA : Lane<Tile, true, true> {
   __device__ MkToA(Tile tile, int row, int lane, int column = 0)
-      : ToA<Tile, true>(tile, row, lane, column) {}
+      : Lane<Tile, true, true>(tile, row, lane, column) {}
 };
 template <typename Tile>
-struct KmToA : ToA<Tile, false> {
+struct KmToA : Lane<Tile, false, false> {
   __device__ KmToA(Tile tile, int row, int lane, int column = 0)
-      : ToA<Tile, false>(tile, row, lane, column) {}
+      : Lane<Tile, false, false>(tile, row, lane, column) {}
 };
 template <typename Tile>
-struct NkToB : ToB<Tile, true> {
+struct NkToB : Lane<Tile, true, false> {
   __device__ NkToB(Tile tile, int row, int lane, int column = 0)
-      : ToB<Tile, true>(tile, row, lane, column) {}
+      : Lane<Tile, true, false>(tile, row, lane, column) {}
 };
 template <typename Tile>
-struct KnToB : ToB<Tile, false> {
+struct KnToB : Lane<Tile, false, true> {
   __device__ KnToB(Tile tile, int row, int lane, int column = 0)
-      : ToB<Tile, false>(tile, row, lane, column) {}
+      : Lane<Tile, false, true>(tile, row, lane, column) {}
 };
 
 template <typename Tile>
 __device__ auto load_a_mk(Tile tile, int row, int column, int lane) {
   return MkToA(tile, row, lane, column).load(0, 0);
-}
-template <typename Tile>
-__device__ auto load_a_km(Tile tile, int row, int column, int lane) {
-  return KmToA(tile, row, lane, column).load(0, 0);
-}
-template <typename Tile, typename Element>
-__device__ void load_b_nk(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
-  NkToB(tile, row, lane, column).load(b, 0, 0);
 }
 template <typename Tile, typename Element>
 __device__ void load_b_kn(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {

@@ -61,15 +61,11 @@ __device__ void multiply_split(Accumulator& c, const FragmentA<float>& a,
     b_big[half] = {{first.big, second.big}}, b_small[half] = {{first.small, second.small}};
   }
   Accumulator d = {};
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-    mma_tf32(d, a_small[half].x, b_big[half].x);
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-    mma_tf32(d, a_big[half].x, b_small[half].x);
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-    mma_tf32(d, a_big[half].x, b_big[half].x);
+  const auto add = [&](const FragmentA<Tf32>(&left)[2], const FragmentB<Tf32>(&right)[2]) {
+    mma_tf32(d, left[0].x, right[0].x);
+    mma_tf32(d, left[1].x, right[1].x);
+  };
+  add(a_small, b_big), add(a_big, b_small), add(a_big, b_big);
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     c[i] += d[i];

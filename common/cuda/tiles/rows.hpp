@@ -150,15 +150,19 @@ struct Share {
   }
 };
 
-template <Copy kCopy, int kRows, int kThreads, typename Tile>
-__device__ void copy_tile(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
-                          int rows, int columns, bool aligned, int thread) {
+// `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros fill
+// the rest. The threads are those of one Share: a thread may look at its own units without a
+// barrier, behind its own wait.
+template <int kRows, int kThreads, typename Tile>
+__device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
+                                std::int64_t stride, int rows, int columns, bool aligned,
+                                int thread) {
   using Element = typename Tile::Element;
   const Share<Tile, kRows, kThreads> share(thread);
   const Element* const first = from + share.row * stride + share.column;
   const auto copy = [&](int n, int c, Element* unit, bool exists) {
-    copy_unit<kCopy, Tile::kUnit>(unit, first + n * stride + c,
-                                  exists ? columns - (share.column + c) : 0, aligned);
+    copy_unit<Copy::kAsync, Tile::kUnit>(unit, first + n * stride + c,
+                                         exists ? columns - (share.column + c) : 0, aligned);
   };
   if (aligned && rows >= kRows) {
     share.template for_each<Unroll::kAll>(
@@ -169,19 +173,17 @@ __device__ void copy_tile(Tile to_smem, const typename Tile::Element* from, std:
   }
 }
 
-// `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros fill
-// the rest. The threads are those of one Share: a thread may look at its own units without a
-// barrier, behind its own wait.
+// The same through registers. Addresses are computed anew for each unit: kept, they spilled.
 template <int kRows, int kThreads, typename Tile>
 __device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
                           int rows, int columns, bool aligned, int thread) {
-  copy_tile<Copy::kPlain, kRows, kThreads>(to_smem, from, stride, rows, columns, aligned, thread);
-}
-template <int kRows, int kThreads, typename Tile>
-__device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
-                                std::int64_t stride, int rows, int columns, bool aligned,
-                                int thread) {
-  copy_tile<Copy::kAsync, kRows, kThreads>(to_smem, from, stride, rows, columns, aligned, thread);
+  using Element = typename Tile::Element;
+  const Share<Tile, kRows, kThreads> share(thread);
+  share.template for_each<Unroll::kAll>(to_smem, [&](int n, int c, Element* unit) {
+    const int row = share.row + n, column = share.column + c;
+    copy_unit<Copy::kPlain, Tile::kUnit>(unit, from + row * stride + column,
+                                         row < rows ? columns - column : 0, aligned);
+  });
 }
 
 // The way back. The stores say that nobody here reads these lines again.
