@@ -5,6 +5,7 @@
 // Needs:  weights that begin at a multiple of 4 bytes; GROUP 32, 64, 128 and so on, or K or more; numbers of A that are 0 or between
 //         2^-40 and 2^60 in magnitude.
 // Costs:  each row of A reads all weights again. 128 registers a thread, half of them for weights under way or in use.
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -116,7 +117,10 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
   }
 }
 
-template <bool kWide>
+// When a block asks for its first numbers of A.
+enum class AskForA { kBehindW, kBeforeW };
+
+template <bool kWide, AskForA kAsk>
 __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
     int4_row_kernel(const LowBitArgs<4> args, int group_shift) {
   constexpr int kRow = kAcross * kColumns;  // columns of a block
@@ -127,6 +131,15 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   const std::int64_t m = blockIdx.x / across, first_n = blockIdx.x % across * std::int64_t{kRow};
   const int slice = threadIdx.x / kAcross;
   const std::int64_t n = first_n + threadIdx.x % kAcross * kColumns;
+
+  // A's numbers from part `first` on, 16 bytes at a time, past the registers.
+  const auto ask_for_a = [&](int first) {
+    for (int i = 4 * threadIdx.x; i < min(kChunk, K - first * kPart); i += 4 * kThreads)
+      __pipeline_memcpy_async(&a_smem[i / kPart][i % kPart], args.a + m * K + first * kPart + i,
+                              16);
+    __pipeline_commit();
+  };
+  if (kAsk == AskForA::kBeforeW) ask_for_a(0);
 
   // Asked for before the block waits for A.
   Part ahead[kAhead] = {};
@@ -139,13 +152,19 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   for (int first = 0; first < parts; first += kTurn) {
     if (first % (kChunk / kPart) == 0) {
       __syncthreads();  // all have read the chunk before
+      if (kAsk == AskForA::kBeforeW && first > 0) ask_for_a(first);
+      if (kAsk == AskForA::kBeforeW) __pipeline_wait_prior(0);  // for what this thread asked for
       const int needed = (parts - first + kSlices - 1) / kSlices * kSlices;
       const int nibble = threadIdx.x % 2 * 4;  // of the first of four numbers of A
 #pragma unroll 8
       for (int i = 4 * threadIdx.x; i < min(kChunk, needed * kPart); i += 4 * kThreads) {
         const int k = first * kPart + i;
         float4 four = {};
-        if (k < K) four = four_of<float4, kWide>(args.a + m * K + k, K - k);
+        if (k < K) {
+          four = kAsk == AskForA::kBeforeW
+                     ? *reinterpret_cast<const float4*>(&a_smem[i / kPart][i % kPart])
+                     : four_of<float4, kWide>(args.a + m * K + k, K - k);
+        }
         four.x *= power_of_2(kUp - 4 * place_of(nibble));
         four.y *= power_of_2(kUp - 4 * place_of(nibble + 1));
         four.z *= power_of_2(kUp - 4 * place_of(nibble + 2));
@@ -184,16 +203,15 @@ bool begins_at(const void* pointer, int multiple) {
   return reinterpret_cast<std::uintptr_t>(pointer) % multiple == 0;
 }
 
-}  // namespace
-
-void int4_row(const LowBitArgs<4>& args) {
+template <AskForA kAsk>
+void launch(const LowBitArgs<4>& args) {
   ladder::validate_lists(args);
   int group_shift = 0;  // parts in a group, as a power of 2
   while (group_shift < 26 && std::int64_t{kPart} << group_shift < args.GROUP)
     ++group_shift;
-  ladder::require(std::int64_t{kPart} << group_shift == args.GROUP || args.GROUP >= args.K,
-                  "GROUP is " + std::to_string(args.GROUP) +
-                      "; int4_row allows 32, 64, 128 and so on, and K or more");
+  ladder::require(
+      std::int64_t{kPart} << group_shift == args.GROUP || args.GROUP >= args.K,
+      "GROUP is " + std::to_string(args.GROUP) + "; allowed: 32, 64, 128 and so on, and K or more");
   if (args.GROUP >= args.K) group_shift = 30;
   ladder::require(args.K <= INT32_MAX - 2 * kChunk,
                   "K is " + std::to_string(args.K) + "; allowed: up to 2^31 - 16385");
@@ -205,11 +223,20 @@ void int4_row(const LowBitArgs<4>& args) {
   const auto blocks = static_cast<unsigned>(args.M * across);
   if (args.N % 4 == 0 && args.K % 4 == 0 && begins_at(args.a, 16) && begins_at(args.w, 16) &&
       begins_at(args.scale, 16) && begins_at(args.zero, 4)) {
-    int4_row_kernel<true><<<blocks, kThreads>>>(args, group_shift);
+    int4_row_kernel<true, kAsk><<<blocks, kThreads>>>(args, group_shift);
   } else {
-    int4_row_kernel<false><<<blocks, kThreads>>>(args, group_shift);
+    int4_row_kernel<false, AskForA::kBehindW><<<blocks, kThreads>>>(args, group_shift);
   }
   CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+void int4_row(const LowBitArgs<4>& args) {
+  launch<AskForA::kBehindW>(args);
+}
+void int4_row_a_first(const LowBitArgs<4>& args) {
+  launch<AskForA::kBeforeW>(args);
 }
 
 namespace {
@@ -219,6 +246,13 @@ const ladder::Registration int4_row_registration{
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<LowBit<4>>(int4_row)}};
+
+// A candidate of lesson 21.
+const ladder::Registration int4_row_a_first_registration{
+    {.name = "int4_row_a_first",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<LowBit<4>>(int4_row_a_first)}};
 
 }  // namespace
 }  // namespace warmup

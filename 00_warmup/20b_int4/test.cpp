@@ -16,6 +16,12 @@ const bool registered = ladder::testing::register_suite(
          {.size = "N", .at = {32, 64}, .others = {{"M", 2}, {"K", 32}, {"GROUP", 32}}, .step = 4},
          {.size = "K", .at = {32, 1024, 3072, 9216}, .others = {{"M", 2}, {"GROUP", 32}}}}});
 
+// Differs only where all is read in fours.
+const bool a_first_registered = ladder::testing::register_suite(
+    "int4_matmul", "int4_row_a_first",
+    {.sizes = {{"M", {2, 1}}, {"N", {36, 37}}, {"K", {1100, 1, 64}}, {"GROUP", {32, 4096}}},
+     .borders = {{.size = "K", .at = {32, 9216}, .others = {{"M", 2}, {"GROUP", 32}}, .step = 4}}});
+
 using warmup::register_hole;
 
 const bool holes[] = {
