@@ -25,7 +25,8 @@ def quantisation():
             d.circle(left + unit * r, y, 5, BLUE, DARK_BLUE)
             d.line([(left + unit * r, y + 7), (left + unit * r, y + 64)], GREY, 0.9, arrow=True)
             end = r == weights[0] or r == weights[-1]
-            d.text(left + unit * r, y + 84, str(q_of(r)), 12, colour=RED if end else INK)
+            inside = {least: 10, most: -16}.get(r, 0)  # an end's number lies in the box, not on its border
+            d.text(left + unit * r + inside, y + 84, str(q_of(r)), 12, colour=RED if end else INK)
         for x, words in names:
             d.line([(left + unit * x, y + 94), (left + unit * x, y + 104)], GREY)
             d.text(left + unit * x, y + 118, words, 12, colour=NOTE)

@@ -42,8 +42,8 @@ def fragments():
         d.text(lefts[1] - 8, top + cell * (row + 0.5) + 4, str(row), 10, "end", NOTE)
         d.text(lefts[2] - 8, top + cell * (row + 0.5) + 4, str(row), 10, "end", NOTE)
     matrix(lefts[0], "A: 16 rows, 16 columns (k)", 16, place_in_a, 4, 2, 1)
-    matrix(lefts[1], "B: 16 rows (k), 8 columns", 8, place_in_b, 2, 1, 2)
-    matrix(lefts[2], "C: 16 rows, 8 columns", 8, place_in_c, 4, 1, 1)
+    matrix(lefts[1], "B: 16 rows (k), 8 wide", 8, place_in_b, 2, 1, 2)
+    matrix(lefts[2], "C: 16 rows, 8 wide", 8, place_in_c, 4, 1, 1)
     y = top + cell * 16 + 22
     for i in range(4):
         d.box(lefts[0] + 98 * i, y - 12, 16, 16, PALE[i], GREY)
@@ -186,7 +186,7 @@ def copies_ahead():
             stop = min(used, end)
             d.box(begin, top + height * stage + 10, stop - begin, height - 20, colours["copy"], "#b45f06", 0.9)
             if stop - begin > 60:
-                d.text((begin + stop) / 2, top + height * (stage + 0.5) + 5, f"copy tile {tile}", 12)
+                d.text(begin + 8, top + height * (stage + 0.5) + 5, f"copy tile {tile}", 12, "start")  # left of the next dashed line
         if used < end:
             d.box(used, top + height * stage + 4, width, height - 8, colours["use"], GREEN, 1.6)
             d.text(used + width / 2, top + height * (stage + 0.5) + 5, f"multiply tile {tile}", 12, bold=True)
