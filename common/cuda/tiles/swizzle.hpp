@@ -24,10 +24,9 @@ enum class Layout {
 
 // Elements of 2 or 4 bytes; rows of kColumns of them, a multiple of 64 bytes, of 4-byte elements of
 // 128. `smem` is aligned to 128 bytes.
-template <typename Element_, int kColumns_, Layout kLayout_ = Layout::kSwizzled>
+template <typename Element_, int kColumns_, Layout kLayout = Layout::kSwizzled>
 struct Tile {
   using Element = Element_;
-  static constexpr Layout kLayout = kLayout_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kUnit = 16 / sizeof(Element);  // elements
   static constexpr int kUnits = kColumns / kUnit;     // of a row
@@ -67,16 +66,20 @@ struct Tile {
 template <typename Tile>
 __host__ __device__ typename Tile::Element* moved(Tile tile, unsigned place, int rows,
                                                   int columns) {
-  // Straight rows need no exclusive or. With one each column had an address of its own, which the
-  // compiler kept: 08_flash_attention/05_tensor_cores spilled 26 registers.
-  if constexpr (Tile::kLayout == Layout::kStraight)
-    return tile.smem + place + columns + rows * Tile::kColumns;
   // Units change places within 128 bytes. Bits beyond can be added or take part. Added, they leave
   // fewer different addresses, and the compiler keeps all: 16-bit kernels spilled registers.
   constexpr int kWidth = Tile::kColumns & -Tile::kColumns;
   constexpr int kAmong = sizeof(typename Tile::Element) == 4 ? 32 : kWidth;
   return tile.smem + ((place ^ columns % kAmong) + columns / kAmong * kAmong) +
          rows * Tile::kColumns;
+}
+
+// Straight rows need no exclusive or. With one each column had an address of its own, and the
+// compiler kept all: 08_flash_attention/05_tensor_cores spilled registers.
+template <typename Element, int kColumns>
+__host__ __device__ Element* moved(Tile<Element, kColumns, Layout::kStraight> tile, unsigned place,
+                                   int rows, int columns) {
+  return tile.smem + place + columns + rows * kColumns;
 }
 
 }  // namespace ladder::cuda::tiles
