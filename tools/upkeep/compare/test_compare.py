@@ -361,6 +361,13 @@ class Truth(unittest.TestCase):
                 expected = expected + (torch.exp(log_w[:, s + 1:].sum(1)) * k[:, s])[..., None] * v[:, s, :, None, :]
             self.assertLess(float((last - expected).abs().max()), 1e-12)
 
+    def test_a_word_has_eight_weights_of_a_column_the_first_in_its_lowest_bits(self):
+        case = mock.Mock(operator="int4_matmul", sizes={"K": 16, "N": 3})
+        q = torch.arange(48).reshape(16, 3) * 5 % 16
+        words = sum(q[i::8] << 4 * i for i in range(8))
+        stored = torch.stack([words >> 8 * byte & 255 for byte in range(4)], dim=-1).to(torch.uint8).reshape(2, 12)
+        self.assertTrue(torch.equal(workloads.weights_of(case, {"w": stored}), q.to(torch.uint8)))
+
     def test_attention_masks_from_the_last_key(self):
         q, k, v = torch.rand((1, 2, 4)).double(), torch.rand((1, 5, 4)).double(), torch.rand((1, 5, 3)).double()
         o = workloads.softmax_attention(q, k, v, 0.5, True)
