@@ -13,6 +13,7 @@
 #include <string>
 
 #include "00_warmup/int4_kernel.hpp"
+#include "00_warmup/int4_parts.hpp"
 #include "00_warmup/low_bit.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
@@ -23,53 +24,18 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kColumns = 4;                  // of a thread: their words are 16 bytes
 constexpr int kAcross = 8;                   // threads side by side: 128 bytes of each row of words
 constexpr int kSlices = kThreads / kAcross;  // threads above each other: they share K
-constexpr int kWords = 4;                    // rows of words in a part, which has one group
-constexpr int kPart = kWords * kNibbles;     // its k
 constexpr int kAhead = 3;                    // parts under way in each thread
 constexpr int kChunk = 9216;                 // numbers of A in shared memory at a time
 constexpr int kSpace =
     4;  // floats behind each part of A: the slices of a warp read in different banks
 
-// A float whose exponent bits are 0 or 1 is its bits, as a whole number, times 2^-149. So a nibble in one of the places 0 to 5 of a
-// word is a float already, without a conversion: q * 16^place * 2^-149. Numbers of A are multiplied by 2^64 / 16^place, which is exact;
-// their products with nibbles are then a * q * 2^-85, far from both ends of fp32's range.
-constexpr int kPlaces = 6;
-constexpr int kUp = 64;
-constexpr float kDown = 0x1p-64f, kOfProduct = 0x1p85f;
-
-__device__ float power_of_2(int exponent) {
-  return __int_as_float((127 + exponent) << 23);
-}
-__device__ int place_of(int nibble) {
-  return nibble % kPlaces;
-}
-// Nibble 0 to 7 of a word, as such a float.
+// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp says why that is one.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
   // TODO(1): roughly 2 lines; nibbles 6 and 7 go to the places 0 and 1; all bits but the nibble's become 0; budget: no conversion
   return __uint_as_float(bits);
-}
-
-// Of four columns.
-struct Part {
-  uint4 words[kWords];
-  float4 scale;
-  uchar4 zero;
-};
-
-// Four neighbours of a row. kWide: they are aligned; otherwise those from `count` on are not there, and 0.
-template <typename Four, bool kWide, typename Element>
-__device__ Four four_of(const Element* from, std::int64_t count) {
-  if (kWide) return *reinterpret_cast<const Four*>(from);
-  Four four = {};
-  four.x = from[0];
-  if (count > 1) four.y = from[1];
-  if (count > 2) four.z = from[2];
-  if (count > 3) four.w = from[3];
-  return four;
 }
 
 // Asks for a part. What lies beyond the edges of W stays as it is: there a is 0, or nothing is stored.
@@ -199,20 +165,10 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
 
 // ---- Launcher ----
 
-bool begins_at(const void* pointer, int multiple) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % multiple == 0;
-}
-
 template <AskForA kAsk>
 void launch(const LowBitArgs<4>& args) {
   ladder::validate_lists(args);
-  int group_shift = 0;  // parts in a group, as a power of 2
-  while (group_shift < 26 && std::int64_t{kPart} << group_shift < args.GROUP)
-    ++group_shift;
-  ladder::require(
-      std::int64_t{kPart} << group_shift == args.GROUP || args.GROUP >= args.K,
-      "GROUP is " + std::to_string(args.GROUP) + "; allowed: 32, 64, 128 and so on, and K or more");
-  if (args.GROUP >= args.K) group_shift = 30;
+  const int group_shift = group_shift_of(args);
   ladder::require(args.K <= INT32_MAX - 2 * kChunk,
                   "K is " + std::to_string(args.K) + "; allowed: up to 2^31 - 16385");
   const std::int64_t across = (args.N + kAcross * kColumns - 1) / (kAcross * kColumns);
@@ -221,8 +177,7 @@ void launch(const LowBitArgs<4>& args) {
   if (args.M * across == 0) return;
   if (args.K > 0) ladder::require_pointer("w", args.w, alignof(unsigned));
   const auto blocks = static_cast<unsigned>(args.M * across);
-  if (args.N % 4 == 0 && args.K % 4 == 0 && begins_at(args.a, 16) && begins_at(args.w, 16) &&
-      begins_at(args.scale, 16) && begins_at(args.zero, 4)) {
+  if (in_fours(args)) {
     int4_row_kernel<true, kAsk><<<blocks, kThreads>>>(args, group_shift);
   } else {
     int4_row_kernel<false, AskForA::kBehindW><<<blocks, kThreads>>>(args, group_shift);
