@@ -101,9 +101,10 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
 
   // A's numbers from part `first` on, 16 bytes at a time, past the registers.
   const auto ask_for_a = [&](int first) {
-    for (int i = 4 * threadIdx.x; i < min(kChunk, K - first * kPart); i += 4 * kThreads)
-      __pipeline_memcpy_async(&a_smem[i / kPart][i % kPart], args.a + m * K + first * kPart + i,
-                              16);
+    for (int i = 4 * threadIdx.x; i < min(kChunk, K - first * kPart); i += 4 * kThreads) {
+      const int k = first * kPart + i;
+      __pipeline_memcpy_async(&a_smem[i / kPart][i % kPart], args.a + m * K + k, 16);
+    }
     __pipeline_commit();
   };
   if (kAsk == AskForA::kBeforeW) ask_for_a(0);
