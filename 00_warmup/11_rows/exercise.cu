@@ -95,7 +95,7 @@ __device__ void copy_vector(float* to, const float* from) {
 
 // `fill` stands behind the row's end.
 template <int kRowThreads>
-__device__ void load_row(float* held, const float* row, int N, float fill) {
+__device__ void load_row(float (&held)[kHeld], const float* row, int N, float fill) {
   // TODO(4): roughly 6 lines; each of the thread's eight vectors is read from the row, or, where the row has ended, is four times
   // TODO(4): `fill`; budget: a quarter of a global read per element, 16 bytes a load.
 }
