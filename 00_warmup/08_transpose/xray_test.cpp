@@ -15,7 +15,8 @@ bool register_budget_of(const char* name) {
                                           {.loads = 1, .stores = 1, .atomics = 0}, kRagged);
 }
 const bool registered =
-    register_budget_of("transpose_at_the_write") && register_budget_of("transpose_tiled") &&
+    register_budget_of("transpose_at_the_write") && register_budget_of("transpose_at_the_read") &&
+    register_budget_of("transpose_tiled") &&
     ladder::testing::register_budget("transpose_wide", "transpose",
                                      {.loads = 0.25,
                                       .stores = 0.25,
