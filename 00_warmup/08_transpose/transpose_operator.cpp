@@ -54,7 +54,8 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
     if (outputs[0].equals(squares_not_turned))
       return "equals the result with squares of 4 x 4 that are moved and not turned\n";
     if (outputs[0].equals(straight))
-      return "equals the result with vectors exchanged as v ^ (n / 4) on one side of the tile only\n";
+      return "equals the result with vectors exchanged as v ^ (n / 4) on one side of the tile "
+             "only\n";
     return "";
   }
 };
