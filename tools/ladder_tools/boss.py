@@ -57,8 +57,8 @@ class Boss:
         return found
 
     def findings(self, program, seconds):
-        """How the test ended: what the X-ray and the judge say. On the CPU the judge looks for no name: that would be the answer."""
-        done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"} if self.on_the_cpu else None)
+        """How the test ended: what the X-ray and the judge say. The judge looks for no name: that would be the answer."""
+        done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
         failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
         return [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
 
