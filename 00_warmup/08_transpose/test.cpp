@@ -29,7 +29,8 @@ using warmup::register_hole;
 const bool holes[] = {
     register_hole("transpose_at_the_write", "Hole1ReadsAndWritesItsElements", "transpose",
                   {{"M", 37}, {"N", 70}}),
-    register_hole("transpose_unpadded", "Hole2TurnsTiles", "transpose", {{"M", 37}, {"N", 70}})};
+    register_hole("transpose_unpadded", "Hole2TurnsTiles", "transpose", {{"M", 37}, {"N", 70}}),
+    register_hole("transpose_wide", "Hole4TurnsVectors", "transpose", {{"M", 36}, {"N", 72}})};
 
 // A grid's second side has 65,535 blocks at most.
 TEST(transpose_tiled, RefusesMoreRowsThanAGridHolds) {

@@ -23,12 +23,13 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
   }
 
   static std::string explain(const Problem& problem, const Parts& outputs) {
-    constexpr std::int64_t kTile = 32;
+    constexpr std::int64_t kTile = 32, kWideTile = 64, kVec = 4;
     const TransposeArgs& a = problem.args();
     // Where tiles land that are not moved or not turned, and NaN where nothing is written.
     const std::vector<double> nothing(outputs[0].truth->size(),
                                       std::numeric_limits<double>::quiet_NaN());
-    std::vector<double> copied = nothing, not_moved = nothing, not_turned = nothing;
+    std::vector<double> copied = nothing, not_moved = nothing, not_turned = nothing,
+                        squares_not_turned = nothing, straight = nothing;
     for (std::int64_t m = 0; m < a.M; ++m) {
       for (std::int64_t n = 0; n < a.N; ++n) {
         const double x = a.x[m * a.N + n];
@@ -39,6 +40,10 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
         copied[m * a.N + n] = x;
         put(not_moved, tile_m + n - tile_n, tile_n + m - tile_m);
         put(not_turned, tile_n + m - tile_m, tile_m + n - tile_n);
+        const std::int64_t square_m = m / kVec * kVec, square_n = n / kVec * kVec;
+        put(squares_not_turned, square_n + m - square_m, square_m + n - square_n);
+        const std::int64_t wide_m = m / kWideTile * kWideTile, row = n % kWideTile / kVec;
+        put(straight, n, wide_m + ((m - wide_m) / kVec ^ row) * kVec + m % kVec);
       }
     }
     if (outputs[0].equals(copied)) return "equals x in its old order: nothing is transposed\n";
@@ -46,6 +51,11 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
       return "equals the result with tiles that are turned and stay in their old places\n";
     if (outputs[0].equals(not_turned))
       return "equals the result with tiles that are moved and not turned\n";
+    if (outputs[0].equals(squares_not_turned))
+      return "equals the result with squares of 4 x 4 that are moved and not turned\n";
+    if (outputs[0].equals(straight))
+      return "equals the result with vectors exchanged as v ^ (n / 4) on one side of the tile "
+             "only\n";
     return "";
   }
 };

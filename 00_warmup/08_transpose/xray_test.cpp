@@ -8,16 +8,26 @@ using namespace emulator::xray;
 
 // Ragged, in more than one tile of each side.
 const ladder::Shape kRagged = {{"M", 70}, {"N", 45}};
+// The same in whole vectors: in one tile of 64 columns, and two of 64 rows.
+const ladder::Shape kRaggedVectors = {{"M", 72}, {"N", 44}};
 bool register_budget_of(const char* name) {
   return ladder::testing::register_budget(name, "transpose",
                                           {.loads = 1, .stores = 1, .atomics = 0}, kRagged);
 }
 const bool registered =
-    register_budget_of("transpose_at_the_write") && register_budget_of("transpose_tiled");
+    register_budget_of("transpose_at_the_write") && register_budget_of("transpose_at_the_read") &&
+    register_budget_of("transpose_tiled") &&
+    ladder::testing::register_budget("transpose_wide", "transpose",
+                                     {.loads = 0.25,
+                                      .stores = 0.25,
+                                      .atomics = 0,
+                                      .counts = {{kSharedLoadBankConflicts, 0, "tile", 2},
+                                                 {kSharedStoreBankConflicts, 0, "tile", 2}}},
+                                     kRaggedVectors);
 const bool bounds =
     ladder::testing::register_bounds("transpose_at_the_read", "transpose", kRagged) &&
     ladder::testing::register_bounds("transpose_unpadded", "transpose", kRagged) &&
-    ladder::testing::register_bounds("transpose_wide", "transpose", kRagged);
+    ladder::testing::register_bounds("transpose_wide", "transpose", kRaggedVectors);
 
 Kernel xray_of(const char* name) {  // 128 x 64: 8192 elements, 256 warps
   const ladder::Shape shape = {{"M", 128}, {"N", 64}};

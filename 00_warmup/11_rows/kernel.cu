@@ -107,7 +107,7 @@ __device__ void copy_vector(float* to, const float* from) {
 
 // `fill` stands behind the row's end.
 template <int kRowThreads>
-__device__ void load_row(float* held, const float* row, int N, float fill) {
+__device__ void load_row(float (&held)[kHeld], const float* row, int N, float fill) {
   for (int i = 0; i < kHeld / kVec; ++i) {
     const int n = column_of<kRowThreads>(i);
     for (int j = 0; j < kVec; ++j)

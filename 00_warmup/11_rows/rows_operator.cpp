@@ -81,6 +81,21 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
     return any;
   }
 
+  // The registers of a warp hold 1,024 elements of a row, those of a block 8,192.
+  static rows::Values with_zeros_behind_the_row(const SoftmaxArgs& a) {
+    const std::int64_t held = a.N <= 1024 ? 1024 : 8192;
+    rows::Values y;
+    for (std::int64_t m = 0; m < a.M && a.N > 0; ++m) {
+      const Eigen::ArrayXd x = Eigen::Map<const Eigen::ArrayXf>(a.x + m * a.N, a.N).cast<double>();
+      const double most = std::max(x.maxCoeff(), 0.0);
+      const Eigen::ArrayXd e = (x - most).exp();
+      const double sum = e.sum() + static_cast<double>(held - a.N) * std::exp(-most);
+      for (const double each : e)
+        y.push_back(each / sum);
+    }
+    return y;
+  }
+
   static std::string explain(const Problem& problem, const Parts& outputs) {
     const SoftmaxArgs& a = problem.args();
     const rows::Result& y = *outputs[0].result;
@@ -103,8 +118,10 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
       const float* x = a.x + i / a.N * a.N;
       unnormalised[i] = std::exp(static_cast<double>(a.x[i]) - *std::max_element(x, x + a.N));
     }
-    return outputs[0].equals(unnormalised)
-               ? "equals the result that is not divided by the row's sum\n"
+    if (outputs[0].equals(unnormalised))
+      return "equals the result that is not divided by the row's sum\n";
+    return outputs[0].equals(with_zeros_behind_the_row(a))
+               ? "equals the result with zeros in the registers behind the row's end: exp(0) is 1\n"
                : "";
   }
 };

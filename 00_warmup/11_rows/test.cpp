@@ -29,12 +29,16 @@ const bool registered = register_softmax("softmax_warp") && register_softmax("so
 
 using warmup::register_hole;
 
-// RMSNorm needs the sum, too.
+// RMSNorm needs the sum, too. A row of 100 elements is a warp's, one of 1100 a block's.
 const bool holes[] = {
     register_hole("softmax_warp", "Hole1AddsUpALanesSums", "softmax", {{"M", 5}, {"N", 70}}),
     register_hole("softmax_warp", "Hole2DoesNotOverflow", "softmax", {{"M", 5}, {"N", 70}},
                   {{"magnitude", "200"}}),
     register_hole("rms_norm_warp", "Hole3IsRight", "rms_norm", {{"M", 5}, {"N", 70}},
-                  {{"eps", "0.5"}})};
+                  {{"eps", "0.5"}}),
+    register_hole("rms_norm_rows", "Hole4KeepsARow", "rms_norm", {{"M", 5}, {"N", 1100}}),
+    register_hole("softmax_rows", "Hole5MakesSharesOfAWarpsRow", "softmax", {{"M", 5}, {"N", 100}}),
+    register_hole("softmax_rows", "Hole5MakesSharesOfABlocksRow", "softmax",
+                  {{"M", 2}, {"N", 1100}})};
 
 }  // namespace

@@ -9,12 +9,17 @@ using ladder::testing::register_budget;
 
 // Softmax reads x three times, and each lane the row's first element once more. RMSNorm reads x twice, and the weight.
 const ladder::Shape kRagged = {{"M", 5}, {"N", 70}};
+const ladder::Shape kVectors = {{"M", 5}, {"N", 100}};
 const bool registered =
+    register_budget("softmax_rows", "softmax", {.loads = 0.25, .stores = 0.25, .atomics = 0},
+                    kVectors) &&
+    register_budget("rms_norm_rows", "rms_norm", {.loads = 0.5, .stores = 0.25, .atomics = 0},
+                    kVectors) &&
     register_budget("softmax_warp", "softmax", {.loads = 3 + 32 / 70.0, .stores = 1, .atomics = 0},
                     kRagged) &&
     register_budget("rms_norm_warp", "rms_norm", {.loads = 3, .stores = 1, .atomics = 0}, kRagged);
-const bool bounds = ladder::testing::register_bounds("softmax_rows", "softmax", kRagged) &&
-                    ladder::testing::register_bounds("rms_norm_rows", "rms_norm", kRagged);
+const bool bounds = ladder::testing::register_bounds("softmax_rows", "softmax", kVectors) &&
+                    ladder::testing::register_bounds("rms_norm_rows", "rms_norm", kVectors);
 
 Kernel xray_of(const char* op, const char* name, std::int64_t N) {
   return ladder::testing::xray_of(name, op, {{"M", 8}, {"N", N}});
@@ -59,6 +64,12 @@ TEST(SectorsOfRmsNormWarp, KeepsItsBudget) {
   ladder::testing::expect_within_budget(xray_of("rms_norm", "rms_norm_warp", 256),
                                         kGlobalLoadSectors, kGlobalLoadRequests, 4,
                                         "sectors per load request used, rms_norm_warp");
+}
+
+TEST(BarriersOfSoftmaxRows, KeepsItsBudget) {
+  ladder::testing::expect_within_budget(
+      static_cast<double>(xray_of("softmax", "softmax_rows", 2048)[kBarriers]) / 8, 2,
+      "barriers used, per row that a block has, softmax_rows");
 }
 
 TEST(rms_norm_rows, ReadsARowOnce) {

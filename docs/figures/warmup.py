@@ -147,32 +147,39 @@ def _two_lines(words):
 
 
 def sectors():
-    """A warp's request in four patterns: which sectors its 32 lanes touch."""
-    d = Drawing(900, 570)
-    d.text(20, 28, "One load of a warp: 32 lanes, 4 bytes each. How many 32-byte sectors does it touch?", 15, "start", bold=True)
-    left, lane_width, word, count = 20, 20, 10, 8
-    patterns = (("lane i reads float i", lambda lane: lane),
-                ("lane i reads float 31 - i: the order does not matter", lambda lane: LANES - 1 - lane),
-                ("lane i reads float i / 2: two lanes want the same one", lambda lane: lane // 2),
-                ("lane i reads float 2 i: every second one", lambda lane: 2 * lane))
-    for number, (title, index) in enumerate(patterns):
-        y = 56 + 128 * number
-        words = {index(lane) for lane in range(LANES)}
-        touched = {w // 8 for w in words}
+    """A warp's request in the five patterns of lesson 04, for the reader to count, and in one more that is counted."""
+    d = Drawing(900, 792)
+    d.text(20, 28, "One load of a warp: 32 lanes above, sectors of 8 floats below. How many sectors does it touch?", 15, "start", bold=True)
+    left, lane_width = 20, 20
+    patterns = (("an example: lane i reads float 2 i, every second one", lambda lane: (2 * lane,), 10),
+                ("broadcast: all lanes read the same float", lambda lane: (0,), 10),
+                ("strided: lane i reads float 8 i", lambda lane: (8 * lane,), 2.5),
+                ("misaligned: lane i reads float i + 1", lambda lane: (lane + 1,), 10),
+                ("coalesced: lane i reads float i", lambda lane: (lane,), 10),
+                ("vector: lane i reads floats 4 i to 4 i + 3, 16 bytes", lambda lane: range(4 * lane, 4 * lane + 4), 5))
+    for number, (title, floats, word) in enumerate(patterns):
+        y = 56 + 120 * number
+        asked = {each for lane in range(LANES) for each in floats(lane)}
+        touched = {each // 8 for each in asked}
         d.text(left, y + 6, title, 14, "start", bold=True)
         d.box(left, y + 16, LANES * lane_width, 16, LIGHT)
         d.lines([((left + lane * lane_width, y + 16), (left + lane * lane_width, y + 32)) for lane in range(1, LANES)], GREY, 0.6)
-        d.lines([((left + (lane + 0.5) * lane_width, y + 32), (left + (index(lane) + 0.5) * word, y + 70)) for lane in range(LANES)], DARK_BLUE, 0.7)
-        for s in range(count):
-            d.box(left + 8 * word * s, y + 70, 8 * word, 20, ORANGE if s in touched else "white")
-        for w in sorted(words):
-            d.box(left + word * w + 1.5, y + 74, word - 3, 12, DARK_BLUE, "none")
+        middle = {lane: sum(floats(lane)) / len(floats(lane)) + 0.5 for lane in range(LANES)}
+        d.lines([((left + (lane + 0.5) * lane_width, y + 32), (left + middle[lane] * word, y + 66)) for lane in range(LANES)], DARK_BLUE, 0.7)
+        for s in range(round(LANES * lane_width / word / 8)):
+            d.box(left + 8 * word * s, y + 66, 8 * word, 20, ORANGE if number == 0 and s in touched else "white")
+        gap = 1.5 if word == 10 else 0.3
+        for each in sorted(asked):
+            d.box(left + word * each + gap, y + 70, word - 2 * gap, 12, DARK_BLUE, "none")
         x = left + LANES * lane_width + 24
-        d.text(x, y + 30, f"{len(touched)} sector{'s' if len(touched) > 1 else ''}", 17, "start", RED, bold=True)
-        d.text(x, y + 54, f"{32 * len(touched)} bytes moved,\n{4 * len(words)} of them used", 13, "start")
         if number == 0:
-            d.text(left + LANES * lane_width - 4, y + 6, "lanes 0 to 31 above, sectors of 8 floats below", 12, "end", NOTE)
-    d.text(20, 560, "Orange: sectors that are fetched. Blue: floats that a lane asked for. A sector is fetched whole, and once for all lanes of the request that touch it.", 12, "start", NOTE)
+            d.text(x, y + 30, f"{len(touched)} sectors", 17, "start", RED, bold=True)
+            d.text(x, y + 54, f"{32 * len(touched)} bytes moved,\n{4 * len(asked)} of them used", 13, "start")
+        else:
+            d.text(x, y + 30, "? sectors", 17, "start", RED, bold=True)
+        if word != 10:
+            d.text(x, y + 54, "drawn smaller", 13, "start", NOTE)
+    d.text(20, 782, "Blue: floats that a lane asked for. A sector is fetched whole (orange in the example), and once for all lanes of the request that touch it.", 12, "start", NOTE)
     d.save("warmup_sectors.svg")
 
 

@@ -1,4 +1,5 @@
-"""./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it, and the answer: a line and a reason."""
+"""./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it (of a kernel for the CPU, a test), and the answer: a line
+and a reason."""
 import contextlib
 import re
 
@@ -9,12 +10,22 @@ from ladder_tools.learning import note_solved
 from ladder_tools.place import ROOT, Failed, Refused, bosses, lesson_of, place_of, refused
 from ladder_tools.patches import changes, header, patched
 
+_OF_BOTH = {
+    "wrong-index": "the place of an element is computed wrongly: what is read or written is another element",
+    "out-of-bounds": "a guard or the end of a loop is wrong: it goes on past the end of an array",
+}
 REASONS = {
     "race": "several threads are meant to change one element, and they do it without an atomic",
     "missing-barrier": "one thread reads what another has yet to write, or writes over what another has yet to read: a barrier would order them",
-    "wrong-index": "the place of an element is computed wrongly: a thread works on an element that is not its own",
-    "out-of-bounds": "a guard or the end of a loop is wrong: a thread goes on past the end of an array",
+    **_OF_BOTH,
     "uninitialised": "memory is read that nothing has written before",
+}
+REASONS_ON_THE_CPU = {
+    "wrong-order": "a value is changed before it is read, or read before it is changed",
+    "left-over": "what an earlier head, step or row has left is taken for a beginning",
+    **_OF_BOTH,
+    "too-often": "what does not change is computed again and again",
+    "shared-line": "two threads write to one cache line, and each takes it from the other",
 }
 
 
@@ -29,8 +40,10 @@ class Boss:
         if self.name not in known:
             raise refused("boss", name, known)
         self.patch = known[self.name]
-        self.kernel = self.patch.with_name("kernel.cu")
-        self.mine = "my" / self.patch.with_name("boss.cu")
+        self.kernel = next(path for path in (self.patch.with_name("kernel.cu"), self.patch.with_name("kernel.cpp")) if (ROOT / path).exists())
+        self.on_the_cpu = self.kernel.suffix == ".cpp"
+        self.reasons = REASONS_ON_THE_CPU if self.on_the_cpu else REASONS
+        self.mine = "my" / self.patch.with_name(f"boss{self.kernel.suffix}")
         self.target = f"boss.{lesson_of(self.patch.parent)}.kernel"
         text = (ROOT / self.patch).read_text()
         self.reason, self.test, self.shows, self.why = (header(text, word) for word in ("reason", "test", "shows", "why"))
@@ -44,8 +57,8 @@ class Boss:
         return found
 
     def findings(self, program, seconds):
-        """How the test ended: what the X-ray and the judge say."""
-        done = gtest.run(program, seconds, test_filter=self.test)
+        """How the test ended: what the X-ray and the judge say. The judge looks for no name: that would be the answer."""
+        done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
         failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
         return [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
 
@@ -76,8 +89,8 @@ def boss(words, preset):
         raise Refused(f"{one.name} takes nothing, or a line and a reason: {usage}")
     if given and int(given[0]) > len(one.text.splitlines()):
         raise Refused(f"line is {given[0]}; allowed: 1 to {len(one.text.splitlines())}, the lines of {one.mine}")
-    if given and given[1] not in REASONS:
-        raise refused("reason", given[1], REASONS)
+    if given and given[1] not in one.reasons:
+        raise refused("reason", given[1], one.reasons)
     if not (ROOT / one.mine).exists():
         require_writable("my")
         (ROOT / one.mine).parent.mkdir(parents=True, exist_ok=True)
@@ -93,13 +106,14 @@ def boss(words, preset):
 
     build = Build(preset)
     build.prepare(one.target)
-    if not build.has_xray():
+    if not one.on_the_cpu and not build.has_xray():
         raise Failed("a boss is seen through the X-ray, which needs g++, and this build uses another compiler")
     build.build(one.target)
-    print(f"{one.mine} has one mistake. Its test {one.test}, through the X-ray, without the lines:")
+    seen = "" if one.on_the_cpu else ", through the X-ray, without the lines"
+    print(f"{one.mine} has one mistake. Its test {one.test}{seen}:")
     for finding in dict.fromkeys(map(without_lines, one.findings(build.folder / one.target, seconds_allowed()))):
         print(f"  {finding}")
     print(f"Where is it, and why? {usage}    (of a line that is missing, the line before or behind it)")
-    for reason, meaning in REASONS.items():
+    for reason, meaning in one.reasons.items():
         print(f"  {reason:<16} {meaning}")
     return 0

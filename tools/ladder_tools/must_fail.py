@@ -6,7 +6,8 @@ The test of a program that must fail. A mistake's program ends with failing test
 announces in its second line. A stub's program ends with a failing test that says WRONG RESULT, its holes say how large they are
 and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel; one that
 is the step before's kernel is right and dearer than the budget. Of a
-boss's program the X-ray says what the patch announces, in a line of the kernel; its reason is one of five."""
+boss's program the X-ray says what the patch announces, in a line of the kernel, or a test says it of a kernel for the CPU; its reason is
+one of those that a learner may answer."""
 import difflib
 import os
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from ladder_tools import gtest
 from ladder_tools.cases import first_tests
-from ladder_tools.boss import REASONS, Boss, without_lines
+from ladder_tools.boss import Boss, without_lines
 from ladder_tools.hints import Hints
 from ladder_tools.place import ROOT, Exercise, registered_names
 from ladder_tools.patches import header, under_head_of
@@ -103,14 +104,15 @@ def faults_of_stub(program, stub):
 def faults_of_boss(program, patch):
     boss = Boss(f"{Exercise(Path(patch).resolve().relative_to(ROOT)).lesson}.boss")
     faults = [f"the patch has no line '# {word}: ...'" for word in ("test", "shows", "why") if not getattr(boss, word)]
-    if boss.reason not in REASONS:
-        faults.append(f"its reason is '{boss.reason}'; allowed: {' '.join(REASONS)}")
+    if boss.reason not in boss.reasons:
+        faults.append(f"its reason is '{boss.reason}'; allowed: {' '.join(boss.reasons)}")
     if not boss.lines():
         faults.append("the patch changes nothing")
     findings = boss.findings(program, _SECONDS)
-    seen = [finding for finding in findings if finding.startswith(boss.shows) and re.search(r"/kernel\.cu:[0-9]+ ", finding)]
+    seen = [finding for finding in findings if finding.startswith(boss.shows) and (boss.on_the_cpu or re.search(r"/kernel\.cu:[0-9]+ ", finding))]
     if not seen:
-        faults.append(f"the X-ray does not say '{boss.shows}' of a line of the kernel in {boss.test}; it says: {findings}")
+        who = f"{boss.test} does not say '{boss.shows}'" if boss.on_the_cpu else f"the X-ray does not say '{boss.shows}' of a line of the kernel in {boss.test}"
+        faults.append(f"{who}; it says: {findings}")
     if any(re.search(r"\.(cu|hpp|cpp):[0-9]", without_lines(finding)) for finding in findings):
         faults.append(f"a finding gives its line away: {[without_lines(finding) for finding in findings]}")
     return faults

@@ -1,0 +1,131 @@
+// c = a + b with a grid that is chosen for the GPU, not for N.
+// Change: each thread goes on by the size of the grid until the vectors end.
+// Why:    any grid gives the right result, so that the grid can be chosen for speed.
+// Needs:  any N; any CUDA GPU.
+// Costs:  each number is read or written once; where all pointers allow it, by 16-byte accesses.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "00_warmup/02_grid_stride/grid_stride.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+
+namespace warmup {
+namespace {
+
+constexpr int kThreads = 256;                // in a block
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads: as many as a multiprocessor holds
+constexpr int kVector = 4;                   // floats in 16 bytes
+constexpr int kMoreBlocks = 256;             // for each multiprocessor, with vectors: measured
+
+// ---- A thread for each element ----
+
+__global__ void __launch_bounds__(kThreads) add_per_element_kernel(const VectorAddArgs args) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < args.N) args.c[i] = args.a[i] + args.b[i];
+}
+
+}  // namespace
+
+void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks) {
+  add_per_element_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks) {
+  std::int64_t unwritten = 0;
+  // TODO(1): roughly 1 line; the elements that a thread for each leaves, on a grid of `blocks`; budget: no loop.
+  return unwritten;
+}
+
+namespace {
+
+void vector_add_per_element(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 256 * (2^31 - 1)");
+  add_per_element_on(args, blocks);
+}
+
+// ---- A grid-stride loop ----
+
+__global__ void __launch_bounds__(kThreads) add_grid_stride_kernel(const VectorAddArgs args) {
+  // TODO(2): roughly 5 lines; the thread's first element and the stride are yours to compute, too;
+  // TODO(2): budget: one read of a, one of b, one store of c for each element.
+}
+
+}  // namespace
+
+void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks) {
+  // TODO(2): roughly 2 lines; the launch on so many blocks, and the check that it could start; budget: one launch.
+}
+
+std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
+                        std::int64_t per_multiprocessor) {
+  std::int64_t blocks = 1;
+  // TODO(3): roughly 2 lines; the blocks that have work, but at most so many for each multiprocessor; budget: no loop.
+  return blocks;
+}
+
+namespace {
+
+void vector_add_grid_stride(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  add_grid_stride_on(
+      args, blocks_for(args.N, ladder::cuda::multiprocessor_count(), kBlocksPerMultiprocessor));
+}
+
+// ---- The same, four elements at a time ----
+
+__device__ float4 sum_of(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+// The first `vectors` times four elements lie at addresses that 16-byte accesses allow.
+__global__ void __launch_bounds__(kThreads)
+    add_vectors_kernel(const VectorAddArgs args, std::int64_t vectors) {
+  // TODO(2): roughly 12 lines; the same loop over `vectors` times four elements, each read and stored at once, and then the few
+  // TODO(2): elements behind them, one by one; budget: a quarter of a read of a, of b, and of a store of c for each element.
+}
+
+void vector_add_vectors(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  const auto addresses = reinterpret_cast<std::uintptr_t>(args.a) |
+                         reinterpret_cast<std::uintptr_t>(args.b) |
+                         reinterpret_cast<std::uintptr_t>(args.c);
+  const std::int64_t vectors = addresses % sizeof(float4) == 0 ? args.N / kVector : 0;
+  const std::int64_t items = std::max(vectors, args.N - kVector * vectors);
+  const std::int64_t blocks = blocks_for(items, ladder::cuda::multiprocessor_count(), kMoreBlocks);
+  add_vectors_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args, vectors);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration vector_add_per_element_registration{
+    {.name = "vector_add_per_element",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_per_element)}};
+
+const ladder::Registration vector_add_grid_stride_registration{
+    {.name = "vector_add_grid_stride",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_grid_stride)}};
+
+const ladder::Registration vector_add_vectors_registration{
+    {.name = "vector_add_vectors",
+     .step = 3,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<VectorAdd>(vector_add_vectors)}};
+
+}  // namespace
+}  // namespace warmup

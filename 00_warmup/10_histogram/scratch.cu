@@ -1,0 +1,85 @@
+// 00.10 histogram: how many of N integers fall into each bin.
+// Change: each block counts in bins of its own, in shared memory, and adds them to those of all at its end.
+// Why:    an atomic addition in shared memory is near, and waits for no other block; global memory sees one per block and bin.
+// Needs:  values from 0 to BINS - 1, values aligned to 16 bytes, and 1 to 12,288 bins (48 KB) for step 2.
+// Costs:  each value is read once; N global atomics, then at most BINS for each block. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "00_warmup/10_histogram/histogram.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+
+namespace warmup {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kVec = 4;                      // integers in 16 bytes
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
+constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
+
+// ---- Step 1: all threads of the grid count in one array ----
+
+__global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArgs args) {
+  // TODO(1): roughly 2 lines; each thread has one value, if there is one, and counts it in args.counts; budget: one atomic per value.
+}
+
+// ---- Step 2: each block has bins of its own ----
+
+__global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramArgs args) {
+  // TODO(2): roughly 22 lines; bins of the block's own in shared memory, whose size the launch says; all begin at 0; the threads of
+  // TODO(2): the grid share the vectors of four values, and what is left behind them; the block's bins are added to args.counts;
+  // TODO(2): budget: a quarter of a global read per value, one global atomic per block and bin that is not 0, two barriers.
+}
+
+// ---- Launchers ----
+
+void histogram_global(const HistogramArgs& args) {
+  ladder::validate_lists(args);
+  const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 2^39 - 256");
+  CUDA_CHECK(cudaMemsetAsync(args.counts, 0, args.BINS * sizeof(std::int32_t)));
+  if (args.N == 0) return;
+  histogram_global_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void histogram_private(const HistogramArgs& args) {
+  ladder::validate_lists(args);
+  ladder::require(args.BINS <= kMostBins, "BINS is " + std::to_string(args.BINS) +
+                                              "; histogram_private allows 1 to " +
+                                              std::to_string(kMostBins));
+  if (args.N > 0) ladder::require_pointer("values", args.values, sizeof(int4));
+  CUDA_CHECK(cudaMemsetAsync(args.counts, 0, args.BINS * sizeof(std::int32_t)));
+  if (args.N == 0) return;
+  const std::int64_t most =
+      std::int64_t{kBlocksPerMultiprocessor} * ladder::cuda::multiprocessor_count();
+  const std::int64_t wanted = (args.N + kThreads * kVec - 1) / (kThreads * kVec);
+  const std::size_t bytes = static_cast<std::size_t>(args.BINS) * sizeof(std::int32_t);
+  histogram_private_kernel<<<static_cast<unsigned>(std::min(most, wanted)), kThreads, bytes>>>(
+      args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration histogram_global_registration{
+    {.name = "histogram_global",
+     .step = 1,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Histogram>(histogram_global)}};
+
+const ladder::Registration histogram_private_registration{
+    {.name = "histogram_private",
+     .step = 2,
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .launchers = ladder::launchers<Histogram>(histogram_private)}};
+
+}  // namespace
+}  // namespace warmup
