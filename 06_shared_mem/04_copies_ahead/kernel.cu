@@ -1,0 +1,130 @@
+// 06 shared_mem, copies ahead: sixteen steps at a time, brought by asynchronous copies while the sixteen before are computed.
+// Change: 02 with tiles of 16 steps; exp and the bonus once per tile, by all threads side by side. A rewrite of its staging.
+// Why:    a register holds one step that is on its way; a step is shorter than memory's latency, and has a barrier of its own.
+// Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
+// Costs:  33 KB of shared memory a block.
+//         See README for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace {
+
+using ladder::WkvArgs;
+
+// K and V: the key rows of a head, and its value columns. A block has a thread for each.
+constexpr int kChannels = 64;
+
+// Steps of a tile.
+constexpr int kTile = 16;
+
+// Elements per thread and access, 16 bytes of float; how many such units a row has, and steps of which a thread copies one.
+constexpr int kVec = 4, kUnits = kChannels / kVec, kMySteps = kTile * kUnits / kChannels;
+
+struct alignas(sizeof(float4)) Tile {
+  float q[kTile][kChannels], k[kTile][kChannels], w[kTile][kChannels], v[kTile][kChannels];
+  float bonus[kTile];  // sum over the key rows of q u k
+};
+
+__device__ void move(float* to, const float* from) {
+  *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
+}
+
+__global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args) {
+  __shared__ Tile tiles[2];
+
+  const int tid = static_cast<int>(threadIdx.x);
+  const std::int64_t h = blockIdx.x % args.H;
+  const std::int64_t b = blockIdx.x / args.H;
+
+  // A thread copies and prepares four channels of four steps: it waits for its own copies only.
+  const int my_channel = tid % kUnits * kVec, my_step = tid / kUnits * kMySteps;
+
+  // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  const auto fetch = [&](Tile& tile, std::int64_t first_t) {
+    for (int s = my_step; s < my_step + kMySteps; ++s) {
+      const std::int64_t t = first_t + s < args.T ? first_t + s : 0;
+      const std::int64_t element = ((b * args.T + t) * args.H + h) * kChannels + my_channel;
+      const float* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T +
+                           h * kChannels + my_channel;
+      const std::size_t zeros = first_t + s < args.T ? 0 : sizeof(float4);
+      __pipeline_memcpy_async(&tile.q[s][my_channel], args.q + element, sizeof(float4), zeros);
+      __pipeline_memcpy_async(&tile.k[s][my_channel], args.k + element, sizeof(float4), zeros);
+      __pipeline_memcpy_async(&tile.w[s][my_channel], log_w, sizeof(float4), zeros);
+      __pipeline_memcpy_async(&tile.v[s][my_channel], args.v + element, sizeof(float4), zeros);
+    }
+    __pipeline_commit();
+  };
+
+  alignas(sizeof(float4)) float u[kVec];
+  move(u, args.u + h * kChannels + my_channel);
+  const auto prepare = [&](Tile& tile) {
+    for (int s = my_step; s < my_step + kMySteps; ++s) {
+      alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec];
+      move(q4, &tile.q[s][my_channel]), move(k4, &tile.k[s][my_channel]);
+      move(w4, &tile.w[s][my_channel]);
+      float bonus = 0;
+      for (int i = 0; i < kVec; ++i) {
+        w4[i] = expf(w4[i]);
+        bonus += q4[i] * u[i] * k4[i];
+      }
+      move(&tile.w[s][my_channel], w4);
+      for (int distance = kUnits / 2; distance > 0; distance /= 2)
+        bonus += __shfl_xor_sync(0xffffffff, bonus, distance);
+      if (my_channel == 0) tile.bonus[s] = bonus;
+    }
+  };
+
+  float state[kChannels] = {};  // column tid of S
+  fetch(tiles[0], 0);
+  for (std::int64_t first_t = 0; first_t < args.T; first_t += kTile) {
+    Tile& tile = tiles[first_t / kTile % 2];
+    __pipeline_wait_prior(0);  // this thread's copies have arrived
+    prepare(tile);
+    __syncthreads();  // all have prepared this tile, and have left the one before, whose place the next one takes
+    if (first_t + kTile < args.T) fetch(tiles[(first_t / kTile + 1) % 2], first_t + kTile);
+
+    for (int s = 0; s < kTile && first_t + s < args.T; ++s) {
+      const float v = tile.v[s][tid];
+      float sum[kVec] = {tile.bonus[s] * v};
+#pragma unroll
+      for (int ik = 0; ik < kChannels; ik += kVec) {
+        alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec];
+        move(q4, tile.q[s] + ik), move(k4, tile.k[s] + ik), move(w4, tile.w[s] + ik);
+        for (int i = 0; i < kVec; ++i) {
+          sum[i] += q4[i] * state[ik + i];
+          state[ik + i] = w4[i] * state[ik + i] + k4[i] * v;
+        }
+      }
+      args.o[((b * args.T + first_t + s) * args.H + h) * kChannels + tid] =
+          args.scale * (sum[0] + sum[1] + sum[2] + sum[3]);
+    }
+  }
+}
+
+void wkv(const WkvArgs& args) {
+  ladder::validate(args);
+  ladder::require_square_heads_without_state(args, "06.04 copies ahead");
+  ladder::require(args.K == kChannels,
+                  "K is " + std::to_string(args.K) + "; this kernel allows only K = V = 64");
+  ladder::require(args.B <= INT32_MAX / args.H,
+                  "B * H is too large; allowed: up to 2^31 - 1 blocks");
+  if (args.B == 0 || args.T == 0) return;
+  ladder::require_aligned_rows(args, sizeof(float4));
+  ladder::require_pointer("v", args.v, sizeof(float4));
+  wkv_copies_ahead<<<static_cast<unsigned>(args.B * args.H), kChannels>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{{.name = "wkv_copies_ahead",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
+
+}  // namespace

@@ -1,0 +1,7 @@
+    // The upper lane first turns its halves round.
+    if (upper) {
+      const float lower_sum = sums[i];
+      sums[i] = sums[i + kHalf];
+      sums[i + kHalf] = lower_sum;
+    }
+    sums[i] += __shfl_xor_sync(0xffffffff, sums[i + kHalf], distance);

@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+const ladder::Shape kShape{{"B", 2}, {"T", 37}, {"H", 3}, {"K", 64}, {"V", 64}};
+
+const bool bounds = ladder::testing::register_bounds("wkv_four_steps", "wkv", kShape);
+
+// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u. A block has a barrier for each of
+// its three tiles.
+const bool registered =
+    ladder::testing::register_budget("wkv_four_steps", "wkv",
+                                     {.loads = 1 + 1.0 / 37,
+                                      .stores = 1.0 / 4,
+                                      .atomics = 0,
+                                      .counts = {{kBarriers, 1, "tile of a block", 3 * 2 * 3},
+                                                 {kSharedLoadBankConflicts, 0, "launch", 1}}},
+                                     kShape);
+
+TEST(WkvFourSteps, TakesOneBarrierPerTileAndConflictsInNoBank) {
+  const ladder::WkvCase s{.B = 2, .T = 37, .H = 3, .K = 64, .V = 64};
+  const Kernel kernel = xray_of<ladder::Wkv>("wkv_four_steps", s);
+  for (const char* name : {"q", "k", "log_w", "v"})
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 1u) << name;
+  EXPECT_EQ(kernel[kBarriers], 3u * s.B * s.H);
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
+  // A warp: 4 reads of nine rows, four of v and one of scores in a unit; 12 for each tile that it prepares.
+  EXPECT_EQ(kernel[kSharedLoadRequests], (10 * (4 * 9 + 4 + 1) + 3 * 12) * 2 * s.B * s.H);
+}
+
+}  // namespace

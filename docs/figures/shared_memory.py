@@ -1,0 +1,157 @@
+"""Draws the figures of chapter 06 beside this script. usage: python3 docs/figures/shared_memory.py"""
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+
+NOTE = "#666666"
+PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+CHANNELS, STEPS = 64, 16
+
+
+def bar(d, x, y, width, words, colour, height=30):
+    d.box(x, y, width, height, colour)
+    d.text(x + width / 2, y + height / 2 + 5, words, 12)
+
+
+def barrier(d, x, y, height):
+    d.line([(x, y), (x, y + height)], RED, 3)
+
+
+def one_barrier():
+    """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and the loads ahead."""
+    d = Drawing(900, 380)
+    d.text(20, 28, "06: a step asks for its rows, and waits for them", 15, "start", bold=True)
+    x = 20
+    for n in range(2):
+        barrier(d, x + 3, 44, 46)
+        bar(d, x + 8, 52, 210, f"rows of step {n}: load, wait, store", PALE[3])
+        barrier(d, x + 223, 44, 46)
+        bar(d, x + 228, 52, 196, f"compute step {n}", PALE[1])
+        x += 430
+    d.text(20, 112, "Red lines are barriers. Between the first and the second one nothing is computed.", 13, "start", NOTE)
+    d.text(20, 160, "06.02: a step stores what has arrived, and asks for the next step's rows before it computes", 15, "start", bold=True)
+    x = 20
+    for n in range(3):
+        bar(d, x, 220, 60, f"store {n}", PALE[2])
+        barrier(d, x + 65, 212, 46)
+        bar(d, x + 70, 220, 196, f"compute step {n}", PALE[1])
+        if n < 2:
+            d.line([(x + 62, 192), (x + 272, 192)], DARK_BLUE, 2, arrow=True)
+            d.text(x + 166, 186, f"rows of step {n + 1} on their way to registers", 12, colour=DARK_BLUE)
+        x += 272
+    for i, words in enumerate(("place 0: rows of step 0, then of step 2", "place 1: rows of step 1")):
+        d.text(20, 300 + 30 * i, words.split(":")[0], 13, "start")
+        spans = ((0, 0), (544, 2)) if i == 0 else ((272, 1),)
+        for at, n in spans:
+            d.box(20 + at + (70 if at else 70), 286 + 30 * i, 266 if at < 500 else 250, 20, PALE[0])
+            d.text(20 + at + 190, 301 + 30 * i, f"step {n}'s rows are read", 12)
+    d.text(20, 362, "A slow thread may still read step 0 while a fast one stores step 1: another place. Nobody stores step 2 before all have left step 0.", 12, "start", NOTE)
+    d.save("shared_one_barrier.svg")
+
+
+def copies_ahead():
+    """Tiles of sixteen steps over time: copies, preparation, steps, and the two places."""
+    d = Drawing(900, 330)
+    d.text(20, 28, f"Tiles of {STEPS} steps: one wait and one barrier for each", 15, "start", bold=True)
+    names = ("copies", "block", "place 0", "place 1")
+    rows = (52, 108, 190, 232)
+    for name, y in zip(names, rows):
+        d.text(20, y + 20, name, 13, "start")
+    x, prepare, steps = 90, 72, 156
+    bar(d, x, rows[0], 74, "tile 0", PALE[0])
+    x += 80
+    for n in range(3):
+        bar(d, x, rows[1], prepare, f"prepare {n}", PALE[2])
+        barrier(d, x + prepare + 4, rows[1] - 8, 46)
+        start = x + prepare + 9
+        for s in range(STEPS):
+            d.box(start + s * steps / STEPS, rows[1], steps / STEPS, 30, PALE[1], GREY, 0.6)
+        d.text(start + steps / 2, rows[1] + 50, f"{STEPS} steps of tile {n}", 12)
+        if n < 2:
+            bar(d, start, rows[0], 120, f"tile {n + 1}", PALE[0])
+        first = 90 if n == 0 else x - steps - 4
+        bar(d, first, rows[2 + n % 2], start + steps - first, f"tile {n}", PALE[n % 2 * 3], 26)
+        x = start + steps + 4
+    d.text(20, 286, "The copies need no thread and no register while they are on their way. prepare: exp and the bonus, by all threads side by side.", 12, "start", NOTE)
+    d.text(20, 308, "Behind the barrier everybody has prepared tile n and has left tile n - 1, so that tile n + 1 may be copied to its place.", 12, "start", NOTE)
+    d.save("shared_copies_ahead.svg")
+
+
+def shared_columns():
+    """The state of a head by threads, and how four lanes add up sixteen sums."""
+    d = Drawing(940, 480)
+    d.text(20, 28, "A head's state, 64 key rows x 64 columns", 15, "start", bold=True)
+    left, top, cell = 40, 60, 4.6
+    size = CHANNELS * cell
+    for group in range(CHANNELS // 4):
+        d.box(left, top + group * 4 * cell, size, 4 * cell, PALE[group % 4], "none")
+    d.box(left, top, size, size, "none")
+    d.lines([((left + c * cell, top), (left + c * cell, top + size)) for c in range(4, CHANNELS, 4)], GREY, 0.4)
+    d.line([(left + size / 2, top - 4), (left + size / 2, top + size + 4)], INK, 2)
+    d.text(left + size / 4, top - 8, "warp 0", 13)
+    d.text(left + 3 * size / 4, top - 8, "warp 1", 13)
+    for group in range(4):
+        d.box(left + 8 * cell, top + (4 * group + 1) * 4 * cell, 4 * cell, 4 * cell, RED, INK)
+    d.text(left, top + size + 22, "Colours: row lane 0, 1, 2, 3. Four lanes share four columns.\n"
+           "Red: the 16 x 4 elements of one thread, row lane 1.\n"
+           "In a step it reads 4 x 16 bytes of q, of k and of w, and\n16 bytes of v; each number serves four products or more.", 12, "start")
+    x0 = 480
+    d.text(x0, 28, "Sixteen sums of four lanes, exchanged by halves", 15, "start", bold=True)
+    stages = (("each lane: its part of all sums", 4), ("after 8 shuffles, lanes 2 apart", 2), ("after 4 more, lanes 1 apart", 1))
+    for i, (words, have) in enumerate(stages):
+        y = 60 + 118 * i
+        d.text(x0, y, words, 13, "start")
+        for lane in range(4):
+            x = x0 + 112 * lane
+            d.text(x + 48, y + 20, f"lane {lane}", 12, colour=NOTE)
+            first = 0 if have == 4 else lane // have * have
+            for step in range(4):
+                mine = first <= step < first + have
+                d.box(x, y + 28 + 15 * step, 96, 15, PALE[step] if mine else "white", GREY, 0.6)
+                if mine:
+                    d.text(x + 48, y + 40 + 15 * step, f"step {step}: 4 columns", 10.5)
+    d.text(x0, 424, "A lane gives one half of its sums to its partner, and gets the\npartner's part of the other half: 12 shuffles in all. Each lane\n"
+           "ends with the whole sums of one step, 16 bytes of o.", 12, "start")
+    d.save("shared_columns.svg")
+
+
+def four_steps():
+    """What the outputs and the state of a unit take from where."""
+    d = Drawing(900, 400)
+    d.text(20, 28, "Four steps a, b, c, d at once: what each result takes from where", 15, "start", bold=True)
+    columns = ("S before the unit", "v_a", "v_b", "v_c", "v_d")
+    widths, left, top, row = (230, 130, 130, 130, 130), 130, 64, 40
+    x = left
+    for name, width in zip(columns, widths):
+        d.text(x + width / 2, top - 8, name, 13, bold=True)
+        x += width
+    decays = ("q_a", "q_b w_a", "q_c w_a w_b", "q_d w_a w_b w_c")
+    middle = {(1, 0): "q_b k_a", (2, 0): "q_c w_b k_a", (2, 1): "q_c k_b", (3, 0): "q_d w_b w_c k_a", (3, 1): "q_d w_c k_b", (3, 2): "q_d k_c"}
+    for a, name in enumerate("abcd"):
+        y = top + row * a
+        d.text(left - 14, y + 25, f"o_{name}", 14, "end", bold=True)
+        d.box(left, y, widths[0], row, PALE[0])
+        d.text(left + widths[0] / 2, y + 25, decays[a], 13)
+        for b in range(4):
+            x = left + widths[0] + 130 * b
+            colour = PALE[1] if b < a else PALE[2] if b == a else "white"
+            d.box(x, y, 130, row, colour)
+            d.text(x + 65, y + 25, middle.get((a, b), f"q_{name} u k_{name}" if a == b else "0"), 12.5)
+    y = top + row * 4 + 24
+    d.text(left - 14, y + 25, "S after it", 14, "end", bold=True)
+    d.box(left, y, widths[0], row, PALE[0])
+    d.text(left + widths[0] / 2, y + 25, "w_a w_b w_c w_d", 13)
+    for b, words in enumerate(("k_a w_b w_c w_d", "k_b w_c w_d", "k_c w_d", "k_d")):
+        x = left + widths[0] + 130 * b
+        d.box(x, y, 130, row, PALE[3])
+        d.text(x + 65, y + 25, words, 12.5)
+    for i, (colour, words) in enumerate(((PALE[0], "blue: per key row and column. q with the decay since the unit began reads S; the four decays together scale S"),
+                                         (PALE[1], "green, orange: the scores. Sums over the key rows, one number for all columns; orange is the bonus"),
+                                         (PALE[3], "pink: per key row and column. k with the decays that still come is added to S"))):
+        d.box(20, y + 62 + 24 * i, 14, 14, colour, GREY)
+        d.text(42, y + 74 + 24 * i, words, 12.5, "start")
+    d.save("shared_four_steps.svg")
+
+
+one_barrier()
+copies_ahead()
+shared_columns()
+four_steps()
