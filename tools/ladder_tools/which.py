@@ -175,7 +175,7 @@ def which(words, preset, caller):
     build = Build(preset)
     build.prepare("best_which")
     build.build("best_which")
-    return _with_rules(operator, precisions or _RULES[operator][:2], asked, build.folder / "best" / "best_which")
+    return _with_rules(operator, precisions or _RULES[operator][:2], asked, build.folder / "best_which")
 
 
 def compare(words, preset, caller):
