@@ -294,7 +294,7 @@ class Writer {
  public:
   explicit Writer(std::string folder) : folder_(std::move(folder)) {
     std::error_code error;
-    std::filesystem::create_directory(folder_, error);
+    std::filesystem::create_directories(folder_, error);
     require(std::filesystem::is_directory(folder_) && access(folder_.c_str(), W_OK) == 0,
             fmt::format("the folder is '{}'; allowed: one that can be written", folder_));
   }

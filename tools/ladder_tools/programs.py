@@ -219,9 +219,6 @@ def apply(words, preset, caller):
         raise Refused("--in and --out are not both given; allowed: both, or --example")
     if "--example" not in given and not any((Path(caller) / given["--in"][-1]).glob("*.npy")):
         raise Refused(f"--in is '{given['--in'][-1]}'; allowed: a folder with .npy files")
-    for option in _FOLDERS[1:]:
-        if option in given and not (Path(caller) / given[option][-1]).parent.is_dir():
-            raise Refused(f"{option} is '{given[option][-1]}'; allowed: a folder in one that is there")
     by_rules = f"best_{arguments.operator}"
     if not arguments.names and any(by_rules in row.names for row in rows()):
         arguments.names = [by_rules]
