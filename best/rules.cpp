@@ -106,16 +106,16 @@ std::int64_t whole_steps(std::int64_t T) {
   return ceil_div(T, 8) * 8;
 }
 
-struct Option {
-  Kernel kernel;
-  double microseconds;
-};
-
-Kernel fastest(std::initializer_list<Option> options) {
-  return std::min_element(
-             options.begin(), options.end(),
-             [](const Option& a, const Option& b) { return a.microseconds < b.microseconds; })
-      ->kernel;
+Choice fastest(std::initializer_list<Choice::Time> times) {
+  Choice choice{.rule = "the least time, by the lines fitted to what was measured"};
+  std::copy(times.begin(), times.end(), choice.compared.begin());
+  choice.times = times.size();
+  choice.kernel = std::min_element(times.begin(), times.end(),
+                                   [](const Choice::Time& a, const Choice::Time& b) {
+                                     return a.microseconds < b.microseconds;
+                                   })
+                      ->kernel;
+  return choice;
 }
 
 Form form_of(const RecurrenceShape& s) {
@@ -129,17 +129,24 @@ bool is_small(const RecurrenceShape& s, int multiprocessors) {
   return s.K <= 32 && s.V <= 32 && s.heads > (s.K <= 16 ? 3 : 4) * multiprocessors;
 }
 
+constexpr const char* kSmallAndMany =
+    "one step or two, K and V up to 32, more than 4 heads for each multiprocessor (K up to 16: "
+    "more than 3)";
+
 // One step: the state is read and written once, and chapter 06 has kernels for that.
-Kernel choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
-  if (s.gla) return Kernel::kTimeTiles;
+Choice choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
+  if (s.gla) return {Kernel::kTimeTiles, "GLA, one step"};
   // A single step's blocks take 64 columns and all of K; smaller ones fill the machine where there are few.
   if (s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
-    return Kernel::kFusedRecurrent;
+    return {Kernel::kFusedRecurrent,
+            "one step, K above 128, column blocks of 64 for at most half of the multiprocessors"};
   // Where there are many, and rows are read in more words, smaller ones hide more.
   if (s.K > 128 && s.words != Words::kPieces && s.heads > 2 * multiprocessors)
-    return Kernel::kFusedRecurrent;
-  if (is_small(s, multiprocessors)) return Kernel::kSharedMem;
-  return Kernel::kTimeTiles;
+    return {Kernel::kFusedRecurrent,
+            "one step, K above 128, rows that are no 16-byte pieces, more than 2 heads for each "
+            "multiprocessor"};
+  if (is_small(s, multiprocessors)) return {Kernel::kSharedMem, kSmallAndMany};
+  return {Kernel::kTimeTiles, "one step"};
 }
 
 }  // namespace
@@ -160,14 +167,19 @@ const char* name_of(Kernel kernel) {
   return "";
 }
 
-Kernel choose(const RecurrenceShape& s, int multiprocessors) {
-  if (s.packed) return Kernel::kChunkwise;  // the only one that takes it
-  if (s.K > kMostRows) return s.gla ? Kernel::kChunkwise : Kernel::kFusedRecurrent;
+Choice explain(const RecurrenceShape& s, int multiprocessors) {
+  if (s.packed) return {Kernel::kChunkwise, "packed sequences: the only kernel that takes them"};
+  if (s.K > kMostRows)
+    return {s.gla ? Kernel::kChunkwise : Kernel::kFusedRecurrent,
+            s.gla ? "K above 256: no kernel takes it, and this one says so"
+                  : "K above 256: the only kernel that takes it"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
   // No tile is shorter than eight steps.
   if (s.T == 2 && !s.gla) {
-    if (is_small(s, multiprocessors)) return Kernel::kSharedMem;
-    if (s.K > 64 && s.heads > 8 * multiprocessors) return Kernel::kFusedRecurrent;
+    if (is_small(s, multiprocessors)) return {Kernel::kSharedMem, kSmallAndMany};
+    if (s.K > 64 && s.heads > 8 * multiprocessors)
+      return {Kernel::kFusedRecurrent,
+              "two steps, K above 64, more than 8 heads for each multiprocessor"};
   }
 
   const Form form = form_of(s);
@@ -213,11 +225,16 @@ Kernel choose(const RecurrenceShape& s, int multiprocessors) {
                   {Kernel::kChunkwise, in_segments}});
 }
 
-Kernel choose(const LinearAttentionShape& s, int multiprocessors) {
+Choice explain(const LinearAttentionShape& s, int multiprocessors) {
   const bool strips = s.strips && !s.bf16;
-  if (s.K > kMostRows) return strips ? Kernel::kStrips : Kernel::kLinearChunkwise;
+  if (s.K > kMostRows)
+    return {strips ? Kernel::kStrips : Kernel::kLinearChunkwise,
+            strips ? "K above 256, plain causal product in fp32: the only kernel that takes it"
+                   : "K above 256: no kernel takes it, and this one says so"};
   // Chapter 06 has fp32 in 16-byte words only.
-  if (s.bf16 || s.words != Words::kPieces) return Kernel::kLinearChunkwise;
+  if (s.bf16 || s.words != Words::kPieces)
+    return {Kernel::kLinearChunkwise,
+            "bf16, or rows that are no 16-byte pieces: the only kernel that takes them"};
   const std::int64_t strips_of_8 = s.heads * ceil_div(s.V, 8);
 
   const Form form = s.plain ? Form::kPlain : Form::kGeneral;

@@ -2,6 +2,8 @@
 // sides of every choice; README.md says how.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "common/operators/linear_attention/linear_attention.hpp"
@@ -45,7 +47,24 @@ struct RecurrenceShape {
   bool gla = false;
 };
 
-Kernel choose(const RecurrenceShape& shape, int multiprocessors);
+// What was chosen, and why.
+struct Choice {
+  struct Time {
+    Kernel kernel = {};
+    double microseconds = 0;  // infinite where the kernel does not take the shape
+  };
+  Kernel kernel = {};
+  const char* rule = "";  // in words
+  // By the lines fitted to what was measured; none where the rule asks no time.
+  std::array<Time, 5> compared = {};
+  std::size_t times = 0;
+};
+
+Choice explain(const RecurrenceShape& shape, int multiprocessors);
+
+inline Kernel choose(const RecurrenceShape& shape, int multiprocessors) {
+  return explain(shape, multiprocessors).kernel;
+}
 
 struct LinearAttentionShape {
   std::int64_t T = 1;      // steps: queries in the causal form, keys and queries otherwise
@@ -58,7 +77,11 @@ struct LinearAttentionShape {
       false;  // plain and causal, as many keys as queries, no lengths, V up to 1024: what chapter 03 takes
 };
 
-Kernel choose(const LinearAttentionShape& shape, int multiprocessors);
+Choice explain(const LinearAttentionShape& shape, int multiprocessors);
+
+inline Kernel choose(const LinearAttentionShape& shape, int multiprocessors) {
+  return explain(shape, multiprocessors).kernel;
+}
 
 template <typename Element, typename LogW>
 RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence recurrence);

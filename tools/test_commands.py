@@ -56,7 +56,7 @@ class Places(Refusals):
                 exercise_of(place.lesson_of(folder))
 
     def test_every_help_fits_80_columns(self):
-        for words in ([], ["run"], ["xray"], ["exercise"]):
+        for words in ([], ["run"], ["xray"], ["apply"], ["exercise"]):
             said = subprocess.run([ROOT / "ladder", *words, "--help"], capture_output=True, text=True, check=True).stdout
             self.assertLessEqual(max(map(len, said.splitlines())), 80, words)
 

@@ -24,6 +24,14 @@ struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramAr
     }
   }
 
+  static void check_values(const Problem& problem) {
+    const HistogramArgs a = problem.args();
+    for (std::int64_t n = 0; n < a.N; ++n) {
+      ladder::require(a.values[n] >= 0 && a.values[n] < a.BINS,
+                      "values has " + std::to_string(a.values[n]) + "; allowed: 0 to BINS - 1");
+    }
+  }
+
   static std::vector<double> count(const HistogramArgs& a, std::int64_t N) {
     std::vector<double> counts(static_cast<std::size_t>(a.BINS));
     for (std::int64_t n = 0; n < N; ++n)

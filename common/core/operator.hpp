@@ -14,6 +14,8 @@
 //     kLinearIn                                             optional: names of inputs; with all others fixed the outputs are a linear
 //                                                           function of each of these, or one and a constant
 //     kDerived, derive(Problem&)                            optional: names of inputs that follow from the others; sets them
+//     check_values(Problem)                                 optional: refuses values of inputs that somebody else made and no
+//                                                           implementation may get (std::invalid_argument)
 //
 // common/judge/simple_operator.hpp has most of that: what is left are arguments, cases, truth, mistakes, edges. All else is optional: see
 // OperatorOf, and TrialsOf for what tests ask.
@@ -32,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/given.hpp"
 #include "common/core/on_device.hpp"
 #include "common/core/options.hpp"
 #include "common/core/parcel.hpp"
@@ -114,8 +117,10 @@ class AnyProblem {
   // On the CPU, with these outputs, and with no launcher: what the implementation of that name has computed.
   virtual std::unique_ptr<AnyOnDevice> holding(const std::vector<unsigned char>& outputs,
                                                const std::string& implementation) const = 0;
-  // For read_problem: the operator's name, the case, and all inputs as they are.
+  // For read_problem: what the case writes, and all inputs as they are.
   virtual void write(std::ostream& out) const = 0;
+  // For inputs that were not drawn: see check_values above.
+  virtual void check_values() const = 0;
 };
 
 std::unique_ptr<AnyProblem> read_problem(std::istream& in);
@@ -140,6 +145,8 @@ class AnyCase {
   virtual double judged_fma() const = 0;   // multiply-adds of the float64 truth
   virtual double truth_bytes() const = 0;  // what the truth takes besides its arrays
   virtual std::unique_ptr<AnyProblem> make() const = 0;
+  // What a problem writes before its inputs.
+  virtual void write(std::ostream& out) const = 0;
 
   // From the sizes alone.
   Cost cost() const;
@@ -180,6 +187,10 @@ class AnyOperator {
   virtual bool computes(const Implementation& implementation, const std::string& storage) const = 0;
   virtual std::unique_ptr<AnyCase> make_case(const Shape& shape, const Options& options,
                                              const std::string& storage) const = 0;
+  // That of arrays that somebody has: sizes that no axis tells are those of `shape`. See `fit`.
+  virtual std::shared_ptr<const AnyCase> case_for(const std::vector<GivenArray>& inputs,
+                                                  const Shape& shape, const Options& options,
+                                                  const std::string& storage) const = 0;
   virtual Shape shape() const = 0;  // the default
   // A small one for the X-ray; with the channels of `like`, where they say what a kernel does.
   virtual Shape small_shape(const Shape& like) const = 0;
@@ -310,6 +321,19 @@ class OperatorOf : public AnyOperator {
   }
   static Case case_of(const Shape& shape, const Options& options, const std::string& storage) {
     return made(shape, options, storage).first;
+  }
+  std::shared_ptr<const AnyCase> case_for(const std::vector<GivenArray>& inputs, const Shape& shape,
+                                          const Options& options,
+                                          const std::string& storage) const override {
+    Case c = case_of(shape, options, storage);
+    const Case usual = case_of(shape, {}, storage);
+    const auto arrays = [&](const CaseToFit::Change& change) {
+      auto host = Op::sizes(c);
+      change(fields_of(host));
+      return those_wanted<Op>(c, unbound(arrays_of(host)));
+    };
+    fit({fields_of(c), options_in(c), options_in(usual), arrays}, inputs, options);
+    return any(c);
   }
 
   Shape small_shape(const Shape& like) const override {
@@ -557,10 +581,11 @@ class OperatorOf : public AnyOperator {
           });
     }
     void write(std::ostream& out) const override {
-      const Case& c = Op::case_of(problem_);
-      put(out, Op::kName);
-      write_case(out, fields_of(c), options_in(c), storage_of(c));
+      any(Op::case_of(problem_))->write(out);
       problem_.write(out);
+    }
+    void check_values() const override {
+      if constexpr (requires { Op::check_values(problem_); }) Op::check_values(problem_);
     }
 
    private:
@@ -597,6 +622,10 @@ class OperatorOf : public AnyOperator {
     }
     std::unique_ptr<AnyProblem> make() const override {
       return std::make_unique<ProblemOf>(Op::make_problem(case_));
+    }
+    void write(std::ostream& out) const override {
+      put(out, Op::kName);
+      write_case(out, fields_of(case_), options_in(case_), storage_of(case_));
     }
 
    protected:

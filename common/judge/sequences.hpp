@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/errors.hpp"
 #include "common/core/shape.hpp"
 
 namespace ladder {
@@ -32,6 +33,22 @@ struct SequenceOperator {
            std::min(64.0, static_cast<double>(heads));
   }
 };
+
+// For check_values: where packed sequences end, and how many keys each batch has. No kernel looks for itself.
+inline void check_ends(const std::string& name, const std::vector<std::int64_t>& ends,
+                       std::int64_t B, std::int64_t T) {
+  require(ends.empty() || (B == 1 && ends.back() == T),
+          name + " ends at " + (ends.empty() ? "" : std::to_string(ends.back())) +
+              ", with B = " + std::to_string(B) + "; allowed: the end at " + std::to_string(T) +
+              ", the steps that there are, and B = 1");
+}
+inline void check_key_lengths(const std::vector<std::int64_t>& lengths, std::int64_t T_k) {
+  for (const std::int64_t length : lengths) {
+    require(length >= 0 && length <= T_k, "key_lengths has " + std::to_string(length) +
+                                              "; allowed: 0 to " + std::to_string(T_k) +
+                                              ", the keys that there are");
+  }
+}
 
 // What the plans of such operators share.
 

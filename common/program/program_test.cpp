@@ -20,6 +20,7 @@
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
 #include "common/program/estimate.hpp"
+#include "common/program/npy.hpp"
 #include "common/program/timing.hpp"
 #include "common/testing/tests.hpp"
 
@@ -1204,6 +1205,82 @@ TEST(Build, SaysWhenACommitHasBeenEdited) {
   EXPECT_EQ(commit_of(folder.path()), commit);
   folder.write("another.cu", "new");
   EXPECT_EQ(commit_of(folder.path()), commit + "-dirty");
+}
+
+// ---- Somebody's own arrays ----
+
+std::vector<GivenArray> inputs_of(const AnyCase& c) {
+  std::vector<GivenArray> inputs;
+  for (const ListedArray& array : c.host_arrays()) {
+    if (!array.is_input) continue;
+    inputs.push_back({array.name, array.name + ".npy", {}});
+    for (const Axis& axis : array.axes)
+      inputs.back().shape.push_back(axis.size);
+  }
+  return inputs;
+}
+
+TEST(OwnArrays, SayTheSizesOfEveryOperator) {
+  for (const auto& op : operators()) {
+    for (const std::string& storage : op->storages()) {
+      Shape shape = op->small_shape();
+      op->set_size(shape, "B", 3);
+      const auto c = op->make_case(shape, {}, storage);
+      EXPECT_EQ(op->case_for(inputs_of(*c), op->shape(), {}, storage)->text(), c->text());
+    }
+  }
+}
+
+TEST(OwnArrays, SayWhichOfThemThereAre) {
+  const AnyOperator& op = find_operator("wkv");
+  const Options options = {{"initial_state", ""}, {"decay_per_head", ""}};
+  const auto c = op.make_case({{"B", 2}, {"T", 5}, {"K", 8}}, options, "fp32");
+  EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
+}
+
+TEST(OwnArrays, ThatDoNotFitAreRefused) {
+  const AnyOperator& op = find_operator("wkv");
+  const auto good = inputs_of(*op.make_case({{"B", 2}, {"T", 5}}, {}, "fp32"));
+  const auto refused = [&](const std::string& words, std::vector<GivenArray> inputs,
+                           const Options& options = {}) {
+    expect_refused(words, [&] { op.case_for(inputs, op.shape(), options, "fp32"); });
+  };
+  auto bad = good;
+  bad[1].shape[1] = 4;
+  refused("k.npy is (2, 4, 32, 64); allowed beside the other arrays: (b=2, t=5, h=32, j=64)", bad);
+  bad = good;
+  bad[0].shape = {2, 5, 64};
+  refused("q.npy is (2, 5, 64); allowed: the axes (b, t, h, j)", bad);
+  bad.erase(bad.begin());
+  refused("q is missing", bad);
+  bad = good;
+  bad.push_back({"w", "w.npy", {2}});
+  refused("w.npy is there; allowed with these options: q, k, v, log_w, u", bad);
+  refused("which says how inputs are drawn", good, {{"decay", "strong"}});
+  bad = good;
+  for (GivenArray& each : bad)
+    each.shape[each.shape.size() - 2] = 0;
+  refused("H is 0; allowed: 1 or more", bad);
+}
+
+TEST(NpyFiles, ComeBackAsTheyWereWritten) {
+  const std::string path = ::testing::TempDir() + "own_array.npy";
+  const std::vector<std::uint16_t> numbers = {1, 2, 3, 65535, 5, 6};
+  const auto* bytes = reinterpret_cast<const unsigned char*>(numbers.data());
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2, 3}, std::vector<std::int64_t>{6},
+        std::vector<std::int64_t>{0, 4}, std::vector<std::int64_t>{}}) {
+    write_npy(path, "u2", shape, bytes);
+    const NpyHeader header = read_npy_header(path);
+    EXPECT_EQ(header.type, "u2");
+    EXPECT_EQ(header.shape, shape);
+    EXPECT_EQ(header.first % 64, 0u);
+    const std::vector<unsigned char> back = read_npy_elements(path, header);
+    EXPECT_EQ(back, std::vector<unsigned char>(bytes, bytes + 2 * header.count));
+  }
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  expect_refused("own_array.npy has 129 bytes; allowed: 130", [&] { read_npy_header(path); });
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""./ladder run and ./ladder xray: build the program and start it."""
+"""./ladder run, ./ladder xray and ./ladder apply: build the program and start it."""
 import hashlib
 import os
 import re
@@ -22,10 +22,16 @@ def options_of(command):
     return {match[1]: bool(match[2]) for match in found if match}
 
 
+def named_shapes():
+    """{name that --shape knows: {size: number}}"""
+    lines = re.findall(r"^  (\S+) +(B=.*)", (_HELP / "run_help.txt").read_text(), re.MULTILINE)
+    return {name: {size: int(number) for size, number in re.findall(r"(\w+)=(\d+)", sizes)} for name, sizes in lines}
+
+
 def require_known(given):
     """That the values of options, {option: values}, are some that the sources have: the program would say so too, but is not built yet."""
     text = (_HELP / "run_help.txt").read_text()
-    shapes = re.findall(r"^  (\S+) +B=", text, re.MULTILINE)
+    shapes = named_shapes()
     known_of = {"--operator": operators, "--implementation": lambda: {name for row in rows() for name in row.names},
                 "--precision": lambda: dict.fromkeys(re.findall(r"\b(?:bf|fp)[0-9]\w*", text)),
                 "--shape": lambda: [*sorted(members_of_cases()[0]), *shapes], "--options": lambda: sorted(members_of_cases()[1])}
@@ -57,6 +63,9 @@ def ask_for_program(arguments, folder):
     return prefix
 
 
+_FOLDERS = ("--in", "--out", "--example")  # of apply
+
+
 class Arguments:
     """A program's arguments: `words` to hand on, in which chapters and lessons have their folder's name, and the paths of what is written;
     `places` as they were given, `asked` as they are; and what of the words says which program is needed."""
@@ -65,7 +74,8 @@ class Arguments:
         self.words, self.places, self.asked = [], [], []
         self.copy = None  # the learner's, in my/: the only thing that is drawn then
         given = {}  # option, or copy: its values
-        self.paths = {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
+        self.paths = {} if command == "apply" else {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
+        self.given = given
         known = options_of(command)
         words = list(words)
         while words:
@@ -97,7 +107,9 @@ class Arguments:
                 if value.startswith("-"):
                     raise Refused(f"{option} is followed by '{value}'; allowed: a value")
             values.append(value)
-            if option in self.paths:
+            if option in _FOLDERS:
+                self.words.append(f"{option}={Path(caller) / value}")
+            elif option in self.paths:
                 self.paths[option] = Path(caller) / value
                 if not self.paths[option].parent.is_dir():
                     raise Refused(f"{option} is '{value}'; allowed: a file in a folder that is there")
@@ -194,3 +206,26 @@ def xray(words, preset, caller):
     build.build(program)
     paths = [f"{option}={path}" for option, path in arguments.paths.items()]
     return run_program(build.folder / program, *paths, *arguments.words)
+
+
+def apply(words, preset, caller):
+    arguments = Arguments("apply", words, caller)
+    given = arguments.given
+    if arguments.places:
+        raise Refused(f"apply is followed by '{arguments.places[0]}'; allowed: options alone")
+    if arguments.operator is None:
+        raise Refused("--operator is missing; allowed: --operator NAME, such as wkv")
+    if "--example" not in given and not {"--in", "--out"} <= given.keys():
+        raise Refused("--in and --out are not both given; allowed: both, or --example")
+    if "--example" not in given and not any((Path(caller) / given["--in"][-1]).glob("*.npy")):
+        raise Refused(f"--in is '{given['--in'][-1]}'; allowed: a folder with .npy files")
+    by_rules = f"best_{arguments.operator}"
+    if not arguments.names and any(by_rules in row.names for row in rows()):
+        arguments.names = [by_rules]
+    build = Build(preset)
+    build.lock()
+    prefix = ask_for_program(arguments, build.folder)
+    build.prepare()
+    program = f"{prefix}_{'cuda' if build.runs_on_gpu() else 'emulated'}"
+    build.build(program)
+    return run_program(build.folder / program, "apply", *arguments.words)

@@ -86,7 +86,7 @@ class Records:
     """Everything in a tree's records/."""
 
     def __init__(self, root):
-        folder = Path(root) / "records"
+        self.root, folder = Path(root), Path(root) / "records"
         self.runs, self.cases, self.samples, self.sources, self.tables = {}, {}, {}, {}, {}
         for path in sorted(Path(root).glob("[0-9][0-9]_*/**/*.cu")):  # of those that only a comparison has measured
             if not {"solutions", "exercise.cu", "scratch.cu"} & set(path.parts):

@@ -12,6 +12,7 @@ import blocks
 import lessons
 import nvcc
 import pictures
+import plots
 from records import Records, xray_counts
 
 RESULTS = Path("records")
@@ -47,6 +48,7 @@ def wanted(root, pages, compare_page):
     result[RESULTS / "h200_compare.md"] = compare_page
     result[Path("docs/figures/ladder.svg")] = pictures.ladder(records, pictures.ENGLISH)
     result[Path("docs/figures/ladder.zh-CN.svg")] = pictures.ladder(records, pictures.CHINESE)
+    result |= {Path("docs/figures") / name: text for name, text in plots.drawn(root, records).items()}
     exercise = records.sample("exercise")
     result[Path("docs/figures/exercise.svg")] = pictures.terminal(exercise["command"], exercise["lines"], ("equals the result",))
     return result

@@ -30,6 +30,16 @@ struct AttentionOperator : SequenceOperator {
                                const std::string& axis, std::int64_t index, Belonging& belonging) {
     settle(problem.drawn_case(), array, axis, index, belonging);
   }
+  template <typename Problem>
+  static void check_values(const Problem& problem) {
+    const AttentionCase& c = problem.drawn_case();
+    const auto numbers = [&](const char* name) -> const auto& {
+      return problem.template array<std::int64_t>(name);
+    };
+    check_key_lengths(numbers("key_lengths"), c.T_k);
+    check_ends("cu_seqlens_q", numbers("cu_seqlens_q"), c.B, c.T_q);
+    check_ends("cu_seqlens_k", numbers("cu_seqlens_k"), c.B, c.T_k);
+  }
   static std::vector<AttentionCase> table_cases(bool long_too);
   static std::vector<AttentionCase> random_cases(std::uint32_t seed);
 };

@@ -34,6 +34,9 @@ struct LinearAttention : JudgedOperator<LinearAttention, LinearAttentionSizes, L
   static Outputs plain(const Problem& problem, Arithmetic arithmetic);
   static Mistakes mistakes(const Problem& problem, const std::vector<Truth>& truth,
                            Arithmetic arithmetic);
+  static void check_values(const Problem& problem) {
+    check_key_lengths(problem.array<std::int64_t>("key_lengths"), problem.drawn_case().T_k);
+  }
   static SupportWords support_words();
   static std::shared_ptr<const Plan> own_plan(const Support& support);
   static std::vector<Case> table_cases(bool long_too);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,6 +68,12 @@ struct WkvOperator
   static Mistakes mistakes(const Problem& problem, const std::vector<Truth>& truth,
                            Arithmetic arithmetic) {
     return wkv_mistakes(problem, truth, arithmetic);
+  }
+  static void check_values(const Problem& problem) {
+    const WkvCase& c = problem.drawn_case();
+    const std::vector<float>& log_w = problem["log_w"];
+    check_log_w(log_w.data(), std::ssize(log_w));
+    check_ends("cu_seqlens", problem.template array<std::int64_t>("cu_seqlens"), c.B, c.T);
   }
   static SupportWords support_words() { return wkv_support_words(); }
   static std::shared_ptr<const Plan> own_plan(const Support& support) {

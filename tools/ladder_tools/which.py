@@ -1,0 +1,198 @@
+"""./ladder which: the kernel for a shape, the time that was recorded, and why. ./ladder compare: ours beside what is installed."""
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from ladder_tools.building import Build, ask_nvidia, run_program
+from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
+from ladder_tools.programs import named_shapes, require_known
+from ladder_tools.rows import members_of_cases, operators
+
+_RULES = {"wkv": ("fp32", "bf16", "bf16_fp32_decay"), "gla": ("fp32", "bf16", "bf16_fp32_decay"), "linear_attention": ("fp32", "bf16"),
+          "causal_dot_product": ("fp32", "bf16")}  # operators whose kernel rules choose, and what they are stored as
+_USUAL = {"B": 1, "T": 1024, "H": 32, "K": 64, "V": 64}  # of an operator with rules: what WkvSizes and LinearAttentionSizes have
+_STATES = {"initial_state", "final_state"}
+
+
+def duration(seconds):
+    unit, name = next(((unit, name) for unit, name in ((1, "s"), (1e-3, "ms")) if seconds >= unit), (1e-6, "us"))
+    return f"{seconds / unit:.3g} {name}"
+
+
+def shape_text(shape):
+    return ", ".join(f"{name}={size}" for name, size in shape.items())
+
+
+class Recorded:
+    """A time in records/. `old`: another version of the kernel took it."""
+
+    def __init__(self, implementation, seconds, shape, precision, options, where, old=False):
+        self.implementation, self.seconds, self.shape, self.precision, self.options = implementation, seconds, shape, precision, options
+        self.where = where + ("; an earlier version of this kernel" if old else "")
+
+
+def _options_of(run):
+    chosen = {name for name, value in (run.get("options") or {}).items() if value not in ("false", "")}
+    return frozenset(chosen | ({"causal"} if run.get("causal") else set()) | (_STATES if run.get("states") else set()))
+
+
+def recorded(operator):
+    """Every right time of this operator on a GPU."""
+    found, kernels = [], set(json.loads(text_of("records/kernels.json"))["files"].values())
+    for path in sorted((ROOT / "records").glob("*.json")):
+        document = json.loads(path.read_text())
+        if document.get("schema") == "kernel-ladder/run/1" and document.get("operator") == operator:
+            found += [Recorded(row["implementation"], row["seconds"], document["shape"], document.get("precision", "fp32"), _options_of(document),
+                               f"{row['device']}, {document['date']}, records/{path.name}", row.get("ptx") not in kernels)
+                      for row in document["rows"] if row.get("seconds") and row.get("right", True) and "NVIDIA" in row.get("device", "")]
+        elif document.get("schema") == "kernel-ladder/best-recorded/1":
+            names, run = document["implementations"], document["run"]
+            for op, precision, T, heads, K, V, times in document["rows"]:
+                if op == operator:
+                    shape = {"B": 1, "T": T, "H": heads, "K": K, "V": V}
+                    found += [Recorded(names[int(number)], us * 1e-6, shape, precision, frozenset(),
+                                       f"{run['device']}, {run['date']}, records/{path.name}")
+                              for number, us in times.items()]
+    return found
+
+
+def _asked_shape(words):
+    """{size: number} of "B=8,T=4096", or of a known name."""
+    named = named_shapes()
+    if words in named:
+        return named[words]
+    shape = {}
+    for item in words.split(",") if words else []:
+        name, equals, size = item.partition("=")
+        for each in ("K", "V") if name == "D" else (name,):
+            if each in shape:
+                raise Refused(f"shape: {name} is given twice; allowed: once")
+            shape[each] = int(size)
+    return shape
+
+
+def _matches(asked, one):
+    """Whether a recorded shape has the sizes that were asked for."""
+    return all(one.get(name) == size for name, size in asked.items())
+
+
+def _as_heads(shape):
+    """Of a recurrence: kernels see B * H only as a product."""
+    return {**{name: size for name, size in shape.items() if name not in "BH"}, "heads": shape["B"] * shape["H"]}
+
+
+def _far(asked, one):
+    return sum(abs(math.log2(max(1, one.get(name, 1)) / max(1, size))) for name, size in asked.items())
+
+
+def _with_rules(operator, precisions, asked, program):
+    shape = {**_USUAL, **asked}
+    print(f"{operator}, {shape_text(shape)}; the rules of an H200 (132 multiprocessors)")
+    for precision in precisions:
+        said = subprocess.run([program, operator, precision, *(f"{name}={size}" for name, size in shape.items())], capture_output=True, text=True)
+        if said.returncode:
+            raise Failed(f"best_which: {said.stderr.strip()}")
+        choice = json.loads(said.stdout)
+        print(f"\n{precision}: {choice['kernel']}\n  why: {choice['rule']}")
+        for name, us in sorted(choice["compared"].items(), key=lambda each: each[1]):
+            print(f"       {name:<30} about {duration(us * 1e-6)}")
+        times = [each for each in recorded(operator) if each.precision == precision and not each.options]
+        here = sorted((each for each in times if _as_heads(each.shape) == _as_heads(shape)), key=lambda each: each.seconds)
+        chosen = [each for each in here if each.implementation == choice["kernel"]]
+        if chosen:
+            print(f"  recorded: {duration(chosen[0].seconds)} ({shape_text(chosen[0].shape)}; {chosen[0].where})")
+        else:
+            near = min((each for each in times if each.implementation == choice["kernel"]), default=None,
+                       key=lambda each: _far(_as_heads(shape), _as_heads(each.shape)))
+            print("  recorded: not for this shape" + (f"; the nearest: {duration(near.seconds)} ({shape_text(near.shape)}; {near.where})" if near else ""))
+    return 0
+
+
+def _by_records(operator, precisions, asked, options):
+    times = [each for each in recorded(operator) if not precisions or each.precision in precisions]
+    if not times:
+        print(f"{operator}: no time on a GPU is recorded{' in ' + precisions[0] if precisions else ''}. ./ladder run --operator {operator} measures, where there is a GPU")
+        return 0
+    fits = [each for each in times if _matches(asked, each.shape) and options <= each.options]
+    if not fits:
+        with_options = [each for each in times if options <= each.options] or times
+        near = min(with_options, key=lambda each: (_far(asked, each.shape), each.seconds))
+        fits = [each for each in with_options if each.shape == near.shape]
+        print(f"{operator}: nothing is recorded for {shape_text(asked)}{''.join(', ' + name for name in sorted(options))}; the nearest shape that is:")
+    groups = {}
+    for each in fits:
+        groups.setdefault((shape_text(each.shape), each.precision, ", ".join(sorted(each.options))), []).append(each)
+    for (shape, precision, words), group in groups.items():
+        group.sort(key=lambda each: each.seconds)
+        best = group[0]
+        print(f"{operator}, {shape}{'; ' + words if words else ''}; {precision}: {best.implementation}")
+        print(f"  why: the fastest of {len({each.implementation for each in group})} that are recorded there; there are no rules for this operator")
+        print(f"  recorded: {duration(best.seconds)} ({best.where})")
+    return 0
+
+
+def which(words, preset, caller):
+    """usage: which OPERATOR [B=8,T=4096] [--precision bf16] [--options causal]"""
+    del caller
+    usage = "which takes an operator, a shape such as B=8,T=4096 or a known name, --precision and --options"
+    words, given, places = list(words), {}, []
+    while words:
+        word = words.pop(0)
+        option, equals, value = word.partition("=")
+        if not word.startswith("-"):
+            places.append(word)
+            continue
+        if option not in ("--precision", "--options"):
+            raise refused("option", option, ["--precision", "--options"])
+        if not equals:
+            if not words:
+                raise Refused(f"{option} needs a value; allowed: {option} VALUE")
+            value = words.pop(0)
+        given[option] = [value]
+    if not 1 <= len(places) <= 2:
+        raise Refused(f"{usage}; given: {len(places)} words")
+    operator, shape = places[0], (places + [""])[1]
+    if operator not in operators():
+        raise refused("operator", operator, operators())
+    if shape:
+        given["--shape"] = [shape]
+    require_known(given)
+    asked = _asked_shape(shape)
+    precisions = given.get("--precision", [])
+    options = frozenset(item for text in given.get("--options", []) for item in text.split(",") if item)
+    if operator not in _RULES:
+        return _by_records(operator, precisions, asked, options)
+    unknown = next((name for name in asked if name not in _USUAL), None)
+    if unknown:
+        raise refused("size", unknown, _USUAL)
+    if precisions and precisions[0] not in _RULES[operator]:
+        raise refused("--precision", precisions[0], _RULES[operator])
+    if options:
+        raise Refused(f"--options is '{','.join(sorted(options))}'; allowed for {operator}: none, the rules look at sizes and storage")
+    build = Build(preset)
+    build.prepare("best_which")
+    build.build("best_which")
+    return _with_rules(operator, precisions or _RULES[operator][:2], asked, build.folder / "best_which")
+
+
+def compare(words, preset, caller):
+    """tools/upkeep/compare on this machine's GPU; its own options."""
+    program = ROOT / "tools" / "upkeep" / "compare" / "compare.py"
+    known = sorted(set(re.findall(r'add_argument\("(--[a-z]+)"', text_of(program))) - {"--warm-one"}) + ["--help"]
+    words = [str(Path(caller) / word) if before in ("--out", "--table", "--library", "--peers") else word
+             for before, word in zip(["", *words], words)]
+    for option in (word.partition("=")[0] for word in words if word.startswith("-")):
+        if option not in known:
+            raise refused("option", option, known)
+    if not any(word.partition("=")[0] in ("--help", "--list", "--table") for word in words):
+        if not ask_nvidia("name"):
+            raise Failed("compare needs an NVIDIA GPU, and nvidia-smi finds none. On a machine that has one it also needs nvcc and a python3 with "
+                         "PyTorch for CUDA; public kernels (FLA, RWKV-CUDA, fast-transformers) are taken as they are installed, or from .peers/: "
+                         "tools/upkeep/compare/README.md. What was measured: records/h200_compare.md")
+        build = Build("cuda" if preset == "default" else preset)
+        build.prepare()
+        build.build("ladder_launchers")
+    return run_program(sys.executable, program, *words)
