@@ -1,13 +1,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "00_warmup/12_latency/occupancy.hpp"
-#include "00_warmup/hole_tests.hpp"
+#include "00_warmup/12b_roofline/multiply_adds.hpp"
+#include "00_warmup/12b_roofline/occupancy.hpp"
+#include "00_warmup/12b_roofline/roofline.hpp"
 #include "common/testing/suite.hpp"
 #if __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>
@@ -17,14 +20,10 @@ using warmup::blocks_per_multiprocessor;
 
 namespace {
 
-const bool hole_registered =
-    warmup::register_hole("scale_in_flight", "Hole2MultipliesEveryElement", "scale", {{"N", 8199}});
-
-const bool registered =
-    ladder::testing::register_suite("scale", "scale_in_flight",
-                                    {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}},
-                                     .options = {{"factor", {"3", "-0.5"}}},
-                                     .borders = {{.size = "N", .at = {8192, 16384}}}});
+const bool registered = ladder::testing::register_suite(
+    "multiply_adds", "multiply_adds",
+    {.sizes = {{"N", {37, 1, 256, 257, 1000}}, {"rounds", {1, 0, 2, 30}}},
+     .options = {{"factor", {"0.5", "-0.5"}}}});
 
 struct Block {
   int threads, registers, shared, blocks;
@@ -112,7 +111,7 @@ std::string explain() {
   return "";
 }
 
-TEST(scale_in_flight, Hole1CountsTheBlocksOfAMultiprocessor) {
+TEST(multiply_adds, Hole1CountsTheBlocksOfAMultiprocessor) {
   for (const Block& b : kBlocks) {
     EXPECT_EQ(blocks_per_multiprocessor(b.threads, b.registers, b.shared), b.blocks)
         << b.threads << " threads, " << b.registers << " registers a thread, " << b.shared
@@ -122,7 +121,7 @@ TEST(scale_in_flight, Hole1CountsTheBlocksOfAMultiprocessor) {
 }
 
 #if __has_include(<cuda_occupancy.h>)
-TEST(scale_in_flight, CountsBlocksAsNvidiasHeaderDoes) {
+TEST(multiply_adds, CountsBlocksAsNvidiasHeaderDoes) {
   cudaOccDeviceProp device;
   device.computeMajor = 9;
   device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;
@@ -152,5 +151,65 @@ TEST(scale_in_flight, CountsBlocksAsNvidiasHeaderDoes) {
   }
 }
 #endif
+
+TEST(multiply_adds, Hole2PlacesAKernelUnderTheRoof) {
+  const warmup::Machine machine{.bytes_per_second = 4e12, .operations_per_second = 60e12};
+  struct {
+    warmup::Work work;
+    double intensity, seconds;
+    bool memory_bound;
+  } const cases[] = {
+      {{.bytes = 8e12, .operations = 1e12}, 0.125, 2, true},
+      {{.bytes = 1e12, .operations = 120e12}, 120, 2, false},
+      {{.bytes = 4e12, .operations = 30e12}, 7.5, 1, true},  // computing would take half a second
+      {{.bytes = 4e12, .operations = 90e12}, 22.5, 1.5, false},  // moving would take a second
+  };
+  for (const auto& each : cases) {
+    const warmup::Place is = place(each.work, machine);
+    const std::string of = "WRONG RESULT for " + std::to_string(each.work.bytes / 1e12) +
+                           " TB and " + std::to_string(each.work.operations / 1e12) +
+                           " T operations at 4 TB/s and 60 TFLOP/s: ";
+    const double moving = each.work.bytes / 4e12, computing = each.work.operations / 60e12;
+    EXPECT_NEAR(is.intensity, each.intensity, 1e-9 * each.intensity)
+        << of << "the intensity is in operations for each byte";
+    if (std::abs(is.seconds - (moving + computing)) < 1e-9) {
+      ADD_FAILURE() << of << "the sum of both times; they pass at the same time";
+    } else {
+      EXPECT_NEAR(is.seconds, each.seconds, 1e-9) << of << "the larger of the two times";
+    }
+    EXPECT_EQ(is.memory_bound, each.memory_bound) << of << "what takes longer?";
+  }
+}
+
+TEST(multiply_adds, Hole3CountsThreeKernels) {
+  const char* const names[] = {"y = factor * x", "the mean of 9", "the tiled product"};
+  for (const double n : {64.0, 1024.0}) {
+    const std::array<warmup::Work, 3> is = warmup::three_kernels(n);
+    const warmup::Work right[] = {{.bytes = 8 * n, .operations = n},
+                                  {.bytes = 8 * n, .operations = 9 * n},
+                                  {.bytes = n * n * n / 4, .operations = 2 * n * n * n}};
+    for (int i = 0; i < 3; ++i) {
+      const std::string of =
+          "WRONG RESULT for n = " + std::to_string(static_cast<int>(n)) + ", " + names[i] + ": ";
+      std::string hint;
+      if (i < 2 && is[i].bytes == 4 * n) hint = "; what is written counts, too";
+      if (i == 1 && is[i].bytes == 40 * n)
+        hint = "; each number is moved once, though nine threads use it";
+      if (i == 2 && is[i].operations == n * n * n) hint = "; a multiply-add is two operations";
+      if (i == 2 && is[i].bytes == 8 * n * n * n)
+        hint = "; a tile's number is loaded once for 32 results";
+      EXPECT_EQ(is[i].bytes, right[i].bytes) << of << "bytes" << hint;
+      EXPECT_EQ(is[i].operations, right[i].operations) << of << "operations" << hint;
+    }
+  }
+}
+
+TEST(BlocksPerMultiprocessor, AreThoseThatCudaCountsOnThisDevice) {
+  const warmup::OccupancyByCuda cuda = warmup::occupancy_by_cuda();
+  if (!cuda.compute_capability_9) return;
+  EXPECT_EQ(
+      warmup::blocks_per_multiprocessor(cuda.threads, cuda.registers_per_thread, cuda.shared_bytes),
+      cuda.blocks);
+}
 
 }  // namespace

@@ -1,4 +1,4 @@
-// 12 latency, step 1: y = factor * x, one load of 4 bytes in each thread.
+// 12a latency, step 1: y = factor * x, one load of 4 bytes in each thread.
 // Change: none, this is what the lesson begins with.
 // Why:    it is the shortest kernel there is, and it shows how many bytes its threads have under way.
 // Needs:  any N.
@@ -7,8 +7,7 @@
 
 #include <cstdint>
 
-#include "00_warmup/12_latency/occupancy.hpp"
-#include "00_warmup/12_latency/scale.hpp"
+#include "00_warmup/12a_latency/scale.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
@@ -32,27 +31,6 @@ void scale_one_each(const ScaleArgs& args) {
   scale_one_each_kernel<<<static_cast<unsigned>(blocks), kOneEachThreads>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
-
-}  // namespace
-
-OccupancyByCuda occupancy_by_cuda() {
-  OccupancyByCuda result{.threads = kOneEachThreads};
-#ifdef __CUDACC__
-  cudaFuncAttributes attributes;
-  CUDA_CHECK(cudaFuncGetAttributes(&attributes, scale_one_each_kernel));
-  result.registers_per_thread = attributes.numRegs;
-  result.shared_bytes = static_cast<int>(attributes.sharedSizeBytes);
-#endif
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&result.blocks, scale_one_each_kernel,
-                                                           kOneEachThreads, 0));
-  int device = 0, major = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  result.compute_capability_9 = major == 9;
-  return result;
-}
-
-namespace {
 
 const ladder::Registration scale_one_each_registration{
     {.name = "scale_one_each",

@@ -1,15 +1,18 @@
-// 12 latency: y = factor * x, with four loads of 16 bytes under way in each thread.
+// 12a latency: y = factor * x, with four loads of 16 bytes under way in each thread; and a ring that measures latencies.
 // Change: a thread asks for all its elements before it waits for the first of them.
 // Why:    bytes under way at once, divided by the time that each takes, are the speed of memory: more under way is faster.
 // Needs:  any N; x and y aligned to 16 bytes.
 // Costs:  16 registers for what is under way, and fewer threads for small N.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
 
-#include "00_warmup/12_latency/occupancy.hpp"
-#include "00_warmup/12_latency/scale.hpp"
+#include "00_warmup/12a_latency/latencies.hpp"
+#include "00_warmup/12a_latency/scale.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
@@ -36,13 +39,11 @@ __global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const Sc
   float4 loaded[kInFlight];
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    if (four < fours) loaded[i] = x[four];
+    // TODO(2): roughly 1 line; load what is there; budget: a load of 16 bytes
   }
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    if (four >= fours) continue;
-    multiply_four(loaded[i], args.factor);
-    y[four] = loaded[i];
+    // TODO(2): roughly 3 lines; multiply and store what is there; budget: no load, a store of 16 bytes
   }
 
   // Up to three elements are left.
@@ -62,27 +63,13 @@ void scale_in_flight(const ScaleArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-int rounded_up(int number, int to_multiples_of) {
-  return (number + to_multiples_of - 1) / to_multiples_of * to_multiples_of;
-}
-
 }  // namespace
 
-int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_bytes) {
-  const Multiprocessor has;
-  if (threads > has.most_threads_of_block || registers_per_thread > has.most_registers_of_thread ||
-      shared_bytes > has.most_shared_bytes_of_block)
-    return 0;
-  int blocks = has.blocks;
-  const int warps = rounded_up(threads, has.lanes) / has.lanes;
-  blocks = std::min(blocks, has.warps / warps);
-  const int registers = rounded_up(registers_per_thread * has.lanes, has.registers_at_a_time);
-  if (registers > 0)
-    blocks = std::min(blocks, has.parts * (has.registers_of_a_part / registers) / warps);
-  const int bytes =
-      rounded_up(shared_bytes + has.shared_bytes_reserved, has.shared_bytes_at_a_time);
-  blocks = std::min(blocks, has.shared_bytes / bytes);
-  return blocks;
+std::vector<unsigned> ring(unsigned places, unsigned seed) {
+  std::vector<unsigned> next(places);
+  // TODO(1): roughly 4 lines; make `next` one ring of all places, in an order that looks like chance
+  // TODO(1): budget: each place is exchanged once with another
+  return next;
 }
 
 namespace {

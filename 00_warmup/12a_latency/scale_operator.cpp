@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "00_warmup/12_latency/scale.hpp"
+#include "00_warmup/12a_latency/scale.hpp"
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
