@@ -16,7 +16,7 @@ const bool hole_registered =
 const bool registered =
     ladder::testing::register_suite("scale", "scale_in_flight",
                                     {.sizes = {{"N", {37, 1, 4, 4096, 4097, 8199}}},
-                                     .options = {{"factor", {"3", "-0.5"}}},
+                                     .options = {{"factor", {"3", "-0.1"}}},
                                      .borders = {{.size = "N", .at = {8192, 16384}}}});
 
 TEST(scale_in_flight, Hole1MakesOneRingOfAllPlaces) {
@@ -47,6 +47,7 @@ TEST(scale_in_flight, Hole1MixesThePlaces) {
   EXPECT_LT(near, kPlaces / 10) << "WRONG RESULT: " << near
                                 << " of 1000 steps go to a place near by: a cache fetches those "
                                    "together";
+  EXPECT_EQ(next, ring(kPlaces, 1)) << "WRONG RESULT: another ring for the same seed";
   EXPECT_NE(next, ring(kPlaces, 2)) << "WRONG RESULT: the same ring for another seed";
 }
 

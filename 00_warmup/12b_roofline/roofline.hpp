@@ -17,9 +17,9 @@ struct Machine {
 
 // Where the work stands under the roof.
 struct Place {
-  double intensity = 0;  // operations for each byte
-  double seconds = 0;    // at least
-  bool memory_bound = false;
+  double intensity = 0;       // operations for each byte
+  double seconds = 0;         // at least
+  bool memory_bound = false;  // moving takes longer than computing
 };
 
 // The work has bytes and operations, the machine both rates: all are more than 0.

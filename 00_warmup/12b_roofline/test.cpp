@@ -161,6 +161,7 @@ TEST(multiply_adds, Hole2PlacesAKernelUnderTheRoof) {
   } const cases[] = {
       {{.bytes = 8e12, .operations = 1e12}, 0.125, 2, true},
       {{.bytes = 1e12, .operations = 120e12}, 120, 2, false},
+      {{.bytes = 4e12, .operations = 60e12}, 15, 1, false},  // at the ridge
       {{.bytes = 4e12, .operations = 30e12}, 7.5, 1, true},  // computing would take half a second
       {{.bytes = 4e12, .operations = 90e12}, 22.5, 1.5, false},  // moving would take a second
   };
