@@ -365,10 +365,11 @@ def in_flight():
     d.line([(left, axis - 4), (left, axis + 8)])
     d.line([(left + latency, axis - 4), (left + latency, axis + 8)])
     d.text(left + latency / 2, axis + 18, "one latency", 13)
-    need = COPY * L2_LATENCY
-    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. A load that hits L2 takes {L2_LATENCY * 1e9:.0f} ns, a copy moves {COPY / 1e12:.2f} TB/s\n"
-           f"(both measured). To keep that up, at least {COPY / 1e12:.2f} TB/s x {L2_LATENCY * 1e9:.0f} ns = {need / 1e3:.0f} KB must be on their way at any time:\n"
-           f"{need / MULTIPROCESSORS / 1e3:.1f} KB for each of {MULTIPROCESSORS} multiprocessors, more where loads miss L2 and take longer.", 13, "start")
+    loads = COPY / 2  # the other half of a copy's bytes is stored, and nobody waits for a store
+    need = loads * L2_LATENCY
+    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. A load that hits L2 takes {L2_LATENCY * 1e9:.0f} ns. A copy moves {COPY / 1e12:.2f} TB/s,\n"
+           f"half of it loads (both measured). To keep that up, {loads / 1e12:.2f} TB/s x {L2_LATENCY * 1e9:.0f} ns = {need / 1e3:.0f} KB of loads must be on their\n"
+           f"way at any time: {need / MULTIPROCESSORS / 1e3:.1f} KB for each of {MULTIPROCESSORS} multiprocessors, more where loads miss L2 and take longer.", 13, "start")
     d.save("warmup_in_flight.svg")
 
 

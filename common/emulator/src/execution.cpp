@@ -31,6 +31,7 @@
 #include "fiber.hpp"
 #include "observed.hpp"
 #include "state.hpp"
+#include "streams.hpp"
 
 namespace emulator {
 namespace detail {
@@ -774,7 +775,11 @@ class PrintedToo {
 
 }  // namespace
 
-void run(const Configuration& configuration, const Kernel& kernel) {
+namespace {
+
+// Whether the launch can start. If not, the error is recorded.
+bool can_start(const Configuration& configuration, const Kernel& kernel,
+               std::size_t dynamic_limit) {
   const dim3& grid = configuration.grid;
   const dim3& block = configuration.block;
   if (Worker* const worker = Worker::running()) {
@@ -785,9 +790,8 @@ void run(const Configuration& configuration, const Kernel& kernel) {
                             " with grid " + triple(grid) + " and block " + triple(block) + ": ";
   if (const std::string wrong = impossible_extents(grid, block); !wrong.empty()) {
     set_launch_error(cudaErrorInvalidConfiguration, start + wrong);
-    return;
+    return false;
   }
-  const std::size_t dynamic_limit = max_dynamic_shared(kernel.address);
   if (configuration.dynamic_shared > dynamic_limit) {
     set_launch_error(
         cudaErrorInvalidValue,
@@ -799,7 +803,7 @@ void run(const Configuration& configuration, const Kernel& kernel) {
             (kernel.address == nullptr
                  ? "; write the kernel's template arguments in the launch, or it is not found)"
                  : ")"));
-    return;
+    return false;
   }
 
   // Who looks on says at which line.
@@ -809,8 +813,24 @@ void run(const Configuration& configuration, const Kernel& kernel) {
                      start + "argument " + std::to_string(i + 1) +
                          " points to host memory; a kernel needs device memory: cudaMalloc and "
                          "cudaMemcpy");
-    return;
+    return false;
   }
+  return true;
+}
+
+}  // namespace
+
+void run_in_stream(const Configuration& configuration, const Kernel& kernel,
+                   std::function<void()> later) {
+  if (!can_start(configuration, kernel, max_dynamic_shared(kernel.address))) return;
+  put_kernel(configuration.stream, std::move(later));
+}
+
+void run(const Configuration& configuration, const Kernel& kernel) {
+  const dim3& grid = configuration.grid;
+  const dim3& block = configuration.block;
+  const std::size_t dynamic_limit = max_dynamic_shared(kernel.address);
+  if (!can_start(configuration, kernel, dynamic_limit)) return;
 
   const std::lock_guard<std::mutex> guard(settings().mutex);
   const DeviceMemoryOpen open;

@@ -23,13 +23,7 @@
 #include "emulator/emulator.hpp"
 #include "observed.hpp"
 #include "state.hpp"
-
-struct CUstream_st {};
-struct CUevent_st {
-  bool timed = true;
-  bool recorded = false;
-  std::chrono::steady_clock::time_point at;
-};
+#include "streams.hpp"
 
 namespace emulator {
 namespace detail {
@@ -247,8 +241,21 @@ cudaError_t release(const char* call, void* pointer, bool on_device) {
   return pending_or_success();
 }
 
+// Does work in a stream's order: now in the default stream, now and behind all else in the stream where it cannot wait.
+void in_order(cudaStream_t stream, char letter, bool can_wait, const std::function<void()>& work) {
+  if (stream == nullptr) return work();
+  put(stream, {.letter = letter, .work = work});
+  if (!can_wait) finish_stream(stream);
+}
+
+// Whether a copy can wait in a stream: what lies in memory of malloc, in a vector or on a stack is copied at once.
+bool can_wait(const void* to, const void* from) {
+  return find_allocation(to) != nullptr && find_allocation(from) != nullptr;
+}
+
+// In a stream, or at once where that is null.
 cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes,
-                 cudaMemcpyKind kind) {
+                 cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
   const auto guard = lock();
   if (const cudaError_t pending = pending_or_success(); pending != cudaSuccess) return pending;
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
@@ -272,19 +279,24 @@ cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes
   std::string wrong = check("destination", to, to_device);
   if (wrong.empty()) wrong = check("source", from, from_device);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
-  std::memmove(within_reach(to), within_reach(from), bytes);
-  if (to_device && observer() != nullptr) observer()->written_by_host(to, bytes);
+  in_order(stream, 'c', can_wait(to, from), [=] {
+    std::memmove(within_reach(to), within_reach(from), bytes);
+    if (to_device && observer() != nullptr) observer()->written_by_host(to, bytes);
+  });
   return cudaSuccess;
 }
 
-cudaError_t fill(const char* call, void* to, int value, std::size_t bytes) {
+cudaError_t fill(const char* call, void* to, int value, std::size_t bytes,
+                 cudaStream_t stream = nullptr) {
   const auto guard = lock();
   if (const cudaError_t pending = pending_or_success(); pending != cudaSuccess) return pending;
   if (bytes == 0) return cudaSuccess;
   std::string wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
-  std::memset(within_reach(to), value, bytes);
-  if (observer() != nullptr) observer()->written_by_host(to, bytes);
+  in_order(stream, 'f', true, [=] {
+    std::memset(within_reach(to), value, bytes);
+    if (observer() != nullptr) observer()->written_by_host(to, bytes);
+  });
   return cudaSuccess;
 }
 
@@ -301,11 +313,13 @@ cudaError_t store(const char* call, int* to, int value) {
 }
 
 cudaError_t check_stream(const char* call, cudaStream_t stream) {
+  const auto guard = lock();
   if (stream == nullptr || state().streams.count(stream) != 0) return cudaSuccess;
   return set_error(cudaErrorInvalidResourceHandle, std::string(call) + ": no such stream");
 }
 
 cudaError_t check_event(const char* call, cudaEvent_t event) {
+  const auto guard = lock();
   if (state().events.count(event) != 0) return cudaSuccess;
   return set_error(cudaErrorInvalidResourceHandle, std::string(call) + ": no such event");
 }
@@ -352,6 +366,13 @@ std::size_t limit_of(const char* variable, std::size_t least, std::size_t greate
 }
 
 }  // namespace
+
+void put_kernel(cudaStream_t stream, std::function<void()> work) {
+  const auto streams = lock_streams();
+  const cudaError_t error = check_stream("a launch", stream);
+  if (error != cudaSuccess) return set_launch_error(error, "a launch: no such stream");
+  put(stream, {.letter = 'k', .work = std::move(work)});
+}
 
 cudaError_t set_error(cudaError_t error, std::string report) {
   const auto guard = lock();
@@ -438,6 +459,7 @@ std::string last_report() {
 }
 
 void reset() {
+  detail::forget_stream_log();
   const auto guard = detail::lock();
   detail::State& state = detail::state();
   state.last = state.pending = state.reported = cudaSuccess;
@@ -483,6 +505,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   return allocate("cudaMalloc", pointer, bytes, true);
 }
 cudaError_t cudaFree(void* pointer) {
+  finish_streams();
   return release("cudaFree", pointer, true);
 }
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
@@ -522,6 +545,7 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return allocate("cudaMallocHost", pointer, bytes, false);
 }
 cudaError_t cudaFreeHost(void* pointer) {
+  finish_streams();
   return release("cudaFreeHost", pointer, false);
 }
 
@@ -530,17 +554,17 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  const auto guard = lock();
+  const auto streams = lock_streams();
   const cudaError_t error = check_stream("cudaMemcpyAsync", stream);
-  return error != cudaSuccess ? error : copy("cudaMemcpyAsync", to, from, bytes, kind);
+  return error != cudaSuccess ? error : copy("cudaMemcpyAsync", to, from, bytes, kind, stream);
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   return fill("cudaMemset", to, value, bytes);
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  const auto guard = lock();
+  const auto streams = lock_streams();
   const cudaError_t error = check_stream("cudaMemsetAsync", stream);
-  return error != cudaSuccess ? error : fill("cudaMemsetAsync", to, value, bytes);
+  return error != cudaSuccess ? error : fill("cudaMemsetAsync", to, value, bytes, stream);
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
@@ -571,11 +595,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  finish_streams();
   const auto guard = lock();
   return pending_or_success();
 }
 
 cudaError_t cudaDeviceReset() {
+  finish_streams();
   const auto guard = lock();
   while (!state().allocations.empty()) {
     const auto first = *state().allocations.begin();
@@ -666,30 +692,42 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  const auto streams = lock_streams();
   const auto guard = lock();
   if (stream == nullptr || flags > cudaStreamNonBlocking) {
     return set_error(cudaErrorInvalidValue, "cudaStreamCreate: null pointer or unknown flags");
   }
   *stream = *state().streams.insert(new CUstream_st).first;
+  open_stream(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const auto streams = lock_streams();
   const auto guard = lock();
   if (state().streams.erase(stream) == 0) {
     return set_error(cudaErrorInvalidResourceHandle, "cudaStreamDestroy: no such stream");
   }
-  delete stream;
+  close_stream(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const auto streams = lock_streams();
+  if (const cudaError_t error = check_stream("cudaStreamSynchronize", stream)) return error;
+  finish_stream(stream);
   const auto guard = lock();
-  const cudaError_t error = check_stream("cudaStreamSynchronize", stream);
-  return error != cudaSuccess ? error : pending_or_success();
+  return pending_or_success();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
-  const auto guard = lock();
-  const cudaError_t error = check_stream("cudaStreamWaitEvent", stream);
-  return error != cudaSuccess ? error : check_event("cudaStreamWaitEvent", event);
+  const auto streams = lock_streams();
+  if (const cudaError_t error = check_stream("cudaStreamWaitEvent", stream)) return error;
+  if (const cudaError_t error = check_event("cudaStreamWaitEvent", event)) return error;
+  if (event->mark == nullptr) return cudaSuccess;  // never recorded: nothing to wait for
+  if (stream == nullptr) {
+    finish_to(*event->mark);
+  } else {
+    put(stream, {.letter = 'w', .awaits = event->mark});
+  }
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -712,35 +750,46 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const auto guard = lock();
+  const auto streams = lock_streams();
   if (const cudaError_t error = check_event("cudaEventRecord", event)) return error;
   if (const cudaError_t error = check_stream("cudaEventRecord", stream)) return error;
-  event->recorded = true;
-  event->at = std::chrono::steady_clock::now();
+  event->mark = put_mark(stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const auto streams = lock_streams();
+  if (const cudaError_t error = check_event("cudaEventSynchronize", event)) return error;
+  if (event->mark != nullptr) finish_to(*event->mark);
   const auto guard = lock();
-  const cudaError_t error = check_event("cudaEventSynchronize", event);
-  return error != cudaSuccess ? error : pending_or_success();
+  return pending_or_success();
 }
+// Whoever asks again and again must once hear yes: what it asks for is done now.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const auto guard = lock();
-  return check_event("cudaEventQuery", event);
+  const auto streams = lock_streams();
+  if (const cudaError_t error = check_event("cudaEventQuery", event)) return error;
+  if (event->mark != nullptr) finish_to(*event->mark);
+  return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  const auto streams = lock_streams();
   const auto guard = lock();
   if (milliseconds == nullptr) {
     return set_error(cudaErrorInvalidValue, "cudaEventElapsedTime: null pointer");
   }
   for (const cudaEvent_t event : {start, stop}) {
     if (const cudaError_t error = check_event("cudaEventElapsedTime", event)) return error;
-    if (!event->recorded || !event->timed) {
+    if (event->mark == nullptr || !event->timed) {
       return set_error(cudaErrorInvalidResourceHandle,
                        "cudaEventElapsedTime: an event was not recorded or has timing disabled");
     }
+    if (!event->mark->reached) {
+      return set_error(cudaErrorNotReady,
+                       "cudaEventElapsedTime: an event is not reached yet; cudaEventSynchronize "
+                       "waits for it");
+    }
   }
-  *milliseconds = std::chrono::duration<float, std::milli>(stop->at - start->at).count();
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(stop->mark->at - start->mark->at).count();
   return cudaSuccess;
 }
 

@@ -74,6 +74,10 @@ void leave_device_memory_open();
 // stack. Memory of cudaMallocHost and the program's own variables are not such memory.
 bool is_host_memory(const void* pointer);
 
+// What was done in created streams since reset(), in this order, a letter each: k kernel, c copy,
+// f fill, e event reached, w an event that was waited for. The last 32,768 or more of them.
+std::string stream_log();
+
 // What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds,
 // even where they belong to the same allocation.
 struct MemoryName {

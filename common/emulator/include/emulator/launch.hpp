@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -18,6 +19,7 @@ struct Configuration {
   dim3 grid;
   dim3 block;
   std::size_t dynamic_shared;
+  cudaStream_t stream;
   emulator::Site where;
 };
 
@@ -34,6 +36,10 @@ struct Kernel {
 // Runs every thread of the grid before it returns. Errors are recorded, never thrown.
 void run(const Configuration& configuration, const Kernel& kernel);
 
+// Where the launch can start, `later` is put into its stream. Else the error is recorded.
+void run_in_stream(const Configuration& configuration, const Kernel& kernel,
+                   std::function<void()> later);
+
 template <typename T>
 const void* pointer_in(const T& argument) {
   if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) {
@@ -48,8 +54,11 @@ void run(const Configuration& configuration, const char* name, const void* addre
          const Body& body, const Arguments&... arguments) {
   const auto invoke = [](const void* each) { (*static_cast<const Body*>(each))(); };
   const void* const pointers[] = {pointer_in(arguments)..., nullptr};
-  run(configuration,
-      Kernel{name, address, invoke, &body, sizeof(Body), pointers, sizeof...(Arguments)});
+  const Kernel kernel{name, address, invoke, &body, sizeof(Body), pointers, sizeof...(Arguments)};
+  if (configuration.stream == nullptr) return run(configuration, kernel);
+  Configuration now = configuration;
+  now.stream = nullptr;
+  run_in_stream(configuration, kernel, [=] { run(now, name, address, body, arguments...); });
 }
 
 struct NoAddress {};
@@ -126,9 +135,9 @@ struct Configured<NoAddress, Call> {
 template <typename Address, typename Call>
 struct Launcher {
   Configured<Address, Call> operator()(dim3 grid, dim3 block, std::size_t dynamic_shared = 0,
-                                       cudaStream_t /*stream*/ = nullptr,
+                                       cudaStream_t stream = nullptr,
                                        emulator::Site where = emulator::Site::current()) const {
-    return {{grid, block, dynamic_shared, where}, name, address, call};
+    return {{grid, block, dynamic_shared, stream, where}, name, address, call};
   }
 
   const char* name;

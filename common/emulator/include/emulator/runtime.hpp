@@ -1,5 +1,5 @@
-// The runtime calls. Each returns what the CUDA documentation says; work is done when a call
-// returns, in whatever stream. An error that a running kernel caused is reported by the next call
+// The runtime calls. Each returns what the CUDA documentation says. In the default stream work is
+// done when a call returns; in a stream that was created it is done when somebody waits for it. An error that a running kernel caused is reported by the next call
 // that reports errors, once: unlike on a GPU, where a fault spoils the context, the next launch
 // runs.
 #pragma once
@@ -101,7 +101,7 @@ cudaError_t cudaPeekAtLastError();
 // when freed.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
-// In the order of a stream; here all work is done when a call returns.
+// These two are done when they return, in whatever stream.
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
 // One pool per device. Freed memory goes back at once, whatever the threshold: late reads of it are

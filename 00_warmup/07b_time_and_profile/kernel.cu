@@ -1,0 +1,117 @@
+// 00.07b time and profile: a launch's mean time by two events, and two streams that work at the same time.
+// Change: rewrite: lesson 01's sum of two vectors in eight pieces; one is copied while the one before is added.
+// Why:    copying takes longer than adding, and copies need no multiprocessor: nothing has to wait for all of the data.
+// Needs:  any N; any CUDA GPU; copies of the host's arrays overlap if they lie in memory of cudaMallocHost.
+// Costs:  device memory for two pieces of a, b and c; two streams and four events. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "00_warmup/07b_time_and_profile/pieces.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+
+namespace warmup {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBuffers = 2;  // one is filled while a kernel reads the other
+
+// Both are destroyed with their scope.
+struct Stream {
+  cudaStream_t stream{};
+  Stream() { CUDA_CHECK(cudaStreamCreate(&stream)); }
+  ~Stream() { cudaStreamDestroy(stream); }
+};
+struct Event {
+  cudaEvent_t event{};
+  Event() { CUDA_CHECK(cudaEventCreate(&event)); }
+  ~Event() { cudaEventDestroy(event); }
+};
+
+std::unique_ptr<float, decltype(&cudaFree)> device_memory(std::int64_t elements) {
+  void* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, static_cast<std::size_t>(elements) * sizeof(float)));
+  return {static_cast<float*>(memory), cudaFree};
+}
+
+// Into the stream; the runtime sees whose memory it is.
+void copy(float* to, const float* from, std::int64_t elements, cudaStream_t stream) {
+  CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(elements) * sizeof(float),
+                             cudaMemcpyDefault, stream));
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_piece_kernel(const float* a, const float* b, float* c, std::int64_t N) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < N) c[i] = a[i] + b[i];
+}
+
+}  // namespace
+
+void launch_add_piece(const float* a, const float* b, float* c, std::int64_t N,
+                      cudaStream_t stream) {
+  const std::int64_t blocks = (N + kThreads - 1) / kThreads;
+  ladder::require(blocks <= INT32_MAX, "N is too large; allowed: up to 8 * 256 * (2^31 - 1)");
+  add_piece_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, b, c, N);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+float mean_milliseconds(const std::function<void(cudaStream_t)>& launch, int warm_up,
+                        int launches) {
+  ladder::require(warm_up >= 0, "warm_up is " + std::to_string(warm_up) + "; allowed: 0 or more");
+  ladder::require(launches > 0, "launches is " + std::to_string(launches) + "; allowed: 1 or more");
+  const Stream own;
+  const Event begin, end;
+  float milliseconds = 0;
+  for (int i = 0; i < warm_up; ++i)
+    launch(own.stream);
+  CUDA_CHECK(cudaEventRecord(begin.event, own.stream));
+  for (int i = 0; i < launches; ++i)
+    launch(own.stream);
+  CUDA_CHECK(cudaEventRecord(end.event, own.stream));
+  CUDA_CHECK(cudaEventSynchronize(end.event));
+  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin.event, end.event));
+  milliseconds /= static_cast<float>(launches);
+  return milliseconds;
+}
+
+void add_in_pieces(const VectorAddArgs& args) {
+  ladder::validate_lists(args);
+  if (args.N == 0) return;
+  const std::int64_t piece = (args.N + kPieces - 1) / kPieces;
+  const auto memory = device_memory(3 * kBuffers * piece);
+  const Stream copies, kernels;
+  const Event full[kBuffers], empty[kBuffers];
+  for (std::int64_t first = 0; first < args.N; first += piece) {
+    const std::int64_t elements = std::min(piece, args.N - first);
+    const auto buffer = static_cast<int>(first / piece % kBuffers);
+    float* const a = memory.get() + 3 * buffer * piece;
+    float *const b = a + piece, *const c = b + piece;
+    // For a buffer that was never used this waits for nothing.
+    CUDA_CHECK(cudaStreamWaitEvent(copies.stream, empty[buffer].event));
+    copy(a, args.a + first, elements, copies.stream);
+    copy(b, args.b + first, elements, copies.stream);
+    CUDA_CHECK(cudaEventRecord(full[buffer].event, copies.stream));
+    CUDA_CHECK(cudaStreamWaitEvent(kernels.stream, full[buffer].event));
+    launch_add_piece(a, b, c, elements, kernels.stream);
+    CUDA_CHECK(cudaEventRecord(empty[buffer].event, kernels.stream));
+    copy(args.c + first, c, elements, kernels.stream);
+  }
+  CUDA_CHECK(cudaStreamSynchronize(kernels.stream));
+}
+
+namespace {
+
+const ladder::Registration vector_add_in_pieces_registration{
+    {.name = "vector_add_in_pieces",
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<VectorAdd>(add_in_pieces)}};
+
+}  // namespace
+}  // namespace warmup

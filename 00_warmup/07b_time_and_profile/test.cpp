@@ -1,0 +1,202 @@
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "00_warmup/07b_time_and_profile/pieces.hpp"
+#include "00_warmup/hole_tests.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
+
+namespace warmup {
+namespace {
+
+const bool registered =
+    ladder::testing::register_suite("vector_add", "vector_add_in_pieces",
+                                    {.sizes = {{"N", {200, 1, 7, 8, 9, 15, 16, 17, 1000, 2049}}}});
+
+bool no_gpu() {
+  return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
+}
+
+// Memory that both the host and copies of a stream may use.
+class Pinned {
+ public:
+  explicit Pinned(std::int64_t N) {
+    void* memory = nullptr;
+    EXPECT_EQ(cudaMallocHost(&memory, static_cast<std::size_t>(N) * sizeof(float)), cudaSuccess);
+    data_ = static_cast<float*>(memory);
+  }
+  ~Pinned() { cudaFreeHost(data_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  float* data() const { return data_; }
+  float& operator[](std::int64_t i) const { return data_[i]; }
+
+ private:
+  float* data_ = nullptr;
+};
+
+// a = 0, 1, 2, ..., b = 0.5.
+struct Arrays {
+  explicit Arrays(std::int64_t N) : size(N), a(N), b(N), c(N) {
+    for (std::int64_t i = 0; i < N; ++i)
+      a[i] = static_cast<float>(i), b[i] = 0.5f, c[i] = -1.0f;
+  }
+  VectorAddArgs args() const {
+    VectorAddArgs args;
+    args.N = size, args.a = a.data(), args.b = b.data(), args.c = c.data();
+    return args;
+  }
+  std::int64_t size;
+  Pinned a, b, c;
+};
+
+// Empty if c is right.
+std::string what_is_wrong(const Arrays& arrays) {
+  const std::int64_t piece = (arrays.size + kPieces - 1) / kPieces;
+  for (std::int64_t i = 0; i < arrays.size; ++i) {
+    const float right = arrays.a[i] + arrays.b[i], yours = arrays.c[i];
+    if (yours == right) continue;
+    std::ostringstream text;
+    text << "WRONG RESULT: c[" << i << "] in piece " << i / piece << " is " << yours << ", right "
+         << right << "\n";
+    if (std::isnan(yours)) {
+      text << "a kernel ran before the copies of its piece had arrived: it has to wait for them\n";
+    } else if (yours == -1.0f) {
+      text << "c was not copied back when add_in_pieces returned\n";
+    } else if (yours > right) {
+      text << "a later piece was copied into a buffer before the kernel had read it: the copy has "
+              "to wait for the kernel\n";
+    } else {
+      text << "a kernel ran before the copies of its piece had arrived, on an older piece: it has "
+              "to wait for them\n";
+    }
+    return text.str();
+  }
+  return "";
+}
+
+std::string sums_under(const std::string& schedule) {
+  ladder::device(ladder::DeviceKind::kCuda).use_schedule(schedule);
+  const Arrays arrays(1000);
+  add_in_pieces(arrays.args());
+  return what_is_wrong(arrays);
+}
+
+// One warp's sum, again and again.
+class OneWarp {
+ public:
+  OneWarp() {
+    EXPECT_EQ(cudaMalloc(&memory_, 3 * kElements * sizeof(float)), cudaSuccess);
+    EXPECT_EQ(cudaMemset(memory_, 0, 3 * kElements * sizeof(float)), cudaSuccess);
+  }
+  ~OneWarp() { cudaFree(memory_); }
+  OneWarp(const OneWarp&) = delete;
+  OneWarp& operator=(const OneWarp&) = delete;
+
+  float mean(int warm_up, int launches) const {
+    return mean_milliseconds(
+        [this](cudaStream_t stream) {
+          launch_add_piece(memory_, memory_ + kElements, memory_ + 2 * kElements, kElements,
+                           stream);
+        },
+        warm_up, launches);
+  }
+  // The shortest of some: what else the machine does makes a time longer, never shorter.
+  float shortest_mean(int launches) const {
+    float shortest = INFINITY;
+    for (int i = 0; i < 5; ++i)
+      shortest = std::min(shortest, mean(1, launches));
+    return shortest;
+  }
+
+ private:
+  static constexpr std::int64_t kElements = 32;
+  float* memory_ = nullptr;
+};
+
+TEST(vector_add_in_pieces, Hole1TimesTheLaunchesBehindTheWarmUp) {
+  if (no_gpu()) return;
+  const OneWarp work;
+#ifdef EMULATOR_LAUNCH  // only the emulator says in which order things were done
+  constexpr int kWarmUp = 3, kLaunches = 5;
+  emulator::reset();
+  work.mean(kWarmUp, kLaunches);
+  const std::string log = emulator::stream_log();  // k: a kernel, e: an event
+  const auto kernels = std::count(log.begin(), log.end(), 'k');
+  EXPECT_EQ(kernels, kWarmUp + kLaunches) << "WRONG RESULT: launched " << kernels
+                                          << " times; right: 3 for warming up, 5 that are timed";
+  ASSERT_NE(log.find('e'), std::string::npos) << "WRONG RESULT: no event was recorded";
+  EXPECT_GE(log.find('e'), std::size_t{kWarmUp})
+      << "WRONG RESULT: the first event stands before the end of the warm-up, so that its time "
+         "counts, too";
+  EXPECT_LE(log.find('e'), std::size_t{kWarmUp})
+      << "WRONG RESULT: launches that should be timed stand before the first event";
+  EXPECT_EQ(log.back(), 'e') << "WRONG RESULT: launches stand behind the last event";
+#endif
+  constexpr int kMany = 64;
+  const float one = work.shortest_mean(1), many = work.shortest_mean(kMany);
+  EXPECT_GT(one, 0.0f) << "WRONG RESULT: no time has passed";
+  EXPECT_LT(many, kMany / 4 * one)
+      << "WRONG RESULT: the time of " << kMany
+      << " launches is that of all, not of one: divide by their number";
+}
+
+TEST(vector_add_in_pieces, Hole2CopiesWaitForTheKernelBefore) {
+  if (no_gpu()) return;
+  EXPECT_EQ(sums_under("reverse"), "");  // copies are done as soon as nothing holds them
+}
+
+TEST(vector_add_in_pieces, Hole3KernelsWaitForTheirCopies) {
+  if (no_gpu()) return;
+  EXPECT_EQ(sums_under("forward"), "");  // no copy is done before somebody waits for it
+}
+
+#ifdef EMULATOR_LAUNCH
+TEST(AddInPieces, CopiesAPieceWhileAnotherIsAdded) {
+  std::ptrdiff_t ahead = 0;
+  std::string logs;
+  for (const char* schedule : {"forward", "reverse"}) {
+    emulator::reset();
+    EXPECT_EQ(sums_under(schedule), "");
+    const std::string log = emulator::stream_log();
+    const auto first_kernel = std::find(log.begin(), log.end(), 'k');
+    ahead = std::max(ahead, std::count(log.begin(), first_kernel, 'c'));
+    logs += std::string(schedule) + ": " + log.substr(0, 30) + "...\n";
+  }
+  EXPECT_EQ(ahead, 2 * 2) << "WRONG RESULT: two pieces of a and b should have been copied before "
+                             "the first kernel where the order allows it\n"
+                             "k kernel, c copy, e event, w a stream waited\n"
+                          << logs;
+}
+#endif
+
+// Memory of a vector is no memory that a copy can use by itself: the copy is done when its call returns. The sums are right all the same.
+TEST(AddInPieces, TakesAnyMemoryOfTheHost) {
+  if (no_gpu()) return;
+  for (const std::int64_t N : {1, 8, 100}) {
+    const std::vector<float> a(N, 1.0f), b(N, 2.0f);
+    std::vector<float> c(N, -1.0f);
+    VectorAddArgs args;
+    args.N = N, args.a = a.data(), args.b = b.data(), args.c = c.data();
+    add_in_pieces(args);
+    EXPECT_EQ(c, std::vector<float>(N, 3.0f)) << "WRONG RESULT";
+  }
+}
+
+TEST(MeanMilliseconds, RefusesNoLaunches) {
+  const auto nothing = [](cudaStream_t) {};
+  EXPECT_THROW(mean_milliseconds(nothing, 1, 0), std::invalid_argument);
+  EXPECT_THROW(mean_milliseconds(nothing, -1, 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace warmup

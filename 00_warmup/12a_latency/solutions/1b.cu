@@ -1,0 +1,8 @@
+  // The ring grows: a new place is put behind one that is in it already.
+  std::mt19937 random(seed);
+  next[0] = 0;
+  for (unsigned added = 1; added < places; ++added) {
+    const unsigned before = random() % added;
+    next[added] = next[before];
+    next[before] = added;
+  }
