@@ -235,6 +235,7 @@ class Check:
         self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
+        self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
         self._names = []  # of the tests that a round may run
@@ -467,7 +468,9 @@ class Check:
             keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
-            self._said += done.text if test_filter == self.failing else ""
+            if test_filter == self.failing:
+                self._said += done.text
+                self._under_the_first = "order of threads: " not in done.text
             clean = clean and done.status == 0
             if test_filter == _IN_BOUNDS and done.status != 0:
                 failed = done.first_failure()
@@ -503,7 +506,8 @@ class Check:
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or self._diverges or not yours.exists() or not self._compile(target):
             return  # threads that wait at different barriers store what they should not, everywhere
-        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1"})
+        as_far = {"LADDER_FIRST_SCHEDULE": "1"} if self._under_the_first else {}
+        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
             half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
             self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half)

@@ -25,22 +25,29 @@ class Trail:
     def __init__(self, path):
         with open(path, "rb") as file:
             head = json.loads(file.readline())
-            numbers = iter(array("Q", file.read()))
+            numbers = array("Q", file.read())
         self.complete = head["complete"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
-        self.rows = list(zip(*[numbers] * _FIELDS))
+        self._columns = [numbers[at::_FIELDS] for at in range(_FIELDS)]
 
     def is_whole(self, number):
         """Whether all of this launch was kept: of a run that was too long the last one that was kept may lack its end."""
-        return self.complete or bool(self.rows) and number < _launch_of(self.rows[-1])
+        return self.complete or bool(self._columns[1]) and number < self._columns[1][-1]
+
+    def _of_launch(self, number):
+        """The columns of its rows: they are in the order of the run."""
+        part = slice(*(bisect_left(self._columns[1], each) for each in (number, number + 1)))
+        return [column[part] for column in self._columns]
 
     def launch(self, number):
-        """Its rows: they are in the order of the run."""
-        return self.rows[bisect_left(self.rows, number, key=_launch_of):bisect_left(self.rows, number + 1, key=_launch_of)]
+        """Its rows."""
+        return list(zip(*self._of_launch(number)))
 
-
-def _launch_of(row):
-    return row[1]
+    def does_the_same(self, other, number):
+        """Whether another program's launch reads and stores the same in the same order, from whatever lines."""
+        mine, theirs = self._of_launch(number), other._of_launch(number)
+        names = [[trail.arrays[which]["name"] for which in sorted(set(columns[5]))] for trail, columns in ((self, mine), (other, theirs))]
+        return mine[:4] == theirs[:4] and mine[5:] == theirs[5:] and names[0] == names[1]
 
 
 class Touch:
@@ -184,6 +191,8 @@ def first_wrong(yours, ours, half="e"):
     for number in range(min(len(yours.launches), len(ours.launches))):
         if not (yours.is_whole(number) and ours.is_whole(number)):
             break
+        if yours.launches[number] == ours.launches[number] and yours.does_the_same(ours, number):
+            continue
         mine, right = _Launch(yours, number), _Launch(ours, number)
         alike = yours.launches[number] == ours.launches[number]
         stray, wrong = _first_of(mine, right, alike, half)
