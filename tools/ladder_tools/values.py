@@ -9,7 +9,7 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 
 _LOAD, _STORE, _ATOMIC = range(3)
@@ -138,22 +138,40 @@ class _Launch:
     def __init__(self, trail, number):
         self.trail, self.rows = trail, trail.launch(number)
         self.names = [each["name"] for each in trail.arrays]
-        self.stored, self.read, self.last = {}, {}, {}
-        for row in self.rows:
-            if row[0] == _LOAD:
-                self.read.setdefault((self.names[row[5]], row[2], row[6]), row)
-            elif row[0] == _ATOMIC:
-                self.last[self.key(row)] = row  # of sums that grow only the last is the same in every order
-            else:
-                self.stored.setdefault(self.key(row), []).append(row)
-        for key, row in self.last.items():
-            self.stored.setdefault(key, []).append(row)
-        self.elements_read = {(name, element) for name, _, element in self.read}
-        self.touched = {key[0] for key in (*self.stored, *self.read)}
+        self._shared = [each["shared"] for each in trail.arrays]
+        self.touched = {self.names[which] for which in {row[5] for row in self.rows}}
 
     def key(self, row):
         which = row[5]
-        return (self.names[which], row[2] if self.trail.arrays[which]["shared"] else None, row[6])
+        return (self.names[which], row[2] if self._shared[which] else None, row[6])
+
+    # Hundreds of thousands of rows: what is not asked for is not sorted.
+    @cached_property
+    def last(self):
+        return {self.key(row): row for row in self.rows if row[0] == _ATOMIC}  # of sums that grow only the last is the same in every order
+
+    @cached_property
+    def stored(self):
+        stored, names, shared = {}, self.names, self._shared
+        for row in self.rows:
+            if row[0] == _STORE:
+                stored.setdefault((names[row[5]], row[2] if shared[row[5]] else None, row[6]), []).append(row)
+        for key, row in self.last.items():
+            stored.setdefault(key, []).append(row)
+        return stored
+
+    @cached_property
+    def read(self):
+        names = self.names
+        return {(names[row[5]], row[2], row[6]): row for row in reversed(self.rows) if row[0] == _LOAD}
+
+    @cached_property
+    def elements_read(self):
+        return {(name, element) for name, _, element in self.read}
+
+    def read_by(self, block):
+        """What one block reads, in the order of its run."""
+        return {(self.names[row[5]], row[6]): row for row in self.rows if row[0] == _LOAD and row[2] == block}
 
     def stored_at(self, key):
         return [Touch(self.trail, row) for row in self.stored.get(key, ())]
@@ -165,8 +183,12 @@ class _Launch:
 
     @cache
     def _largest(self, name, half):
-        numbers = (abs(touch.number(half)) for key in self.stored if key[0] == name for touch in self.stored_at(key))
-        return max((number for number in numbers if math.isfinite(number)), default=0)
+        rows = [row for key, rows in self.stored.items() if key[0] == name for row in rows]
+        if self.trail.arrays[rows[0][5]]["bytes"] >= 4:  # many at once
+            numbers = array("f", array("I", (row[7] & 0xFFFFFFFF for row in rows)).tobytes())
+        else:
+            numbers = [Touch(self.trail, row).number(half) for row in rows]
+        return max((abs(number) for number in numbers if math.isfinite(number)), default=0)
 
 
 def _first_of(yours, ours, alike, half):
@@ -236,7 +258,8 @@ def _moved(mine, right, wrong, half):
 
 def _unread(mine, right, block):
     """What our block reads, and this one does not."""
-    missed = [row for key, row in right.read.items() if key[1] == block and key not in mine.read]
+    yours = mine.read_by(block)
+    missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
         return "All that our block reads, yours reads: look at what is computed from it, and where it goes."
     counts = Counter(right.names[row[5]] for row in missed)
