@@ -103,7 +103,7 @@ function(add_xray_tests target objects)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ladder_device_emulated ladder_xray_testing ${lesson_references}
                                           ${lesson_operators})
-  reuse_headers(${target} ladder_xray_testing)
+  reuse_headers(${target} ladder_testing)
 endfunction()
 
 # The programs of `copies`, sources somebody has changed, under the tests of their lesson: one for each of `back_ends`, and what looks more
