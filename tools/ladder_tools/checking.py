@@ -494,7 +494,7 @@ class Check:
         if self._dearer and not self.failing:
             dear = self._dear_hole(target, "\n".join(shown))
             if dear:
-                print(f"hole {dear}: dearer than the budget, in our kernel too")
+                print(f"hole {dear}: with its lines our kernel is dearer than the budget too")
                 self._red.append(dear)
         return clean
 
