@@ -20,7 +20,7 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kVec = 4;  // floats in 16 bytes
+constexpr int kVec = 4;      // floats in 16 bytes
 constexpr int kSpeaker = 1;  // the thread that hands on its block's sum: any may, all have it
 constexpr int kInFlight =
     4;  // loads of 16 bytes that a thread has asked for before it adds the first
