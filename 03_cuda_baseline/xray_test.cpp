@@ -11,9 +11,9 @@ using ladder::testing::xray_of;
 const bool bounds = ladder::testing::register_bounds(
     "wkv_atomic", "wkv", {{"B", 1}, {"T", 21}, {"H", 3}, {"K", 4}, {"V", 4}});
 
-// Per key row one load each of q, k, log_w and u and one atomic; v once.
+// Per key row one load each of q, k, log_w and u and one atomic; v once. The launcher fills o with zeros.
 const bool registered = ladder::testing::register_budget(
-    "wkv_atomic", "wkv", {.loads = 4 * 64 + 1, .stores = 0, .atomics = 64});
+    "wkv_atomic", "wkv", {.loads = 4 * 64 + 1, .stores = 0, .atomics = 64, .host_bytes = 4});
 
 TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
   for (const int K : {4, 64, 100}) {
@@ -23,6 +23,16 @@ TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
     EXPECT_EQ(kernel[kGlobalStoreRequests], 0u);
     EXPECT_EQ(kernel[kAtomicCollisions], 0u);
   }
+}
+
+// As a budget shows it, which leaves out how the outputs get there.
+TEST(WkvAtomic, FillsItsOutputOnce) {
+  const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
+  const auto unnamed = [](const auto&...) { return std::string(); };
+  const ladder::XrayRun run =
+      ladder::xray(ladder::find_implementation("wkv_atomic"),
+                   *ladder::OperatorOf<ladder::Wkv>::any(s)->make(), unnamed);
+  EXPECT_EQ(run.host_bytes, sizeof(float) * s.B * s.T * s.H * s.V);
 }
 
 TEST(WkvAtomic, FetchesAnElementOncePerValueColumn) {

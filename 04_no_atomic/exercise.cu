@@ -1,6 +1,6 @@
 // 04 no_atomic: WKV on a GPU, one thread per output channel.
 // TODO(1): roughly 5 lines change; K accesses to global memory for each output are too many;
-// TODO(1): budget: no atomic, and one store for each output of a step; the loads as before.
+// TODO(1): budget: no atomic, no cudaMemset, one store per output of a step; the loads as before.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -103,7 +103,7 @@ function(add_xray_tests target objects)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ladder_device_emulated ladder_xray_testing ${lesson_references}
                                           ${lesson_operators})
-  reuse_headers(${target} ladder_xray_testing)
+  reuse_headers(${target} ladder_testing)
 endfunction()
 
 # The programs of `copies`, sources somebody has changed, under the tests of their lesson: one for each of `back_ends`, and what looks more
@@ -140,9 +140,9 @@ function(add_exercise target back_ends copies ours tests xray_tests)
       target_compile_options(${program}_objects PRIVATE ${ARGN} $<$<COMPILE_LANGUAGE:CXX>:${LADDER_MISTAKE_FLAGS}>)
       if("cpu" IN_LIST back_ends)  # the emulator has words of its own for an index
         target_link_options(${program} PRIVATE -fsanitize=bounds)
-      endif()
-      if(NOT program MATCHES "_asan$")  # an index beyond a std::vector ends the program; AddressSanitizer then knows the line
-        target_compile_definitions(${program}_objects PRIVATE $<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
+        if(NOT program MATCHES "_asan$")  # an index beyond a std::vector ends the program; AddressSanitizer then knows the line
+          target_compile_definitions(${program}_objects PRIVATE _GLIBCXX_ASSERTIONS)
+        endif()  # not with kernels of CUDA: they have no std::vector, and the headers that they share are compiled without
       endif()
     endif()
     set_target_properties(${program}_objects ${program} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -238,10 +238,18 @@ sys.exit(1)
         self.assertEqual(said, ["  WRONG RESULT for one element more", "  blocks_for(257, 132) is 1, should be 2"])
         said = checking.words_of("x.cpp:9\nExpected equality of these values:\n  x\n    Which is: nan\n  1\nrow 0")
         self.assertEqual(said, ["  x is nan, should be 1", "  row 0"])
+        self.assertEqual(checking.words_of("x.cpp:9\nExpected: (most - least) < (2 * 16), actual: 48 vs 32\n37 columns"),
+                         ["  most - least is 48, should be less than 32", "  37 columns"])
+        self.assertEqual(checking.words_of("x.cpp:9\nValue of: is_even(n)\n  Actual: false\nExpected: true\n"), ["  is_even(n) is false, should be true"])
 
-    def test_a_line_that_several_failures_say_is_said_once(self):
+    def test_of_a_failure_that_begins_as_the_one_before_what_is_new_is_said(self):
         said = checking.lines_of([f"x.cpp:9\nWRONG RESULT in {name}\nthe rule\nthe order" for name in ("o", "o", "lse")])
-        self.assertEqual(said, ["  WRONG RESULT in o", "  the rule", "  the order", "  WRONG RESULT in lse"])
+        self.assertEqual(said, ["  WRONG RESULT in o", "  the rule", "  the order", "  WRONG RESULT in lse", "  the rule", "  the order"])
+        equal = "x.cpp:9\nExpected equality of these values:\n  f(x)\n    Which is: 2\n  n\n    Which is: 1\nWRONG RESULT: {}\n"
+        self.assertEqual(checking.lines_of([equal.format(what) for what in ("one", "two")]),
+                         ["  WRONG RESULT: one", "  f(x) is 2, should be 1", "  WRONG RESULT: two", "  f(x) is 2, should be 1"])
+        self.assertEqual(checking.lines_of(["x.cpp:9\nWRONG RESULT in o\nrow 1", "x.cpp:9\nWRONG RESULT in o\nrow 2"]),
+                         ["  WRONG RESULT in o", "  row 1", "  row 2"])
 
     def test_of_a_tests_name_its_hole_is_not_said(self):
         self.assertEqual(checking.shown_name("fill.Hole2Launches"), "fill.Launches")

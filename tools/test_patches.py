@@ -1,8 +1,12 @@
 """Exercises are made from kernels by patches."""
 import unittest
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from unittest import mock
 
 from for_tests import InAFolder
+from ladder_tools import hints, place
 from ladder_tools.checking import Check
 from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
@@ -31,6 +35,50 @@ class Patches(InAFolder):
         check = Check(exercise_of("00.01"), None)
         check._said = "as with 200 / 64 blocks of 64 threads, rounded down."
         self.assertEqual(check._diagnosed(), ["2"])
+
+
+class HolesOfACopy(InAFolder):
+    STUB = "f() {\n  // TODO(1): roughly 1 line; x\n}\ng() {\n  // TODO(2): roughly 1 line; y\n}\n"
+
+    def filled(self, one, two):
+        """A check of a copy with these lines in its holes."""
+        self.write({"my/03_x/exercise.cu": f"f() {{\n  {one}\n}}\ng() {{\n  {two}\n}}\n"})
+        return Check(Exercise(Path("03_x/exercise.cu")), None)
+
+    def setUp(self):
+        super().setUp()
+        self.as_root_of(place, hints)
+        self.write({"03_x/exercise.cu": self.STUB, "03_x/kernel.cu": "f() {\n  x;\n}\ng() {\n  y;\n}\n"})
+
+    def test_the_hole_whose_lines_are_dear_by_themselves_is_named(self):
+        for one, two, said in (("x;", "dear;", "2"), ("dear;", "other;", "1"), ("other;", "dear;", "2"), ("one;", "two;", None)):
+            check = self.filled(one, two)
+            check._is_dear = lambda _, text: "dear" in text
+            self.assertEqual(check._dear_hole("my03_xray", ""), said)
+        check = self.filled("dear;", "dear too;")
+        check._is_dear = lambda _, text: "dear" in text
+        self.assertEqual(check._dear_hole("my03_xray", "made at my/03_x/exercise.cu:5, 4 bytes at a time"), "2", "whose line was named")
+
+    def test_a_line_of_a_compilers_error_lies_in_a_hole(self):
+        check = self.filled("one;", "two;")
+        self.assertEqual([check._holes_at([line]) for line in (1, 2, 5, 99)], [[], ["1"], ["2"], []])
+
+    def test_what_an_earlier_check_found_is_forgotten(self):
+        check = self.filled("one;", "two;")
+        check._note_red(["2"])
+        check._compile, check._build = (lambda target: False), mock.Mock(log=self.root / "build.log", has_cuda=lambda: False, has_xray=lambda: False)
+        for error, red in (("common/x.hpp:2:1: error: no", ""), ("my/03_x/exercise.cu:2:3: error: no", "1")):
+            self.write({"build.log": error + "\n"})
+            with redirect_stdout(StringIO()):
+                self.assertFalse(check())
+            self.assertEqual((self.root / "my/03_x/.hints_red").read_text(), red)
+
+    def test_holes_that_are_not_filled_in_yet_fail_as_they_must(self):
+        for one, two, red, left in (("x;", "// TODO(2): y", ["2"], ["2"]), ("z;", "// TODO(2): y", ["1", "2"], []), ("z;", "y;", ["1"], []),
+                                    ("// TODO(1): x", "// TODO(2): y", ["1", "2"], [])):
+            check = self.filled(one, two)
+            check._red = red
+            self.assertEqual(check._unfinished(), left)
 
 
 class WhereLinesAreMissing(unittest.TestCase):

@@ -7,8 +7,9 @@ namespace {
 
 using namespace emulator::xray;
 
+// a and b are copied to the device.
 const bool registered = ladder::testing::register_budget(
-    "vector_add_first", "vector_add", {.loads = 2, .stores = 1, .atomics = 0}, {{"N", 1000}});
+    "vector_add_first", "vector_add", {.loads = 2, .stores = 1, .host_bytes = 8}, {{"N", 1000}});
 
 // 1,000 elements: 16 blocks of two warps. The last warp has 8 elements, and 24 lanes that do nothing.
 TEST(VectorAddFirst, TouchesEachNumberOnce) {

@@ -20,7 +20,8 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kVec = 4;  // floats in 16 bytes
+constexpr int kVec = 4;      // floats in 16 bytes
+constexpr int kSpeaker = 1;  // the thread that hands on its block's sum: any may, all have it
 constexpr int kInFlight =
     4;  // loads of 16 bytes that a thread has asked for before it adds the first
 constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
@@ -91,7 +92,7 @@ __device__ float thread_sum(const float* x, std::int64_t N) {
 
 __global__ void __launch_bounds__(kThreads) sum_shuffle_kernel(SumArgs args) {
   const float sum = block_sum(thread_sum(args.x, args.N));
-  if (threadIdx.x == 0) atomicAdd(args.y, sum);
+  if (threadIdx.x == kSpeaker) atomicAdd(args.y, sum);
 }
 
 // ---- Step 4: no atomics. The blocks' sums are a vector, and the kernel sums it, too ----
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kThreads) sum_shuffle_kernel(SumArgs args) {
 __global__ void __launch_bounds__(kThreads)
     sum_pass_kernel(const float* x, std::int64_t N, float* sums) {
   const float sum = block_sum(thread_sum(x, N));
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (threadIdx.x == kSpeaker) sums[blockIdx.x] = sum;
 }
 
 // ---- Launchers ----

@@ -39,8 +39,11 @@ struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
         {"equals the sum without the last N % 4 elements", [&](auto n, bool) { return n < whole; }},
         {"equals the sum of every second element",
          [&](auto n, bool v) { return thread(n, v) % 2 == 0; }},
-        {"equals the sum of what the first thread of each block has",
-         [&](auto n, bool v) { return thread(n, v) == 0; }},
+        {"equals the sum of what one thread of each block has",
+         [&](auto n, bool v) { return thread(n, v) == kWarp; }},
+        {"equals the sum without each block's first warp: lane 0 of a warp has its sum, the others "
+         "do not",
+         [&](auto n, bool v) { return thread(n, v) >= kWarp; }},
     };
     for (const auto& [words, takes] : choices) {
       for (const bool vectors : {false, true}) {

@@ -9,10 +9,11 @@ using namespace emulator::xray;
 // The first output is one element: all that a sum of 5003 elements may cost. 20 blocks of 256 elements, or 5 of 1024.
 const ladder::Shape kShape = {{"N", 5003}};
 const bool registered =
-    ladder::testing::register_budget("sum_tree", "sum", {.loads = 5003, .stores = 0, .atomics = 20},
-                                     kShape) &&
-    ladder::testing::register_budget("sum_shuffle", "sum",
-                                     {.loads = 1250 + 3, .stores = 0, .atomics = 5}, kShape);
+    ladder::testing::register_budget(
+        "sum_tree", "sum", {.loads = 5003, .stores = 0, .atomics = 20, .host_bytes = 4}, kShape) &&
+    ladder::testing::register_budget(
+        "sum_shuffle", "sum", {.loads = 1250 + 3, .stores = 0, .atomics = 5, .host_bytes = 4},
+        kShape);
 const bool bounds = ladder::testing::register_bounds("sum_atomic", "sum", kShape) &&
                     ladder::testing::register_bounds("sum_two_passes", "sum", kShape);
 

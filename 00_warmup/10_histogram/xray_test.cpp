@@ -9,11 +9,12 @@ using namespace emulator::xray;
 // Per bin of 37: 4103 values, or 1025 vectors and 3 more; at most one atomic for each of 5 blocks.
 const ladder::Shape kShape = {{"N", 4103}, {"BINS", 37}};
 const bool registered =
-    ladder::testing::register_budget("histogram_global", "histogram",
-                                     {.loads = 4103 / 37.0, .stores = 0, .atomics = 4103 / 37.0},
-                                     kShape) &&
-    ladder::testing::register_budget("histogram_private", "histogram",
-                                     {.loads = 1028 / 37.0, .stores = 0, .atomics = 5}, kShape);
+    ladder::testing::register_budget(
+        "histogram_global", "histogram",
+        {.loads = 4103 / 37.0, .stores = 0, .atomics = 4103 / 37.0, .host_bytes = 4}, kShape) &&
+    ladder::testing::register_budget(
+        "histogram_private", "histogram",
+        {.loads = 1028 / 37.0, .stores = 0, .atomics = 5, .host_bytes = 4}, kShape);
 
 Kernel xray_of(const char* name, const char* one_bin) {
   return ladder::testing::xray_of(name, "histogram", {{"N", 4096}, {"BINS", 64}},

@@ -12,7 +12,8 @@ const ladder::Shape kRagged = {{"M", 2}, {"N", 37}, {"K", 1100}, {"GROUP", 32}};
 constexpr double kLoads = (2 * 138 * 37 + 2 * 2 * 35 * 37 + 2 * 2 * 1100) / (2 * 37.0);
 const bool registered =
     ladder::testing::register_budget("int4_split_atomic", "int4_matmul",
-                                     {.loads = kLoads, .stores = 0, .atomics = 2}, kRagged) &&
+                                     {.loads = kLoads, .stores = 0, .atomics = 2, .host_bytes = 4},
+                                     kRagged) &&
     ladder::testing::register_budget("int4_split_second_pass", "int4_matmul",
                                      {.loads = kLoads + 2, .stores = 2 + 1}, kRagged);
 

@@ -12,9 +12,9 @@ using ladder::testing::xray_of;
 const bool bounds = ladder::testing::register_bounds("causal_dot_product", "causal_dot_product");
 
 // A strip of 8 key rows adds its part of o: K / 8 strips, each with its rows of q and k, and v.
-const bool registered =
-    ladder::testing::register_budget("causal_dot_product", "causal_dot_product",
-                                     {.loads = 2 * 64 + 64 / 8, .stores = 0, .atomics = 64 / 8});
+const bool registered = ladder::testing::register_budget(
+    "causal_dot_product", "causal_dot_product",
+    {.loads = 2 * 64 + 64 / 8, .stores = 0, .atomics = 64 / 8, .host_bytes = 4});
 
 TEST(CausalDotProduct, AddsOnceForEachStrip) {
   const ladder::LinearAttentionSizes s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 37};

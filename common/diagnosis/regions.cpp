@@ -51,7 +51,7 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
 
 namespace {
 
-constexpr double kClose = 2e-3;  // of the largest share of a row
+constexpr double kCloseShare = 2e-3;  // of the largest share of a row
 
 // Pairs of a query and a key.
 struct Region {
@@ -96,9 +96,9 @@ class Comparison {
   Comparison(const SharesOfHead& shares, bool proportions)
       : shares_(shares), yours_(shares.yours), proportions_(proportions) {
     for (std::int64_t t = 0; t < shares.queries; ++t) {
-      close_.push_back(std::max(kClose * largest(shares.right, t), shares.noise));
+      close_.push_back(std::max(kCloseShare * largest(shares.right, t), shares.noise));
       if (proportions) factors_.push_back(scale(t));
-      close_[t] += kClose / 10 * largest(yours_, t);
+      close_[t] += kCloseShare / 10 * largest(yours_, t);
     }
   }
 
@@ -139,7 +139,7 @@ class Comparison {
   // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
   std::string first_factor(const std::string& query) const {
     const auto wrong = std::find_if(factors_.begin(), factors_.end(), [](double factor) {
-      return std::abs(factor - 1) > 2 * kClose;
+      return std::abs(factor - 1) > 2 * kCloseShare;
     });
     if (wrong == factors_.end()) return "";
     return "what " + query + " " + std::to_string(wrong - factors_.begin()) + " takes is " +
@@ -209,7 +209,7 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
   if (!found) return {};
   const std::string of = input + " of " + found->words;
   const double factor = comparison.factor_in(*found);
-  if (std::abs(factor) < kClose)
+  if (std::abs(factor) < kCloseShare)
     return {"A " + query + " takes nothing from " + of + "; " + rest, true};
   if (std::isfinite(factor) &&
       comparison.proportions()) {  // nobody can tell which of the two is wrong

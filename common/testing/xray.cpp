@@ -159,6 +159,10 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
       print_dearest(kernels, operation);  // of a few too many it would name an innocent line
     expect_within(what, "element of " + output, used, allowed);
   }
+  const double host_bytes = static_cast<double>(run.host_bytes) / elements;
+  if (host_bytes > 0 || budget.host_bytes > 0)
+    expect_within("bytes of cudaMemset or cudaMemcpy", "element of " + output, host_bytes,
+                  budget.host_bytes);
   for (const Budget::Count& count : budget.counts) {
     std::uint64_t used = 0;
     for (const Kernel& kernel : kernels)

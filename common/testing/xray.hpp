@@ -49,10 +49,11 @@ bool register_bounds(const std::string& implementation, const std::string& op,
                      const Shape& shape = kRaggedShape, const Options& options = {},
                      const std::vector<std::string>& storages = {"fp32"});
 
-// What one element of the first output may cost, in accesses of single threads to global memory. Then counters of the X-ray, of which
+// What one element of the first output may cost, in accesses of single threads to global memory, and in bytes. Then counters of the X-ray, of which
 // each of `of` parts of the work, "step of a block", may use so many.
 struct Budget {
   double loads = 0, stores = 0, atomics = 0;
+  double host_bytes = 0;  // written by cudaMemset and cudaMemcpy
   struct Count {
     emulator::xray::Counter counter;
     double allowed;

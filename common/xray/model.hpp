@@ -144,7 +144,7 @@ struct Kernel {
   // first of each line with a bank conflict.
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
-  std::vector<Error> errors;  // races first
+  std::vector<Error> errors;  // what lies outside of arrays first, then races
   bool too_large = false;     // beyond the limit: everything above is of a part of the run
   std::uint64_t largest_launch =
       0;  // accesses and basic blocks of threads, as the limit counts them

@@ -153,6 +153,7 @@ void Recorder::freed(const void* begin) {
 }
 
 void Recorder::written_by_host(const void* begin, std::size_t bytes) {
+  host_bytes_ += bytes;
   const std::uintptr_t first = to_number(begin);
   auto after = allocations_.upper_bound(first);
   if (after == allocations_.begin()) return;

@@ -58,6 +58,7 @@ class Recorder : public Observer {
   std::vector<Kernel> take();
   void set_access_limit(std::uint64_t accesses) { access_limit_ = accesses; }
   void keep_values() { value_log_ = std::make_unique<ValueLog>(); }
+  std::uint64_t take_host_bytes() { return std::exchange(host_bytes_, 0); }
   // Those since keep_values(); none are kept any more.
   Values take_values();
 
@@ -269,6 +270,7 @@ class Recorder : public Observer {
 
   std::vector<Recording> recordings_;
   std::unique_ptr<ValueLog> value_log_;  // where values are kept
+  std::uint64_t host_bytes_ = 0;         // written by cudaMemset and cudaMemcpy
   std::uint64_t access_limit_ = kDefaultAccessLimit;
 
   // They describe the running launch.

@@ -1,7 +1,7 @@
 // An X-ray as text, JSON and a web page. The JSON's fields: docs/xray.md.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -7,13 +7,15 @@ namespace ladder {
 namespace {
 
 Verdict verdict_on(const Implementation& implementation, const AnyProblem& problem,
-                   const Explained& explained) {
+                   const Explained& explained, std::uint64_t& host_bytes) {
   Device& where = device(implementation.device);
   const auto on_device = problem.place(where, implementation);
   require(on_device != nullptr,
           implementation.name + " does not compute that; allowed: what it has a launcher for");
+  emulator::xray::take_host_bytes();  // of placing the problem there
   on_device->call();
   where.synchronize();
+  host_bytes = emulator::xray::take_host_bytes();
   const Arithmetic arithmetic = arithmetic_of(implementation, problem.storage());
   Verdict verdict = on_device->judge(arithmetic, false);
   if (!verdict.right) verdict.message = explained(verdict, *on_device, arithmetic);
@@ -28,7 +30,7 @@ XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
   emulator::xray::take();
   XrayRun result;
   try {
-    const Verdict verdict = verdict_on(implementation, problem, explained);
+    const Verdict verdict = verdict_on(implementation, problem, explained, result.host_bytes);
     result.right = verdict.right;
     result.message = verdict.message;
   } catch (const std::invalid_argument&) {

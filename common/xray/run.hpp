@@ -14,10 +14,11 @@ namespace ladder {
 
 struct XrayRun {
   std::vector<emulator::xray::Subject> subjects;  // one per kernel the implementation launched
-  bool too_large = false;  // stopped at the limit: the counts are of a part of the run
-  bool stopped = false;    // a launch failed: here too
-  bool right = false;      // the result, against float64
-  std::string message;     // what is wrong; empty if nothing is
+  bool too_large = false;        // stopped at the limit: the counts are of a part of the run
+  bool stopped = false;          // a launch failed: here too
+  bool right = false;            // the result, against float64
+  std::string message;           // what is wrong; empty if nothing is
+  std::uint64_t host_bytes = 0;  // what the implementation wrote by cudaMemset and cudaMemcpy
 };
 
 // A launch with more accesses and basic blocks of single threads than this would take minutes.

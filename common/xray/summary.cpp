@@ -138,8 +138,10 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   const Relation relation = relation_of(party, other);
   if (relation == Relation::kOtherBlock) return "nothing orders blocks of one launch";
   if (other.pending && other.thread == party.thread)
-    return "no __pipeline_wait_prior() waits for the copy";
-  if (other.pending) return "no __pipeline_wait_prior() and __syncthreads() order them";
+    return "no __pipeline_wait_prior() with a small enough number waits for the copy";
+  if (other.pending)
+    return "no __pipeline_wait_prior() with a small enough number, and __syncthreads() behind it, "
+           "orders them";
   if (relation == Relation::kSameWarp) return "no __syncwarp() or __syncthreads() orders them";
   return "no __syncthreads() orders them";
 }
@@ -309,8 +311,11 @@ Kernel Recorder::finish(Recording& recording) const {
     Error& error = kernel.errors[i];
     error.message = sentence_of(error, missing_in(error, recording.findings[i], several));
   }
-  std::stable_partition(kernel.errors.begin(), kernel.errors.end(),
-                        [](const Error& each) { return each.kind == "race"; });
+  const auto rank = [](const Error& each) {
+    return each.kind == "race" ? 1 : each.kind == "uninitialised read" ? 2 : 0;
+  };
+  std::stable_sort(kernel.errors.begin(), kernel.errors.end(),
+                   [&](const Error& a, const Error& b) { return rank(a) < rank(b); });
   return kernel;
 }
 

@@ -8,6 +8,10 @@ std::vector<Kernel> take() {
   return Recorder::instance().take();
 }
 
+std::uint64_t take_host_bytes() {
+  return Recorder::instance().take_host_bytes();
+}
+
 void keep_values() {
   Recorder::instance().keep_values();
 }

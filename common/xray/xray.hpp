@@ -19,6 +19,10 @@ namespace emulator::xray {
 // What was recorded since the last call, by kernel, in order of first launch.
 std::vector<Kernel> take();
 
+// How many bytes of device memory cudaMemset and cudaMemcpy wrote since the last call: a launch of
+// its own on a GPU, which no kernel's counters have.
+std::uint64_t take_host_bytes();
+
 // From now on the values that kernels store are kept too, until they are taken.
 void keep_values();
 Values take_values();

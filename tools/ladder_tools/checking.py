@@ -123,6 +123,10 @@ def compiler_warnings(log, mine, unfinished, most=3):
 _NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")  # for who looks at limits: ./ladder test shows them
 
 
+# Of EXPECT_LE and its like, and of EXPECT_TRUE.
+_ORDER = re.compile(r"^Expected: \((.*)\) (<=|<|>=|>) \((.*)\), actual: (.*) vs (.*)$", re.MULTILINE)
+_ORDER_WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}
+_TRUTH = re.compile(r"^Value of: (.*)\n  Actual: (true|false)\nExpected: (true|false)$", re.MULTILINE)
 _EQUALITY = re.compile(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)(?:\n|$)(?:    Which is: (.*)(?:\n|$))?", re.MULTILINE)
 
 
@@ -135,6 +139,8 @@ def words_of(failure, most_lines=20):
         what = equality[1] if "(" in equality[1] or "WRONG RESULT" not in failure else "it"
         values = f"  {what} is {equality[2]}, should be {equality[4] or equality[3]}"
         failure = _EQUALITY.sub("", failure, count=1)
+    failure = _ORDER.sub(lambda found: f"{found[1]} is {found[4]}, should be {_ORDER_WORDS[found[2]]} {found[5]}", failure)
+    failure = _TRUTH.sub(r"\1 is \2, should be \3", failure)
     for line in failure.splitlines()[1:]:  # the first says where in the test's source
         if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
@@ -173,8 +179,13 @@ def shown_name(name):
 
 
 def lines_of(failures):
-    """What the failures of a test say, each line once."""
-    return list(dict.fromkeys(line for failure in failures for line in words_of(failure)))
+    """What the failures of a test say, of one that begins as the one before it only what is new."""
+    said, before = [], ()
+    for words in dict.fromkeys(tuple(words_of(failure)) for failure in failures):
+        alike = next((at for at, (one, other) in enumerate(zip(words, before)) if one != other), min(len(words), len(before)))
+        said += [line for line in words[alike:] if not (line.startswith("  order of threads: ") and line in said)]
+        before = words
+    return said
 
 
 def asan_finding(text):
@@ -201,6 +212,14 @@ def printed_lines(text, file, most=20):
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
 
 
+_USED = re.compile(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", re.MULTILINE)
+
+
+def is_dear(text):
+    """Whether a program has used more than one of the budgets that it prints."""
+    return any(float(used) > float(allowed) for _, used, allowed, _ in _USED.findall(text))
+
+
 class Check:
     """One round of the loop: compile, test, look closer."""
 
@@ -216,6 +235,7 @@ class Check:
         self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
+        self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
         self._names = []  # of the tests that a round may run
@@ -273,11 +293,14 @@ class Check:
         """A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through."""
         return max(1, self._seconds // 6) if test_filter in first_tests(self._names) else None
 
+    def _note_red(self, holes):
+        Hints(self._exercise).note_red(holes)
+
     def _light_up(self, target):
-        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said."""
+        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said: lines to print."""
         exercise = self._exercise
         if len(exercise.holes()) < 2:
-            return
+            return []
         mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names)
@@ -285,9 +308,8 @@ class Check:
             line = next(line.strip() for lines in written.outside.values() for line in lines)
             written = Written(why=f"with what is added outside them, such as `{line}`, our own lines are wrong too")
         if written.holes is None:
-            print(f"The holes are not looked at one by one: {written.why}.")
-            return
-        astray = self._astray(holes, written.holes)
+            return [f"The holes are not looked at one by one: {written.why}."]
+        astray, said = self._astray(holes, written.holes), []
         for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
             green = f"TODO({hole})" not in mine
             if hole in astray and self._red:
@@ -295,9 +317,47 @@ class Check:
             if green or any(is_code(line) for part in written.holes[hole] for line in part):
                 text, _ = holes.filled(hole, written.holes[hole], written.outside)
                 green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
-            print(f"hole {hole}: {'green' if green else 'red'}")
+            said.append(f"hole {hole}: {'green' if green else 'red'}")
             if not green:
                 self._red.append(hole)
+        return said
+
+    def _unfinished(self):
+        """The holes that have a TODO still, if some are filled and each of these is right by itself; what fails then says nothing new."""
+        mine = text_of(self._exercise.mine)
+        left = [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine]
+        return left if self._red and set(self._red) <= set(left) and len(left) < len(self._exercise.holes()) else []
+
+    def _holes_at(self, numbers):
+        """The holes that have these lines of the learner's file, if that can be said; several, where a line is in several."""
+        exercise = self._exercise
+        lines = text_of(exercise.mine).splitlines()
+        these = {lines[number - 1] for number in numbers if number <= len(lines)}
+        written = holes_of(exercise).of(text_of(exercise.mine)).holes if exercise.kind == "exercise" else None
+        return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
+
+    def _dear_hole(self, target, text):
+        """The first hole whose lines make our kernel dearer than the budget too; None where that cannot be said. Holes with a line that the
+        X-ray has named come first."""
+        exercise = self._exercise
+        if len(exercise.holes()) < 2:
+            return None
+        holes = holes_of(exercise)
+        written = holes.of(text_of(exercise.mine))
+        if written.holes is None or written.outside and self._is_dear(target, holes.filled(None, [], written.outside)[0]):
+            return None
+        named = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", text)])
+        for hole in sorted(exercise.holes(), key=lambda hole: hole not in named):
+            lines = written.holes[hole]
+            alone = holes.filled(hole, lines, written.outside)[0]
+            if lines != holes.ours(hole) and (alone == text_of(exercise.mine) or self._is_dear(target, alone)):
+                return hole
+        return None
+
+    def _is_dear(self, target, text):
+        with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
+            variant = Variant(self._build, self._exercise, text, Path(folder))
+            return variant.compile(target) and is_dear(gtest.run(variant.folder / target, self._seconds, test_filter="*KeepsItsBudget").text)
 
     def _astray(self, holes, written):
         """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
@@ -408,7 +468,9 @@ class Check:
             keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
-            self._said += done.text if test_filter == self.failing else ""
+            if test_filter == self.failing:
+                self._said += done.text
+                self._under_the_first = "order of threads: " not in done.text
             clean = clean and done.status == 0
             if test_filter == _IN_BOUNDS and done.status != 0:
                 failed = done.first_failure()
@@ -429,6 +491,11 @@ class Check:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
+        if self._dearer and not self.failing:
+            dear = self._dear_hole(target, "\n".join(shown))
+            if dear:
+                print(f"hole {dear}: with its lines our kernel is dearer than the budget too")
+                self._red.append(dear)
         return clean
 
     def _values(self, whose):
@@ -439,7 +506,8 @@ class Check:
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or self._diverges or not yours.exists() or not self._compile(target):
             return  # threads that wait at different barriers store what they should not, everywhere
-        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1"})
+        as_far = {"LADDER_FIRST_SCHEDULE": "1"} if self._under_the_first else {}
+        self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
             half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
             self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half)
@@ -450,7 +518,7 @@ class Check:
     def _budget(self, text):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
         shown = []
-        for dearest, used, allowed, rest in re.findall(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", text, re.MULTILINE):
+        for dearest, used, allowed, rest in _USED.findall(text):
             too_many = float(used) > float(allowed)
             self._dearer |= too_many
             if too_many or not self.failing and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
@@ -476,10 +544,13 @@ class Check:
     def __call__(self):
         """Prints the verdict; returns whether the exercise is solved."""
         exercise = self._exercise
+        self._note_red([])  # what an earlier check found says nothing of the file as it is now
         passed, clean, timed_out, crash, warnings = True, True, False, [], []
         for where, target in self.back_ends():
             if not self._compile(target):
                 said = compiler_messages(text_of(self._build.log))
+                line = re.search(rf"^{re.escape(str(exercise.mine))}[:(]([0-9]+)", said, re.MULTILINE)
+                self._note_red(self._holes_at([int(line[1])]) if line else [])
                 print(f"{said}\n{exercise.mine} does not compile. Mend the first error above." if exercise.mine.name in said else
                       f"{said}\nThe build failed, and not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
                 return False
@@ -492,6 +563,13 @@ class Check:
             self._diverges = any("divergent __sync" in line for line in report)
             passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
+            todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
+            lights = self._light_up(target) if todo else []
+            left = self._unfinished()
+            if left:
+                print("\n".join([f"{where}: what is filled in is right. Not filled in yet: hole{'s' if len(left) > 1 else ''} {', '.join(left)}",
+                                 *lights]))
+                return self._verdict(passed, clean)
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
@@ -502,7 +580,7 @@ class Check:
                 print(f"{place}: {index}")
             if not passed:
                 if where != "On the GPU":
-                    self._light_up(target)
+                    print("".join(f"{line}\n" for line in lights or self._light_up(target)), end="")
                 break
         if not exercise.needs_device:
             if not passed and not timed_out:
@@ -525,7 +603,7 @@ class Check:
         todo = exercise.first_todo()
         named = [hole for hole in ([] if passed else self._diagnosed()) if not self._red or hole in self._red]
         self.blamed = list(dict.fromkeys(named + self._red))
-        Hints(exercise).note_red(self.blamed)
+        self._note_red(self.blamed)
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
@@ -546,7 +624,7 @@ class Check:
         if self._xray_errors and not passed:
             print("Mend first what the X-ray found: it may be all that is wrong.")
         if self._red and (todo is None or todo[0] != self._red[0]):
-            print(f"Next: hole {self._red[0]}, the first that is red.\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"Next: hole {self._red[0]}{'' if passed else ', the first that is red'}.\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo:
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:

@@ -16,17 +16,20 @@ class Hints:
     def _count(self, hole):
         return (ROOT / self._exercise.mine).parent / f".hints_{hole}"
 
+    def _red(self):
+        return self._count("red" if self._exercise.kind == "exercise" else f"red_{self._exercise.kind}")
+
     def forget(self):
         for hole in self._exercise.holes():
             self._count(hole).unlink(missing_ok=True)
-        self._count("red").unlink(missing_ok=True)
+        self._red().unlink(missing_ok=True)
 
     def note_red(self, holes):
         """Where the last check found mistakes, in this order: hints are about these holes first."""
-        write_whole(self._count("red"), " ".join(holes))
+        write_whole(self._red(), " ".join(holes))
 
     def _first_red(self):
-        return next((hole for hole in text_of(self._count("red")).split() if hole in self._exercise.holes()), "")
+        return next((hole for hole in text_of(self._red()).split() if hole in self._exercise.holes()), "")
 
     def given(self, hole):
         count = text_of(self._count(hole)).strip()

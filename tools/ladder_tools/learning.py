@@ -213,7 +213,7 @@ def budget_of(exercise):
     """{"loads": 65}: what its xray_test.cpp allows an element on the shape of all budgets that name none; {} if there is no such budget."""
     text = text_of(exercise.folder / "xray_test.cpp")
     number = r"[-+*/(). 0-9]+"
-    budget = re.search(rf'register_budget\(\s*"\w+",\s*"\w+",\s*\{{((?:\s*\.(?:loads|stores|atomics) = {number},?)+)'
+    budget = re.search(rf'register_budget\(\s*"\w+",\s*"\w+",\s*\{{((?:\s*\.(?:loads|stores|atomics|host_bytes) = {number},?)+)'
                        r'(?:\s*\.counts = \{(?:[^{}]|\{[^{}]*\})*\})?\s*\}\s*\)', text)
     terms = re.findall(rf"\.(\w+) = ({number})", budget[1]) if budget else []
     # As C++ computes it: a quotient of whole numbers is whole.

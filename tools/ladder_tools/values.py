@@ -9,7 +9,7 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 
 _LOAD, _STORE, _ATOMIC = range(3)
@@ -25,22 +25,29 @@ class Trail:
     def __init__(self, path):
         with open(path, "rb") as file:
             head = json.loads(file.readline())
-            numbers = iter(array("Q", file.read()))
+            numbers = array("Q", file.read())
         self.complete = head["complete"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
-        self.rows = list(zip(*[numbers] * _FIELDS))
+        self._columns = [numbers[at::_FIELDS] for at in range(_FIELDS)]
 
     def is_whole(self, number):
         """Whether all of this launch was kept: of a run that was too long the last one that was kept may lack its end."""
-        return self.complete or bool(self.rows) and number < _launch_of(self.rows[-1])
+        return self.complete or bool(self._columns[1]) and number < self._columns[1][-1]
+
+    def _of_launch(self, number):
+        """The columns of its rows: they are in the order of the run."""
+        part = slice(*(bisect_left(self._columns[1], each) for each in (number, number + 1)))
+        return [column[part] for column in self._columns]
 
     def launch(self, number):
-        """Its rows: they are in the order of the run."""
-        return self.rows[bisect_left(self.rows, number, key=_launch_of):bisect_left(self.rows, number + 1, key=_launch_of)]
+        """Its rows."""
+        return list(zip(*self._of_launch(number)))
 
-
-def _launch_of(row):
-    return row[1]
+    def does_the_same(self, other, number):
+        """Whether another program's launch reads and stores the same in the same order, from whatever lines."""
+        mine, theirs = self._of_launch(number), other._of_launch(number)
+        names = [[trail.arrays[which]["name"] for which in sorted(set(columns[5]))] for trail, columns in ((self, mine), (other, theirs))]
+        return mine[:4] == theirs[:4] and mine[5:] == theirs[5:] and names[0] == names[1]
 
 
 class Touch:
@@ -131,22 +138,40 @@ class _Launch:
     def __init__(self, trail, number):
         self.trail, self.rows = trail, trail.launch(number)
         self.names = [each["name"] for each in trail.arrays]
-        self.stored, self.read, self.last = {}, {}, {}
-        for row in self.rows:
-            if row[0] == _LOAD:
-                self.read.setdefault((self.names[row[5]], row[2], row[6]), row)
-            elif row[0] == _ATOMIC:
-                self.last[self.key(row)] = row  # of sums that grow only the last is the same in every order
-            else:
-                self.stored.setdefault(self.key(row), []).append(row)
-        for key, row in self.last.items():
-            self.stored.setdefault(key, []).append(row)
-        self.elements_read = {(name, element) for name, _, element in self.read}
-        self.touched = {key[0] for key in (*self.stored, *self.read)}
+        self._shared = [each["shared"] for each in trail.arrays]
+        self.touched = {self.names[which] for which in {row[5] for row in self.rows}}
 
     def key(self, row):
         which = row[5]
-        return (self.names[which], row[2] if self.trail.arrays[which]["shared"] else None, row[6])
+        return (self.names[which], row[2] if self._shared[which] else None, row[6])
+
+    # Hundreds of thousands of rows: what is not asked for is not sorted.
+    @cached_property
+    def last(self):
+        return {self.key(row): row for row in self.rows if row[0] == _ATOMIC}  # of sums that grow only the last is the same in every order
+
+    @cached_property
+    def stored(self):
+        stored, names, shared = {}, self.names, self._shared
+        for row in self.rows:
+            if row[0] == _STORE:
+                stored.setdefault((names[row[5]], row[2] if shared[row[5]] else None, row[6]), []).append(row)
+        for key, row in self.last.items():
+            stored.setdefault(key, []).append(row)
+        return stored
+
+    @cached_property
+    def read(self):
+        names = self.names
+        return {(names[row[5]], row[2], row[6]): row for row in reversed(self.rows) if row[0] == _LOAD}
+
+    @cached_property
+    def elements_read(self):
+        return {(name, element) for name, _, element in self.read}
+
+    def read_by(self, block):
+        """What one block reads, in the order of its run."""
+        return {(self.names[row[5]], row[6]): row for row in self.rows if row[0] == _LOAD and row[2] == block}
 
     def stored_at(self, key):
         return [Touch(self.trail, row) for row in self.stored.get(key, ())]
@@ -158,8 +183,12 @@ class _Launch:
 
     @cache
     def _largest(self, name, half):
-        numbers = (abs(touch.number(half)) for key in self.stored if key[0] == name for touch in self.stored_at(key))
-        return max((number for number in numbers if math.isfinite(number)), default=0)
+        rows = [row for key, rows in self.stored.items() if key[0] == name for row in rows]
+        if self.trail.arrays[rows[0][5]]["bytes"] >= 4:  # many at once
+            numbers = array("f", array("I", (row[7] & 0xFFFFFFFF for row in rows)).tobytes())
+        else:
+            numbers = [Touch(self.trail, row).number(half) for row in rows]
+        return max((abs(number) for number in numbers if math.isfinite(number)), default=0)
 
 
 def _first_of(yours, ours, alike, half):
@@ -184,6 +213,8 @@ def first_wrong(yours, ours, half="e"):
     for number in range(min(len(yours.launches), len(ours.launches))):
         if not (yours.is_whole(number) and ours.is_whole(number)):
             break
+        if yours.launches[number] == ours.launches[number] and yours.does_the_same(ours, number):
+            continue
         mine, right = _Launch(yours, number), _Launch(ours, number)
         alike = yours.launches[number] == ours.launches[number]
         stray, wrong = _first_of(mine, right, alike, half)
@@ -227,7 +258,8 @@ def _moved(mine, right, wrong, half):
 
 def _unread(mine, right, block):
     """What our block reads, and this one does not."""
-    missed = [row for key, row in right.read.items() if key[1] == block and key not in mine.read]
+    yours = mine.read_by(block)
+    missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
         return "All that our block reads, yours reads: look at what is computed from it, and where it goes."
     counts = Counter(right.names[row[5]] for row in missed)

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -297,6 +298,26 @@ __global__ void next_blocks_word(float* out, float* scratch) {
   tile[threadIdx.x] = 1.0f;
   if (threadIdx.x == 0) scratch[0] = 1.0f;
   if (threadIdx.x == 1) out[blockIdx.x] = scratch[0];
+}
+
+// What lies outside of an array may be all that is wrong.
+__global__ void races_and_strays(float* out, const float* in) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = 1.0f;
+  out[threadIdx.x] = tile[(threadIdx.x + 32) % kThreads];
+  if (threadIdx.x == kThreads - 1) out[0] = in[103];
+}
+
+TEST_F(Xray, SaysWhatLiesOutsideBeforeRaces) {
+  const DeviceVector<float> in(std::vector<float>(100, 1.0f));
+  const DeviceVector<float> out(kThreads);
+  emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
+  races_and_strays<<<1, kThreads>>>(out.data(), in.data());
+  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+  const std::vector<Error> errors = only().errors;
+  ASSERT_GE(errors.size(), 2u);
+  EXPECT_EQ(errors.front().kind, "out of bounds");
+  EXPECT_EQ(errors[1].kind, "race");
 }
 
 // The load races within its block and with the other one's store: two different repairs.
@@ -670,6 +691,18 @@ TEST_F(Xray, FindsReadsOfWhatNothingWrote) {
   EXPECT_EQ(cudaMemset(in.data(), 0, 8 * sizeof(float)), cudaSuccess);
   reads_at<<<1, 32>>>(out.data(), in.data(), 3);
   EXPECT_TRUE(only().errors.empty());
+}
+
+TEST_F(Xray, CountsWhatTheHostWritesBesideTheKernels) {
+  const DeviceVector<float> in(8);
+  const float zeros[8] = {};
+  take_host_bytes();
+  EXPECT_EQ(cudaMemset(in.data(), 0, 5 * sizeof(float)), cudaSuccess);
+  EXPECT_EQ(take_host_bytes(), 5 * sizeof(float));
+  EXPECT_EQ(cudaMemcpy(in.data(), zeros, sizeof zeros, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(in.data(), 0, sizeof zeros), cudaSuccess);
+  EXPECT_EQ(take_host_bytes(), 2 * sizeof zeros);
+  EXPECT_EQ(take_host_bytes(), 0u);
 }
 
 __global__ void reads_unwritten_shared(float* out) {
