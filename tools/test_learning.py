@@ -87,7 +87,7 @@ class Solved(InAFolder):
         self.assertRegex(text, r"\[x\] 03 .* \(60 min\)\n  \[ \] 03.scratch .*\n  \[ \] 03.boss ")
         self.assertRegex(text, r" 06 .* \(55 min\)\n")  # from the chapter's table
         today = datetime.date.today().isoformat()
-        self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of 5 written from scratch, 0 of 4 bosses found, on {today}.", text)
+        self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of 6 written from scratch, 0 of 4 bosses found, on {today}.", text)
         self.assertIn("./ladder exercise 03.01_causal_dot_product", text)
         with self.assertRaisesRegex(Refused, "no arguments"):
             learning.learn(["03"], "default", "/")
