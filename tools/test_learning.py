@@ -87,7 +87,7 @@ class Solved(InAFolder):
         self.assertRegex(text, r"\[x\] 03 .* \(60 min\)\n  \[ \] 03.scratch .*\n  \[ \] 03.boss ")
         self.assertRegex(text, r" 06 .* \(55 min\)\n")  # from the chapter's table
         today = datetime.date.today().isoformat()
-        self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of 6 written from scratch, 0 of 4 bosses found, on {today}.", text)
+        self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of {len(exercises('scratch'))} written from scratch, 0 of {len(bosses())} bosses found, on {today}.", text)
         self.assertIn("./ladder exercise 03.01_causal_dot_product", text)
         with self.assertRaisesRegex(Refused, "no arguments"):
             learning.learn(["03"], "default", "/")
@@ -143,6 +143,14 @@ class Rewards(InAFolder):
             self.assertEqual(learning.reward(exercise_of("05"), log), "64 loads per element of o, ours 65, 04 needed 257.")
             self.assertEqual(learning.reward(exercise_of("04"), log), "")
             self.assertEqual(learning.reward(exercise_of("04"), self.root / "none"), "")
+
+
+class OfALesson(InAFolder):
+    def test_a_kernel_from_scratch_of_a_lesson_in_a_chapter_is_checked(self):
+        calls = [mock.patch.object(exercise_module, name) for name in ("bring_up_to_date", "begin", "check_and_draw", "Build", "say")]
+        self.during(*calls, mock.patch.object(exercise_module, "text_of", return_value="// mine\n"))
+        for name in ("00.06.scratch", "02.05_register_tiles.scratch", "03.scratch"):
+            self.assertEqual(printed(exercise_module.exercise, [name], "default", "/")[0], 0, name)
 
 
 class Watch(InAFolder):

@@ -200,7 +200,7 @@ def exercise(words, preset, caller):
         return 0
     began = begin(one)
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
-    if len(one.folder.parts) > 1 and place_of(arguments.name).lesson is None:
+    if len(one.folder.parts) > 1 and place_of(arguments.name.removesuffix(".scratch")).lesson is None:
         say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
     if page is None and text_of(one.mine) == fresh(one)[0]:
         introduce(one)
