@@ -61,6 +61,8 @@ TEST(MatmulDoubleBuffer, FetchesTheNextTilesBeforeItMultiplies) {
 TEST(MatmulDoubleBuffer, HasOneBarrierForEachTileAndElseTheCountsOfWideLoads) {
   const Kernel before = counted("matmul_wide_loads", 16),
                after = counted("matmul_double_buffer", 16);
+  EXPECT_EQ(before.static_shared_bytes, sizeof(float) * 8 * (132 + 128));
+  EXPECT_EQ(after.static_shared_bytes, 2 * before.static_shared_bytes);
   EXPECT_EQ(before[kBarriers], 2u * 2);
   EXPECT_EQ(after[kBarriers], 1u + 2);
   EXPECT_EQ(counted("matmul_double_buffer", 24)[kBarriers], 1u + 3);
