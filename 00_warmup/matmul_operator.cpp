@@ -88,12 +88,8 @@ struct Matmul
     const Matrix b_transposed = matrix_of(x.b, x.N, x.K).transpose();
     if (x.N > 1 && x.K > 1 && equals(finished(x, product(a, b_transposed))))
       return "equals the product with B read as if it were transposed\n";
-    Matrix first_four = b;
-    for (std::int64_t n = 0; n < x.N; ++n)
-      first_four.col(n) = b.col(n % 64 < 32 ? n : n - 32);
-    if (x.N > 32 && equals(finished(x, product(a, first_four))))
-      return "equals the product with the first four columns of each thread in the place of its "
-             "second four\n";
+    if (const std::string found = explain_register_blocks(x, a, b, equals); !found.empty())
+      return found;
     if (const std::string found = explain_fragments(x, a, b, ab, equals); !found.empty())
       return found;
     if (x.bias != nullptr && x.relu &&
@@ -117,6 +113,41 @@ struct Matmul
     }
     if (x.M == x.N && equals(finished(x, ab).transpose()))
       return "equals the product transposed: rows and columns are exchanged\n";
+    return "";
+  }
+
+  // What a thread computes that takes some of its 8 x 8 elements, or of what it fetches for them, for others.
+  template <typename Equals>
+  static std::string explain_register_blocks(const MatmulArgs& x, const Matrix& a, const Matrix& b,
+                                             const Equals& equals) {
+    using Index = std::pair<std::int64_t, std::int64_t>;
+    const auto of_a = [&](const auto& from) { return finished(x, product(moved(a, from), b)); };
+    const auto of_b = [&](const auto& from) { return finished(x, product(a, moved(b, from))); };
+
+    const auto first_row = [](std::int64_t row, std::int64_t column) {
+      return Index(row & ~7, column);
+    };
+    if (x.M > 1 && equals(of_a(first_row)))
+      return "equals the product with the first of each eight rows of A in the place of the "
+             "others\n";
+    const auto first_four = [](std::int64_t row, std::int64_t column) {
+      return Index(row, column & ~32);
+    };
+    if (x.N > 32 && equals(of_b(first_four)))
+      return "equals the product with the first four columns of each thread in the place of its "
+             "second four\n";
+    const auto first_of_four = [](std::int64_t row, std::int64_t column) {
+      return Index(row, column & ~3);
+    };
+    if (x.K > 1 && equals(of_a(first_of_four)))
+      return "equals the product with the first of each four columns of A in the place of the "
+             "others\n";
+    const auto eight_elements_on = [&](std::int64_t row, std::int64_t column) {
+      const std::int64_t element = row % 8 * x.N + column + (row & ~7);
+      return Index(element / x.N, element % x.N);
+    };
+    if (x.K > 8 && equals(of_b(eight_elements_on)))
+      return "equals the product with B's pointer moved on by 8 elements, not by 8 rows\n";
     return "";
   }
 

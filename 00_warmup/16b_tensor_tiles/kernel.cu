@@ -1,5 +1,5 @@
 // 16b tensor tiles: C = act(A B + bias) in bf16, a block has tiles in shared memory and a warp 64 x 64 sums in registers.
-// Change: rewrite. The tiles of 15 with the fragments of 16a: a warp loads them from shared memory, not from global memory.
+// Change: rewrite. The tiles of 15b with the fragments of 16a: a warp loads them from shared memory, not from global memory.
 // Why:    an element is fetched once for 128 rows or columns of C. 12 loaded fragments are multiplied 32 times.
 // Needs:  any M, N and K; sm_80. Rows of 16-byte units are fetched a unit at a time, others an element at a time.
 // Costs:  fragments are loaded a register or an element at a time, with bank conflicts; every tile is waited for.

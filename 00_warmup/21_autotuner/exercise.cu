@@ -31,7 +31,7 @@ namespace {
 
 // ---- The candidates of the matrix product ----
 
-// Lesson 15's first kernel. A thread's rows and columns lie kThreadsAcross apart.
+// Lesson 15b's kernel. A thread's rows and columns lie kThreadsAcross apart.
 template <int kTile, int kSide, int kDepth>
 __global__ void __launch_bounds__(kTile / kSide * (kTile / kSide))
     matmul_candidate_kernel(const MatmulArgs args) {

@@ -517,53 +517,6 @@ def tiles():
     d.save("warmup_tiles.svg")
 
 
-def register_blocks():
-    """One thread's 8 x 8 results, fed by a column of A's tile and a row of B's tile."""
-    d = Drawing(900, 550)
-    d.text(20, 28, "A thread keeps 8 x 8 results in registers. One step of K: 16 loads, 64 multiply-adds", 15, "start", bold=True)
-    # The block's tile with its threads.
-    left, top, cell, count = 40, 132, 17, 16
-    row, column = 5, 9
-    d.text(left, 66, "the block's tile of C: 128 x 128,", 14, "start", bold=True)
-    d.text(left, 86, "16 x 16 threads with 8 x 8 results each", 14, "start")
-    d.box(left, top, cell * count, cell * count, PALE[1])
-    d.lines([((left + cell * k, top), (left + cell * k, top + cell * count)) for k in range(1, count)], GREY, 0.6)
-    d.lines([((left, top + cell * k), (left + cell * count, top + cell * k)) for k in range(1, count)], GREY, 0.6)
-    d.box(left - 16, top, 10, cell * count, "white", GREY)
-    d.box(left, top - 16, cell * count, 10, "white", GREY)
-    d.box(left - 16, top + cell * row, 10, cell, BLUE)
-    d.box(left + cell * column, top - 16, cell, 10, ORANGE)
-    d.box(left + cell * column, top + cell * row, cell, cell, GREEN)
-    d.text(left - 20, top + cell * count + 20, "k: a column of A's tile on the left, a row of B's\ntile on top, 128 elements each, in shared memory", 12.5, "start", NOTE)
-    # The thread's block, magnified.
-    x0, y0, side = 440, 150, 34
-    for corner, target in (((left + cell * (column + 1), top + cell * row), (x0, y0)), ((left + cell * (column + 1), top + cell * (row + 1)), (x0, y0 + 8 * side))):
-        d.line([corner, target], GREY, 0.9, "3 3")
-    d.text(x0 - 56, 66, "one thread", 14, "start", bold=True)
-    for k in range(8):
-        d.box(x0 - 52, y0 + side * k, side, side, BLUE)
-        d.text(x0 - 52 + side / 2, y0 + side * k + 22, f"a{k}", 13)
-        d.box(x0 + side * k, y0 - 52, side, side, ORANGE)
-        d.text(x0 + side * k + side / 2, y0 - 52 + 22, f"b{k}", 13)
-    for i in range(8):
-        for j in range(8):
-            special = (i, j) == (2, 5)
-            d.box(x0 + side * j, y0 + side * i, side, side, GREEN if special else PALE[1], INK if special else GREY)
-    d.line([(x0 - 52 + side, y0 + side * 2.5), (x0 + side * 5 - 3, y0 + side * 2.5)], arrow=True)
-    d.line([(x0 + side * 5.5, y0 - 52 + side), (x0 + side * 5.5, y0 + side * 2 - 3)], arrow=True)
-    d.text(x0 + side * 4, y0 + side * 8 + 24, "c[2][5] += a2 * b5", 14, colour=GREEN, bold=True)
-    x = x0 + side * 8 + 18
-    d.text(x, y0 - 30, "8 loads: b0 to b7", 13, "start")
-    d.text(x, y0 + 20, "64 results\nin registers", 13, "start")
-    d.text(x, y0 + 86, "64 multiply-adds\nfor 16 loads:\n4 for each load", 13, "start")
-    d.text(x, y0 + 170, "with one result a\nthread: 1 for 2 loads", 13, "start")
-    d.text(x0 - 56, y0 + side * 8 + 54, "8 loads: a0 to a7", 13, "start")
-    d.text(20, 500, "All products of a column and a row are their outer product. Each a is used for a whole row of results, each b for a whole column.\n"
-           "The loop over k repeats this for every k of the tile; then the next tiles of A and B are fetched. (Drawn side by side;\n"
-           "in kernel.cu a thread's 8 rows are two groups of 4, and so are its columns.)", 12.5, "start")
-    d.save("warmup_register_blocks.svg")
-
-
 if __name__ == "__main__":
-    for draw in (machine, view, memory, sectors, divergence, halo, banks, tree, in_flight, roofline, tiles, register_blocks):
+    for draw in (machine, view, memory, sectors, divergence, halo, banks, tree, in_flight, roofline, tiles):
         draw()

@@ -95,7 +95,7 @@ def tensor_tiles():
     d.text(x0 + block * 4, y0 + block * 4 + 24, "C[2][5] += A2 * B5: one instruction", 14, colour=GREEN, bold=True)
     d.text(x0 - 60, y0 + block * 4 + 58, "A fragment of A is 16 x 16 elements, one of B and of C 16 x 8 (all drawn\nas squares). "
            "Each fragment of A is multiplied with eight of B, each one\nof B with four of A. The 32 fragments of C are 128 registers of a lane.", 12.5, "start")
-    d.text(20, 510, "Four steps of 16 use up the tiles; then the block fetches the next tiles along K, as in lessons 14 and 15.", 12.5, "start", NOTE)
+    d.text(20, 510, "Four steps of 16 use up the tiles; then the block fetches the next tiles along K, as in lessons 14 to 15d.", 12.5, "start", NOTE)
     d.save("warmup_tensor_tiles.svg")
 
 

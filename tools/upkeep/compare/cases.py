@@ -20,7 +20,7 @@ OURS = {
     "sum": ("sum_two_passes", "sum_shuffle", "sum_tree"),
     "softmax": ("softmax_rows", "softmax_warp"),
     "rms_norm": ("rms_norm_rows", "rms_norm_warp"),
-    "matmul": ("matmul_double_buffer", "matmul_wide_loads", "matmul_register_blocks", "matmul_tuned", "matmul_tiles", "matmul_naive"),
+    "matmul": ("matmul_double_buffer", "matmul_wide_loads", "matmul_register_blocks", "matmul_eight_results", "matmul_tuned", "matmul_tiles", "matmul_naive"),
     "matmul bf16": ("matmul_grouped", "matmul_copies_ahead", "matmul_one_stage", "matmul_two_stages", "matmul_four_stages",
                     "matmul_swizzled", "matmul_ldmatrix", "matmul_tensor_tiles"),
     "batched_matmul": ("batched_matmul_tiles",),
