@@ -145,14 +145,6 @@ class Rewards(InAFolder):
             self.assertEqual(learning.reward(exercise_of("04"), self.root / "none"), "")
 
 
-class OfALesson(InAFolder):
-    def test_a_kernel_from_scratch_of_a_lesson_in_a_chapter_is_checked(self):
-        calls = [mock.patch.object(exercise_module, name) for name in ("bring_up_to_date", "begin", "check_and_draw", "Build", "say")]
-        self.during(*calls, mock.patch.object(exercise_module, "text_of", return_value="// mine\n"))
-        for name in ("00.06.scratch", "02.05_register_tiles.scratch", "03.scratch"):
-            self.assertEqual(printed(exercise_module.exercise, [name], "default", "/")[0], 0, name)
-
-
 class Watch(InAFolder):
     def test_checks_when_the_file_changes_and_goes_on_to_what_the_lesson_has_more(self):
         copies = {name: self.root / f"{name}.cu" for name in ("03", "03.scratch", "03.01_causal_dot_product")}
