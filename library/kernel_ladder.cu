@@ -24,6 +24,9 @@
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
 #include "library/best/rules.hpp"
+#ifndef __CUDACC__
+#include "emulator/emulator.hpp"
+#endif
 
 #define KL_API __attribute__((visibility("default")))
 
@@ -75,11 +78,11 @@ struct Member {
   std::size_t offset;
 };
 template <typename Struct>
-constexpr Member kMembers[] = {{}};
+struct Members;  // kernel_ladder_exports.inc
 
 template <typename Struct>
 const char* address_of(const Struct& from, const char* name) {
-  for (const Member& member : kMembers<Struct>) {
+  for (const Member& member : Members<Struct>::list) {
     if (std::strcmp(member.name, name) == 0)
       return reinterpret_cast<const char*>(&from) + member.offset;
   }
@@ -181,6 +184,10 @@ const std::map<std::string, std::function<void(const Args&)>>& launchers_of() {
 }
 
 int device_multiprocessors() {
+#ifndef __CUDACC__
+  static const bool host_arrays = [] { return emulator::allow_host_memory(true), true; }();
+  static_cast<void>(host_arrays);
+#endif
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {

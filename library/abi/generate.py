@@ -173,10 +173,10 @@ def texts(structs, published):
         for name, kind, _, says in members:
             header += f"  {kind} {name};{'  /* ' + says + ' */' if says else ''}\n"
         header += f"}} kl_{struct}_args;\n#define KL_{struct.upper()}_ARGS {{{', '.join(value for _, _, value, _ in members)}}}\n\n"
-        exports += f"\ntemplate <>\nconstexpr Member kMembers<kl_{struct}_args>[] = {{\n"
-        exports += "".join(f'    {{"{name}", offsetof(kl_{struct}_args, {name})}},\n' for name, _, _, _ in members if name not in dict(c[:2] for c in CONTROL))
+        exports += f"\ntemplate <>\nstruct Members<kl_{struct}_args> {{\n  static constexpr Member list[] = {{\n"
+        exports += "".join(f'      {{"{name}", offsetof(kl_{struct}_args, {name})}},\n' for name, _, _, _ in members if name not in dict(c[:2] for c in CONTROL))
         size = sum(TYPE_BYTES.get(kind, 8) for _, kind, _, _ in members)
-        exports += f"}};\nstatic_assert(sizeof(kl_{struct}_args) == {size});  // no padding, which an appended member would lie in\n"
+        exports += f"  }};\n}};\nstatic_assert(sizeof(kl_{struct}_args) == {size});  // no padding, which an appended member would lie in\n"
     exports += '\n}  // namespace\n\nextern "C" {\n'
     for name, (struct, operator, storages, says) in OPERATORS.items():
         header += FUNCTIONS.format(name=name, struct=struct, says=says) + "\n"

@@ -9,6 +9,7 @@ from ladder_tools.new import new
 from ladder_tools.place import Failed, Refused, ToRead, refused
 from ladder_tools.programs import run, xray
 from ladder_tools.testing import test
+from ladder_tools.wheel import python
 
 
 def configure(words, preset, caller):
@@ -20,7 +21,7 @@ def configure(words, preset, caller):
 
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
-            "configure": configure}
+            "configure": configure, "python": python}
 
 
 def main():
