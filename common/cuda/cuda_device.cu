@@ -2,7 +2,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "common/core/device.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/cuda/tensor_core.hpp"
 #include "common/cuda/warpgroup_ceiling.hpp"
 #ifndef __CUDACC__
@@ -107,12 +107,7 @@ class CudaDevice : public Device {
     }
     if (count == 0) throw std::runtime_error("no GPU");
     CUDA_CHECK(cudaGetDeviceProperties(&properties_, 0));
-    // Scratch memory that is freed stays with the program, for the next call: asking the driver anew, as the pool otherwise does after each
-    // synchronisation, takes longer than many a kernel.
-    cudaMemPool_t pool = nullptr;
-    std::uint64_t everything = UINT64_MAX;
-    CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
-    CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
+    cuda::keep_freed_memory();
   }
 
   std::string name() const override { return properties_.name; }

@@ -13,6 +13,17 @@
 
 namespace ladder::cuda {
 
+// For programs that measure: memory of the current device's pool that is freed stays with the program, for the next call. Asking the driver
+// anew, as the pool otherwise does after each synchronisation, takes longer than many a kernel.
+inline void keep_freed_memory() {
+  int device = 0;
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t everything = UINT64_MAX;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+  CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
+}
+
 // Where the next part of the call's workspace begins, of which `bytes` are taken; null while they are only counted.
 inline void* take_workspace(std::size_t bytes) {
   constexpr std::size_t kAlign = 256;  // as cudaMalloc has it

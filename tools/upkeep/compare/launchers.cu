@@ -20,6 +20,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/operators/attention/attention.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
@@ -194,6 +195,7 @@ const char* ladder_prepare(const char* implementation, const char* op, const cha
                            const LadderValue* values, int32_t count, const void** call) {
   static std::deque<std::function<void()>> calls;
   return sentence_of([&] {
+    ladder::cuda::keep_freed_memory();
     const Prepare prepare = chosen(chosen(operators(), "op", op), "precision", precision);
     Values by_name;
     for (int32_t n = 0; n < count; ++n)
