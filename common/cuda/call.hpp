@@ -1,5 +1,5 @@
 // Where a call's work goes and which memory it may use, besides its arguments. A program that takes the kernels as a library says so
-// (library/kernel_ladder.cu); for all others it is the default stream, and memory from that stream's pool. Each thread has its own.
+// (library/kernel_ladder.cpp); for all others it is the default stream, and memory from that stream's pool. Each thread has its own.
 #pragma once
 
 #include <cuda_runtime.h>

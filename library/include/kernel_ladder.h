@@ -43,6 +43,7 @@ enum { KL_IDENTITY = 0, KL_ELU_PLUS_ONE = 1 }; /* feature_map */
 const char* kl_error(void);    /* of this thread's last call that failed; good until its next */
 const char* kl_back_end(void); /* "cuda" or "emulated" */
 int32_t kl_version(void);      /* KL_API_VERSION of the library */
+const char* kl_kernels(void);  /* what `choice` may be, for one operator or another: each name with a newline behind it */
 
 typedef struct kl_wkv_args {
   size_t struct_size;  /* of this struct, as you know it */

@@ -274,13 +274,18 @@ class Interface(unittest.TestCase):
         library.run("wkv", args)
         self.assertTrue(np.array_equal(o, expected))
 
+    def test_every_kernel_has_a_name(self):
+        kernels = _library.library("emulated").kernels
+        self.assertLessEqual({kernel for _, kernel in CONTRACTS}, set(kernels))
+        self.assertEqual(len(kernels), len(set(kernels)))
+
     def test_the_library_needs_boost_context_alone_and_shows_its_interface_alone(self):
         path = Path(_library.HERE) / "libkernel_ladder_emulated.so"
         needed = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
         names = {line.split("[")[1].split("]")[0].split(".so")[0] for line in needed.splitlines() if "(NEEDED)" in line}
         self.assertLessEqual(names, {"libboost_context", "libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64", "libpthread", "libdl"})
         shown = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
-        functions = {f"kl_{name}{more}" for name in _library.OPERATORS for more in ("", "_workspace", "_choice")} | {"kl_error", "kl_back_end", "kl_version"}
+        functions = {f"kl_{name}{more}" for name in _library.OPERATORS for more in ("", "_workspace", "_choice")} | {"kl_error", "kl_back_end", "kl_version", "kl_kernels"}
         self.assertEqual({line.split()[-1] for line in shown.splitlines()}, functions)
 
 

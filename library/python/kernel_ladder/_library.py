@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-HEADER = (HERE / "kernel_ladder.h").read_text()
+HEADER = next(path for path in (HERE / "kernel_ladder.h", HERE.parents[1] / "include/kernel_ladder.h") if path.exists()).read_text()  # or the tree's
 TYPES = {"size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "float": ctypes.c_float, "const char*": ctypes.c_char_p}
 STORAGES = {"fp32": 0, "bf16": 1, "bf16_fp32_decay": 2, "fp16": 3}
 ERRORS = {1: ValueError, 2: NotImplementedError, 3: MemoryError}  # RuntimeError otherwise
@@ -60,7 +60,8 @@ OPERATORS = {name: Operator(name, struct) for name, struct in re.findall(r"^int3
 class Library:
     def __init__(self, path):
         self.dll = ctypes.CDLL(str(path))
-        self.dll.kl_error.restype = self.dll.kl_back_end.restype = ctypes.c_char_p
+        self.dll.kl_error.restype = self.dll.kl_back_end.restype = self.dll.kl_kernels.restype = ctypes.c_char_p
+        self.kernels = self.dll.kl_kernels().decode().split()
 
     def _check(self, status):
         if status != 0:

@@ -24,7 +24,7 @@
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
 #include "library/best/rules.hpp"
-#ifndef __CUDACC__
+#ifdef KERNEL_LADDER_EMULATED
 #include "emulator/emulator.hpp"
 #endif
 
@@ -33,10 +33,10 @@
 namespace ladder {
 namespace {
 
-#ifdef __CUDACC__
-constexpr bool kEmulated = false;
-#else
+#ifdef KERNEL_LADDER_EMULATED
 constexpr bool kEmulated = true;
+#else
+constexpr bool kEmulated = false;
 #endif
 
 struct Refusal : std::runtime_error {
@@ -184,7 +184,7 @@ const std::map<std::string, std::function<void(const Args&)>>& launchers_of() {
 }
 
 int device_multiprocessors() {
-#ifndef __CUDACC__
+#ifdef KERNEL_LADDER_EMULATED
   static const bool host_arrays = [] { return emulator::allow_host_memory(true), true; }();
   static_cast<void>(host_arrays);
 #endif
@@ -386,6 +386,15 @@ KL_API const char* kl_back_end() {
 }
 KL_API int32_t kl_version() {
   return KL_API_VERSION;
+}
+KL_API const char* kl_kernels() {
+  static const std::string names = [] {
+    std::string lines;
+    for (const ladder::Implementation& each : ladder::implementations())
+      lines += each.name + "\n";
+    return lines;
+  }();
+  return names.c_str();
 }
 
 }  // extern "C"
