@@ -11,6 +11,7 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
@@ -98,7 +99,7 @@ template <int kRows, typename Element, typename LogW>
 void launch(const BasicWkvArgs<Element, LogW>& args) {
   const unsigned blocks = static_cast<unsigned>(args.B * args.H);
   const unsigned threads = static_cast<unsigned>((args.V + kWarpSize - 1) / kWarpSize * kWarpSize);
-  wkv_shared_mem<kRows><<<blocks, threads>>>(args);
+  wkv_shared_mem<kRows><<<blocks, threads, 0, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/core/errors.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/clamped.hpp"
 #include "common/operators/attention/attention.hpp"
@@ -97,8 +98,8 @@ void clear_gradients(const ladder::BasicAttentionGradArgs<Element>& args) {
   const auto clear = [&](Element* x, std::int64_t T, std::int64_t H) {
     const std::int64_t elements = forward.B * T * H * forward.D;
     if (elements > 0) {
-      CUDA_CHECK(
-          cudaMemsetAsync(x, 0, static_cast<std::size_t>(elements) * sizeof(Element), nullptr));
+      CUDA_CHECK(cudaMemsetAsync(x, 0, static_cast<std::size_t>(elements) * sizeof(Element),
+                                 ladder::cuda::stream()));
     }
   };
   clear(args.dq, forward.T_q, forward.H_q);

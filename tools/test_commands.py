@@ -15,7 +15,7 @@ class Places(Refusals):
     def test_a_chapter_goes_by_its_number_or_its_folder(self):
         for text in ("3", "03", "03_cuda_baseline", "03_cuda_baseline/"):
             self.assertEqual((place_of(text).folder, place_of(text).room), ("03_cuda_baseline", "chapter03"))
-        self.assertEqual((place_of("best").folder, place_of("best").room), ("best", "best"))
+        self.assertEqual((place_of("best").folder, place_of("best").room), ("library/best", "best"))
         self.assert_refused(place_of, ((text, "chapter is .*allowed: 00_warmup 01_naive_cpu") for text in ("", "99", "naive", "my/03_cuda_baseline", "003")))
 
     def test_a_lesson_goes_by_its_number_its_name_or_its_folder(self):

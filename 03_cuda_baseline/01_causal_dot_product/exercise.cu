@@ -11,6 +11,7 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
@@ -67,11 +68,13 @@ void linear_attention(const LinearAttentionArgs& args) {
   if (args.B == 0 || args.T_q == 0) return;
 
   // atomicAdd adds to what is there.
-  CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.B * args.T_q * args.H * args.V * sizeof(float)));
+  CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.B * args.T_q * args.H * args.V * sizeof(float),
+                             ladder::cuda::stream()));
   const dim3 grid(static_cast<unsigned>((args.K + kRows - 1) / kRows),
                   static_cast<unsigned>(args.B), static_cast<unsigned>(args.H));
   const unsigned threads = static_cast<unsigned>(args.V);
-  causal_dot_product<<<grid, threads, kRows * threads * sizeof(float)>>>(args);
+  causal_dot_product<<<grid, threads, kRows * threads * sizeof(float), ladder::cuda::stream()>>>(
+      args);
   CUDA_CHECK(cudaGetLastError());
 }
 

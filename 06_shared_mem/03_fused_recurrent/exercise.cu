@@ -10,6 +10,7 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/storage.hpp"
@@ -113,12 +114,12 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   const ladder::cuda::Scratch<float> parts(tiles_K * elements);
   const dim3 grid(static_cast<unsigned>(tiles_V), static_cast<unsigned>(tiles_K),
                   static_cast<unsigned>(args.B * args.H));
-  wkv_fused_recurrent<<<grid, kTile>>>(args, parts.pointer());
+  wkv_fused_recurrent<<<grid, kTile, 0, ladder::cuda::stream()>>>(args, parts.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (elements == 0) return;
   const auto blocks = static_cast<unsigned>((elements + kSumThreads - 1) / kSumThreads);
-  sum_parts<<<blocks, kSumThreads>>>(args.o, parts.pointer(), elements, static_cast<int>(tiles_K),
-                                     args.scale);
+  sum_parts<<<blocks, kSumThreads, 0, ladder::cuda::stream()>>>(
+      args.o, parts.pointer(), elements, static_cast<int>(tiles_K), args.scale);
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -16,6 +16,7 @@
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -380,7 +381,7 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
                                           args.log_w_stride_T,
                                           args.scale,
                                           args.reverse};
-  kernel<<<grid, Tile::kThreads, kSharedBytes>>>(tile_args);
+  kernel<<<grid, Tile::kThreads, kSharedBytes, ladder::cuda::stream()>>>(tile_args);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -390,7 +391,7 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void choose(const BasicWkvArgs<Element, LogW>& args) {
   if (args.T == 1) return single_step<kRecurrence, kAligned>(args);
-  const int multiprocessors = ladder::cuda::multiprocessor_count();
+  const int multiprocessors = ladder::cuda::multiprocessors_to_fill();
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
   if (args.K <= 32) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "06_shared_mem/decode_kernel.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tiles/rows.hpp"
@@ -119,7 +120,7 @@ template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW
 void single_step(const BasicWkvArgs<Element, LogW>& args) {
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
                   static_cast<unsigned>((args.V + kStepColumns - 1) / kStepColumns));
-  wkv_single_step<kRecurrence, kAligned><<<grid, kStepThreads>>>(args);
+  wkv_single_step<kRecurrence, kAligned><<<grid, kStepThreads, 0, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 

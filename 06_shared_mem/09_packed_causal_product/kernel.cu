@@ -12,6 +12,7 @@
 #include "06_shared_mem/causal_product.hpp"
 #include "06_shared_mem/lane_sums.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -208,7 +209,8 @@ void launch_packed(const LinearAttentionArgs& args) {
                                     C::kSharedBytes);
   const dim3 grid(static_cast<unsigned>((args.V + C::kBlockColumns - 1) / C::kBlockColumns),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
-  packed_causal_product<C, kPlain><<<grid, C::kThreads, C::kSharedBytes>>>(args);
+  packed_causal_product<C, kPlain>
+      <<<grid, C::kThreads, C::kSharedBytes, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -221,7 +223,7 @@ void launch_packed(const LinearAttentionArgs& args) {
 void linear_attention(const LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
-  const int multiprocessors = ladder::cuda::multiprocessor_count();
+  const int multiprocessors = ladder::cuda::multiprocessors_to_fill();
   // Narrow blocks (16 columns) spread few heads over the machine, wide ones (64) read q and k less often. The rule: narrow
   // while at most 512 of their threads meet on a multiprocessor. H200 (132), B=1, T=1024, narrow | wide: K=V=64, H=132:
   // 0.149 | 0.151 ms, H=144: 0.192 | 0.154; K=V=128, H=33: 0.153 | 0.160, H=36: 0.233 | 0.160; K=V=256, H=16: 0.252 | 0.288,

@@ -12,6 +12,7 @@
 #include "06_shared_mem/causal_product.hpp"
 #include "06_shared_mem/lane_sums.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
 
@@ -177,7 +178,7 @@ void launch_prefix(const LinearAttentionArgs& args) {
   const dim3 grid(static_cast<unsigned>((args.V + kPrefixColumns - 1) / kPrefixColumns),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
   prefix_causal_product<kRows, kSteps, kWarps, kNormalize>
-      <<<grid, kWarps * 32, kSharedBytes>>>(args);
+      <<<grid, kWarps * 32, kSharedBytes, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 

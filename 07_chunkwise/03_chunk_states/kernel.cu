@@ -12,6 +12,7 @@
 #include "07_chunkwise/teaching_chunks.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 
@@ -133,12 +134,14 @@ void linear_attention(const LinearAttentionArgs& args) {
   const dim3 grid(static_cast<unsigned>(chunks * tiles), static_cast<unsigned>(args.H),
                   static_cast<unsigned>(args.B));
   const ladder::cuda::Scratch<float> states(heads * chunks * elements);
-  sum_chunks<<<grid, kThreads, stage + values>>>(args, steps, states.pointer());
+  sum_chunks<<<grid, kThreads, stage + values, ladder::cuda::stream()>>>(args, steps,
+                                                                         states.pointer());
   CUDA_CHECK(cudaGetLastError());
-  scan_chunks<<<static_cast<unsigned>((elements * heads + kThreads - 1) / kThreads), kThreads>>>(
-      states.pointer(), elements, heads, chunks);
+  scan_chunks<<<static_cast<unsigned>((elements * heads + kThreads - 1) / kThreads), kThreads, 0,
+                ladder::cuda::stream()>>>(states.pointer(), elements, heads, chunks);
   CUDA_CHECK(cudaGetLastError());
-  answer_chunks<<<grid, kThreads, 2 * stage + values>>>(args, steps, states.pointer());
+  answer_chunks<<<grid, kThreads, 2 * stage + values, ladder::cuda::stream()>>>(args, steps,
+                                                                                states.pointer());
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -14,6 +14,7 @@
 #include "07_chunkwise/linear_attention.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "common/cuda/scratch.hpp"
@@ -307,7 +308,8 @@ void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan
   ladder::cuda::allow_shared_memory("linear_attention_chunkwise", kernel, kBytes);
   const dim3 grid(static_cast<unsigned>(plan.column_tiles * plan.segments),
                   static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
-  kernel<<<grid, (kWarps + !kPlain) * kWarpSize, kBytes>>>(args, plan, states);
+  kernel<<<grid, (kWarps + !kPlain) * kWarpSize, kBytes, ladder::cuda::stream()>>>(args, plan,
+                                                                                   states);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -333,7 +335,7 @@ void launch(const BasicLinearAttentionArgs<Element>& args) {
 
   const std::int64_t stages = (plan.steps.count + C::kTokens - 1) / C::kTokens;
   const std::int64_t blocks = args.B * args.H * plan.column_tiles;
-  const std::int64_t places = 2 * ladder::cuda::multiprocessor_count();
+  const std::int64_t places = 2 * ladder::cuda::multiprocessors_to_fill();
   const std::int64_t segments =
       std::max(std::int64_t{1}, std::min(places / blocks, stages / kLeastStages));
   const std::int64_t segment_stages = (stages + segments - 1) / segments;

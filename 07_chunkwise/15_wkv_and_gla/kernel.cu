@@ -16,6 +16,7 @@
 #include "07_chunkwise/15_wkv_and_gla/segments.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/clamped.hpp"
 #include "common/cuda/decay.hpp"
@@ -688,8 +689,9 @@ enum class Version { kDispatched, kFused, kTimeParallel };
 
 template <Task kTask, typename Tile, typename Args>
 void launch(const Args& args, const Segments& segments, std::int64_t blocks, int shared_bytes) {
-  chunk_walk<kTask, Tile><<<static_cast<unsigned>(blocks), Tile::kThreads, shared_bytes>>>(
-      args, segments, is_aligned(args));
+  chunk_walk<kTask, Tile>
+      <<<static_cast<unsigned>(blocks), Tile::kThreads, shared_bytes, ladder::cuda::stream()>>>(
+          args, segments, is_aligned(args));
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -701,7 +703,7 @@ int blocks_at_once(int shared_bytes) {
   ladder::cuda::allow_shared_memory("wkv_chunkwise", kernel, shared_bytes);
   CUDA_CHECK(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Tile::kThreads, shared_bytes));
-  return blocks * ladder::cuda::multiprocessor_count();
+  return blocks * ladder::cuda::multiprocessors_to_fill();
 }
 
 template <Task kTask, typename Tile, typename Args>
@@ -716,8 +718,8 @@ void launch_version(const Args& args, Version version) {
                       " are too many; this kernel allows up to 2^29 tiles of " +
                       std::to_string(Tile::kV) + " columns");
   const int room = blocks_at_once<kTask, Tile>(kSharedBytes);
-  std::int64_t count = segment_count(room, ladder::cuda::multiprocessor_count(), sequences * stride,
-                                     steps_of_a_sequence(args), Tile::kTokens);
+  std::int64_t count = segment_count(room, ladder::cuda::multiprocessors_to_fill(),
+                                     sequences * stride, steps_of_a_sequence(args), Tile::kTokens);
   if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
   // A state that is updated where it lies has one reader, which is also its writer.
   if (count <= 1 || version == Version::kFused ||

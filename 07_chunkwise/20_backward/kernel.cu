@@ -25,6 +25,7 @@
 #include "07_chunkwise/20_backward/walks.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -322,7 +323,8 @@ template <int kShares, typename Element>
 void launch_sum(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {
   constexpr int kElements = kSumThreads / kShares;
   const auto blocks = static_cast<unsigned>((elements + kElements - 1) / kElements);
-  sum_parts<kShares><<<blocks, kSumThreads>>>(to, parts, elements, count);
+  sum_parts<kShares>
+      <<<blocks, kSumThreads, 0, ladder::cuda::stream()>>>(to, parts, elements, count);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -373,12 +375,12 @@ void launch(const BasicWkvGradArgs<Element, LogW>& args) {
 
   if (B > 0) {
     const dim3 grid(static_cast<unsigned>(B * H), static_cast<unsigned>(tiles_K * tiles_V), 2);
-    walk<<<grid, kWalkThreads, kWalkBytes>>>(args, work);
+    walk<<<grid, kWalkThreads, kWalkBytes, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (B > 0 && T > 0) {
     const dim3 grid(static_cast<unsigned>(B * H * chunks), static_cast<unsigned>(tiles_K));
-    gradients<<<grid, kThreads, kGradientBytes>>>(args, work);
+    gradients<<<grid, kThreads, kGradientBytes, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
     if (tiles_K > 1) launch_sum<1>(args.dv, work.dv_parts, B * T * H * V, tiles_K);
   }

@@ -12,6 +12,7 @@
 #include "08_flash_attention/attention_tile.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tiles/fragment.hpp"
@@ -138,7 +139,7 @@ void launch(const BasicAttentionArgs<Element>& args) {
   ladder::cuda::allow_shared_memory("attention_pipelined", attend<kD, Element>, C::kBytes);
   const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
-  attend<kD, Element><<<grid, C::kThreads, C::kBytes>>>(args);
+  attend<kD, Element><<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 

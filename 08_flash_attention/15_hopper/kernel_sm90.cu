@@ -15,6 +15,7 @@
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
@@ -502,9 +503,10 @@ void launch(const BasicAttentionArgs<Element>& args) {
   }
   const ladder::cuda::Scratch<int> next(1);
   plan.next = next.pointer();
-  CUDA_CHECK(cudaMemsetAsync(plan.next, 0, sizeof(int), nullptr));
+  CUDA_CHECK(cudaMemsetAsync(plan.next, 0, sizeof(int), ladder::cuda::stream()));
   const int blocks = std::min(plan.items, ladder::cuda::multiprocessor_count());
-  kernel<<<static_cast<unsigned>(blocks), C::kThreads, kBytes>>>(args, plan, q_map, k_map, v_map);
+  kernel<<<static_cast<unsigned>(blocks), C::kThreads, kBytes, ladder::cuda::stream()>>>(
+      args, plan, q_map, k_map, v_map);
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -12,6 +12,7 @@
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -191,7 +192,8 @@ void launch(const BasicAttentionGradArgs<Element>& args, const float* delta, int
   if (T == 0) return;
   const dim3 grid((T + kTile - 1) / kTile, kKeysStay ? forward.H_kv : forward.H_q,
                   sequence_count(forward));
-  tile_gradients<kKeysStay, Element><<<grid, kThreads, bytes>>>(args, delta);
+  tile_gradients<kKeysStay, Element>
+      <<<grid, kThreads, bytes, ladder::cuda::stream()>>>(args, delta);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -214,7 +216,8 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
                                          std::to_string(kMostRows));
   const ladder::cuda::Scratch<float> delta(rows);
   if (rows > 0) {
-    sum_rows<Element><<<(rows + kWarps - 1) / kWarps, kThreads>>>(args, delta.pointer());
+    sum_rows<Element><<<(rows + kWarps - 1) / kWarps, kThreads, 0, ladder::cuda::stream()>>>(
+        args, delta.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   launch<true>(args, delta.pointer(), bytes);

@@ -13,6 +13,7 @@
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/scratch.hpp"
@@ -254,15 +255,18 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
 
   if (forward.T_q > 0) {
-    describe_queries<Element><<<row_grid, kRowThreads>>>(args, S::kQueries, rows.pointer()->lse);
+    describe_queries<Element><<<row_grid, kRowThreads, 0, ladder::cuda::stream()>>>(
+        args, S::kQueries, rows.pointer()->lse);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
-    key_gradients<Element, D><<<key_grid, S::kThreads, kKeyBytes>>>(args, rows.pointer());
+    key_gradients<Element, D>
+        <<<key_grid, S::kThreads, kKeyBytes, ladder::cuda::stream()>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    query_gradients<Element, D><<<query_grid, Q::kThreads, kQueryBytes>>>(args, rows.pointer());
+    query_gradients<Element, D>
+        <<<query_grid, Q::kThreads, kQueryBytes, ladder::cuda::stream()>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
 }

@@ -13,6 +13,7 @@
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/scratch.hpp"
@@ -208,16 +209,19 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
 
   if (forward.T_q > 0) {
-    CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * D * sizeof(float)));
-    describe_queries<Element><<<query_grid, kRowThreads>>>(args, S::kQueries, work.rows->lse);
+    CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * D * sizeof(float),
+                               ladder::cuda::stream()));
+    describe_queries<Element>
+        <<<query_grid, kRowThreads, 0, ladder::cuda::stream()>>>(args, S::kQueries, work.rows->lse);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
-    add_gradients<Element, D><<<key_grid, S::kThreads, kBytes>>>(args, work);
+    add_gradients<Element, D>
+        <<<key_grid, S::kThreads, kBytes, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    round_dq<Element, D><<<query_grid, S::kThreads>>>(args, work);
+    round_dq<Element, D><<<query_grid, S::kThreads, 0, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
 }

@@ -14,6 +14,7 @@
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
@@ -559,8 +560,8 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const std::int64_t query_rows = forward.B * forward.T_q, key_rows = forward.B * forward.T_k;
   if (query_rows == 0) {
     const auto bytes = static_cast<std::size_t>(key_rows * forward.H_kv * kD) * sizeof(Element);
-    CUDA_CHECK(cudaMemsetAsync(args.dk, 0, bytes, nullptr));
-    CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, nullptr));
+    CUDA_CHECK(cudaMemsetAsync(args.dk, 0, bytes, ladder::cuda::stream()));
+    CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, ladder::cuda::stream()));
     return;
   }
   constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
@@ -574,14 +575,14 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   const ladder::cuda::Scratch<float> dq_sums(slots * kQueries * kD);
   CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
                              static_cast<std::size_t>(slots) * kQueries * kD * sizeof(float),
-                             nullptr));
-  prepare<Element, kD>
-      <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, stats.pointer());
+                             ladder::cuda::stream()));
+  prepare<Element, kD><<<static_cast<unsigned>(slots), kEndThreads, 0, ladder::cuda::stream()>>>(
+      args, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
     const std::int64_t key_tiles = count_slots<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
     const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
-    gradients<Element, kD><<<key_grid, kThreads, kSharedBytes>>>(
+    gradients<Element, kD><<<key_grid, kThreads, kSharedBytes, ladder::cuda::stream()>>>(
         hopper::describe_tensor(forward.q, query_rows, forward.H_q, kD, kQueries),
         hopper::describe_tensor(forward.k, key_rows, forward.H_kv, kD, kKeys),
         hopper::describe_tensor(forward.v, key_rows, forward.H_kv, kD, kKeys),
@@ -589,8 +590,8 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
         reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
-  finish<Element, kD>
-      <<<static_cast<unsigned>(slots), kEndThreads>>>(args, sequences, dq_sums.pointer());
+  finish<Element, kD><<<static_cast<unsigned>(slots), kEndThreads, 0, ladder::cuda::stream()>>>(
+      args, sequences, dq_sums.pointer());
   CUDA_CHECK(cudaGetLastError());
 }
 

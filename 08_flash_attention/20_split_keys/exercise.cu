@@ -17,6 +17,7 @@
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/multiprocessors.hpp"
@@ -346,12 +347,13 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   const Partials partials{acc.pointer(), statistics.pointer()};
   const auto H_kv = static_cast<unsigned>(args.H_kv), B = static_cast<unsigned>(args.B);
   const dim3 grid(static_cast<unsigned>(rows.tiles) * H_kv, static_cast<unsigned>(splits), B);
-  attend<Element, D><<<grid, C::kThreads, C::kBytes>>>(args, rows, partials);
+  attend<Element, D>
+      <<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args, rows, partials);
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
-  merge_splits<Element, D>
-      <<<merge_grid, C::kMergeThreads>>>(args, rows, static_cast<int>(splits), partials);
+  merge_splits<Element, D><<<merge_grid, C::kMergeThreads, 0, ladder::cuda::stream()>>>(
+      args, rows, static_cast<int>(splits), partials);
   CUDA_CHECK(cudaGetLastError());
 }
 

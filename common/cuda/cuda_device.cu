@@ -12,6 +12,7 @@
 
 #include "common/core/device.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
 #include "common/cuda/tensor_core.hpp"
 #include "common/cuda/warpgroup_ceiling.hpp"
 #ifndef __CUDACC__
@@ -106,6 +107,7 @@ class CudaDevice : public Device {
     }
     if (count == 0) throw std::runtime_error("no GPU");
     CUDA_CHECK(cudaGetDeviceProperties(&properties_, 0));
+    cuda::keep_freed_memory();
   }
 
   std::string name() const override { return properties_.name; }

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 
 namespace ladder::cuda {
@@ -13,6 +14,12 @@ inline int multiprocessor_count() {
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
   return count;
+}
+
+// How many a launcher has to find blocks for. None, where results must not depend on how many batches there are: it then takes what it
+// takes for the largest batch.
+inline int multiprocessors_to_fill() {
+  return call.batch_invariant ? 0 : multiprocessor_count();
 }
 
 }  // namespace ladder::cuda

@@ -3,42 +3,56 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "common/core/errors.hpp"
+#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 
 namespace ladder::cuda {
 
-// The pool keeps what is freed for the next call, instead of giving it back to the driver at the next synchronisation: asking the
-// driver anew takes longer than many a kernel. Said once for each device: a call that is recorded as a graph may not say it.
+// For programs that measure: memory of the current device's pool that is freed stays with the program, for the next call. Asking the driver
+// anew, as the pool otherwise does after each synchronisation, takes longer than many a kernel.
 inline void keep_freed_memory() {
-  static std::atomic<std::uint64_t> said{0};  // a bit for each device
   int device = 0;
   cudaMemPool_t pool = nullptr;
   std::uint64_t everything = UINT64_MAX;
   CUDA_CHECK(cudaGetDevice(&device));
-  const std::uint64_t bit = std::uint64_t{1} << device % 64;
-  if ((said & bit) != 0) return;
   CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
   CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
-  said |= bit;
 }
 
-// `count` elements, allocated and freed in the order of the default stream: kernels launched in this object's life may use
-// them, and nobody waits. Not initialised.
+// Where the next part of the call's workspace begins, of which `bytes` are taken; null while they are only counted.
+inline void* take_workspace(std::size_t bytes) {
+  constexpr std::size_t kAlign = 256;  // as cudaMalloc has it
+  const std::size_t begin = (call.used + kAlign - 1) / kAlign * kAlign;
+  call.used = begin + bytes;
+  if (call.only_counts) return nullptr;
+  require(call.used <= call.bytes, "workspace_bytes is " + std::to_string(call.bytes) +
+                                       "; this call needs more, and the operator's " +
+                                       "_workspace function says how many");
+  return call.workspace + begin;
+}
+
+// `count` elements: of the call's workspace, or allocated and freed in the order of its stream. Kernels launched in this object's life may
+// use them, and nobody waits. Not initialised.
 template <typename Element>
 class Scratch {
  public:
   explicit Scratch(std::int64_t count) {
     if (count == 0) return;
-    keep_freed_memory();
-    CUDA_CHECK(
-        cudaMallocAsync(&pointer_, static_cast<std::size_t>(count) * sizeof(Element), nullptr));
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(Element);
+    if (call.workspace != nullptr || call.only_counts) {
+      pointer_ = static_cast<Element*>(take_workspace(bytes));
+      return;
+    }
+    CUDA_CHECK(cudaMallocAsync(&pointer_, bytes, stream()));
+    is_own_ = true;
   }
   ~Scratch() {
-    if (pointer_ != nullptr) cudaFreeAsync(pointer_, nullptr);
+    if (is_own_) cudaFreeAsync(pointer_, call.stream);
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -47,6 +61,7 @@ class Scratch {
 
  private:
   Element* pointer_ = nullptr;
+  bool is_own_ = false;
 };
 
 }  // namespace ladder::cuda

@@ -10,6 +10,7 @@ from ladder_tools.place import Failed, Refused, ToRead, refused
 from ladder_tools.programs import apply, run, xray
 from ladder_tools.testing import test
 from ladder_tools.which import compare, which
+from ladder_tools.wheel import python
 
 
 def configure(words, preset, caller):
@@ -21,7 +22,7 @@ def configure(words, preset, caller):
 
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
-            "configure": configure, "apply": apply, "which": which, "compare": compare}
+            "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python}
 
 
 def main():

@@ -91,6 +91,8 @@ class Place:
     @property
     def folder(self):
         """07_chunkwise/02_chunk_walk"""
+        if self.chapter == ABOVE_THE_CHAPTERS:
+            return f"library/{self.chapter}"
         return f"{self.chapter}/{self.lesson}" if self.lesson else self.chapter
 
     @property
@@ -103,6 +105,8 @@ class Place:
     @property
     def word(self):
         """As the ladder's programs take it."""
+        if self.chapter == ABOVE_THE_CHAPTERS:
+            return self.chapter
         return f"{number_of(self.chapter)}.00" if self.lesson == "" else self.folder
 
 

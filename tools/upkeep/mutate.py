@@ -23,7 +23,7 @@ from mutants import KINDS, drawn, mutants_of
 from nvcc import ToolError
 from sources import Tree, is_host_source, is_kernel_source
 
-ROOMS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "best")
+ROOMS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "library/best")
 COMPILE_SECONDS = 900
 # A mutant's tests may take so many times what they take without it: a loop that never ends is found, a slow machine is not.
 PATIENCE = 6
@@ -44,7 +44,7 @@ def needed(path):
 
 def is_mutable_source(path):
     """A kernel's file, of a GPU or of the CPU, or one that chooses among kernels."""
-    return is_kernel_source(path) or (is_host_source(path) and re.match(r"(\d\d_|best/)", path) is not None
+    return is_kernel_source(path) or (is_host_source(path) and re.match(r"(\d\d_|library/best/)", path) is not None
                                       and not path.endswith(("_operator.cpp", "_reference.cpp", "_suite.cpp", "measure.cpp")))
 
 
@@ -144,7 +144,7 @@ class Workshop:
         if self.gpu:
             return ["cuda"]
         if any(path.startswith(chapter) and path.endswith(".cu") for path in self.tree.kernel_sources):
-            return ["cpu", "emulated"] if chapter == "best" else ["emulated", "xray"]
+            return ["cpu", "emulated"] if chapter == "library/best" else ["emulated", "xray"]
         return ["cpu"]
 
     def program(self, folder, back_end):
@@ -441,16 +441,16 @@ class Run:
 
 def target_of(folder, back_end):
     """chapter07.02_chunk_walk_emulated_tests for 07_chunkwise/02_chunk_walk"""
-    if folder == "best":
-        return "best/best_tests" if back_end == "cpu" else f"best/best_{back_end}_tests"
+    if folder == "library/best":
+        return "library/best/best_tests" if back_end == "cpu" else f"library/best/best_{back_end}_tests"
     chapter, *lesson = folder.split("/")
     return ".".join([f"chapter{chapter[:2]}", *lesson]) + f"_{back_end}_tests"
 
 
 def test_sources(tree, folder, back_end):
     """The sources of a folder's test program."""
-    if folder == "best":  # test.cpp calls kernels; the others test rules alone
-        return sorted(path for path in tree.paths if re.fullmatch("best/.*test.cpp", path)
+    if folder == "library/best":  # test.cpp calls kernels; the others test rules alone
+        return sorted(path for path in tree.paths if re.fullmatch("library/best/.*test.cpp", path)
                       and path.endswith("/test.cpp") == (back_end != "cpu") and back_end != "xray")
     return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/([^/]*_)?test\.cpp", path)
                   and path.endswith("xray_test.cpp") == (back_end == "xray") and (back_end == "cuda" or not path.endswith("sm90_test.cpp")))
@@ -471,7 +471,7 @@ def suites_that_see(tree, source, folder, back_end):
         code = tree.code(path)
         idea = re.sub(r"_?(xray_)?test\.cpp$", "", path.rsplit("/", 1)[-1]) or "kernel"
         # All tests in the folder of a lesson, or of best, are about its kernel; in a chapter's folder test.cpp is, and X_test.cpp is about X.cu.
-        own = Path(source).parent.as_posix() == folder and ("/" in folder or folder == "best" or Path(source).stem == idea)
+        own = Path(source).parent.as_posix() == folder and ("/" in folder or folder == "library/best" or Path(source).stem == idea)
         named = implementations & set(re.findall(r'"(\w+)"', code))
         suites |= named
         if own or named:
@@ -593,7 +593,7 @@ def main(arguments=None):
 def execute(options):
     chapters = options.chapters.split(",")
     with nvcc.tree_of(".") as tree:
-        known = {re.match(r"\d\d|best", path).group() for path in tree.paths if is_mutable_source(path) and re.match(r"\d\d_|best/", path)}
+        known = {re.match(r"\d\d|library/best", path).group() for path in tree.paths if is_mutable_source(path) and re.match(r"\d\d_|library/best/", path)}
         not_covered = [] if options.gpu else [path for path in tree.kernel_sources if path.endswith("_sm90.cu")
                                               and path[:2] in chapters]
         for chapter in chapters:

@@ -199,8 +199,8 @@ class WhichTestsSee(InAFolder):
              "07_x/02_walk/test.cpp": 'TEST(Walk, IsRight) {}\nbool b = register_wkv_suite("walk", {});\n',
              "07_x/02_walk/xray_test.cpp": 'TEST(WalkSeen, Reads) {}\n', "07_x/03_other/test.cpp": 'TEST(Other, IsRight) {}\n',
              "01_y/kernel.cpp": "void f() {}\n", "01_y/test.cpp": 'TEST(Y, IsRight) {}\n',
-             "best/best.cu": 'const ladder::Registration r{{.name = "best", .device = kCuda}};\n', "best/rules.cpp": "int f() { return 1; }\n",
-             "best/rules_test.cpp": "TEST(Rules, Hold) {}\n", "best/test.cpp": 'bool b = register_suite("wkv", "best", {});\n',
+             "library/best/best.cu": 'const ladder::Registration r{{.name = "best", .device = kCuda}};\n', "library/best/rules.cpp": "int f() { return 1; }\n",
+             "library/best/rules_test.cpp": "TEST(Rules, Hold) {}\n", "library/best/test.cpp": 'bool b = register_suite("wkv", "best", {});\n',
              "07_x/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
 
     def setUp(self):
@@ -217,13 +217,13 @@ class WhichTestsSee(InAFolder):
 
     def test_the_cpus_chapters_and_best_have_programs_of_their_own(self):
         self.assertEqual(set(mutate.mutable_sources(self.tree, "01", False)), {"01_y/kernel.cpp"})
-        self.assertEqual(set(mutate.mutable_sources(self.tree, "best", False)), {"best/best.cu", "best/rules.cpp"})
+        self.assertEqual(set(mutate.mutable_sources(self.tree, "library/best", False)), {"library/best/best.cu", "library/best/rules.cpp"})
         self.assertEqual(mutate.target_of("01_y", "cpu"), "chapter01_cpu_tests")
         self.assertEqual(mutate.suites_that_see(self.tree, "01_y/kernel.cpp", "01_y", "cpu"), {"Y"})
-        self.assertEqual([mutate.target_of("best", each) for each in ("cpu", "emulated")], ["best/best_tests", "best/best_emulated_tests"])
-        self.assertEqual(mutate.suites_that_see(self.tree, "best/rules.cpp", "best", "cpu"), {"Rules"})
-        self.assertEqual(mutate.suites_that_see(self.tree, "best/best.cu", "best", "emulated"), {"best", "wkv"})
-        self.assertEqual(mutate.test_folders(self.tree, "best", "xray"), [])
+        self.assertEqual([mutate.target_of("library/best", each) for each in ("cpu", "emulated")], ["library/best/best_tests", "library/best/best_emulated_tests"])
+        self.assertEqual(mutate.suites_that_see(self.tree, "library/best/rules.cpp", "library/best", "cpu"), {"Rules"})
+        self.assertEqual(mutate.suites_that_see(self.tree, "library/best/best.cu", "library/best", "emulated"), {"best", "wkv"})
+        self.assertEqual(mutate.test_folders(self.tree, "library/best", "xray"), [])
 
     def test_a_lessons_own_tests_see_its_kernel_and_others_that_name_it(self):
         def seen(folder, back_end="emulated"):

@@ -51,12 +51,12 @@ class Rooms(unittest.TestCase):
             ("common/emulator/src/runtime.cpp", "common/core/device.hpp"),
             ("common/emulator/src/observed.hpp", "common/xray/recorder.hpp"),
             ("common/core/registry.cpp", "03_cuda_baseline/kernel.hpp"),
-            ("common/testing/suite.cpp", "best/rules.hpp"),
+            ("common/testing/suite.cpp", "library/best/rules.hpp"),
             ("common/xray/recorder.hpp", "common/emulator/src/observed.hpp"),
             ("03_cuda_baseline/test.cpp", "common/emulator/src/observed.hpp"),
             ("03_cuda_baseline/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "common/program/selection.hpp"),
-            ("07_chunkwise/15_wkv_and_gla/test.cpp", "best/wkv.hpp"),
+            ("07_chunkwise/15_wkv_and_gla/test.cpp", "library/best/wkv.hpp"),
             ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
             ("07_chunkwise/11b_decay_per_head/kernel.cu", "07_chunkwise/11_linear/tiles.hpp"),
         ):
@@ -76,7 +76,7 @@ class Rooms(unittest.TestCase):
             ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/teaching_chunks.hpp"),
             ("07_chunkwise/limits_test.cpp", "07_chunkwise/06_gla_layer/gla_layer.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
-            ("best/measure.cpp", "common/program/timing.hpp"),
+            ("library/best/measure.cpp", "common/program/timing.hpp"),
             ("tests/90_open_operators/test.cpp", "common/testing/suite.hpp"),
         ):
             with self.subTest(path, included=included):

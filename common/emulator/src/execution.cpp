@@ -679,9 +679,17 @@ class Pool {
   unsigned threads_ = 0;
 };
 
+// What EMULATOR_SCHEDULE says: forward, reverse, or a seed to shuffle by.
+Schedule asked_schedule() {
+  const char* const asked = std::getenv("EMULATOR_SCHEDULE");
+  if (asked == nullptr || std::strcmp(asked, "forward") == 0) return {};
+  if (std::strcmp(asked, "reverse") == 0) return {Schedule::reverse, 0};
+  return {Schedule::shuffle, std::strtoull(asked, nullptr, 10)};
+}
+
 struct Settings {
   std::mutex mutex;  // also: one launch at a time
-  Schedule schedule;
+  Schedule schedule = asked_schedule();
   unsigned workers = 0;
   LaunchSummary last;
 };

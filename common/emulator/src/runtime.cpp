@@ -55,6 +55,7 @@ struct State {
   std::map<const void*, std::size_t> dynamic_shared;
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
+  bool host_memory_allowed = false;
 };
 
 // Never destroyed: objects with static storage may free device memory at exit.
@@ -291,7 +292,9 @@ cudaError_t fill(const char* call, void* to, int value, std::size_t bytes,
   const auto guard = lock();
   if (const cudaError_t pending = pending_or_success(); pending != cudaSuccess) return pending;
   if (bytes == 0) return cudaSuccess;
-  std::string wrong = check_device_range(call, "destination", to, bytes);
+  std::string wrong;
+  if (is_device_pointer(to) || !state().host_memory_allowed)
+    wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
   in_order(stream, 'f', true, [=] {
     std::memset(within_reach(to), value, bytes);
@@ -437,8 +440,14 @@ cudaError_t copy_symbol(void* symbol, std::size_t symbol_bytes, void* host, std:
 
 }  // namespace detail
 
+void allow_host_memory(bool allowed) {
+  const auto guard = detail::lock();
+  detail::state().host_memory_allowed = allowed;
+}
+
 bool is_host_memory(const void* pointer) {
   const auto guard = detail::lock();
+  if (detail::state().host_memory_allowed) return false;
   const AddressRange device = detail::device_range();
   if (pointer >= device.begin && pointer < device.end) return false;
   for (const auto& [begin, allocation] : detail::state().allocations) {

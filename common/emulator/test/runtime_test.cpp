@@ -219,4 +219,14 @@ TEST_F(Runtime, HasOneMemoryPool) {
   EXPECT_EQ(cudaDeviceGetDefaultMemPool(&pool, 7), cudaErrorInvalidDevice);
 }
 
+TEST_F(Runtime, TakesTheHostsMemoryWhereItIsToldTo) {
+  std::vector<float> host(4, 1.0f);
+  EXPECT_EQ(cudaMemset(host.data(), 0, 16), cudaErrorInvalidValue);
+  EXPECT_EQ(host[0], 1.0f);
+  emulator::allow_host_memory(true);
+  EXPECT_EQ(cudaMemset(host.data(), 0, 16), cudaSuccess);
+  emulator::allow_host_memory(false);
+  EXPECT_EQ(host[3], 0.0f);
+}
+
 }  // namespace

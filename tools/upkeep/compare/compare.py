@@ -2,7 +2,8 @@
 """Our kernels beside the public ones, with one stopwatch: errors first, then
 times in bursts and sustained.
 
-Needs a GPU, PyTorch, and the shared library ladder_launchers:
+Needs a GPU, PyTorch, and two shared libraries:
+  cmake -S library -B build-library && cmake --build build-library
   cmake --preset cuda && cmake --build build-cuda --target ladder_launchers
 Peers are found as Python packages or in .peers/ (peers.py); one that is not
 there is named so.
@@ -45,6 +46,7 @@ LARGEST_ERROR = 2e-2  # of what is timed; bf16 and TF32 have about 3e-3
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=pathlib.Path, help="libladder_launchers.so; otherwise it is looked for in build*/")
+    parser.add_argument("--kernels", type=pathlib.Path, help="libkernel_ladder.so; otherwise it is looked for in build*/")
     parser.add_argument("--peers", type=pathlib.Path, default=ROOT / ".peers", help="folder of the peers' sources")
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="cases, as a shell pattern; may be repeated")
     parser.add_argument("--out", type=pathlib.Path, help="JSON; cases that are in it already, of the same commit, are kept and left out")
@@ -74,6 +76,14 @@ def find_library(given):
     if not found or not found[-1].is_file():
         raise SystemExit(f"compare.py: {given or 'build*/tools/upkeep/compare/libladder_launchers.so'} is not there: cmake --preset cuda && "
                          "cmake --build build-cuda --target ladder_launchers")
+    return found[-1]
+
+
+def find_kernels(given):
+    found = [given] if given else sorted(ROOT.glob("build*/libkernel_ladder.so"), key=lambda p: p.stat().st_mtime)
+    if not found or not found[-1].is_file():
+        raise SystemExit(f"compare.py: {given or 'build*/libkernel_ladder.so'} is not there: cmake -S library -B build-library -D KERNEL_LADDER_CUDA=ON "
+                         "&& cmake --build build-library")
     return found[-1]
 
 
@@ -184,7 +194,7 @@ def measure_all(options):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
-    library, peers, settings = ours.Library(find_library(options.library)), peer_module.Peers(options.peers), sampling.Settings()
+    library, peers, settings = ours.Library(find_library(options.library), find_kernels(options.kernels)), peer_module.Peers(options.peers), sampling.Settings()
     document = {"schema": tables.SCHEMA, "conditions": conditions(options, peers), "settings": dataclasses.asdict(settings), "cases": []}
     if options.out.is_file():
         before = tables.read([options.out])

@@ -1,6 +1,5 @@
-// The chapters' CUDA launchers for ours.py: plain C, device pointers in, a sentence out when something is refused or fails; else null. The
-// sentence is good until the thread's next call. Sizes, shapes and units are those of the operators' arguments (common/operators,
-// 00_warmup).
+// Chapter 00's CUDA launchers for ours.py, and what its stopwatch needs (the other chapters' are in library/): plain C, device pointers in, a sentence out when something is refused or fails; else null. The
+// sentence is good until the thread's next call. Sizes, shapes and units are those of the operators' arguments.
 //
 // Launchers put their work into the calling thread's default stream (cudaStreamPerThread), and do not wait for it.
 #include <cuda_runtime.h>
@@ -20,9 +19,7 @@
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
-#include "common/operators/attention/attention.hpp"
-#include "common/operators/linear_attention/linear_attention.hpp"
-#include "common/operators/wkv/wkv.hpp"
+#include "common/cuda/scratch.hpp"
 
 // A number for a field, or a device pointer for an array, by its name in the operator's lists.
 struct LadderValue {
@@ -89,17 +86,6 @@ const std::map<std::string, std::map<std::string, Prepare>>& operators() {
   using namespace ladder;
   using namespace warmup;
   static const std::map<std::string, std::map<std::string, Prepare>> all = {
-      {"wkv", by_precision<Wkv, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>()},
-      {"gla", by_precision<Gla, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>()},
-      {"wkv_backward",
-       by_precision<WkvBackward, WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>()},
-      {"gla_backward",
-       by_precision<GlaBackward, WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>()},
-      {"linear_attention",
-       by_precision<LinearAttention, LinearAttentionArgs, LinearAttentionBf16Args>()},
-      {"attention", by_precision<Attention, AttentionArgs, AttentionBf16Args, AttentionFp16Args>()},
-      {"attention_backward", by_precision<AttentionBackward, AttentionGradArgs,
-                                          AttentionGradBf16Args, AttentionGradFp16Args>()},
       {"vector_add", by_precision<VectorAdd, VectorAddArgs>()},
       {"transpose", by_precision<Transpose, TransposeArgs>()},
       {"sum", by_precision<Sum, SumArgs>()},
@@ -188,12 +174,13 @@ const char* ladder_implementations() {
 }
 
 // Sets *call to an operator's call of one implementation, which is good until the program ends. `precision` is what the tensors are
-// stored as: fp32, bf16, bf16_fp32_decay (recurrences only) or fp16 (attention only). A value that is not given is as usual, an array
+// stored as: fp32 or bf16. A value that is not given is as usual, an array
 // null.
 const char* ladder_prepare(const char* implementation, const char* op, const char* precision,
                            const LadderValue* values, int32_t count, const void** call) {
   static std::deque<std::function<void()>> calls;
   return sentence_of([&] {
+    ladder::cuda::keep_freed_memory();
     const Prepare prepare = chosen(chosen(operators(), "op", op), "precision", precision);
     Values by_name;
     for (int32_t n = 0; n < count; ++n)

@@ -1,6 +1,16 @@
-"""The launchers of the chapters, through the shared library ladder_launchers (launchers.cu), on PyTorch's tensors."""
+"""Our kernels on PyTorch's tensors: those of the library through its C interface, chapter 00's and the stopwatch's graphs through
+ladder_launchers (launchers.cu)."""
 import ctypes
+import sys
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_void_p
+
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "library/python"))
+from kernel_ladder import _library as interface
+
+PER_THREAD = 2  # cudaStreamPerThread, into which the launchers work and which is recorded
+RULES = {"best_wkv", "best_gla", "best_linear_attention"}  # no kernel of that name: the rules choose
 
 
 class Value(ctypes.Structure):
@@ -24,17 +34,59 @@ def value_of(name, value):
     return Value(name.encode(), value, None)
 
 
-class Library:
+class Kernels:
+    """The library's kernels: libkernel_ladder.so, or the emulated one."""
+
     def __init__(self, path):
+        self._library = interface.Library(path)
+        self.names = [*self._library.kernels, *RULES]
+
+    def call(self, implementation, operator, precision, values):
+        """As Library.call."""
+        known = interface.OPERATORS[operator]
+        args = known.usual()
+        args.storage, args.stream = interface.STORAGES[precision], PER_THREAD
+        args.choice = None if implementation in RULES else implementation.encode()
+        for name, value in values.items():
+            if name not in known.by_name or name in interface.CONTROL:
+                raise Refused(f"{operator} has no {name}")
+            is_number = not known.by_name[name].is_array
+            setattr(args, name, value if is_number else None if value is None else value.data_ptr())
+        self._said(self._library.choice, operator, args)
+        kept = [values]
+        needed = self._said(self._library.workspace, operator, args)
+        if needed:
+            q = values["q"]
+            kept.append(q.new_empty(needed, dtype=q.new_empty(0).byte().dtype))
+            args.workspace, args.workspace_bytes = kept[1].data_ptr(), needed
+
+        def run(kept=kept):
+            self._said(self._library.run, operator, args)
+
+        return run
+
+    @staticmethod
+    def _said(function, *words):
+        try:
+            return function(*words)
+        except (ValueError, NotImplementedError, MemoryError, RuntimeError) as error:
+            raise Refused(str(error)) from None
+
+
+class Library:
+    def __init__(self, path, kernels):
+        self._kernels = Kernels(kernels)
         self._dll = ctypes.CDLL(str(path))
         for name, arguments in ARGUMENTS.items():
             function = getattr(self._dll, f"ladder_{name}")
             function.argtypes, function.restype = arguments, c_char_p
-        self.names = self._dll.ladder_implementations().decode().split()
+        self.names = [*self._dll.ladder_implementations().decode().split(), *self._kernels.names]
 
     def call(self, implementation, operator, precision, values):
         """A function that launches the implementation on these numbers and tensors, which it keeps alive. Refused, if there is none for them;
         the function too raises Refused."""
+        if operator in interface.OPERATORS:
+            return self._kernels.call(implementation, operator, precision, values)
         given = (Value * len(values))(*(value_of(name, value) for name, value in values.items()))
         call = c_void_p()
         self._check(self._dll.ladder_prepare(implementation.encode(), operator.encode(), precision.encode(), given, len(given), ctypes.byref(call)))

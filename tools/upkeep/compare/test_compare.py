@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import ctypes
+import dataclasses
 import importlib.util
 import io
 import json
@@ -29,7 +30,7 @@ from for_tests import InAFolder
 if torch:
     import workloads
 
-LIBRARIES = sorted(compare.ROOT.glob("build*/tools/upkeep/compare/libladder_launchers.so"))
+EMULATED = sorted(compare.ROOT.glob("build*/libkernel_ladder_emulated.so"))
 
 
 class Arguments(unittest.TestCase):
@@ -59,6 +60,9 @@ class Arguments(unittest.TestCase):
         with self.assertRaises(SystemExit) as end:
             compare.find_library(pathlib.Path("/nowhere/libladder_launchers.so"))
         self.assertIn("/nowhere/libladder_launchers.so is not there: cmake", str(end.exception))
+        with self.assertRaises(SystemExit) as end:
+            compare.find_kernels(pathlib.Path("/nowhere/libkernel_ladder.so"))
+        self.assertIn("/nowhere/libkernel_ladder.so is not there: cmake", str(end.exception))
 
 
 class Cases(unittest.TestCase):
@@ -192,12 +196,22 @@ class Interface(unittest.TestCase):
             given = ours.value_of("q", value)
             self.assertEqual((given.name, given.number, given.array), (b"q", number, array))
 
-    @unittest.skipUnless(LIBRARIES, "ladder_launchers is not built")
-    def test_a_value_that_the_operator_does_not_have_is_refused(self):
-        library = ours.Library(LIBRARIES[-1])
-        wkv = next(name for name in library.names if name.startswith("wkv_"))
-        with self.assertRaisesRegex(ours.Refused, "wkv has no T_q"):
-            library.call(wkv, "wkv", "fp32", {"B": 1, "u": None, "T_q": 4})
+    @unittest.skipUnless(EMULATED and torch, "no emulated library is built (./ladder python --emulator), or no PyTorch")
+    def test_the_librarys_kernels_compute(self):
+        kernels = ours.Kernels(EMULATED[-1])
+        case = next(case for case in cases.all_cases() if case.name.startswith("wkv_bf16_fp32_decay"))
+        case = dataclasses.replace(case, sizes={"B": 1, "T": 20, "H": 2, "K": 32, "V": 32})
+        x = workloads.make_inputs(case, 1, "cpu")
+        o = torch.empty_like(x["v"])
+        values = {**case.sizes, **x, "o": o, "log_w_stride_B": 20 * 64, "log_w_stride_T": 64}
+        for name in ("best_wkv", "wkv_fused_recurrent"):
+            self.assertIn(name, kernels.names)
+            kernels.call(name, "wkv", case.precision, values)()
+            self.assertLess(workloads.errors(case, {"o": o}, workloads.truth(case, x))["o"], 1e-2)
+        for name, more, sentence in (("best_wkv", {"T_q": 4}, "wkv has no T_q"), ("attention_sm90", {}, "choice is 'attention_sm90'; allowed"),
+                                     ("best_wkv", {"K": 0}, "K is 0; allowed")):
+            with self.assertRaisesRegex(ours.Refused, sentence):
+                kernels.call(name, "wkv", case.precision, {**values, **more})
 
 
 class Sampling(unittest.TestCase):

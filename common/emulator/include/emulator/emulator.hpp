@@ -24,6 +24,10 @@ Schedule schedule();
 // one after the other in the schedule's order.
 void set_workers(unsigned count);
 
+// Whether a launch may be given pointers to the host's memory: on a GPU it is an error, and so it is here, unless a host says that its
+// kernels are for the host's arrays.
+void allow_host_memory(bool allowed);
+
 // The last error's full text: kernel, block, thread, file and line where they apply. Empty after
 // reset().
 std::string last_report();

@@ -1,4 +1,4 @@
-#include "best/rules.hpp"
+#include "library/best/rules.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ struct Cost {
   double coefficients[3];
 };
 
-#include "best/costs.inc"
+#include "library/best/costs.inc"
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 

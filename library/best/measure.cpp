@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "best/ring.hpp"
 #include "common/core/device.hpp"
 #include "common/core/registry.hpp"
 #include "common/operators/linear_attention/operator.hpp"
@@ -25,6 +24,7 @@
 #include "common/program/command_line.hpp"
 #include "common/program/selection.hpp"
 #include "common/program/timing.hpp"
+#include "library/best/ring.hpp"
 
 namespace {
 

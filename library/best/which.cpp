@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "best/rules.hpp"
+#include "library/best/rules.hpp"
 
 namespace {
 

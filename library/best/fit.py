@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits what the rules compare, costs.inc, to a run of best_measure, and records the run.
 
-usage: best/fit.py RUN.json      writes best/costs.inc and records/best_h200.json; the test of the rules says how good the choice is
+usage: library/best/fit.py RUN.json      writes library/best/costs.inc and records/best_h200.json; the test of the rules says how good the choice is
 
 The time of a kernel is nearly linear in what it walks through: steps, or chunks. A line is fitted for each kernel, form of data, width
 of K and number of blocks, by least squares of relative errors. A line that lies between its neighbours is left out.
@@ -249,7 +249,7 @@ def record(run, shapes):
                         {str(names.index(n)): float(f"{us:.4g}") for n, us in sorted(s["us"].items())}], separators=(",", ":"))
             for s in sorted(shapes, key=lambda s: (s["operator"], s["precision"], s["K"], s["V"], s["H"], s["T"]))]
     head = {key: run[key] for key in ("date", "device", "conditions")}
-    with open(os.path.join(HERE, "../records/best_h200.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(HERE, "../../records/best_h200.json"), "w", encoding="utf-8") as file:
         file.write('{"schema": "kernel-ladder/best-recorded/1",\n' + f'"run": {json.dumps(head)},\n' +
                    f'"implementations": {json.dumps(names)},\n"rows": [\n' + ",\n".join(rows) + "\n]}\n")
 

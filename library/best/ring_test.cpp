@@ -1,4 +1,4 @@
-#include "best/ring.hpp"
+#include "library/best/ring.hpp"
 
 #include <gtest/gtest.h>
 

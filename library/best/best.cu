@@ -1,11 +1,11 @@
 // The fastest kernel for a shape, found by name: no chapter is included here.
-#include "best/best.hpp"
+#include "library/best/best.hpp"
 
 #include <type_traits>
 
-#include "best/rules.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/multiprocessors.hpp"
+#include "library/best/rules.hpp"
 
 namespace ladder {
 namespace {

@@ -1,4 +1,4 @@
-#include "best/rules.hpp"
+#include "library/best/rules.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,400 @@
+// The C interface over the registered kernels. kernel_ladder_exports.inc, which is generated, says which functions there are; here is what
+// each of them does. No kernel is compiled here: they are found by name.
+#include "library/include/kernel_ladder.h"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/operators/attention/attention.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+#include "common/operators/wkv/wkv.hpp"
+#include "library/best/rules.hpp"
+#ifdef KERNEL_LADDER_EMULATED
+#include "emulator/emulator.hpp"
+#endif
+
+#define KL_API __attribute__((visibility("default")))
+
+namespace ladder {
+namespace {
+
+#ifdef KERNEL_LADDER_EMULATED
+constexpr bool kEmulated = true;
+#else
+constexpr bool kEmulated = false;
+#endif
+
+struct Refusal : std::runtime_error {
+  Refusal(std::int32_t status, const std::string& sentence)
+      : std::runtime_error(sentence), status(status) {}
+  std::int32_t status;
+};
+
+thread_local std::string last_error;
+
+template <typename Work>
+std::int32_t status_of(const Work& work) {
+  const auto failed = [](std::int32_t status, const char* sentence) {
+    last_error = sentence;
+    return status;
+  };
+  try {
+    work();
+    return KL_OK;
+  } catch (const Refusal& error) {
+    return failed(error.status, error.what());
+  } catch (const NotOnThisDevice& error) {
+    return failed(KL_NOT_SUPPORTED, error.what());
+  } catch (const std::invalid_argument& error) {
+    return failed(KL_BAD_ARGUMENT, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(KL_OUT_OF_MEMORY, "the host has no memory left");
+  } catch (const std::exception& error) {
+    const bool memory = std::strstr(error.what(), "cudaErrorMemoryAllocation") != nullptr;
+    cudaGetLastError();  // what was reported here is not the next call's error
+    return failed(memory ? KL_OUT_OF_MEMORY : KL_CUDA_ERROR, error.what());
+  }
+}
+
+// ---- From a struct of the interface to the arguments of a launcher ----
+
+struct Member {
+  const char* name;
+  std::size_t offset;
+};
+template <typename Struct>
+struct Members;  // kernel_ladder_exports.inc
+
+template <typename Struct>
+const char* address_of(const Struct& from, const char* name) {
+  for (const Member& member : Members<Struct>::list) {
+    if (std::strcmp(member.name, name) == 0)
+      return reinterpret_cast<const char*>(&from) + member.offset;
+  }
+  return nullptr;
+}
+
+template <typename Struct>
+struct TakeField {
+  const Struct& from;
+  template <typename Value, typename... Limits>
+  void operator()(const char* name, Value& value, Limits...) const {
+    const char* const address = address_of(from, name);
+    if constexpr (std::is_same_v<Value, bool> || std::is_enum_v<Value>) {
+      std::int32_t number = 0;
+      std::memcpy(&number, address, sizeof number);
+      require(number == 0 || number == 1,
+              std::string(name) + " is " + std::to_string(number) + "; allowed: 0, 1");
+      value = static_cast<Value>(number);
+    } else {
+      std::memcpy(&value, address, sizeof value);
+    }
+  }
+};
+
+// On a GPU a pointer must be the current device's, or one that it reaches: what a kernel does with another one spoils the whole process.
+inline void require_on_device(const char* name, const void* pointer) {
+  if (kEmulated || pointer == nullptr) return;
+  cudaPointerAttributes attributes{};
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
+  require(attributes.type != cudaMemoryTypeUnregistered,
+          std::string(name) + " is a pointer to the host's memory; allowed: the device's");
+  require(attributes.type != cudaMemoryTypeDevice || attributes.device == device,
+          std::string(name) + " lies on device " + std::to_string(attributes.device) +
+              "; allowed: the current one, " + std::to_string(device));
+}
+
+template <typename Struct>
+struct TakeArray {
+  const Struct& from;
+  template <typename Element, typename... More>
+  void operator()(const char* name, Element*& pointer, const Axes&, More...) const {
+    void* address = nullptr;
+    std::memcpy(&address, address_of(from, name), sizeof address);
+    require_on_device(name, address);
+    pointer = static_cast<Element*>(address);
+  }
+};
+
+// The caller's struct may be older than this library, and ends then earlier, or younger: what this library does not know must be 0.
+template <typename Struct>
+Struct known_part(const Struct* args, const Struct& usual) {
+  require(args != nullptr, "args is a null pointer; allowed: a pointer to a struct of arguments");
+  constexpr std::size_t kLeast = offsetof(Struct, workspace_bytes) + sizeof(std::size_t);
+  const std::size_t size = args->struct_size;
+  const auto is = [&] { return "struct_size is " + std::to_string(size); };
+  require(size >= kLeast && size <= 16 * sizeof(Struct),
+          is() + "; allowed: the size of the struct, here " + std::to_string(sizeof(Struct)));
+  Struct known = usual;
+  std::memcpy(&known, args, size < sizeof known ? size : sizeof known);
+  for (std::size_t i = sizeof known; i < size; ++i) {
+    require(reinterpret_cast<const char*>(args)[i] == 0,
+            is() + ", and what lies behind byte " + std::to_string(sizeof known) +
+                " is set; allowed: 0, this library is older than that");
+  }
+  return known;
+}
+
+inline kl_wkv_args usual(const kl_wkv_args*) {
+  return KL_WKV_ARGS;
+}
+inline kl_wkv_backward_args usual(const kl_wkv_backward_args*) {
+  return KL_WKV_BACKWARD_ARGS;
+}
+inline kl_linear_attention_args usual(const kl_linear_attention_args*) {
+  return KL_LINEAR_ATTENTION_ARGS;
+}
+inline kl_attention_args usual(const kl_attention_args*) {
+  return KL_ATTENTION_ARGS;
+}
+inline kl_attention_backward_args usual(const kl_attention_backward_args*) {
+  return KL_ATTENTION_BACKWARD_ARGS;
+}
+
+// ---- The kernel for a call ----
+
+// All that this library has, by name.
+template <typename Op, typename Args>
+const std::map<std::string, std::function<void(const Args&)>>& launchers_of() {
+  static const auto all = [] {
+    std::map<std::string, std::function<void(const Args&)>> result;
+    for (const Implementation& each : implementations()) {
+      if (auto launcher = ladder::launcher<Op, Args>(each)) result[each.name] = launcher;
+    }
+    return result;
+  }();
+  return all;
+}
+
+int device_multiprocessors() {
+#ifdef KERNEL_LADDER_EMULATED
+  static const bool host_arrays = [] { return emulator::allow_host_memory(true), true; }();
+  static_cast<void>(host_arrays);
+#endif
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    throw Refusal(KL_NO_DEVICE,
+                  std::string("no usable GPU: ") +
+                      (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
+  }
+  return cuda::multiprocessor_count();
+}
+
+// Whether `kernel`, which needs a Hopper GPU, is in this library and can run here.
+template <typename Op, typename Args>
+bool has_hopper(const char* kernel) {
+  if (launchers_of<Op, Args>().count(kernel) == 0) return false;
+  int device = 0, major = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  return major == 9;
+}
+
+template <typename Op, typename Element, typename LogW>
+const char* rule(Op*, const BasicWkvArgs<Element, LogW>& args, bool invariant) {
+  constexpr bool kGla = std::is_same_v<Op, Gla>;
+  best::RecurrenceShape shape = best::shape_of(args, kGla ? Recurrence::kGla : Recurrence::kWkv);
+  if (invariant) shape.heads = args.H;
+  const int multiprocessors = device_multiprocessors();
+  return best::name_of(best::choose(shape, multiprocessors));
+}
+
+template <typename Element, typename LogW>
+const char* rule(WkvBackward*, const BasicWkvGradArgs<Element, LogW>&, bool) {
+  return "wkv_chunkwise_backward";
+}
+template <typename Element, typename LogW>
+const char* rule(GlaBackward*, const BasicWkvGradArgs<Element, LogW>&, bool) {
+  return "gla_chunkwise_backward";
+}
+
+template <typename Element>
+const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args, bool invariant) {
+  best::LinearAttentionShape shape = best::shape_of(args);
+  if (invariant) {
+    shape.heads = args.H;
+    shape.strips = false;  // they add with atomics, in any order
+  }
+  return best::name_of(best::choose(shape, device_multiprocessors()));
+}
+
+// Not measured between its two sides: tests of the comparison have one query, and thousands.
+constexpr std::int64_t kDecodeRows = 16;  // a tile of 20_split_keys
+
+template <typename Element>
+const char* rule(Attention*, const BasicAttentionArgs<Element>& args, bool invariant) {
+  if (std::is_same_v<Element, float>) return "attention_scalar_tiles";
+  const bool decode = args.H_kv > 0 && args.T_q * (args.H_q / args.H_kv) <= kDecodeRows;
+  if (decode && !invariant && args.cu_seqlens_q == nullptr) return "attention_split_keys";
+  constexpr const char* kHopper = "attention_sm90";
+  return has_hopper<Attention, BasicAttentionArgs<Element>>(kHopper) ? kHopper
+                                                                     : "attention_pipelined";
+}
+
+template <typename Element>
+const char* rule(AttentionBackward*, const BasicAttentionGradArgs<Element>& args, bool invariant) {
+  if (std::is_same_v<Element, float>) return "attention_backward_scalar";
+  if (invariant) return "attention_backward_two_kernels";  // the others add with atomics
+  constexpr const char* kHopper = "attention_backward_sm90";
+  const bool fits = args.forward.D == 64 || args.forward.D == 128;
+  const bool hopper =
+      fits && has_hopper<AttentionBackward, BasicAttentionGradArgs<Element>>(kHopper);
+  return hopper ? kHopper : "attention_backward";
+}
+
+// What batch_invariant cannot promise.
+inline bool depends_on_batch(const std::string& kernel) {
+  for (const char* each : {"attention_split_keys", "attention_backward", "attention_backward_sm90",
+                           "causal_dot_product", "wkv_chunkwise_time_parallel"}) {
+    if (kernel == each) return true;
+  }
+  return false;
+}
+
+// ---- Calls ----
+
+// `use` is given a call that is ready: its launcher, its arguments, its kernel's name. While `use` runs, the thread's kernels work as the
+// struct says.
+template <typename Op, typename Args, typename Struct, typename Use>
+void prepared(const Struct& from, const Use& use) {
+  Args args;
+  Args::fields(args, TakeField<Struct>{from});
+  Args::arrays(args, TakeArray<Struct>{from});
+  require(from.batch_invariant == 0 || from.batch_invariant == 1,
+          "batch_invariant is " + std::to_string(from.batch_invariant) + "; allowed: 0, 1");
+  const bool invariant = from.batch_invariant != 0;
+  device_multiprocessors();
+  validate_lists(args);
+  const std::string kernel =
+      from.choice != nullptr ? from.choice : rule(static_cast<Op*>(nullptr), args, invariant);
+  require(!invariant || !depends_on_batch(kernel),
+          "choice is '" + kernel +
+              "', whose sums depend on the batch or on the order of atomics; "
+              "allowed with batch_invariant: another kernel, or NULL");
+  const auto& launchers = launchers_of<Op, Args>();
+  const auto found = launchers.find(kernel);
+  if (found == launchers.end()) {
+    std::string allowed;
+    for (const auto& [name, launcher] : launchers)
+      allowed += (allowed.empty() ? "" : ", ") + name;
+    throw std::invalid_argument("choice is '" + kernel + "'; allowed for this operator in " +
+                                Args::kStorage + ": " + allowed);
+  }
+  require_on_device("workspace", from.workspace);
+
+  struct Restore {
+    cuda::Call before = cuda::call;
+    ~Restore() { cuda::call = before; }
+  } restore;
+  cuda::call = {};
+  cuda::call.stream = kEmulated ? nullptr : static_cast<cudaStream_t>(from.stream);
+  cuda::call.workspace = static_cast<char*>(from.workspace);
+  cuda::call.bytes = from.workspace_bytes;
+  cuda::call.batch_invariant = invariant;
+  use(found->second, args, kernel);
+}
+
+template <typename Op, typename Struct, typename... Args, typename Use>
+void with_storage(const Struct* args, const Use& use) {
+  const Struct known = known_part(args, usual(args));
+  const char* const storages[] = {"fp32", "bf16", "bf16_fp32_decay", "fp16"};  // KL_FP32, ...
+  bool found = false;
+  const auto try_one = [&](auto* type) {
+    using Each = std::remove_pointer_t<decltype(type)>;
+    if (found || known.storage < 0 || known.storage > KL_FP16) return;
+    if (std::strcmp(storages[known.storage], Each::kStorage) != 0) return;
+    found = true;
+    prepared<Op, Each>(known, use);
+  };
+  (try_one(static_cast<Args*>(nullptr)), ...);
+  if (found) return;
+  std::string allowed;
+  (allowed.append(allowed.empty() ? "" : ", ").append(Args::kStorage), ...);
+  throw std::invalid_argument("storage is " + std::to_string(known.storage) +
+                              "; allowed here: " + allowed);
+}
+
+template <typename Op, typename Struct, typename... Args>
+std::int32_t call(const Struct* args) {
+  return status_of([&] {
+    with_storage<Op, Struct, Args...>(
+        args, [](const auto& launcher, const auto& each, const std::string&) { launcher(each); });
+  });
+}
+
+template <typename Op, typename Struct, typename... Args>
+std::int32_t workspace(const Struct* args, std::size_t* bytes) {
+  return status_of([&] {
+    require(bytes != nullptr, "bytes is a null pointer; allowed: where to write the number");
+    with_storage<Op, Struct, Args...>(
+        args, [&](const auto& launcher, const auto& each, const std::string&) {
+          cuda::call.only_counts = true;
+          try {
+            launcher(each);
+          } catch (const cuda::Counted&) {
+          }
+          *bytes = cuda::call.used;
+        });
+  });
+}
+
+template <typename Op, typename Struct, typename... Args>
+std::int32_t choice(const Struct* args, const char** name) {
+  return status_of([&] {
+    require(name != nullptr, "name is a null pointer; allowed: where to write the name");
+    with_storage<Op, Struct, Args...>(args,
+                                      [&](const auto&, const auto&, const std::string& kernel) {
+                                        thread_local std::string kept;
+                                        kept = kernel;
+                                        *name = kept.c_str();
+                                      });
+  });
+}
+
+}  // namespace
+
+#include "library/kernel_ladder_exports.inc"
+
+}  // namespace ladder
+
+extern "C" {
+
+KL_API const char* kl_error() {
+  return ladder::last_error.c_str();
+}
+KL_API const char* kl_back_end() {
+  return ladder::kEmulated ? "emulated" : "cuda";
+}
+KL_API int32_t kl_version() {
+  return KL_API_VERSION;
+}
+KL_API const char* kl_kernels() {
+  static const std::string names = [] {
+    std::string lines;
+    for (const ladder::Implementation& each : ladder::implementations())
+      lines += each.name + "\n";
+    return lines;
+  }();
+  return names.c_str();
+}
+
+}  // extern "C"

@@ -1,0 +1,174 @@
+"""Kernel Ladder's kernels on numpy arrays, torch tensors and whatever speaks DLPack. Arrays on a GPU are computed there; arrays of the host by the
+same kernels through the emulator, slowly. `kernel_ladder.torch` has the names that users of FLA and PyTorch know, with gradients."""
+import contextlib
+import ctypes
+
+from ._arrays import empty, is_torch, view
+from ._library import CONTROL, OPERATORS, STORAGES, library
+
+__all__ = ["run", "chosen", "wkv", "gla", "linear_attention", "attention", "wkv_backward", "gla_backward", "attention_backward"]
+DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+ELEMENTS = {"float": "float32", "int64_t": "int64"}
+
+
+def _axes_of(member, views, sizes_of_log_w):
+    """The names of an array's axes: two have a choice."""
+    if member.name in ("log_w", "d_log_w"):
+        return ["H", "K"] if sizes_of_log_w == 2 else ["B", "T", "H", "K"]
+    return [("sequences" if "cu_seqlens" in views else "B") if axis == "B or sequences" else axis for axis in member.axes]
+
+
+def _storage(operator, views):
+    q = views.get("q")
+    if q is None or q.dtype not in DTYPES:
+        raise TypeError(f"q is {'missing' if q is None else q.dtype}; allowed: {', '.join(DTYPES)} (numpy: bfloat16 as uint16)")
+    log_w = views.get("log_w")
+    return "bf16_fp32_decay" if q.dtype == "bfloat16" and log_w is not None and log_w.dtype == "float32" else DTYPES[q.dtype]
+
+
+def _prepared(name, values, stream):
+    """(library, operator, its struct, the views that it points to)"""
+    if name not in OPERATORS:
+        raise ValueError(f"operator is {name!r}; allowed: {', '.join(OPERATORS)}")
+    operator = OPERATORS[name]
+    known = [member.name for member in operator.members if member.name not in CONTROL]
+    for given in values:
+        if given not in known:
+            raise TypeError(f"{name} has no {given!r}; allowed: {', '.join(known)}")
+    arrays = [member for member in operator.members if member.is_array]
+    views = {member.name: view(member.name, values[member.name], stream) for member in arrays if values.get(member.name) is not None}
+    storage = _storage(operator, views)
+    args = operator.usual()
+    args.storage = STORAGES[storage]
+
+    device, sizes = views["q"].device, {}
+    log_w_axes = len(views["log_w"].shape) if "log_w" in views else 0
+    for member in arrays:
+        each = views.get(member.name)
+        if each is None:
+            continue
+        if each.device != device:
+            raise ValueError(f"{member.name} lies on {each.device[0]} {each.device[1]}; allowed: {device[0]} {device[1]}, where q is")
+        element = ELEMENTS.get(member.element) or ("float32" if storage == "bf16_fp32_decay" and member.name.endswith("log_w") else views["q"].dtype)
+        if each.dtype != element:
+            raise TypeError(f"{member.name} is {each.dtype}; allowed: {element}")
+        if not each.is_contiguous:
+            raise ValueError(f"{member.name} is not contiguous; allowed: row-major without gaps")
+        axes = _axes_of(member, views, log_w_axes)
+        fits = len(axes) == len(each.shape)
+        for axis, size in zip(axes, each.shape):
+            base, _, more = axis.partition(" + ")
+            fits = fits and sizes.setdefault(base, size - int(more or 0)) == size - int(more or 0)
+        if not fits:
+            allowed = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in axes)
+            raise ValueError(f"{member.name} has shape {each.shape}; allowed: ({allowed})")
+        setattr(args, member.name, each.pointer)
+    for member in operator.members:
+        if member.is_array or member.name in CONTROL:
+            continue
+        if member.name in sizes:
+            setattr(args, member.name, sizes[member.name])
+        elif values.get(member.name) is not None:
+            value = values[member.name]
+            setattr(args, member.name, value.encode() if isinstance(value, str) else int(value) if member.ctype != ctypes.c_float else float(value))
+    if log_w_axes == 4:
+        args.log_w_stride_T = sizes["H"] * sizes["K"]
+        args.log_w_stride_B = sizes["T"] * args.log_w_stride_T
+    if device[0] not in ("cpu", "cuda"):
+        raise ValueError(f"q lies on {device[0]}; allowed: cpu, cuda")
+    if stream is None and device[0] == "cuda" and is_torch(views["q"].keeps):
+        import torch
+        stream = torch.cuda.current_stream(device[1]).cuda_stream
+    args.stream = stream
+    return library("emulated" if device[0] == "cpu" else "cuda"), operator, args, views
+
+
+def _on_device_of(views):
+    """Makes the tensors' device the current one, where torch knows it."""
+    tensor = views["q"].keeps
+    if views["q"].device[0] == "cuda" and is_torch(tensor):
+        import torch
+        return torch.cuda.device(tensor.device)
+    return contextlib.nullcontext()
+
+
+def run(operator, *, stream=None, **values):
+    """Calls one function of kernel_ladder.h, "wkv" or another. `values`: its arrays, outputs too, and options, by the header's names; sizes follow
+    from the shapes. stream: a cudaStream_t as an int; None: torch's current one, or the default stream."""
+    lib, op, args, views = _prepared(operator, values, stream)
+    with _on_device_of(views):
+        needed = lib.workspace(op.name, args)
+        if needed and is_torch(views["q"].keeps):
+            workspace = empty(views["q"].keeps, needed, "uint8")  # torch's allocator: also while a graph is captured
+            args.workspace, args.workspace_bytes = workspace.data_ptr(), needed
+        lib.run(op.name, args)
+
+
+def chosen(operator, **values):
+    """The name of the kernel that run() takes for these."""
+    lib, op, args, views = _prepared(operator, values, None)
+    with _on_device_of(views):
+        return lib.choice(op.name, args)
+
+
+def _states(q, k, v, cu_seqlens):
+    return (len(cu_seqlens) - 1 if cu_seqlens is not None else q.shape[0], q.shape[2], k.shape[3], v.shape[3])
+
+
+def wkv(q, k, v, log_w, u, *, initial_state=None, output_final_state=False, cu_seqlens=None, scale=1.0, reverse=False, **options):
+    """(o, final_state or None) of RWKV-5/6. log_w: (B, T, H, K), or (H, K); options: choice, batch_invariant."""
+    o = empty(v, v.shape, None)
+    final_state = empty(v, _states(q, k, v, cu_seqlens), "float32") if output_final_state else None
+    run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
+        final_state=final_state, scale=scale, reverse=reverse, **options)
+    return o, final_state
+
+
+def gla(q, k, v, log_w, **options):
+    """(o, final_state or None) of gated linear attention; log_w is its log gate. Options as of wkv."""
+    return wkv(q, k, v, log_w, None, **options)
+
+
+def wkv_backward(q, k, v, log_w, u, d_o, *, initial_state=None, d_final_state=None, scale=1.0, reverse=False, **options):
+    """{"dq": ..., "dk", "dv", "d_log_w", "du", "d_initial_state"}; the last two where there are u and an initial state."""
+    gradients = {"dq": empty(q, q.shape, None), "dk": empty(k, k.shape, None), "dv": empty(v, v.shape, None),
+                 "d_log_w": empty(log_w, log_w.shape, None)}
+    if u is not None:
+        gradients["du"] = empty(u, u.shape, "float32")
+    if initial_state is not None:
+        gradients["d_initial_state"] = empty(initial_state, initial_state.shape, None)
+    run("gla_backward" if u is None else "wkv_backward", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, d_o=d_o,
+        d_final_state=d_final_state, scale=scale, reverse=reverse, **gradients, **options)
+    return gradients
+
+
+def gla_backward(q, k, v, log_w, d_o, **options):
+    """As wkv_backward."""
+    return wkv_backward(q, k, v, log_w, None, d_o, **options)
+
+
+def linear_attention(q, k, v, *, key_lengths=None, causal=True, feature_map="elu_plus_one", normalize=True, eps=1e-6, **options):
+    """o of linear attention. feature_map: "elu_plus_one" or "identity"."""
+    maps = {"identity": 0, "elu_plus_one": 1}
+    if feature_map not in maps:
+        raise ValueError(f"feature_map is {feature_map!r}; allowed: {', '.join(maps)}")
+    o = empty(v, (*q.shape[:3], v.shape[3]), None)
+    run("linear_attention", q=q, k=k, v=v, key_lengths=key_lengths, o=o, causal=causal, feature_map=maps[feature_map], normalize=normalize, eps=eps,
+        **options)
+    return o
+
+
+def attention(q, k, v, *, causal=False, scale=None, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
+    """(o, lse) of softmax attention; scale None: 1 / sqrt(D)."""
+    o, lse = empty(q, q.shape, None), empty(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
+    run("attention", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, causal=causal,
+        scale=q.shape[-1] ** -0.5 if scale is None else scale, **options)
+    return o, lse
+
+
+def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
+    """(dq, dk, dv)"""
+    gradients = {f"d{name}": empty(x, x.shape, None) for name, x in (("q", q), ("k", k), ("v", v))}
+    run("attention_backward", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, d_o=d_o,
+        causal=causal, scale=q.shape[-1] ** -0.5 if scale is None else scale, **gradients, **options)
+    return tuple(gradients.values())

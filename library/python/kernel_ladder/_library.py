@@ -1,0 +1,95 @@
+"""The C interface by ctypes. What it is, kernel_ladder.h says, which lies beside the libraries: structs, defaults, axes of arrays."""
+import ctypes
+import re
+import threading
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HEADER = next(path for path in (HERE / "kernel_ladder.h", HERE.parents[1] / "include/kernel_ladder.h") if path.exists()).read_text()  # or the tree's
+TYPES = {"size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "float": ctypes.c_float, "const char*": ctypes.c_char_p}
+STORAGES = {"fp32": 0, "bf16": 1, "bf16_fp32_decay": 2, "fp16": 3}
+ERRORS = {1: ValueError, 2: NotImplementedError, 3: MemoryError}  # RuntimeError otherwise
+CONTROL = ("struct_size", "storage", "stream", "workspace", "workspace_bytes")  # what callers of run() do not give
+
+
+class Member:
+    def __init__(self, kind, name, says, default):
+        self.name, self.default = name, default
+        self.is_array = kind.endswith("*") and kind != "const char*" and name not in CONTROL
+        self.is_input = kind.startswith("const")
+        self.element = re.sub(r"const |\*", "", kind)  # void, float, int64_t
+        self.ctype = TYPES.get(kind, ctypes.c_void_p)
+        self.axes = re.findall(r"\((.*?)\)", says)[:1]
+        self.axes = [axis.strip() for axis in self.axes[0].split(",")] if self.is_array and self.axes else []
+        self.is_optional = "or NULL" in says
+
+
+def _members(struct):
+    body = re.search(rf"^typedef struct kl_{struct}_args \{{\n(.*?)^\}}", HEADER, re.DOTALL | re.MULTILINE)[1]
+    values = re.search(rf"^#define KL_{struct.upper()}_ARGS \{{(.*)\}}$", HEADER, re.MULTILINE)[1].split(", ")
+    lines = re.findall(r"^  ((?:const )?\w+\*?) (\w+);(?:  /\* (.*) \*/)?$", body, re.MULTILINE)
+    return [Member(kind, name, says, value) for (kind, name, says), value in zip(lines, values, strict=True)]
+
+
+def _usual(member):
+    value = member.default
+    return None if value == "NULL" or not re.match(r"-?\d", value) else float(value.rstrip("f")) if "." in value or "e" in value else int(value)
+
+
+class Operator:
+    """One function of the header: its struct as ctypes has it."""
+
+    def __init__(self, name, struct):
+        self.name = name
+        self.members = _members(struct)
+        self.by_name = {member.name: member for member in self.members}
+        self.struct = type(f"kl_{struct}_args", (ctypes.Structure,), {"_fields_": [(each.name, each.ctype) for each in self.members]})
+
+    def usual(self):
+        args = self.struct()
+        for member in self.members:
+            if not member.is_array and (value := _usual(member)) is not None:
+                setattr(args, member.name, value)
+        args.struct_size = ctypes.sizeof(args)
+        return args
+
+
+OPERATORS = {name: Operator(name, struct) for name, struct in re.findall(r"^int32_t kl_(\w+)\(const kl_(\w+)_args\* args\);", HEADER, re.MULTILINE)}
+
+
+class Library:
+    def __init__(self, path):
+        self.dll = ctypes.CDLL(str(path))
+        self.dll.kl_error.restype = self.dll.kl_back_end.restype = self.dll.kl_kernels.restype = ctypes.c_char_p
+        self.kernels = self.dll.kl_kernels().decode().split()
+
+    def _check(self, status):
+        if status != 0:
+            raise ERRORS.get(status, RuntimeError)(self.dll.kl_error().decode())
+
+    def run(self, operator, args):
+        self._check(getattr(self.dll, f"kl_{operator}")(ctypes.byref(args)))
+
+    def workspace(self, operator, args):
+        size = ctypes.c_size_t()
+        self._check(getattr(self.dll, f"kl_{operator}_workspace")(ctypes.byref(args), ctypes.byref(size)))
+        return size.value
+
+    def choice(self, operator, args):
+        name = ctypes.c_char_p()
+        self._check(getattr(self.dll, f"kl_{operator}_choice")(ctypes.byref(args), ctypes.byref(name)))
+        return name.value.decode()
+
+
+_loaded, _lock = {}, threading.Lock()
+
+
+def library(back_end):
+    """The one of "emulated" or "cuda"."""
+    with _lock:
+        if back_end not in _loaded:
+            path = HERE / ("libkernel_ladder_emulated.so" if back_end == "emulated" else "libkernel_ladder.so")
+            if not path.exists():
+                raise RuntimeError(f"this wheel has no {path.name}: build it where nvcc is (./ladder python)")
+            _loaded[back_end] = Library(path)
+        return _loaded[back_end]

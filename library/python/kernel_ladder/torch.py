@@ -1,0 +1,224 @@
+"""The kernels for PyTorch, with gradients: the names, defaults and layouts that users of FLA (flash-linear-attention) and of
+scaled_dot_product_attention have. Tensors are (B, T, H, K) and (B, T, H, V), states float32 (N, H, K, V). Tensors on a GPU are computed on
+torch's current stream.
+
+What is not contiguous is copied. Options beyond FLA's: choice (a kernel's name) and batch_invariant. On torch 2.4 and newer the operators are
+torch.library.custom_op with fake kernels, for torch.compile(fullgraph=True)."""
+import torch
+from torch import Tensor
+
+from . import run
+
+FLOATS = (torch.float32, torch.bfloat16)
+
+
+def _refuse(condition, sentence):
+    if condition:
+        raise ValueError(sentence)
+
+
+# ---- The operators as functions of tensors alone: what autograd and torch.compile see ----
+
+def _options(choice, batch_invariant):
+    return {"choice": choice or None, "batch_invariant": batch_invariant}
+
+
+def _recurrence(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None, cu_seqlens: Tensor | None,
+                scale: float, reverse: bool, choice: str, batch_invariant: bool) -> tuple[Tensor, Tensor]:
+    o, final_state = _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens)
+    run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
+        final_state=final_state, scale=scale, reverse=reverse, **_options(choice, batch_invariant))
+    return o, final_state
+
+
+def _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, *options):
+    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    return torch.empty_like(v), v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]), dtype=torch.float32)
+
+
+def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None,
+                         cu_seqlens: Tensor | None, d_o: Tensor, d_final_state: Tensor, scale: float,
+                         reverse: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """dq, dk, dv, d_log_w, du, d_initial_state; the last two without elements where there is no u, no initial state."""
+    dq, dk, dv, d_log_w, du, d_state = gradients = _recurrence_backward_like(q, k, v, log_w, u, initial_state)
+    name = "gla_backward" if u is None else "wkv_backward"
+
+    def call(tokens, sequence):
+        part = {each: x[:, tokens] for each, x in (("q", q), ("k", k), ("v", v), ("d_o", d_o), ("dq", dq), ("dk", dk), ("dv", dv))}
+        per_head = log_w.dim() == 2
+        parts_u, parts_w = torch.empty_like(du), torch.empty_like(d_log_w) if per_head else d_log_w[:, tokens]
+        run(name, **part, log_w=log_w if per_head else log_w[:, tokens], u=u, d_log_w=parts_w, du=None if u is None else parts_u,
+            initial_state=None if initial_state is None else initial_state[sequence], d_final_state=d_final_state[sequence],
+            d_initial_state=None if initial_state is None else d_state[sequence], scale=scale, reverse=reverse)
+        return parts_u, parts_w
+
+    if cu_seqlens is None:
+        parts_u, parts_w = call(slice(None), slice(None))
+        du.copy_(parts_u)
+        if log_w.dim() == 2:
+            d_log_w.copy_(parts_w)
+        return gradients
+    # The kernel takes one sequence for each batch: the sequences are done one after the other, and the host waits for their lengths.
+    du.zero_()
+    if log_w.dim() == 2:
+        d_log_w.zero_()
+    bounds = cu_seqlens.tolist()
+    for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
+        parts_u, parts_w = call(slice(begin, end), slice(n, n + 1))
+        du += parts_u
+        if log_w.dim() == 2:
+            d_log_w += parts_w
+    return gradients
+
+
+def _recurrence_backward_like(q, k, v, log_w, u, initial_state, *rest):
+    nothing = v.new_empty(0, dtype=torch.float32)
+    return (torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(log_w),
+            nothing if u is None else torch.empty_like(u, dtype=torch.float32), torch.empty_like(nothing if initial_state is None else initial_state))
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float, choice: str, batch_invariant: bool) -> tuple[Tensor, Tensor]:
+    o, lse = _attention_like(q, k, v)
+    run("attention", q=q, k=k, v=v, o=o, lse=lse, causal=causal, scale=scale, **_options(choice, batch_invariant))
+    return o, lse
+
+
+def _attention_like(q, k, v, *options):
+    return torch.empty_like(q), q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
+
+
+def _attention_backward(q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, d_o: Tensor, causal: bool, scale: float,
+                        batch_invariant: bool) -> tuple[Tensor, Tensor, Tensor]:
+    gradients = _attention_backward_like(q, k, v)
+    run("attention_backward", q=q, k=k, v=v, o=o, lse=lse, d_o=d_o, **dict(zip(("dq", "dk", "dv"), gradients)), causal=causal, scale=scale,
+        batch_invariant=batch_invariant)
+    return gradients
+
+
+def _attention_backward_like(q, k, v, *rest):
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+
+
+# ---- Their gradients ----
+
+def _keep_recurrence(ctx, inputs, output):
+    *tensors, ctx.scale, ctx.reverse, _, _ = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _recurrence_gradients(ctx, d_o, d_final_state):
+    q, k, v, log_w, u, initial_state, cu_seqlens = ctx.saved_tensors
+    dq, dk, dv, d_log_w, du, d_state = recurrence_backward(q, k, v, log_w, u, initial_state, cu_seqlens, d_o.contiguous(), d_final_state.contiguous(),
+                                                           ctx.scale, ctx.reverse)
+    return (dq, dk, dv, d_log_w, None if u is None else du.to(u.dtype), None if initial_state is None else d_state, None, None, None, None, None)
+
+
+def _keep_attention(ctx, inputs, output):
+    q, k, v, ctx.causal, ctx.scale, _, ctx.batch_invariant = inputs
+    ctx.save_for_backward(q, k, v, *output)
+
+
+def _attention_gradients(ctx, d_o, d_lse):
+    return (*attention_backward(*ctx.saved_tensors, d_o.contiguous(), ctx.causal, ctx.scale, ctx.batch_invariant), None, None, None, None)
+
+
+def _differentiable(name, function, like, keep, gradients):
+    if hasattr(torch.library, "custom_op"):  # torch 2.4
+        operator = torch.library.custom_op(f"kernel_ladder::{name}", function, mutates_args=())
+        operator.register_fake(like)
+        if keep is not None:
+            operator.register_autograd(gradients, setup_context=keep)
+        return operator
+    if keep is None:
+        return function
+
+    class Differentiable(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            output = function(*inputs)
+            keep(ctx, inputs, output)
+            return output
+
+        backward = staticmethod(gradients)
+
+    return Differentiable.apply
+
+
+recurrence_backward = _differentiable("recurrence_backward", _recurrence_backward, _recurrence_backward_like, None, None)
+recurrence = _differentiable("recurrence", _recurrence, _recurrence_like, _keep_recurrence, _recurrence_gradients)
+attention_backward = _differentiable("attention_backward", _attention_backward, _attention_backward_like, None, None)
+attention = _differentiable("attention", _attention, _attention_like, _keep_attention, _attention_gradients)
+
+
+# ---- FLA's names ----
+
+def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant):
+    _refuse(q.dim() != 4 or q.shape != k.shape or v.dim() != 4 or v.shape[:3] != k.shape[:3],
+            f"q, k, v have shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}; allowed: (B, T, H, K) twice, and (B, T, H, V)")
+    _refuse(q.dtype not in FLOATS, f"q is {q.dtype}; allowed: torch.float32, torch.bfloat16")
+    _refuse(cu_seqlens is not None and q.shape[0] != 1, f"B is {q.shape[0]}; cu_seqlens allows only 1, all sequences in one")
+    if initial_state is not None:
+        initial_state = initial_state.float().contiguous()
+    if cu_seqlens is not None:
+        cu_seqlens = cu_seqlens.long().contiguous()
+    if u is not None:
+        u = u.to(q.dtype).contiguous()
+    o, final_state = recurrence(q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens,
+                                float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, choice or "", batch_invariant)
+    return o, final_state if output_final_state else None
+
+
+def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, reverse=False, cu_seqlens=None, *, choice=None,
+                          batch_invariant=False):
+    """(o, final_state or None). w: log decays, (B, T, H, K), or (H, K) as RWKV-5 has them; scale None: 1 / sqrt(K), RWKV's own is 1."""
+    return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
+
+
+def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None, *, choice=None, batch_invariant=False):
+    """As fused_recurrent_rwkv6: the rules take chunks or the recurrence, whichever is faster."""
+    return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, False, choice, batch_invariant)
+
+
+def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=None, output_final_state=False, reverse=False, state_v_first=False,
+                        cu_seqlens=None, *, choice=None, batch_invariant=False):
+    """(o, final_state or None). gk: log gates, (B, T, H, K); without them nothing is forgotten."""
+    _refuse(gv is not None, "gv is given; allowed: None, gates on values are not there")
+    _refuse(state_v_first, "state_v_first is True; allowed: False, states are (N, H, K, V)")
+    if gk is None:
+        gk = k.new_zeros(k.shape[2:])
+    return _fla(q, k, v, gk, None, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
+
+
+def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False, cu_seqlens=None, *, choice=None,
+              batch_invariant=False):
+    """As fused_recurrent_gla; g are its gk."""
+    return fused_recurrent_gla(q, k, v, g, None, scale, initial_state, output_final_state, False, state_v_first, cu_seqlens, choice=choice,
+                               batch_invariant=batch_invariant)
+
+
+def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True, *, choice=None, batch_invariant=False):
+    """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing."""
+    scale = k.shape[-1] ** -0.5 if scale is None else scale
+    o, final_state = fused_recurrent_gla(q, k, v, None, None, scale, initial_state, output_final_state, choice=choice,
+                                         batch_invariant=batch_invariant)
+    if normalize:
+        o = o / ((q * scale * k.cumsum(1)).sum(-1, keepdim=True) + 1e-10)
+    return o, final_state
+
+
+# ---- PyTorch's ----
+
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, choice=None,
+                                 batch_invariant=False):
+    """o of softmax attention. Tensors are (B, H, T, D), as PyTorch has them; views of (B, T, H, D), x.transpose(1, 2), are taken as they are, others
+    are copied. D: 32, 64, 96, 128, 256."""
+    _refuse(attn_mask is not None, "attn_mask is given; allowed: None, or is_causal")
+    _refuse(dropout_p != 0.0, f"dropout_p is {dropout_p}; allowed: 0")
+    _refuse(query.dim() != 4 or key.dim() != 4 or key.shape != value.shape or query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3],
+            f"query, key, value have shapes {tuple(query.shape)}, {tuple(key.shape)}, {tuple(value.shape)}; allowed: (B, H, T, D)")
+    _refuse(is_causal and query.shape[2] != key.shape[2],
+            f"is_causal with {query.shape[2]} queries and {key.shape[2]} keys; allowed: as many (PyTorch aligns the first of them, this kernel the last)")
+    _refuse(not enable_gqa and query.shape[1] != key.shape[1], f"query has {query.shape[1]} heads and key {key.shape[1]}; allowed with enable_gqa only")
+    q, k, v = (x.transpose(1, 2).contiguous() for x in (query, key, value))
+    o, _ = attention(q, k, v, is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
+    return o.transpose(1, 2)

@@ -1,0 +1,304 @@
+"""What users may rely on, bit by bit, through the C interface over the emulator: library/README.md has the table that is tested here.
+
+A kernel is held by `choice`, and batch_invariant is 1: then a sequence's result does not depend on the batch around it."""
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import kernel_ladder as kl
+from kernel_ladder import _library, _prepared
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+B, T, H, K = 2, 200, 2, 64
+WHERE, HEAD, CHANNEL = 93, 1, 5  # of the NaN: in no first step of a chunk of 16, 32, 48, 64 or 128
+
+# operator, kernel: storages, steps after which it can be resumed (a multiple of), and how far back a NaN in v reaches (to a multiple of)
+CONTRACTS = {
+    ("wkv", "wkv_shared_mem"): (("fp32", "bf16"), 1, 1),
+    ("wkv", "wkv_fused_recurrent"): (("fp32", "bf16"), 1, 1),
+    ("wkv", "wkv_time_tiles"): (("fp32", "bf16"), 4, 4),
+    ("wkv", "wkv_chunkwise"): (("fp32", "bf16"), 16, 16),
+    ("gla", "wkv_time_tiles"): (("fp32", "bf16"), 4, 4),
+    ("gla", "wkv_chunkwise"): (("fp32", "bf16"), 16, 16),
+    ("linear_attention", "packed_causal_product"): (("fp32",), None, 1),
+    ("linear_attention", "prefix_causal_product"): (("fp32",), None, 1),
+    ("linear_attention", "linear_attention_chunk_states"): (("fp32",), None, 16),
+    ("linear_attention", "linear_attention_chunkwise"): (("fp32", "bf16"), None, 16),
+    ("attention", "attention_scalar_tiles"): (("fp32", "bf16", "fp16"), None, 64),
+    ("attention", "attention_pipelined"): (("bf16", "fp16"), None, 128),
+    ("wkv_backward", "wkv_chunkwise_backward"): (("fp32", "bf16"), None, None),
+    ("attention_backward", "attention_backward_scalar"): (("fp32", "bf16"), None, None),
+    ("attention_backward", "attention_backward_two_kernels"): (("bf16",), None, None),
+}
+
+
+def stored(x, storage):
+    x = np.ascontiguousarray(x, np.float32)
+    return {"fp32": lambda: x, "fp16": lambda: x.astype(np.float16), "bf16": lambda: (x.view(np.uint32) >> 16).astype(np.uint16)}[storage]()
+
+
+def numbers(x):
+    return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x.astype(np.float32)
+
+
+def inputs(storage, seed=0, length=T):
+    draw = np.random.default_rng(seed).standard_normal
+    shapes = {name: (B, length, H, K) for name in ("q", "k", "v", "log_w", "d_o")}
+    x = {name: draw(shape) for name, shape in shapes.items()}
+    x["log_w"] = -np.exp(x["log_w"] - 2)
+    x = {name: stored(value, storage) for name, value in x.items()}
+    x["u"] = stored(draw((H, K)), storage)
+    x["initial_state"] = draw((B, H, K, K)).astype(np.float32)
+    return x
+
+
+def compute(operator, x, **options):
+    """All outputs that belong to one batch each."""
+    part = {name: x[name] for name in ("q", "k", "v")}
+    if operator in ("wkv", "gla"):
+        return kl.wkv(**part, log_w=x["log_w"], u=x["u"] if operator == "wkv" else None, initial_state=x["initial_state"], output_final_state=True,
+                      **options)
+    if operator == "linear_attention":
+        return (kl.linear_attention(**part, **options),)
+    if operator == "attention":
+        return kl.attention(**part, causal=True, **options)
+    if operator == "wkv_backward":
+        gradients = kl.wkv_backward(**part, log_w=x["log_w"], u=x["u"], d_o=x["d_o"], initial_state=x["initial_state"], **options)
+        del gradients["du"]  # a sum over the batch
+        return tuple(gradients.values())
+    o, lse = kl.attention(**part, causal=True, batch_invariant=True)
+    return kl.attention_backward(**part, o=o, lse=lse, d_o=x["d_o"], causal=True, **options)
+
+
+def batch(x, b):
+    return {name: value if name == "u" else value[b:b + 1] for name, value in x.items()}
+
+
+def steps(x, begin, end, state):
+    return {name: value if name == "u" else state if name == "initial_state" else np.ascontiguousarray(value[:, begin:end]) for name, value in x.items()}
+
+
+def bits(arrays):
+    return [np.ascontiguousarray(x).view(np.uint8) for x in arrays]
+
+
+class Contracts(unittest.TestCase):
+    def each(self):
+        for (operator, kernel), (storages, resumed, back) in CONTRACTS.items():
+            for storage in storages:
+                with self.subTest(operator=operator, kernel=kernel, storage=storage):
+                    yield operator, inputs(storage), {"choice": kernel, "batch_invariant": True}, resumed, back
+
+    def assert_same(self, a, b):
+        for x, y in zip(bits(a), bits(b), strict=True):
+            self.assertTrue(np.array_equal(x, y))
+
+    def test_alone_equals_in_a_batch_and_the_same_input_twice(self):
+        for operator, x, options, _, _ in self.each():
+            whole = compute(operator, x, **options)
+            self.assert_same(whole, compute(operator, x, **options))
+            self.assert_same([each[1:2] for each in whole], compute(operator, batch(x, 1), **options))
+
+    def test_whole_equals_resumed(self):
+        for operator, x, options, resumed, _ in self.each():
+            if resumed is None:
+                continue
+            o, final_state = compute(operator, x, **options)
+            for cut in (3 * resumed, 128):
+                first, state = compute(operator, steps(x, 0, cut, x["initial_state"]), **options)
+                second, last = compute(operator, steps(x, cut, T, state), **options)
+                self.assert_same((o, final_state), (np.concatenate((first, second), 1), last))
+
+    def test_a_nan_reaches_what_reads_it(self):
+        for operator, x, options, _, back in self.each():
+            if back is None:
+                continue
+            whole = numbers(compute(operator, x, **options)[0])
+            for name in ("q", "k", "v"):
+                with_nan = {each: value.copy() for each, value in x.items()}
+                with_nan[name][1, WHERE, HEAD, CHANNEL] = stored([np.nan], "bf16")[0] if x["q"].dtype == np.uint16 else np.nan
+                o = numbers(compute(operator, with_nan, **options)[0])
+                reached = np.zeros(o.shape, bool)
+                begin, end = (WHERE, WHERE + 1) if name == "q" else (WHERE, T) if name == "k" else (WHERE // back * back, T)
+                reached[1, begin:end, HEAD, CHANNEL if name == "v" else slice(None)] = True
+                self.assertTrue(np.array_equal(np.isnan(o), reached), name)
+                self.assertTrue(np.array_equal(o[~reached], whole[~reached]), name)
+
+    def test_any_schedule(self):
+        code = ("import hashlib, test_contracts as t\n"
+                "done = hashlib.sha256()\n"
+                "for (operator, kernel), (storages, _, _) in t.CONTRACTS.items():\n"
+                "    for each in t.bits(t.compute(operator, t.inputs(storages[-1]), choice=kernel, batch_invariant=True)): done.update(each)\n"
+                "print(done.hexdigest())")
+        results = {subprocess.run([sys.executable, "-c", code], env={**os.environ, "EMULATOR_SCHEDULE": schedule}, cwd=Path(__file__).parent, check=True,
+                                  capture_output=True, text=True).stdout for schedule in ("forward", "reverse", "7")}
+        self.assertEqual(len(results), 1, results)
+
+    def test_the_table_says_so(self):
+        def cell(number, one):
+            return "-" if number is None else one if number == 1 else f"multiples of {number}"
+        rows = [f"| `{operator}` | `{kernel}` | {', '.join(storages)} | {cell(resumed, 'every step')} | {cell(back, 'no earlier row')} |"
+                for (operator, kernel), (storages, resumed, back) in CONTRACTS.items()]
+        text = README.read_text()
+        for row in rows:
+            self.assertIn(row, text)
+
+
+class BatchInvariant(unittest.TestCase):
+    def test_without_it_results_depend_on_the_batch(self):
+        x = inputs("fp32", length=384)
+
+        def alone_and_in_the_batch(invariant):
+            options = {"choice": "linear_attention_chunkwise", "batch_invariant": invariant}
+            return compute("linear_attention", x, **options)[0][1:], compute("linear_attention", batch(x, 1), **options)[0]
+        os.environ["EMULATOR_MULTIPROCESSORS"] = "3"  # one batch alone is cut into three segments of time, and two are not
+        self.addCleanup(os.environ.pop, "EMULATOR_MULTIPROCESSORS")
+        self.assertFalse(np.array_equal(*alone_and_in_the_batch(False)))
+        self.assertTrue(np.array_equal(*alone_and_in_the_batch(True)))
+
+    def test_the_rules_keep_it(self):
+        for storage in ("fp32", "bf16"):
+            x = inputs(storage)
+            for operator in ("wkv", "gla", "linear_attention", "attention", "wkv_backward", "attention_backward"):
+                with self.subTest(operator=operator, storage=storage):
+                    whole, alone = (compute(operator, each, batch_invariant=True) for each in (x, batch(x, 1)))
+                    for a, b in zip(bits(each[1:2] for each in whole), bits(alone)):
+                        self.assertTrue(np.array_equal(a, b))
+
+    def test_what_cannot_keep_it_is_refused(self):
+        x = inputs("bf16")
+        with self.assertRaisesRegex(ValueError, "choice is 'attention_split_keys', whose sums depend on the batch"):
+            compute("attention", x, choice="attention_split_keys", batch_invariant=True)
+
+
+class Threads(unittest.TestCase):
+    def test_four_at_once_compute_what_one_does(self):
+        x = inputs("fp32")
+        expected = bits(compute("wkv", x))
+        wrong = []
+
+        def work(seed):
+            for _ in range(3):
+                if not all(np.array_equal(a, b) for a, b in zip(bits(compute("wkv", x)), expected)):
+                    wrong.append(seed)
+                try:
+                    kl.wkv(x["q"], x["k"], x["v"], x["log_w"], x["u"], choice=f"thread_{seed}")
+                except ValueError as error:  # a thread's sentence is its own
+                    if f"'thread_{seed}'" not in str(error):
+                        wrong.append(str(error))
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(wrong, [])
+
+
+class Interface(unittest.TestCase):
+    def prepared(self, operator="wkv", **options):
+        x = inputs("fp32")
+        o = np.full((B, T, H, K), 7, np.float32)
+        values = {name: x[name] for name in ("q", "k", "v", "log_w", "u")} | {"o": o, **options}
+        library, op, args, views = _prepared(operator, values, None)
+        return library, op, args, (o, views)
+
+    def test_a_workspace_is_as_large_as_is_said_and_one_that_is_too_small_is_refused(self):
+        library, op, args, (o, _) = self.prepared(choice="wkv_fused_recurrent")
+        needed = library.workspace("wkv", args)
+        self.assertEqual(needed, 2 * B * T * H * K * 4)  # two tiles of 32 key rows
+        guarded = np.full(needed + 512, 99, np.uint8)
+        begin = -guarded.ctypes.data % 256
+        args.workspace, args.workspace_bytes = guarded.ctypes.data + begin, needed - 1
+        with self.assertRaisesRegex(ValueError, f"workspace_bytes is {needed - 1}; this call needs more"):
+            library.run("wkv", args)
+        self.assertTrue((o == 7).all() and (guarded == 99).all())
+        args.workspace_bytes = needed
+        library.run("wkv", args)
+        self.assertFalse((o == 7).any())
+        self.assertTrue((guarded[:begin] == 99).all() and (guarded[begin + needed:] == 99).all())
+        with_workspace = o.copy()
+        args.workspace, args.workspace_bytes = None, 0
+        library.run("wkv", args)
+        self.assertTrue(np.array_equal(o, with_workspace))
+
+    def test_out_of_memory_is_a_sentence_and_nothing_is_written(self):
+        library, op, args, (o, _) = self.prepared(choice="wkv_fused_recurrent")
+        args.T = 1 << 33  # nobody looks at the arrays before the workspace is there
+        args.log_w_stride_B = args.T * args.log_w_stride_T
+        with self.assertRaisesRegex(MemoryError, "cudaErrorMemoryAllocation.*bytes asked for"):
+            library.run("wkv", args)
+        self.assertTrue((o == 7).all())
+        args.T = T
+        args.log_w_stride_B = T * H * K
+        library.run("wkv", args)  # the error is over
+        self.assertFalse((o == 7).any())
+
+    def test_bad_arguments_are_a_sentence_and_nothing_is_written(self):
+        for change, sentence in (({"K": 0}, "K is 0; allowed: 1 or more"), ({"B": -1}, "B is -1; allowed: 0 or more"),
+                                 ({"storage": 3}, "storage is 3; allowed here: fp32, bf16, bf16_fp32_decay"), ({"q": None}, "q is a null pointer"),
+                                 ({"reverse": 2}, "reverse is 2; allowed: 0, 1"), ({"log_w_stride_T": 5}, "log_w has strides"),
+                                 ({"batch_invariant": 2}, "batch_invariant is 2"), ({"struct_size": 8}, "struct_size is 8; allowed"),
+                                 ({"choice": b"nothing"}, "choice is 'nothing'; allowed for this operator in fp32: wkv_chunkwise,")):
+            with self.subTest(change=change):
+                library, op, args, (o, _) = self.prepared()
+                for name, value in change.items():
+                    setattr(args, name, value)
+                with self.assertRaisesRegex(ValueError, sentence):
+                    library.run("wkv", args)
+                self.assertTrue((o == 7).all())
+
+    def test_an_older_struct_is_shorter_and_a_younger_one_longer(self):
+        library, op, args, (o, _) = self.prepared()
+        library.run("wkv", args)
+        expected = o.copy()
+
+        class Younger(ctypes.Structure):
+            _fields_ = [("known", op.struct), ("unknown", ctypes.c_int64)]
+        younger = Younger(args, 0)
+        younger.known.struct_size = ctypes.sizeof(younger)
+        o[:] = 7
+        library.run("wkv", younger)
+        self.assertTrue(np.array_equal(o, expected))
+        younger.unknown = 1
+        with self.assertRaisesRegex(ValueError, "is set; allowed: 0, this library is older"):
+            library.run("wkv", younger)
+        args.struct_size = type(args).final_state.offset  # as if final_state had been appended later
+        args.final_state = 1
+        o[:] = 7
+        library.run("wkv", args)
+        self.assertTrue(np.array_equal(o, expected))
+
+    def test_every_kernel_has_a_name(self):
+        kernels = _library.library("emulated").kernels
+        self.assertLessEqual({kernel for _, kernel in CONTRACTS}, set(kernels))
+        self.assertEqual(len(kernels), len(set(kernels)))
+
+    def test_the_library_needs_boost_context_alone_and_shows_its_interface_alone(self):
+        path = Path(_library.HERE) / "libkernel_ladder_emulated.so"
+        needed = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+        names = {line.split("[")[1].split("]")[0].split(".so")[0] for line in needed.splitlines() if "(NEEDED)" in line}
+        self.assertLessEqual(names, {"libboost_context", "libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64", "libpthread", "libdl"})
+        shown = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+        functions = {f"kl_{name}{more}" for name in _library.OPERATORS for more in ("", "_workspace", "_choice")} | {"kl_error", "kl_back_end", "kl_version", "kl_kernels"}
+        self.assertEqual({line.split()[-1] for line in shown.splitlines()}, functions)
+
+
+@unittest.skipUnless((Path(_library.HERE) / "libkernel_ladder.so").exists() and not Path("/dev/nvidiactl").exists(), "the GPU's library without a GPU")
+class WithoutADevice(unittest.TestCase):
+    def test_it_is_said_and_nothing_is_written(self):
+        o = np.full((1, 1, 1, 4), 7, np.float32)
+        one = np.zeros((1, 1, 1, 4), np.float32)
+        _, op, args, _ = _prepared("wkv", {"q": one, "k": one, "v": one, "log_w": one, "u": one[0, 0], "o": o}, None)
+        with self.assertRaisesRegex(RuntimeError, "no usable GPU"):
+            _library.library("cuda").run("wkv", args)
+        self.assertTrue((o == 7).all())
+
+
+if __name__ == "__main__":
+    unittest.main()

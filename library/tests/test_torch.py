@@ -1,0 +1,203 @@
+"""kernel_ladder.torch on the CPU, over the emulator: results and gradients against autograd through a loop in float64."""
+import unittest
+
+import torch
+
+import kernel_ladder
+import kernel_ladder.torch as kt
+
+
+def drawn(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def recurrence(q, k, v, log_w, u, state, scale, reverse=False):
+    """(o, the last state) in the tensors' own type; u None: GLA."""
+    rows = [None] * q.shape[1]
+    for t in reversed(range(q.shape[1])) if reverse else range(q.shape[1]):
+        kv = k[:, t, :, :, None] * v[:, t, :, None, :]
+        decay = torch.exp(log_w if log_w.dim() == 2 else log_w[:, t])[..., None]
+        read = state + u[..., None] * kv if u is not None else decay * state + kv
+        rows[t] = scale * (q[:, t, :, None] @ read).squeeze(-2)
+        state = decay * state + kv
+    return torch.stack(rows, 1), state
+
+
+def softmax_attention(q, k, v, causal, scale):
+    """(B, H, T, D), with grouped heads."""
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    scores = scale * q @ k.transpose(-1, -2)
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), float("-inf"))
+    return torch.softmax(scores, -1) @ v
+
+
+class InDouble(unittest.TestCase):
+    def assert_close(self, mine, right, bound, what=""):
+        error = float((mine.double() - right.double()).norm() / right.double().norm().clamp_min(1e-30))
+        self.assertLess(error, bound, what)  # NaN is not less
+
+    def compare(self, ours, theirs, leaves, bound):
+        """Two functions of the leaves that return tensors: values, and gradients of a random combination of them."""
+        mine = {name: x.clone().requires_grad_() for name, x in leaves.items()}
+        right = {name: x.double().requires_grad_() for name, x in leaves.items()}
+        outputs, truths = ours(**mine), theirs(**right)
+        weights = [drawn(*x.shape, seed=90 + i) for i, x in enumerate(truths)]
+        for i, (x, y) in enumerate(zip(outputs, truths, strict=True)):
+            self.assert_close(x.detach(), y.detach(), bound, f"output {i}")
+        sum((x.float() * w).sum() for x, w in zip(outputs, weights)).backward()
+        sum((x * w).sum() for x, w in zip(truths, weights)).backward()
+        for name in leaves:
+            self.assertEqual(mine[name].grad.dtype, leaves[name].dtype)
+            self.assert_close(mine[name].grad, right[name].grad, 3 * bound, f"gradient of {name}")
+
+
+def leaves_of(B=2, T=70, H=2, K=20, V=12, dtype=torch.float32, log_w_dtype=None, per_head=False, u=True):
+    x = {"q": drawn(B, T, H, K, seed=1, dtype=dtype), "k": drawn(B, T, H, K, seed=2, dtype=dtype), "v": drawn(B, T, H, V, seed=3, dtype=dtype),
+         "log_w": -torch.exp(drawn(*((H, K) if per_head else (B, T, H, K)), seed=4) - 2).to(log_w_dtype or dtype)}
+    if u:
+        x["u"] = drawn(H, K, seed=5, dtype=dtype)
+    x["state"] = drawn(B, H, K, V, seed=6)
+    return x
+
+
+class FlaNames(InDouble):
+    BOUND = {torch.float32: 2e-6, torch.bfloat16: 2e-2}
+
+    def test_rwkv6_and_its_gradients(self):
+        for function in (kt.chunk_rwkv6, kt.fused_recurrent_rwkv6):
+            for dtype, log_w_dtype, per_head in ((torch.float32, None, False), (torch.float32, None, True), (torch.bfloat16, None, False),
+                                                 (torch.bfloat16, torch.float32, False)):
+                with self.subTest(function=function.__name__, dtype=dtype, log_w_dtype=log_w_dtype, per_head=per_head):
+                    self.compare(lambda q, k, v, log_w, u, state: function(q, k, v, log_w, u, initial_state=state, output_final_state=True),
+                                 lambda q, k, v, log_w, u, state: recurrence(q, k, v, log_w, u, state, 20 ** -0.5),
+                                 leaves_of(dtype=dtype, log_w_dtype=log_w_dtype, per_head=per_head), self.BOUND[dtype])
+
+    def test_gla_and_its_gradients(self):
+        self.compare(lambda q, k, v, log_w, state: kt.chunk_gla(q, k, v, log_w, 0.5, state, True),
+                     lambda q, k, v, log_w, state: recurrence(q, k, v, log_w, None, state, 0.5), leaves_of(u=False), 2e-6)
+        self.compare(lambda q, k, v, log_w, state: kt.fused_recurrent_gla(q, k, v, log_w, scale=1, initial_state=state, output_final_state=True,
+                                                                          reverse=True),
+                     lambda q, k, v, log_w, state: recurrence(q, k, v, log_w, None, state, 1.0, True), leaves_of(u=False), 2e-6)
+
+    def test_linear_attention_and_its_gradients(self):
+        x = leaves_of(u=False)
+        x = {name: x[name].abs() if name in "qk" else x[name] for name in ("q", "k", "v")}
+
+        def right(q, k, v, normalize):
+            weights = (20 ** -0.5 * torch.einsum("bthk,bshk->bhts", q, k)).tril()
+            if normalize:
+                weights = weights / (weights.sum(-1, keepdim=True) + 1e-10)
+            return torch.einsum("bhts,bshv->bthv", weights, v),
+        for normalize in (False, True):
+            self.compare(lambda q, k, v: kt.chunk_linear_attn(q, k, v, normalize=normalize)[:1], lambda q, k, v: right(q, k, v, normalize), x, 2e-6)
+
+    def test_packed_sequences_and_their_gradients(self):
+        x = leaves_of(B=1)
+        bounds = [0, 17, 17, 70]
+        x["state"] = drawn(3, 2, 20, 12, seed=6)
+
+        def right(q, k, v, log_w, u, state):
+            parts = []
+            for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
+                if begin == end:
+                    parts.append((q.new_zeros((1, 0, 2, 12)), state[n:n + 1]))
+                else:
+                    parts.append(recurrence(*(each[:, begin:end] for each in (q, k, v, log_w)), u, state[n:n + 1], 1.0))
+            return torch.cat([o for o, _ in parts], 1), torch.cat([last for _, last in parts])
+        self.compare(lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, 1.0, state, True, cu_seqlens=torch.tensor(bounds)), right, x, 2e-6)
+
+    def test_what_is_not_contiguous_is_copied(self):
+        x = leaves_of()
+        del x["state"]
+        o, none = kt.chunk_rwkv6(x["q"], x["k"], x["v"], x["log_w"], x["u"])
+        self.assertIsNone(none)
+        strided = {name: torch.stack((each, each), -1)[..., 0] for name, each in x.items()}
+        self.assertFalse(strided["q"].is_contiguous())
+        self.assertTrue(torch.equal(o, kt.chunk_rwkv6(strided["q"], strided["k"], strided["v"], strided["log_w"], strided["u"])[0]))
+
+    def test_what_is_wrong_is_refused_with_a_sentence(self):
+        x = leaves_of()
+        del x["state"]
+        right = (x["q"], x["k"], x["v"], x["log_w"], x["u"])
+        for place, value, sentence in ((0, x["q"].half(), "q is torch.float16; allowed: torch.float32, torch.bfloat16"),
+                                       (1, x["k"][:, :-1], r"q, k, v have shapes .*; allowed: \(B, T, H, K\) twice"),
+                                       (2, x["v"][0], "q, k, v have shapes"), (3, x["log_w"][:, :-1], r"log_w has shape \(2, 69, 2, 20\); allowed: \(B = 2, T = 70"),
+                                       (4, x["u"][:, :-1], r"u has shape \(2, 19\); allowed: \(H = 2, K = 20\)")):
+            with self.subTest(sentence=sentence), self.assertRaisesRegex(ValueError, sentence):
+                kt.chunk_rwkv6(*right[:place], value, *right[place + 1:])
+        for options, error, sentence in (({"choice": "attention_pipelined"}, ValueError, "choice is 'attention_pipelined'; allowed for this operator in fp32"),
+                                         ({"cu_seqlens": torch.tensor([0, 70])}, ValueError, "B is 2; cu_seqlens allows only 1")):
+            with self.assertRaisesRegex(error, sentence):
+                kt.chunk_rwkv6(*right, **options)
+        with self.assertRaisesRegex(TypeError, "log_w is float64; allowed: float32"):
+            kt.chunk_rwkv6(*right[:3], x["log_w"].double(), x["u"])
+        with self.assertRaisesRegex(ValueError, "q lies on meta"):
+            kt.chunk_rwkv6(*(each.to("meta") for each in right))
+        with self.assertRaisesRegex(ValueError, "k lies on cpu 0; allowed: meta 0, where q is"):
+            kt.chunk_rwkv6(x["q"].to("meta"), *right[1:])
+        with self.assertRaisesRegex(ValueError, "gv is given"):
+            kt.fused_recurrent_gla(*right[:4], x["v"])
+
+
+class Sdpa(InDouble):
+    def test_attention_and_its_gradients(self):
+        for dtype, D, heads, T_k, causal, bound in ((torch.float32, 32, (2, 2), 50, True, 2e-6), (torch.bfloat16, 64, (4, 2), 70, False, 2e-2),
+                                                    (torch.float16, 64, (2, 1), 50, True, 3e-3)):
+            with self.subTest(dtype=dtype, D=D, causal=causal):
+                x = {"q": drawn(2, heads[0], 50, D, seed=1, dtype=dtype), "k": drawn(2, heads[1], T_k, D, seed=2, dtype=dtype),
+                     "v": drawn(2, heads[1], T_k, D, seed=3, dtype=dtype)}
+                self.compare(lambda q, k, v: (kt.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=heads[0] != heads[1]),),
+                             lambda q, k, v: (softmax_attention(q, k, v, causal, D ** -0.5),), x, bound)
+
+    def test_a_view_of_b_t_h_d_is_taken_as_it_is(self):
+        x = drawn(2, 30, 3, 32)
+        view = x.transpose(1, 2)
+        o = kt.scaled_dot_product_attention(view, view, view)
+        self.assertTrue(o.transpose(1, 2).is_contiguous())
+        self.assertEqual(view.transpose(1, 2).contiguous().data_ptr(), x.data_ptr())
+        self.assertTrue(torch.equal(o, kt.scaled_dot_product_attention(*[view.contiguous()] * 3)))
+        self.assert_close(o, torch.nn.functional.softmax(view.double() @ view.double().transpose(-1, -2) * 32 ** -0.5, -1) @ view.double(), 2e-6)
+
+    def test_what_is_wrong_is_refused_with_a_sentence(self):
+        q, k = drawn(1, 2, 8, 32), drawn(1, 1, 9, 32)
+        for sentence, call in (("attn_mask is given", lambda: kt.scaled_dot_product_attention(q, q, q, attn_mask=q)),
+                               ("dropout_p is 0.1", lambda: kt.scaled_dot_product_attention(q, q, q, dropout_p=0.1)),
+                               ("is_causal with 8 queries and 9 keys", lambda: kt.scaled_dot_product_attention(q, k, k, is_causal=True)),
+                               ("query has 2 heads and key 1", lambda: kt.scaled_dot_product_attention(q, k, k)),
+                               ("D is 31; allowed in this kernel: 32, 64", lambda: kt.scaled_dot_product_attention(*[q[..., :31]] * 3))):
+            with self.subTest(sentence=sentence), self.assertRaisesRegex(ValueError, sentence):
+                call()
+
+
+class OnlyDlpack:
+    """What another library's array looks like."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, stream=None):
+        return torch.utils.dlpack.to_dlpack(self.tensor)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class Dlpack(unittest.TestCase):
+    def test_arrays_of_any_library_are_read_and_written(self):
+        x = leaves_of()
+        del x["state"]
+        expected, _ = kt.chunk_rwkv6(x["q"], x["k"], x["v"], x["log_w"], x["u"], 1.0)
+        o = torch.empty_like(x["v"])
+        kernel_ladder.run("wkv", o=OnlyDlpack(o), **{name: OnlyDlpack(each) for name, each in x.items()})
+        self.assertTrue(torch.equal(o, expected))
+        with self.assertRaisesRegex(TypeError, "k is bfloat16; allowed: float32"):
+            kernel_ladder.run("wkv", o=OnlyDlpack(o), **{name: OnlyDlpack(each.bfloat16() if name == "k" else each) for name, each in x.items()})
+        with self.assertRaisesRegex(ValueError, "v is not contiguous"):
+            kernel_ladder.run("wkv", o=OnlyDlpack(o), **{name: OnlyDlpack(each) for name, each in (x | {"v": x["v"].transpose(1, 2)}).items()})
+        with self.assertRaisesRegex(TypeError, "q is a list; allowed: a numpy array"):
+            kernel_ladder.wkv([1], x["k"], x["v"], x["log_w"], x["u"], initial_state=None)
+
+
+if __name__ == "__main__":
+    unittest.main()
