@@ -106,7 +106,8 @@ KERNEL_TEST(wkv_atomic, Hole7AsksForTheLaunchsError) {
   ASSERT_NE(cudaSetDevice(-1), cudaSuccess);
   EXPECT_THROW(launch({.B = 1, .T = 1, .H = 1, .K = 4, .V = 4}), ladder::CudaError)
       << "WRONG RESULT: an error was left behind, as a launch leaves one that fails, and the "
-         "launcher did not notice";
+         "launcher did not notice. The call that returns it does not wait for the kernel: "
+         "cudaDeviceSynchronize waits, and is not that call";
   cudaGetLastError();  // is none of the next test's
 }
 

@@ -84,6 +84,9 @@ class Places(Refusals):
             (Path(folder) / one.mine).parent.mkdir(parents=True)
             (Path(folder) / one.mine).write_text("int a;\n  // TODO(1): roughly 6 lines; add\n  // TODO(1): and send\n  // TODO(1): budget: one\n// TODO(2): x\n")
             self.assertEqual(one.first_todo(), ("1", f"{one.mine}:2: TODO(1): roughly 6 lines; add and send; budget: one"))
+            for end, joined in ((";", ";"), (".", ";"), ("?", "?")):
+                (Path(folder) / one.mine).write_text(f"// TODO(1): add{end}\n// TODO(1): budget: one\n")
+                self.assertEqual(one.first_todo(), ("1", f"{one.mine}:1: TODO(1): add{joined} budget: one"))
 
 
 class Arguments(Refusals):

@@ -42,7 +42,7 @@ class Arguments(Refusals):
         self.assertEqual((given.exercise.name, given.exercise.mistake, given.action, given.draws), ("03", "decay_first", "mistake", True))
         self.assertEqual(drawing.page_of(given.exercise), ROOT / "out" / "mistaken03.decay_first.html")
         self.assert_refused(exercise.Arguments, (
-            (["03", "--mistake"], "--mistake needs a name; allowed for 03: decay_first forgotten_zeros"),
+            (["03", "--mistake"], "^the mistakes of 03: decay_first forgotten_zeros"),
             (["03", "--mistake", "nope"], "mistake is 'nope'; allowed for 03: decay_first"),
             (["07.10", "--mistake", "x"], "has no mistakes; allowed with --mistake: .*03_cuda_baseline"),
             (["99", "--mistake", "x"], "chapter is '99'"), (["01", "--draw"], "01 is a kernel for the CPU"),

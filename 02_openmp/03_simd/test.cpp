@@ -19,7 +19,9 @@ TEST(wkv_simd, Hole1IsVectorisedInEachWidth) {
   for (const int bytes : {16, 32, 64}) {
     if (bytes <= report.widest && !report.unchecked.contains(bytes))
       ADD_FAILURE() << "WRONG RESULT in the compiler's report: no loop without a check for overlap "
-                    << "has vectors of " << bytes << " bytes";
+                    << "has vectors of " << bytes << " bytes, which " << bytes / 4
+                    << " lanes need. Without a promise there is a check, and without a width "
+                    << "(simdlen) the compiler takes the same one for all three kernels";
   }
   // Those that copy the initial and the final state may stay as they are.
   constexpr std::size_t kOfStates = 2;

@@ -22,7 +22,7 @@ constexpr std::int64_t kLine = 16;  // floats of a cache line: 64 bytes
 Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V) {
   Columns columns{0, V};
   // TODO(1): roughly 3 lines; this part's columns.
-  // TODO(1): budget: no cache line of a row is in two parts, and no part has two lines more than another.
+  // TODO(1): budget: no cache line of a row is in two parts, and parts differ by at most one line.
   return columns;
 }
 

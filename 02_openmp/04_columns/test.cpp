@@ -86,8 +86,9 @@ TEST(wkv_columns, DoesNotDependOnTheNumberOfThreads) {
   for (const int threads : {2, 3, 8}) {
     omp_set_num_threads(threads);
     const auto shared = ladder::run(implementation, problem);
-    EXPECT_EQ(shared.o, alone.o) << threads << " threads";
-    EXPECT_EQ(shared.final_state, alone.final_state) << threads << " threads";
+    const std::string where = " with " + std::to_string(threads) + " threads";
+    ladder::testing::expect_same_bits("o" + where, shared.o, alone.o);
+    ladder::testing::expect_same_bits("final_state" + where, shared.final_state, alone.final_state);
   }
   omp_set_num_threads(before);
 }

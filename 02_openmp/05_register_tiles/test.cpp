@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "02_openmp/tile.hpp"
 #include "common/operators/wkv/operator.hpp"
@@ -13,6 +16,43 @@
 namespace {
 
 using ladder::WkvCase;
+
+// Columns of a tile with AVX-512, the widest. Not openmp::kTileColumns: tests are not compiled for this machine's vectors.
+constexpr std::int64_t kMostTileColumns = 32;
+
+// Without a bonus, which hole 2 computes. A row has three tiles or more, and the last one is ragged.
+TEST(wkv_openmp, Hole1AdvancesATile) {
+  auto problem = ladder::make_problem(WkvCase{.B = 1,
+                                              .T = 40,
+                                              .H = 2,
+                                              .K = 20,
+                                              .V = 2 * kMostTileColumns + 5,
+                                              .initial_state = true,
+                                              .final_state = true});
+  std::fill(problem["u"].begin(), problem["u"].end(), 0.0f);
+  ladder::testing::expect_right<ladder::Wkv>(ladder::find_implementation("wkv_openmp"), problem);
+}
+
+// One step from a state of zeros: o is the bonus alone. K is no multiple of a vector, and behind u is NaN.
+TEST(wkv_openmp, Hole2AddsTheBonus) {
+  constexpr int kH = 2, kK = 20, kV = 5;
+  std::vector<float> ones(kH * kK, 1.0f), log_w(kH * kK, 0.0f), u(kH * kK + openmp::kLine, NAN);
+  std::fill_n(u.begin(), kH * kK, 1.0f);
+  std::vector<float> o(kH * kV);
+  ladder::WkvArgs args{.B = 1, .T = 1, .H = kH, .K = kK, .V = kV};
+  args.q = args.k = args.v = ones.data();
+  args.log_w = log_w.data();
+  args.u = u.data();
+  args.o = o.data();
+  ladder::launch<ladder::Wkv>(ladder::find_implementation("wkv_openmp"), args);
+  for (const float x : o) {
+    ASSERT_FALSE(std::isnan(x)) << "WRONG RESULT: u is read behind its end: its last vector is not "
+                                   "full, and is in tile.u, where zeros follow";
+  }
+  ladder::testing::expect_right<ladder::Wkv>(
+      ladder::find_implementation("wkv_openmp"),
+      ladder::make_problem(WkvCase{.B = 2, .T = 1, .H = 3, .K = kK, .V = 37}));
+}
 
 const bool registered =
     ladder::testing::register_suite("wkv", "wkv_openmp", {.refuses = {"packed sequences"}});
@@ -49,8 +89,12 @@ TEST(Chapter02Threads, DoNotChangeTheResult) {
     for (int threads : {2, 3, 5, 8}) {
       omp_set_num_threads(threads);
       const auto shared = ladder::run(implementation, problem);
-      EXPECT_EQ(shared.o, alone.o) << threads << " threads, H=" << H;
-      EXPECT_EQ(shared.final_state, alone.final_state) << threads << " threads, H=" << H;
+      const std::string where =
+          " with " + std::to_string(threads) + " threads, H=" + std::to_string(H);
+      ladder::testing::expect_same_bits("o" + where, shared.o, alone.o);
+      ladder::testing::expect_same_bits("final_state" + where, shared.final_state,
+                                        alone.final_state);
+      if (HasFailure()) break;
     }
   }
   omp_set_num_threads(before);

@@ -12,9 +12,17 @@ using ladder::testing::xray_of;
 const bool bounds = ladder::testing::register_bounds("causal_dot_product", "causal_dot_product");
 
 // A strip of 8 key rows adds its part of o: K / 8 strips, each with its rows of q and k, and v.
+// Each of its two warps reads and writes a row of kv_smem once a step, and clears it before the first.
+constexpr std::int64_t kWarpsRows = 2 * 3 * 64 * 2;  // of B H K rows, two warps each
 const bool registered = ladder::testing::register_budget(
     "causal_dot_product", "causal_dot_product",
-    {.loads = 2 * 64 + 64 / 8, .stores = 0, .atomics = 64 / 8, .host_bytes = 4});
+    {.loads = 2 * 64 + 64 / 8,
+     .stores = 0,
+     .atomics = 64 / 8,
+     .counts = {{kSharedLoadRequests, 5, "key row of a warp in 5 steps", kWarpsRows},
+                {kSharedStoreRequests, 5 + 1, "key row of a warp in 5 steps, cleared once",
+                 kWarpsRows}},
+     .host_bytes = 4});
 
 TEST(CausalDotProduct, AddsOnceForEachStrip) {
   const ladder::LinearAttentionSizes s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 37};

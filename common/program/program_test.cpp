@@ -828,6 +828,17 @@ TEST(Climb, NeverDividesTimesOfTwoMachinesByEachOther) {
   }
 }
 
+TEST(Climb, ComparesALearnersKernelWithOursOfTheSameName) {
+  const Climb climb = climb_of({timed_row("a", "one", 8), timed_row("b", "one", 4),
+                                timed_row("a (yours)", "one", 2), timed_row("b (yours)", "one", 4),
+                                timed_row("b (yours)", "two", 4)});
+  EXPECT_EQ(cell_of(climb, "a (yours)", "vs last"), "4x") << to_table({climb});
+  EXPECT_EQ(cell_of(climb, "b (yours)", "vs last"), "1x") << to_table({climb});
+  EXPECT_EQ(
+      cell_of(climb_of({climb.rows[0], climb.rows[1], climb.rows[4]}), "b (yours)", "vs last"),
+      "-");
+}
+
 TEST(Climb, NeverDividesARecordedTimeByOneOfThisMachine) {
   Climb climb = climb_of(
       {timed_row("a", "CPU", 8), timed_row("b", "emulator", 0), timed_row("c", "emulator", 0)});

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 #include "common/program/climb.hpp"
 #include "common/program/estimate.hpp"
@@ -253,6 +255,17 @@ std::string to_text(const std::vector<Line>& lines) {
   return text;
 }
 
+// What a row is compared with: a learner's kernel with ours of the same name, any other with the row before.
+double seconds_before(const Climb& climb, const Row& row, double last) {
+  constexpr std::string_view kLearners = " (yours)";
+  if (!row.implementation.ends_with(kLearners)) return last;
+  const auto ours = std::find_if(climb.rows.begin(), climb.rows.end(), [&](const Row& each) {
+    return each.implementation + std::string(kLearners) == row.implementation &&
+           counted_device(each) == counted_device(row);
+  });
+  return ours == climb.rows.end() || !ours->right ? 0 : counted_seconds(*ours);
+}
+
 std::vector<Line> lines_of(const Climb& climb) {
   std::vector<Line> lines;
   double first = 0, last = 0;
@@ -266,7 +279,8 @@ std::vector<Line> lines_of(const Climb& climb) {
       fastest = nullptr;
       last_device = counted_device(row);
     }
-    if (row.right || only_recorded) lines.push_back({cells_of(climb, row, first, last), ""});
+    if (row.right || only_recorded)
+      lines.push_back({cells_of(climb, row, first, seconds_before(climb, row, last)), ""});
     if (!row.right) {
       const bool failed = row.ran && row.message.rfind("FAILED", 0) == 0;
       const char* what = failed ? "" : row.ran ? "WRONG: " : "not run: ";

@@ -1,7 +1,9 @@
 #include "common/testing/tests.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -10,6 +12,7 @@
 #include "common/core/device.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/guarded_array.hpp"
+#include "common/judge/judging.hpp"
 
 namespace ladder::testing {
 
@@ -107,6 +110,17 @@ void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays
       expect_clear(error.what(), array);
     }
     EXPECT_TRUE(shifted.used()) << "there is no such array";
+  }
+}
+
+void expect_same_bits(const std::string& what, const std::vector<float>& yours,
+                      const std::vector<float>& right) {
+  ASSERT_EQ(yours.size(), right.size()) << what;
+  for (std::size_t i = 0; i < yours.size(); ++i) {
+    if (std::bit_cast<std::uint32_t>(yours[i]) == std::bit_cast<std::uint32_t>(right[i])) continue;
+    FAIL() << "WRONG RESULT in " << what << ": element " << i << " of " << yours.size()
+           << " is the first that differs: yours " << short_number(yours[i], 9) << ", right "
+           << short_number(right[i], 9);
   }
 }
 

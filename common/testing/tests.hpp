@@ -67,6 +67,10 @@ void expect_refused(const std::vector<BadInput<Args>>& bad_inputs, const Args& g
 void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
                                           const std::function<void()>& work);
 
+// Fails at the first element that differs, with both numbers: a list of all elements shows nobody which one it is.
+void expect_same_bits(const std::string& what, const std::vector<float>& yours,
+                      const std::vector<float>& right);
+
 // What an operator's edge says, as failures of the running test.
 class TestReport : public Report {
  public:

@@ -67,7 +67,7 @@ def simd():
         whole, rest = divmod(columns, lanes)
         d.text(left - 12, y + 22, f"{lanes} lane{'s' * (lanes > 1)}", 13, "end")
         for v in range(whole):
-            d.box(left + cell * lanes * v, y, cell * lanes, 34, PALE[v % 4])
+            d.box(left + cell * lanes * v, y, cell * lanes, 34, PALE[0])
         for i in range(columns - rest, columns):
             d.box(left + cell * i, y, cell, 34, ORANGE)
         count = f"{whole} + {rest} = {whole + rest}" if rest else str(whole)
@@ -101,14 +101,14 @@ def columns():
 def tile():
     """A register tile and its walk through time."""
     d = Drawing(900, 380)
-    d.text(20, 28, "The state of one head, K x V, and one register tile of 8 rows x 2 vectors of 16 columns", 15, "start", bold=True)
-    cell_x, cell_y, left, top = 56, 30, 30, 66
-    for i in range(4):
+    d.text(20, 28, "The state of one head, K = V = 64, and one register tile of 8 rows x 2 vectors of 16 columns", 15, "start", bold=True)
+    cell_x, cell_y, left, top = 112, 30, 30, 66
+    for i in range(2):
         for j in range(8):
             first = i == 0 and j == 0
             d.box(left + cell_x * i, top + cell_y * j, cell_x, cell_y, ORANGE if first else "white")
             d.text(left + cell_x * (i + 0.5), top + cell_y * (j + 0.66), f"{8 * i + j}", 12)
-    d.text(left + 2 * cell_x, top - 10, "tiles, in the order of the loops", 13, colour=NOTE)
+    d.text(left + cell_x, top - 10, "tiles, in the order of the loops", 13, colour=NOTE)
     x, y = 390, 84
     for step in (2, 1, 0):
         d.box(x + 12 * step, y - 12 * step, 300, 200, PALE[2] if step == 0 else "white", GREY if step else "#222222")

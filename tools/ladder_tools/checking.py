@@ -632,7 +632,8 @@ class Check:
                 print("No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("No TODO is left and the tests pass, but the X-ray has something to say.")
-            print(f"A hint: ./ladder exercise {exercise.name} --hint, or --hint HOLE for one of: {' '.join(exercise.holes())}")
+            of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
+            print(f"A hint: ./ladder exercise {exercise.name} --hint{of_one}")
         return False
 
 

@@ -10,7 +10,7 @@ from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.checking import Check, words_of
 from ladder_tools.patches import patched
-from ladder_tools.place import ROOT, Exercise, Failed, Refused, exercise_of, exercises, mistakes, place_of, refused
+from ladder_tools.place import ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, mistakes, place_of, refused
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
@@ -79,8 +79,10 @@ def mistake_of(lesson, name):
     if not known:
         lessons = " ".join(sorted({str(patch.parents[1]) for patch in mistakes().values()}))
         raise Refused(f"{folder} has no mistakes; allowed with --mistake: {lessons}")
+    if not name:
+        raise ToRead(f"the mistakes of {lesson}: {' '.join(known)}")
     if name not in known:
-        raise Refused((f"mistake is '{name}'" if name else "--mistake needs a name") + f"; allowed for {lesson}: {' '.join(known)}", name, known)
+        raise Refused(f"mistake is '{name}'; allowed for {lesson}: {' '.join(known)}", name, known)
     return Mistake(folder, name)
 
 

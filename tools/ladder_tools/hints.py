@@ -57,8 +57,8 @@ class Hints:
                 hole = todo[0]
             else:
                 holes = exercise.holes()
-                print(f"No TODO is left in {exercise.mine}; these are the hints for the stub's holes, in order "
-                      f"(./ladder exercise {exercise.name} --hint HOLE for one of: {' '.join(holes)}).")
+                of_one = f" (./ladder exercise {exercise.name} --hint HOLE for one of: {' '.join(holes)})" if len(holes) > 1 else ""
+                print(f"No TODO is left in {exercise.mine}; these are the hints for what the stub leaves out, in order{of_one}.")
                 hole = next((each for each in holes if self.given(each) < _HINTS_PER_HOLE), "")
                 if not hole:
                     print("All hints are given. From the first again:")

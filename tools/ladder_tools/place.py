@@ -39,7 +39,7 @@ def refused(what, word, known, more=""):
 
 
 class ToRead(Refused):
-    """An exercise that a lesson does not have: the text says so, and what comes next. No error."""
+    """No error, and all that there is to say: of an exercise that a lesson does not have, what comes next; of --mistake alone, its names."""
 
 
 class Failed(Exception):
@@ -182,7 +182,9 @@ class Exercise:
                 rest = re.match(rf"[ /\t]*TODO\({found[1]}\): (.*)", further)
                 if not rest:
                     break
-                text += ("; " if rest[1].startswith("budget:") else " ") + rest[1]
+                if rest[1].startswith("budget:") and not text.endswith("?"):
+                    text = text.rstrip(".;") + ";"
+                text += " " + rest[1]
             return found[1], f"{self.mine}:{number}: {text}"
         return None
 
