@@ -19,10 +19,10 @@ const bool registered = ladder::testing::register_budget(
     {.loads = 2 * 64 + 64 / 8,
      .stores = 0,
      .atomics = 64 / 8,
-     .counts = {{kSharedLoadRequests, 5, "key row of a warp in 5 steps", kWarpsRows},
-                {kSharedStoreRequests, 5 + 1, "key row of a warp in 5 steps, cleared once",
-                 kWarpsRows}},
-     .host_bytes = 4});
+     .host_bytes = 4,
+     .counts = {
+         {kSharedLoadRequests, 5, "key row of a warp in 5 steps", kWarpsRows},
+         {kSharedStoreRequests, 5 + 1, "key row of a warp in 5 steps, cleared once", kWarpsRows}}});
 
 TEST(CausalDotProduct, AddsOnceForEachStrip) {
   const ladder::LinearAttentionSizes s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 37};
