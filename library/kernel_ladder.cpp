@@ -276,13 +276,13 @@ inline bool depends_on_batch(const std::string& kernel) {
 // struct says.
 template <typename Op, typename Args, typename Struct, typename Use>
 void prepared(const Struct& from, const Use& use) {
+  device_multiprocessors();  // is there any?
   Args args;
   Args::fields(args, TakeField<Struct>{from});
   Args::arrays(args, TakeArray<Struct>{from});
   require(from.batch_invariant == 0 || from.batch_invariant == 1,
           "batch_invariant is " + std::to_string(from.batch_invariant) + "; allowed: 0, 1");
   const bool invariant = from.batch_invariant != 0;
-  device_multiprocessors();
   validate_lists(args);
   const std::string kernel =
       from.choice != nullptr ? from.choice : rule(static_cast<Op*>(nullptr), args, invariant);
