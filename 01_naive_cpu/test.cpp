@@ -51,9 +51,8 @@ void expect_the_example(int first, int end, bool wants_state = true) {
     const std::string is = ladder::is_never_written(yours) ? "never written"
                            : ladder::is_of_never_written(yours)
                                ? "added to what was never written"
-                               : "yours " + ladder::short_number(yours);
-    ADD_FAILURE() << "WRONG RESULT in " << place << ": " << is << ", right "
-                  << ladder::short_number(right);
+                               : ladder::yours_and_right(yours, right);
+    ADD_FAILURE() << "WRONG RESULT in " << place << ": " << is;
   };
   for (std::size_t n = 0; n < o.size(); ++n) {
     const std::string step = std::to_string(first + n / kSize);

@@ -131,6 +131,13 @@ std::string short_number(double x, int digits) {
   return text.str();
 }
 
+std::string yours_and_right(double yours, double right) {
+  int digits = 3;
+  while (digits < 9 && short_number(yours, digits) == short_number(right, digits))
+    ++digits;
+  return "yours " + short_number(yours, digits) + ", right " + short_number(right, digits);
+}
+
 namespace {
 
 // "never written: 12 of 40 elements"
@@ -186,12 +193,10 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   if (bad.empty()) return text.str();
   const float yours = result[bad[0]];
   const double right = truth[bad[0]];
-  int digits = 3;  // as many as tell the two apart
-  while (digits < 9 && short_number(yours, digits) == short_number(right, digits))
-    ++digits;
   text << layout.place(bad[0]) << ": "
-       << (is_never_written(yours) ? "never written" : "yours " + short_number(yours, digits))
-       << ", right " << short_number(right, digits) << "\n";
+       << (is_never_written(yours) ? "never written, right " + short_number(right)
+                                   : yours_and_right(yours, right))
+       << "\n";
   if (bad.size() == 1 && truth.size() > 1) return text.str() + "all other elements are right\n";
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
     std::vector<bool> seen(layout.sizes[axis], false);

@@ -88,5 +88,7 @@ bool roughly_equal(std::vector<float> result, std::vector<double> other, std::in
 
 // A number as a reader can compare it.
 std::string short_number(double x, int digits = 3);
+// "yours 1.02, right 1", with as many digits as tell the two apart.
+std::string yours_and_right(double yours, double right);
 
 }  // namespace ladder

@@ -119,8 +119,7 @@ void expect_same_bits(const std::string& what, const std::vector<float>& yours,
   for (std::size_t i = 0; i < yours.size(); ++i) {
     if (std::bit_cast<std::uint32_t>(yours[i]) == std::bit_cast<std::uint32_t>(right[i])) continue;
     FAIL() << "WRONG RESULT in " << what << ": element " << i << " of " << yours.size()
-           << " is the first that differs: yours " << short_number(yours[i], 9) << ", right "
-           << short_number(right[i], 9);
+           << " is the first that differs: " << yours_and_right(yours[i], right[i]);
   }
 }
 
