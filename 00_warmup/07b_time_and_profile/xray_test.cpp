@@ -9,7 +9,8 @@ namespace {
 using namespace emulator::xray;
 
 const bool registered = ladder::testing::register_budget(
-    "vector_add_in_pieces", "vector_add", {.loads = 2, .stores = 1, .atomics = 0}, {{"N", 1000}});
+    "vector_add_in_pieces", "vector_add", {.loads = 2, .stores = 1, .atomics = 0, .host_bytes = 12},
+    {{"N", 1000}});
 
 // 1,000 elements: eight launches of 125, each of one block; its first four warps have work, the last of them for 29 lanes.
 TEST(AddInPieces, TouchesEachNumberOnce) {

@@ -51,6 +51,18 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
   static double fma_count(const SoftmaxArgs& a) { return 2.0 * a.M * a.N; }
   static double additions(const SoftmaxArgs& a) { return static_cast<double>(a.N); }
 
+  // Every second row lies below 0, with a large magnitude far below: a largest element that begins at 0 leaves only zeros to add.
+  static void draw(const Case& c, const std::string&, std::vector<float>& x,
+                   ladder::Generator& generator) {
+    const SoftmaxSizes& sizes = c;
+    for (std::int64_t m = 0; m < sizes.M; ++m) {
+      const double shift = m % 2 == 0 ? 0.0 : -2.0 * c.magnitude;
+      for (std::int64_t n = 0; n < sizes.N; ++n)
+        x[m * sizes.N + n] =
+            static_cast<float>(generator.uniform(-c.magnitude, c.magnitude) + shift);
+    }
+  }
+
   static std::vector<ladder::Truth> truth(const Problem& problem) {
     const SoftmaxArgs& a = problem.args();
     rows::Values y;
