@@ -50,7 +50,7 @@ void expect_the_example(int first, int end, bool wants_state = true) {
     if (std::abs(yours - right) <= 1e-5f) return;
     const std::string is = ladder::is_never_written(yours) ? "never written"
                            : ladder::is_of_never_written(yours)
-                               ? "added to what was never written"
+                               ? "made of what was never written"
                                : ladder::yours_and_right(yours, right);
     ADD_FAILURE() << "WRONG RESULT in " << place << ": " << is;
   };

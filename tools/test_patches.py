@@ -5,7 +5,7 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
-from for_tests import InAFolder
+from for_tests import InAFolder, printed
 from ladder_tools import hints, place
 from ladder_tools.checking import Check
 from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
@@ -54,10 +54,18 @@ class HolesOfACopy(InAFolder):
         for one, two, said in (("x;", "dear;", "2"), ("dear;", "other;", "1"), ("other;", "dear;", "2"), ("one;", "two;", None)):
             check = self.filled(one, two)
             check._is_dear = lambda _, text: "dear" in text
-            self.assertEqual(check._dear_hole("my03_xray", ""), said)
+            self.assertEqual(check._hole_of(check._is_dear, "my03_xray", ""), said)
         check = self.filled("dear;", "dear too;")
         check._is_dear = lambda _, text: "dear" in text
-        self.assertEqual(check._dear_hole("my03_xray", "made at my/03_x/exercise.cu:5, 4 bytes at a time"), "2", "whose line was named")
+        self.assertEqual(check._hole_of(check._is_dear, "my03_xray", "made at my/03_x/exercise.cu:5, 4 bytes at a time"), "2", "whose line was named")
+
+    def test_what_only_the_xray_has_found_is_not_blamed_on_the_next_todo(self):
+        for red, said in (([], "The tests pass, but the X-ray has something to say."), (["2"], "Next: hole 2.")):
+            check = self.filled("// TODO(1): roughly 1 line; x", "y;")
+            check._xray_errors, check._red = True, red
+            text = printed(check._verdict, True, False)[1]
+            self.assertIn(said, text)
+            self.assertNotIn("TODO", text)
 
     def test_a_line_of_a_compilers_error_lies_in_a_hole(self):
         check = self.filled("one;", "two;")

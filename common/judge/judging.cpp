@@ -181,7 +181,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   const std::vector<std::int64_t>& bad = judged.bad;
   std::ostringstream text;
   text << counted("never written", result, is_never_written)
-       << counted("added to what was never written", result, is_of_never_written)
+       << counted("made of what was never written", result, is_of_never_written)
        << counted("is NaN", result, [](float x) {
             return std::isnan(x) && !is_never_written(x) && !is_of_never_written(x);
           });

@@ -72,6 +72,13 @@ std::string sentence_of(const Error& error, const std::string& missing) {
     return fmt::format("{}, {}, which the host has freed", start, at);
   if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
   const auto size = static_cast<std::int64_t>(error.size);
+  // So far away another array may have been meant.
+  constexpr std::int64_t kFar = 4096;
+  if (-error.offset > kFar || error.offset - size > kFar) {
+    return fmt::format("{}, {}: no array is near; {} {} of {}", start, bytes_text(error.bytes),
+                       bytes_text(error.offset < 0 ? -error.offset : error.offset - size),
+                       error.offset < 0 ? "before the start" : "behind the end", memory);
+  }
   const std::string miss = error.offset < 0
                                ? bytes_text(-error.offset) + " before its start"
                                : bytes_text(error.offset + error.bytes - size) + " past its end";
@@ -138,10 +145,11 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   const Relation relation = relation_of(party, other);
   if (relation == Relation::kOtherBlock) return "nothing orders blocks of one launch";
   if (other.pending && other.thread == party.thread)
-    return "no __pipeline_wait_prior() with a small enough number waits for the copy";
+    return "no __pipeline_wait_prior() with a small enough number waits for the copy, or a "
+           "__pipeline_commit() is missing before";
   if (other.pending)
     return "no __pipeline_wait_prior() with a small enough number, and __syncthreads() behind it, "
-           "orders them";
+           "orders them, or a __pipeline_commit() is missing before";
   if (relation == Relation::kSameWarp) return "no __syncwarp() or __syncthreads() orders them";
   return "no __syncthreads() orders them";
 }

@@ -336,28 +336,36 @@ class Check:
         written = holes_of(exercise).of(text_of(exercise.mine)).holes if exercise.kind == "exercise" else None
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
-    def _dear_hole(self, target, text):
-        """The first hole whose lines make our kernel dearer than the budget too; None where that cannot be said. Holes with a line that the
-        X-ray has named come first."""
+    def _hole_of(self, fault, target, text):
+        """The first hole whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; None where that cannot be
+        said. Holes with a line that the X-ray has named come first."""
         exercise = self._exercise
         if len(exercise.holes()) < 2:
             return None
         holes = holes_of(exercise)
         written = holes.of(text_of(exercise.mine))
-        if written.holes is None or written.outside and self._is_dear(target, holes.filled(None, [], written.outside)[0]):
+        if written.holes is None or written.outside and fault(target, holes.filled(None, [], written.outside)[0]):
             return None
         named = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", text)])
         for hole in sorted(exercise.holes(), key=lambda hole: hole not in named):
             lines = written.holes[hole]
             alone = holes.filled(hole, lines, written.outside)[0]
-            if lines != holes.ours(hole) and (alone == text_of(exercise.mine) or self._is_dear(target, alone)):
+            if lines != holes.ours(hole) and (alone == text_of(exercise.mine) or fault(target, alone)):
                 return hole
         return None
 
     def _is_dear(self, target, text):
+        done = self._under_the_xray(target, text, "*KeepsItsBudget")
+        return done is not None and is_dear(done.text)
+
+    def _is_found(self, target, text):
+        done = self._under_the_xray(target, text, f"{_IN_BOUNDS}:*KeepsItsBudget")
+        return done is not None and any(_XRAY_ERROR.match(line) for line in done.text.splitlines())
+
+    def _under_the_xray(self, target, text, test_filter):
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
-            return variant.compile(target) and is_dear(gtest.run(variant.folder / target, self._seconds, test_filter="*KeepsItsBudget").text)
+            return gtest.run(variant.folder / target, self._seconds, test_filter=test_filter) if variant.compile(target) else None
 
     def _astray(self, holes, written):
         """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
@@ -462,7 +470,7 @@ class Check:
         if not self._compile(target):
             print(f"X-ray: its program could not be built (whole log: {self._build.name}/build.log)")
             return False
-        shown, errors = [], []
+        shown, errors, passed = [], [], not self.failing
         done, text, clean = None, "", True
         for test_filter in (self.failing or _IN_BOUNDS, "*KeepsItsBudget"):
             keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
@@ -491,11 +499,12 @@ class Check:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
-        if self._dearer and not self.failing:
-            dear = self._dear_hole(target, "\n".join(shown))
-            if dear:
-                print(f"hole {dear}: with its lines our kernel is dearer than the budget too")
-                self._red.append(dear)
+        if passed and (errors or self._dearer and not self.failing):
+            fault, words = (self._is_found, "the X-ray finds this in our kernel") if errors else (self._is_dear, "our kernel is dearer than the budget")
+            hole = self._hole_of(fault, target, "\n".join(shown))
+            if hole:
+                print(f"hole {hole}: with its lines {words} too")
+                self._red.append(hole)
         return clean
 
     def _values(self, whose):
@@ -625,13 +634,13 @@ class Check:
             print("Mend first what the X-ray found: it may be all that is wrong.")
         if self._red and (todo is None or todo[0] != self._red[0]):
             print(f"Next: hole {self._red[0]}{'' if passed else ', the first that is red'}.\nA hint: ./ladder exercise {exercise.name} --hint")
-        elif todo:
+        elif todo and not (passed and self._xray_errors):
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
                 print("No TODO is left, but something is wrong.")
             elif not self._dearer:
-                print("No TODO is left and the tests pass, but the X-ray has something to say.")
+                print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
             print(f"A hint: ./ladder exercise {exercise.name} --hint{of_one}")
         return False

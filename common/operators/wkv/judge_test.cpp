@@ -73,7 +73,7 @@ TEST(IsRight, SaysWhatIsWrong) {
   expect("never written: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: never written",
          [=](auto& x) { x.o[100] = unwritten; });
   // An atomic adds to what nobody has cleared.
-  expect("added to what was never written: 3552 of 3552 elements\n", [=](auto& x) {
+  expect("made of what was never written: 3552 of 3552 elements\n", [=](auto& x) {
     for (float& value : x.o)
       value += unwritten;
   });

@@ -92,7 +92,7 @@ class List : public VariantList<S> {
         "__shfl_down_sync for __shfl_xor_sync", &S::bonus, Bonus::kSumInLane0);
     add("with each lane's own part of the bonus: the sum over the lanes is missing",
         "no __shfl_xor_sync", &S::bonus, Bonus::kOwnLane);
-    add("with the bonus of half a warp: the sum over the lanes begins too late",
+    add("with the bonus of half a warp: a distance is missing in the sum over the lanes",
         "distance = 8 for distance = 16", &S::bonus, Bonus::kHalfWarp);
     add("with the bonus of every second lane: the sum over the lanes ends too early",
         "distance > 1 for distance > 0", &S::bonus, Bonus::kEverySecondLane);
