@@ -7,7 +7,7 @@ from array import array
 from pathlib import Path
 from unittest import mock
 
-from ladder_tools.values import Trail, first_wrong
+from ladder_tools.values import Touch, Trail, first_wrong
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"name": "o", "bytes": 4, "shared": False, "axes": ""},
@@ -29,6 +29,15 @@ def trail(*touches, grid=(2, 1, 1), complete=True):
 
 
 _OURS = ((_LOAD, 0, 1, "k", 5, 0), (_STORE, 0, 1, "kv_smem", 6, 1.5), (_STORE, 0, 1, "o", 1, 3.0), (_STORE, 1, 1, "o", 2, 4.0))
+
+
+class Words(unittest.TestCase):
+    def test_of_a_struct_its_place_and_the_number_that_it_is_most_likely(self):
+        trail = mock.Mock(arrays=[{"name": "tiles", "axes": "[]=2", "bytes": 80, "shared": True}])
+        for element, bits, name, text in ((23, 0xBEF0F593, "tiles[1] from its byte 12 on", "-0.4706"), (20, 0, "tiles[1]", "0"),
+                                          (0, 7, "tiles[0]", "0x00000007")):
+            touch = Touch(trail, (_STORE, 0, 0, 0, 0, 0, element, bits))
+            self.assertEqual((touch.name(), touch.text("e")), (name, text))
 
 
 class FirstWrong(unittest.TestCase):

@@ -62,8 +62,9 @@ class Touch:
         return self.trail.arrays[self.array]
 
     def name(self):
-        """q(b=0, t=1, h=0, j=3), or kv_smem[1][0]."""
+        """q(b=0, t=1, h=0, j=3), or kv_smem[1][0]; of a struct tiles[0] from its byte 64 on."""
         word = max(1, self.kind["bytes"] // 4)  # words of 4 bytes in an element
+        within = f" from its byte {4 * (self.element % word)} on" if self.element % word else ""
         parts, index = [], self.element // word
         axes = re.findall(r"(\w+|\[\])=(\d+)", self.kind["axes"])
         for at, (axis, size) in reversed(list(enumerate(axes))):
@@ -72,8 +73,8 @@ class Touch:
             index //= max(1, int(size))
         indices = "".join(parts) if self.kind["shared"] else f"({', '.join(parts)})"
         if " " in self.kind["name"]:  # "an allocation of 512 bytes"
-            return f"element {self.element // word} of {self.kind['name']}"
-        return self.kind["name"] + (indices if axes else f"[{self.element // word}]")
+            return f"element {self.element // word} of {self.kind['name']}{within}"
+        return self.kind["name"] + (indices if axes else f"[{self.element // word}]") + within
 
     def number(self, half="e"):
         """What the bits say, or their first 4 bytes: fp32, of 2 bytes `half`."""
@@ -84,6 +85,8 @@ class Touch:
         size, number = self.kind["bytes"], self.number(half)
         if size == 2 or size == 4 and (self.bits == 0 or not abs(number) < 1e-30):
             return f"{number:.4g}"
+        if size > 4 and (self.bits == 0 or 1e-30 <= abs(number) < 1e30):
+            return f"{number:.4g}"  # of several, most likely numbers
         return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
 
     def is_in(self, kernel):
