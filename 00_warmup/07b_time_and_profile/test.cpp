@@ -161,7 +161,7 @@ TEST(vector_add_in_pieces, Hole3KernelsWaitForTheirCopies) {
 }
 
 #ifdef EMULATOR_LAUNCH
-TEST(AddInPieces, CopiesAPieceWhileAnotherIsAdded) {
+TEST(vector_add_in_pieces, CopiesAPieceWhileAnotherIsAdded) {
   std::ptrdiff_t ahead = 0;
   std::string logs;
   for (const char* schedule : {"forward", "reverse"}) {
@@ -180,7 +180,7 @@ TEST(AddInPieces, CopiesAPieceWhileAnotherIsAdded) {
 #endif
 
 // Memory of a vector is no memory that a copy can use by itself: the copy is done when its call returns. The sums are right all the same.
-TEST(AddInPieces, TakesAnyMemoryOfTheHost) {
+TEST(vector_add_in_pieces, TakesAnyMemoryOfTheHost) {
   if (no_gpu()) return;
   for (const std::int64_t N : {1, 8, 100}) {
     const std::vector<float> a(N, 1.0f), b(N, 2.0f);
