@@ -104,7 +104,7 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
 
   // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K multiply-adds instead of K * V.
   Vec bonus{};
-  // TODO(2): roughly 3 lines; sum_j q_j u_j k_j, kVec key rows at a time; budget: K / kVec vector steps.
+  // TODO(2): roughly 3 lines; the bonus's sum over the key rows, a vector of them at a time; budget: K / kVec vector steps.
   const float share = sum_of_lanes(bonus);
   for (std::int64_t iv = 0; iv < tile.columns; iv += kVec)
     store(o + iv, share * load(v + iv));

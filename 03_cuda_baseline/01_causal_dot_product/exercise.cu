@@ -43,7 +43,7 @@ __global__ void causal_dot_product(const LinearAttentionArgs args) {
 
     float sum = 0.0f;
     for (int row = 0; row < rows; ++row) {
-      // TODO(1): roughly 3 lines; add k v to this row of the strip, then the updated row's part to sum.
+      // TODO(1): roughly 3 lines; what this step does to the row of the strip, and what the row then gives to the output.
       // TODO(1): budget: one global read each of k and q; one read and one write of kv_smem.
     }
     atomicAdd(args.o + token * V + iv, sum);

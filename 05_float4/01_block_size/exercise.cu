@@ -16,7 +16,7 @@
 
 std::int64_t block_size::warps_on_busiest(std::int64_t channels, int threads, int multiprocessors) {
   std::int64_t warps = 0;
-  // TODO(1): roughly 2 lines; the blocks of the launch, dealt out evenly, and the warps in what one multiprocessor gets; budget: no loop.
+  // TODO(1): roughly 2 lines; the warps on the multiprocessor that gets most blocks of the launch; budget: no loop.
   return warps;
 }
 

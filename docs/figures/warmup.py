@@ -235,7 +235,7 @@ def halo():
     total, first = 22, 5
     mine = range(first, first + threads)
     y = 66
-    d.text(left, y - 10, "in, global memory", 13, "start")
+    d.text(left, y - 10, "x, global memory", 13, "start")
     for i in range(total):
         is_halo = i in range(first - radius, first) or i in range(first + threads, first + threads + radius)
         d.box(left + cell * i, y, cell, 30, ORANGE if is_halo else BLUE if i in mine else "white", INK if i in mine or is_halo else GREY)
@@ -252,7 +252,7 @@ def halo():
     d.text(left - 30, 210, "__syncthreads()", 13, "start", RED, bold=True)
     y = 282
     thread = 8
-    d.text(left, y + 20, "out", 13, "start")
+    d.text(left, y + 20, "y", 13, "start")
     for i in mine:
         d.box(left + cell * i, y, cell, 30, PALE[1] if i - first != thread else GREEN, INK)
         d.text(left + cell * (i + 0.5), y + 20, str(i - first), 12, colour=INK if i - first != thread else "white")
