@@ -77,7 +77,7 @@ struct Costs {
     return all;
   }
   std::size_t best(Autotuner& tuner, const std::string& key) {
-    return tuner.best(key, candidates(), [&](std::size_t i) { return ++asked[i], costs[i]; });
+    return tuner.best(key, candidates(), [&](std::size_t i) { return ++asked.at(i), costs.at(i); });
   }
 };
 
