@@ -38,4 +38,14 @@ TEST(WkvOneBarrier, TakesOneBarrierPerStepAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kSharedLoadBankConflicts] + kernel[kSharedStoreBankConflicts], 0u);
 }
 
+// The table of the page.
+TEST(WkvOneBarrier, CountsWhatThePageSays) {
+  const Kernel kernel =
+      xray_of<ladder::Wkv>("wkv_one_barrier", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64});
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 13888u);
+  EXPECT_EQ(kernel[kSharedLoadRequests], 221184u);
+  EXPECT_EQ(kernel[kBarriers], 1728u);
+  EXPECT_EQ(kernel[kSharedBytes], 1792u);
+}
+
 }  // namespace

@@ -35,4 +35,16 @@ TEST(WkvCopiesAhead, TakesOneBarrierPerTileAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kSharedLoadRequests], (37 * 50 + 3 * 12) * 2 * s.B * s.H);
 }
 
+// The table of the page.
+TEST(WkvCopiesAhead, CountsWhatThePageSays) {
+  const Kernel kernel =
+      xray_of<ladder::Wkv>("wkv_copies_ahead", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64});
+  EXPECT_EQ(kernel[kGlobalLoadRequests], 3648u);
+  EXPECT_EQ(kernel[kSharedLoadRequests], 175872u);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], 350976u);
+  EXPECT_EQ(kernel[kBarriers], 128u);
+  EXPECT_EQ(kernel[kShuffles], 4096u);
+  EXPECT_EQ(kernel[kSharedBytes], 32896u);
+}
+
 }  // namespace

@@ -36,4 +36,14 @@ TEST(WkvSharedColumns, TakesOneBarrierPerTileAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kSharedLoadRequests], (40 * 14 + 3 * 12) * 2 * s.B * s.H);
 }
 
+// The table of the page.
+TEST(WkvSharedColumns, CountsWhatThePageSays) {
+  const Kernel kernel =
+      xray_of<ladder::Wkv>("wkv_shared_columns", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64});
+  EXPECT_EQ(kernel[kGlobalStoreRequests], 896u);
+  EXPECT_EQ(kernel[kSharedLoadRequests], 53248u);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], 195072u);
+  EXPECT_EQ(kernel[kShuffles], 14848u);
+}
+
 }  // namespace

@@ -35,4 +35,13 @@ TEST(WkvFourSteps, TakesOneBarrierPerTileAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kSharedLoadRequests], (10 * (4 * 9 + 4 + 1) + 3 * 12) * 2 * s.B * s.H);
 }
 
+// The table of the page.
+TEST(WkvFourSteps, CountsWhatThePageSays) {
+  const Kernel kernel =
+      xray_of<ladder::Wkv>("wkv_four_steps", {.B = 1, .T = 54, .H = 32, .K = 64, .V = 64});
+  EXPECT_EQ(kernel[kSharedLoadRequests], 39808u);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], 151936u);
+  EXPECT_EQ(kernel[kShuffles], 14592u);
+}
+
 }  // namespace
