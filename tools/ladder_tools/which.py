@@ -1,4 +1,5 @@
 """./ladder which: the kernel for a shape, the time that was recorded, and why. ./ladder compare: ours beside what is installed."""
+import functools
 import json
 import math
 import re
@@ -11,10 +12,14 @@ from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
 from ladder_tools.programs import named_shapes, require_known
 from ladder_tools.rows import members_of_cases, operators
 
-_RULES = {"wkv": ("fp32", "bf16", "bf16_fp32_decay"), "gla": ("fp32", "bf16", "bf16_fp32_decay"), "linear_attention": ("fp32", "bf16"),
-          "causal_dot_product": ("fp32", "bf16")}  # operators whose kernel rules choose, and what they are stored as
-_USUAL = {"B": 1, "T": 1024, "H": 32, "K": 64, "V": 64}  # of an operator with rules: what WkvSizes and LinearAttentionSizes have
+_BEST = ROOT / "library" / "best" / "operators.json"
 _STATES = {"initial_state", "final_state"}
+
+
+@functools.cache
+def _of_rules(what):
+    """The operators that have rules, each with its storages; or the usual sizes."""
+    return json.loads(_BEST.read_text())[what]
 
 
 def duration(seconds):
@@ -89,7 +94,7 @@ def _far(asked, one):
 
 
 def _with_rules(operator, precisions, asked, program):
-    shape = {**_USUAL, **asked}
+    shape = {**_of_rules("usual"), **asked}
     print(f"{operator}, {shape_text(shape)}; the rules of an H200 (132 multiprocessors)")
     for precision in precisions:
         said = subprocess.run([program, operator, precision, *(f"{name}={size}" for name, size in shape.items())], capture_output=True, text=True)
@@ -163,19 +168,20 @@ def which(words, preset, caller):
     asked = _asked_shape(shape)
     precisions = given.get("--precision", [])
     options = frozenset(item for text in given.get("--options", []) for item in text.split(",") if item)
-    if operator not in _RULES:
+    storages, usual = _of_rules("operators").get(operator), _of_rules("usual")
+    if storages is None:
         return _by_records(operator, precisions, asked, options)
-    unknown = next((name for name in asked if name not in _USUAL), None)
+    unknown = next((name for name in asked if name not in usual), None)
     if unknown:
-        raise refused("size", unknown, _USUAL)
-    if precisions and precisions[0] not in _RULES[operator]:
-        raise refused("--precision", precisions[0], _RULES[operator])
+        raise refused("size", unknown, usual)
+    if precisions and precisions[0] not in storages:
+        raise refused("--precision", precisions[0], storages)
     if options:
         raise Refused(f"--options is '{','.join(sorted(options))}'; allowed for {operator}: none, the rules look at sizes and storage")
     build = Build(preset)
     build.prepare("best_which")
     build.build("best_which")
-    return _with_rules(operator, precisions or _RULES[operator][:2], asked, build.folder / "best_which")
+    return _with_rules(operator, precisions or storages[:2], asked, build.folder / "best_which")
 
 
 def compare(words, preset, caller):
