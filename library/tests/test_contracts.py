@@ -1,4 +1,5 @@
-"""What users may rely on, bit by bit, through the C interface over the emulator: library/README.md has the table that is tested here.
+"""What users may rely on, bit by bit, through the C interface over the emulator, or with KERNEL_LADDER_DEVICE=cuda on the GPU: library/README.md has
+the table that is tested here.
 
 A kernel is held by `choice`, and batch_invariant is 1: then a sequence's result does not depend on the batch around it."""
 import ctypes
@@ -14,6 +15,7 @@ import numpy as np
 import kernel_ladder as kl
 from kernel_ladder import _library, _prepared
 
+DEVICE = os.environ.get("KERNEL_LADDER_DEVICE") or "cpu"
 README = Path(__file__).resolve().parents[1] / "README.md"
 B, T, H, K = 2, 200, 2, 64
 WHERE, HEAD, CHANNEL = 93, 1, 5  # of the NaN: in no first step of a chunk of 16, 32, 48, 64 or 128
@@ -58,8 +60,28 @@ def inputs(storage, seed=0, length=T):
     return x
 
 
+def placed(x):
+    """A numpy array as a tensor on the GPU."""
+    import torch
+
+    return (torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype == np.uint16 else torch.from_numpy(x)).to(DEVICE)
+
+
+def taken(x):
+    """placed(x) as x again."""
+    import torch
+
+    return x.view(torch.int16).cpu().numpy().view(np.uint16) if x.dtype == torch.bfloat16 else x.cpu().numpy()
+
+
 def compute(operator, x, **options):
     """All outputs that belong to one batch each."""
+    if DEVICE == "cpu":
+        return outputs(operator, x, **options)
+    return tuple(taken(each) for each in outputs(operator, {name: placed(value) for name, value in x.items()}, **options))
+
+
+def outputs(operator, x, **options):
     part = {name: x[name] for name in ("q", "k", "v")}
     if operator in ("wkv", "gla"):
         return kl.wkv(**part, log_w=x["log_w"], u=x["u"] if operator == "wkv" else None, initial_state=x["initial_state"], output_final_state=True,
@@ -130,6 +152,7 @@ class Contracts(unittest.TestCase):
                 self.assertTrue(np.array_equal(np.isnan(o), reached), name)
                 self.assertTrue(np.array_equal(o[~reached], whole[~reached]), name)
 
+    @unittest.skipIf(DEVICE != "cpu", "schedules are the emulator's")
     def test_any_schedule(self):
         code = ("import hashlib, test_contracts as t\n"
                 "done = hashlib.sha256()\n"
@@ -151,6 +174,7 @@ class Contracts(unittest.TestCase):
 
 
 class BatchInvariant(unittest.TestCase):
+    @unittest.skipIf(DEVICE != "cpu", "only the emulator has as few multiprocessors as one likes")
     def test_without_it_results_depend_on_the_batch(self):
         x = inputs("fp32", length=384)
 
@@ -200,6 +224,7 @@ class Threads(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+@unittest.skipIf(DEVICE != "cpu", "on a GPU: test_gpu.py")
 class Interface(unittest.TestCase):
     def prepared(self, operator="wkv", **options):
         x = inputs("fp32")

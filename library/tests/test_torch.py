@@ -1,4 +1,6 @@
-"""kernel_ladder.torch on the CPU, over the emulator: results and gradients against autograd through a loop in float64."""
+"""kernel_ladder.torch on the CPU, over the emulator, or with KERNEL_LADDER_DEVICE=cuda on the GPU: results and gradients against autograd through a
+loop in float64."""
+import os
 import unittest
 
 import torch
@@ -6,9 +8,13 @@ import torch
 import kernel_ladder
 import kernel_ladder.torch as kt
 
+HAS_CUSTOM_OP = hasattr(torch.library, "custom_op")
+DEVICE = os.environ.get("KERNEL_LADDER_DEVICE") or "cpu"
+BACK_END = {"cpu": "aot_eager", "cuda": "inductor"}[DEVICE]  # of torch.compile; inductor on a CPU is half a minute of g++
+
 
 def drawn(*shape, seed=0, dtype=torch.float32):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype).to(DEVICE)
 
 
 def recurrence(q, k, v, log_w, u, state, scale, reverse=False):
@@ -28,8 +34,13 @@ def softmax_attention(q, k, v, causal, scale):
     k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
     scores = scale * q @ k.transpose(-1, -2)
     if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), float("-inf"))
+        scores = scores.masked_fill(torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1), float("-inf"))
     return torch.softmax(scores, -1) @ v
+
+
+def grown(x):
+    """A leaf, where x may have a gradient."""
+    return x.clone().requires_grad_() if x is not None and x.is_floating_point() else x
 
 
 class InDouble(unittest.TestCase):
@@ -89,8 +100,46 @@ class FlaNames(InDouble):
             if normalize:
                 weights = weights / (weights.sum(-1, keepdim=True) + 1e-10)
             return torch.einsum("bhts,bshv->bthv", weights, v),
-        for normalize in (False, True):
-            self.compare(lambda q, k, v: kt.chunk_linear_attn(q, k, v, normalize=normalize)[:1], lambda q, k, v: right(q, k, v, normalize), x, 2e-6)
+        for function in (kt.chunk_linear_attn, kt.fused_chunk_linear_attn, kt.fused_recurrent_linear_attn):
+            for normalize in (False, True):
+                self.compare(lambda q, k, v: function(q, k, v, normalize=normalize)[:1], lambda q, k, v: right(q, k, v, normalize), x, 2e-6)
+
+    def test_linear_attention_goes_on_where_it_stopped(self):
+        """The state of the normaliser is the sum of the keys; of packed sequences each has its own."""
+        x = leaves_of(B=1, u=False)
+        q, k, v = x["q"].abs(), x["k"].abs(), x["v"]
+
+        def part(begin, end, state, **options):
+            return kt.fused_recurrent_linear_attn(*(each[:, begin:end] for each in (q, k, v)), initial_state=state, output_final_state=True,
+                                                  normalize=True, **options)
+        for reverse in (False, True):
+            whole, (state, sums) = part(0, 70, None, reverse=reverse)
+            pieces, before = [], None
+            for begin, end in [(0, 30), (30, 70)][::-1 if reverse else 1]:
+                o, before = part(begin, end, before, reverse=reverse)
+                pieces.append(o)
+            self.assert_close(torch.cat(pieces[::-1] if reverse else pieces, 1), whole, 2e-6)
+            self.assert_close(before[0], state, 2e-6)
+            self.assert_close(before[1], sums, 2e-6)
+        packed, (states, sums) = part(0, 70, None, cu_seqlens=torch.tensor([0, 30, 70], device=DEVICE))
+        for n, (begin, end) in enumerate(((0, 30), (30, 70))):
+            o, (state, last) = part(begin, end, None)
+            self.assert_close(packed[:, begin:end], o, 2e-6)
+            self.assert_close(states[n:n + 1], state, 2e-6)
+            self.assert_close(sums[n:n + 1], last, 2e-6)
+
+    def test_fp16_is_computed_in_fp32(self):
+        x = {name: value if name == "state" else value.half() for name, value in leaves_of().items()}
+        self.compare(lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, initial_state=state, output_final_state=True),
+                     lambda q, k, v, log_w, u, state: recurrence(q, k, v, log_w, u, state, 20 ** -0.5), x, 6e-4)
+        self.assertEqual(kt.chunk_gla(x["q"], x["k"], x["v"], x["log_w"])[0].dtype, torch.float16)
+
+    def test_states_may_be_v_first(self):
+        x = leaves_of(u=False)
+        o, state = kt.chunk_gla(x["q"], x["k"], x["v"], x["log_w"], None, x["state"], True)
+        turned = kt.chunk_gla(x["q"], x["k"], x["v"], x["log_w"], None, x["state"].transpose(-1, -2), True, state_v_first=True)
+        self.assertTrue(torch.equal(turned[0], o))
+        self.assertTrue(torch.equal(turned[1].transpose(-1, -2), state))
 
     def test_packed_sequences_and_their_gradients(self):
         x = leaves_of(B=1)
@@ -105,7 +154,8 @@ class FlaNames(InDouble):
                 else:
                     parts.append(recurrence(*(each[:, begin:end] for each in (q, k, v, log_w)), u, state[n:n + 1], 1.0))
             return torch.cat([o for o, _ in parts], 1), torch.cat([last for _, last in parts])
-        self.compare(lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, 1.0, state, True, cu_seqlens=torch.tensor(bounds)), right, x, 2e-6)
+        self.compare(lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, 1.0, state, True, cu_seqlens=torch.tensor(bounds, device=DEVICE)), right, x,
+                     2e-6)
 
     def test_what_is_not_contiguous_is_copied(self):
         x = leaves_of()
@@ -120,7 +170,7 @@ class FlaNames(InDouble):
         x = leaves_of()
         del x["state"]
         right = (x["q"], x["k"], x["v"], x["log_w"], x["u"])
-        for place, value, sentence in ((0, x["q"].half(), "q is torch.float16; allowed: torch.float32, torch.bfloat16"),
+        for place, value, sentence in ((0, x["q"].double(), "q is torch.float64; allowed: torch.float32, torch.bfloat16, torch.float16"),
                                        (1, x["k"][:, :-1], r"q, k, v have shapes .*; allowed: \(B, T, H, K\) twice"),
                                        (2, x["v"][0], "q, k, v have shapes"), (3, x["log_w"][:, :-1], r"log_w has shape \(2, 69, 2, 20\); allowed: \(B = 2, T = 70"),
                                        (4, x["u"][:, :-1], r"u has shape \(2, 19\); allowed: \(H = 2, K = 20\)")):
@@ -132,10 +182,11 @@ class FlaNames(InDouble):
                 kt.chunk_rwkv6(*right, **options)
         with self.assertRaisesRegex(TypeError, "log_w is float64; allowed: float32"):
             kt.chunk_rwkv6(*right[:3], x["log_w"].double(), x["u"])
-        with self.assertRaisesRegex(ValueError, "q lies on meta"):
-            kt.chunk_rwkv6(*(each.to("meta") for each in right))
-        with self.assertRaisesRegex(ValueError, "k lies on cpu 0; allowed: meta 0, where q is"):
-            kt.chunk_rwkv6(x["q"].to("meta"), *right[1:])
+        if not HAS_CUSTOM_OP:  # where there is one, its fake kernel takes them
+            with self.assertRaisesRegex(ValueError, "q lies on meta"):
+                kt.chunk_rwkv6(*(each.to("meta") for each in right))
+            with self.assertRaisesRegex(ValueError, f"k lies on {DEVICE} 0; allowed: meta 0, where q is"):
+                kt.chunk_rwkv6(x["q"].to("meta"), *right[1:])
         with self.assertRaisesRegex(ValueError, "gv is given"):
             kt.fused_recurrent_gla(*right[:4], x["v"])
 
@@ -170,6 +221,47 @@ class Sdpa(InDouble):
                 call()
 
 
+@unittest.skipUnless(HAS_CUSTOM_OP, f"torch.library.custom_op: torch 2.4 and newer, this is {torch.__version__}")
+class CustomOperators(InDouble):
+    def operators(self):
+        """Each operator with arguments that reach all of it: options given and left out."""
+        for u, per_head, state, packed in ((True, False, True, False), (False, False, False, False), (True, True, False, True)):
+            x = leaves_of(B=1 if packed else 2, T=21, K=8, V=4, per_head=per_head, u=u)
+            bounds = torch.tensor([0, 5, 21], device=DEVICE) if packed else None
+            inputs = [x["q"], x["k"], x["v"], x["log_w"], x.get("u"), x["state"] if state else None, bounds]
+            yield kt.recurrence, (*(grown(each) for each in inputs), 0.5, False, "", False)
+            d_state = drawn(2, 2, 8, 4, seed=8)
+            yield kt.recurrence_backward, (*inputs, drawn(*x["v"].shape, seed=7), d_state, 0.5, False)
+        q, k, v = (drawn(1, 9, heads, 32, seed=heads) for heads in (2, 1, 1))
+        yield kt.attention, (grown(q), grown(k), grown(v), True, 0.5, "", False)
+        o, lse = kt.attention(q, k, v, True, 0.5, "", False)
+        yield kt.attention_backward, (q, k, v, o, lse, drawn(*q.shape, seed=7), True, 0.5, False)
+
+    def test_opcheck(self):
+        for operator, arguments in self.operators():
+            with self.subTest(operator=operator):
+                torch.library.opcheck(operator, arguments)
+
+    def test_compiled_whole_with_gradients(self):
+        """fullgraph=True: no break at our operators; the same bits as without torch.compile."""
+        x = leaves_of(T=37)
+        a = {name: drawn(1, 2, 40, 32, seed=i) for i, name in enumerate("qkv")}
+        for name, function, leaves in (
+                ("chunk_rwkv6", lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, initial_state=state, output_final_state=True), x),
+                ("chunk_gla", lambda q, k, v, log_w: kt.chunk_gla(q, k, v, log_w)[:1], {each: x[each] for each in ("q", "k", "v", "log_w")}),
+                ("chunk_linear_attn", lambda q, k, v: kt.chunk_linear_attn(q, k, v, normalize=False)[:1], {each: x[each] for each in ("q", "k", "v")}),
+                ("scaled_dot_product_attention", lambda q, k, v: (kt.scaled_dot_product_attention(q, k, v, is_causal=True),), a)):
+            with self.subTest(function=name):
+                results = []
+                for each in (function, torch.compile(function, fullgraph=True, backend=BACK_END)):
+                    mine = {name: value.clone().requires_grad_() for name, value in leaves.items()}
+                    outputs = each(**mine)
+                    sum(o.sum() for o in outputs).backward()
+                    results.append([*(o.detach() for o in outputs), *(value.grad for value in mine.values())])
+                for eager, compiled in zip(*results, strict=True):
+                    self.assertTrue(torch.equal(eager, compiled))
+
+
 class OnlyDlpack:
     """What another library's array looks like."""
 
@@ -180,7 +272,7 @@ class OnlyDlpack:
         return torch.utils.dlpack.to_dlpack(self.tensor)
 
     def __dlpack_device__(self):
-        return 1, 0
+        return {"cpu": 1, "cuda": 2}[DEVICE], 0
 
 
 class Dlpack(unittest.TestCase):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from . import run
 
-FLOATS = (torch.float32, torch.bfloat16)
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def _refuse(condition, sentence):
@@ -155,17 +155,20 @@ attention = _differentiable("attention", _attention, _attention_like, _keep_atte
 def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant):
     _refuse(q.dim() != 4 or q.shape != k.shape or v.dim() != 4 or v.shape[:3] != k.shape[:3],
             f"q, k, v have shapes {tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}; allowed: (B, T, H, K) twice, and (B, T, H, V)")
-    _refuse(q.dtype not in FLOATS, f"q is {q.dtype}; allowed: torch.float32, torch.bfloat16")
+    _refuse(q.dtype not in FLOATS, f"q is {q.dtype}; allowed: {', '.join(map(str, FLOATS))}")
     _refuse(cu_seqlens is not None and q.shape[0] != 1, f"B is {q.shape[0]}; cu_seqlens allows only 1, all sequences in one")
     if initial_state is not None:
         initial_state = initial_state.float().contiguous()
     if cu_seqlens is not None:
         cu_seqlens = cu_seqlens.long().contiguous()
+    storage = q.dtype
+    if storage == torch.float16:  # the recurrences have no kernels for it
+        q, k, v, log_w = (x.float() for x in (q, k, v, log_w))
     if u is not None:
         u = u.to(q.dtype).contiguous()
     o, final_state = recurrence(q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens,
                                 float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, choice or "", batch_invariant)
-    return o, final_state if output_final_state else None
+    return o.to(storage), final_state if output_final_state else None
 
 
 def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, reverse=False, cu_seqlens=None, *, choice=None,
@@ -174,36 +177,70 @@ def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_
     return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
 
 
-def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None, *, choice=None, batch_invariant=False):
-    """As fused_recurrent_rwkv6: the rules take chunks or the recurrence, whichever is faster."""
+def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None, cu_seqlens_cpu=None, *, chunk_size=None,
+                choice=None, batch_invariant=False):
+    """As fused_recurrent_rwkv6: the rules take chunks or the recurrence, whichever is faster. cu_seqlens_cpu and chunk_size change nothing."""
     return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, False, choice, batch_invariant)
 
 
 def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=None, output_final_state=False, reverse=False, state_v_first=False,
                         cu_seqlens=None, *, choice=None, batch_invariant=False):
-    """(o, final_state or None). gk: log gates, (B, T, H, K); without them nothing is forgotten."""
+    """(o, final_state or None). gk: log gates, (B, T, H, K); without them nothing is forgotten. state_v_first: states are (N, H, V, K), and copied."""
     _refuse(gv is not None, "gv is given; allowed: None, gates on values are not there")
-    _refuse(state_v_first, "state_v_first is True; allowed: False, states are (N, H, K, V)")
     if gk is None:
         gk = k.new_zeros(k.shape[2:])
-    return _fla(q, k, v, gk, None, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
+    if state_v_first and initial_state is not None:
+        initial_state = initial_state.transpose(-1, -2)
+    o, final_state = _fla(q, k, v, gk, None, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
+    if state_v_first and output_final_state:
+        final_state = final_state.transpose(-1, -2).contiguous()
+    return o, final_state
 
 
-def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False, cu_seqlens=None, *, choice=None,
-              batch_invariant=False):
-    """As fused_recurrent_gla; g are its gk."""
+def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None, *,
+              choice=None, batch_invariant=False):
+    """As fused_recurrent_gla; g are its gk. cu_seqlens_cpu changes nothing."""
     return fused_recurrent_gla(q, k, v, g, None, scale, initial_state, output_final_state, False, state_v_first, cu_seqlens, choice=choice,
                                batch_invariant=batch_invariant)
 
 
-def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True, *, choice=None, batch_invariant=False):
-    """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing."""
+def _sums_of_keys(k, before, reverse, cu_seqlens):
+    """(the sum of the keys so far, each row's; those of the last rows). Of packed sequences one after the other: the host waits for their lengths."""
+    if cu_seqlens is not None:
+        bounds = cu_seqlens.tolist()
+        parts = [_sums_of_keys(k[:, begin:end], None if before is None else before[n:n + 1], reverse, None)
+                 for n, (begin, end) in enumerate(zip(bounds, bounds[1:]))]
+        return tuple(torch.cat(each, dim) for each, dim in zip(zip(*parts), (1, 0)))
+    before = k.new_zeros(()) if before is None else before
+    sums = (k.flip(1).cumsum(1).flip(1) if reverse else k.cumsum(1)) + before
+    if k.shape[1] == 0:
+        return sums, before.expand(k.shape[0], 1, *k.shape[2:])
+    return sums, sums[:, :1] if reverse else sums[:, -1:]
+
+
+def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, reverse=False, normalize=False, cu_seqlens=None, *,
+                                choice=None, batch_invariant=False):
+    """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing. With normalize a state
+    is a pair: (N, H, K, V), and the sum of the keys, (N, 1, H, K)."""
     scale = k.shape[-1] ** -0.5 if scale is None else scale
-    o, final_state = fused_recurrent_gla(q, k, v, None, None, scale, initial_state, output_final_state, choice=choice,
+    state, sums = initial_state if isinstance(initial_state, tuple) else (initial_state, None)
+    o, final_state = fused_recurrent_gla(q, k, v, None, None, scale, state, output_final_state, reverse, False, cu_seqlens, choice=choice,
                                          batch_invariant=batch_invariant)
-    if normalize:
-        o = o / ((q * scale * k.cumsum(1)).sum(-1, keepdim=True) + 1e-10)
-    return o, final_state
+    if not normalize:
+        return o, final_state
+    so_far, last = _sums_of_keys(k.float(), sums, reverse, cu_seqlens)
+    o = (o / ((q * scale * so_far).sum(-1, keepdim=True) + 1e-10)).to(o.dtype)
+    return o, (final_state, last) if output_final_state else None
+
+
+def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True, cu_seqlens=None, *, choice=None,
+                      batch_invariant=False):
+    """As fused_recurrent_linear_attn."""
+    return fused_recurrent_linear_attn(q, k, v, scale, initial_state, output_final_state, False, normalize, cu_seqlens, choice=choice,
+                                       batch_invariant=batch_invariant)
+
+
+fused_chunk_linear_attn = chunk_linear_attn
 
 
 # ---- PyTorch's ----
