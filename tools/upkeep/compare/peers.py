@@ -55,6 +55,22 @@ def commit_of(tree):
     return "unknown"
 
 
+def import_fla(tree):
+    """Makes FLA's operators importable, from its tree or, with None, the package: one by one, for its __init__ files import every operator, layer
+    and model."""
+    if tree is not None:
+        sys.path.insert(0, str(tree))
+    operators = types.ModuleType("fla.ops")
+    operators.__path__ = [str(pathlib.Path(importlib.util.find_spec("fla").origin).parent / "ops")]
+    sys.modules["fla.ops"] = operators
+    # fla imports its layers and models, if they are there, and they import all operators again.
+    optional = {name: None for name in ("fla.layers", "fla.models")}
+    sys.modules.update(optional)
+    importlib.import_module("fla")
+    for name in optional:
+        del sys.modules[name]
+
+
 class Peers:
     """Where the peers lie, and which versions they are. Loads what is asked for, once."""
 
@@ -107,21 +123,10 @@ class Peers:
         return f"{peer.removeprefix('fla_')}_{FLA_KINDS[case.group]}"
 
     def _fla(self, case):
-        """One module of FLA's operators. The package's __init__ would import every operator and model it has."""
+        """One module of FLA's operators."""
         def package():
             self.version("fla")
-            tree = self.tree("fla")
-            if tree is not None:
-                sys.path.insert(0, str(tree))
-            operators = types.ModuleType("fla.ops")
-            operators.__path__ = [str(pathlib.Path(importlib.util.find_spec("fla").origin).parent / "ops")]
-            sys.modules["fla.ops"] = operators
-            # fla imports its layers and models, if they are there, and they import all operators again.
-            optional = {name: None for name in ("fla.layers", "fla.models")}
-            sys.modules.update(optional)
-            importlib.import_module("fla")
-            for name in optional:
-                del sys.modules[name]
+            import_fla(self.tree("fla"))
 
         self._load("fla", package)
         module = f"fla.ops.{FLA_KINDS[case.group]}"

@@ -18,8 +18,10 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
+import call_cost
 import cases
 import compare
+import fla_tests
 import ours
 import peers
 import sampling
@@ -48,7 +50,8 @@ class Arguments(unittest.TestCase):
         self.assertIn("nothing to do; allowed: one of --list, --warm, --out, --table", self.refused())
 
     def test_the_help_fits_80_columns(self):
-        self.assertLessEqual(max(map(len, compare.__doc__.splitlines())), 80)
+        for program in (compare, call_cost, fla_tests):
+            self.assertLessEqual(max(map(len, program.__doc__.splitlines())), 80)
 
     def test_only_chooses_cases_by_pattern(self):
         options = compare.parse(["--list", "--only", "gla_*", "--only", "attention_T512*"])
@@ -177,6 +180,34 @@ class PeersThatAreNotThere(InAFolder):
         for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"]):
             subprocess.run(["git", "-C", str(tree), *command], check=True)
         self.assertRegex(peers.Peers(self.root).version("rwkv_cuda"), "^[0-9a-f]{40}$")
+
+
+class FlaTests(InAFolder):
+    def test_every_function_that_is_replaced_is_one_of_ours(self):
+        text = (compare.ROOT / "library/python/kernel_ladder/torch.py").read_text()
+        for name in fla_tests.FUNCTIONS:
+            self.assertRegex(text, rf"(?m)^(def {name}\(|{name} = )")
+
+    def test_what_passes_what_fails_and_what_does_not_apply(self):
+        def report(test, outcome, ours, said=""):
+            return {"test": f"tests/ops/test_gla.py::{test}", "outcome": outcome, "ours": ours, "said": said}
+        write = lambda name, reports: (self.root / f"{name}.json").write_text(json.dumps(reports))
+        write("chunk_gla", [report("right", "passed", [""]), report("wrong", "failed", ["", ""], "AssertionError: dq ratio: 0.1"),
+                            report("wrong_anyway", "failed", [""], "out of memory"), report("refused", "failed", ["", "K is 512"], "ValueError: K is 512"),
+                            report("not_called", "passed", []), report("skipped", "skipped", [], "Skipped: no such GPU")])
+        write("nothing", [report("right", "passed", []), report("wrong", "passed", []), report("wrong_anyway", "failed", [])])
+        (self.root / "COMMIT").write_text("0123456789\n")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            fla_tests.table(self.root)
+        self.assertEqual(said.getvalue().splitlines(), [
+            "| replaced by ours | FLA's tests | pass | fail | do not apply |", "|---|---|---:|---:|---:|",
+            "| `chunk_gla` | `test_gla.py` | 1 | 2 | 3 |", "| nothing | all three | 2 | 1 | - |", "",
+            "| replaced by ours | test | |", "|---|---|---|", "| `chunk_gla` | `wrong` | fail: AssertionError: dq ratio: 0.1 |",
+            "| `chunk_gla` | `wrong_anyway` | fail: out of memory (with nothing replaced it failed too) |",
+            "| `chunk_gla` | `refused` | does not apply: K is 512 |",
+            "| `chunk_gla` | `not_called` | does not apply: it does not come to a call of ours |",
+            "| `chunk_gla` | `skipped` | does not apply: Skipped: no such GPU |", "", "flash-linear-attention 01234567."])
 
 
 class Interface(unittest.TestCase):
