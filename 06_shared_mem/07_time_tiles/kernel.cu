@@ -1,6 +1,6 @@
 // 06 shared_mem, time tiles: the recurrence, as fast as a multiprocessor can walk it.
-// Change: tiles of many steps are copied ahead of time; exp, the bonus and the products among four neighbouring steps are
-//         computed once per tile; the state then takes four steps at once.
+// Change: rewrite of 06.06 for every K and V, states, reverse, bf16 and GLA: a block is cut by a tiling, which the launcher chooses by the
+//         shape; what is copied and what is prepared have tiles of their own.
 // Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
 // Needs:  K up to 256, any V; initial and final state, reverse; fp32 or bf16; a GPU since Ampere (asynchronous copies).
 // Costs:  a tile of q, k, log_w, v twice in shared memory; four operations on a state element in each step became nine for four steps.
