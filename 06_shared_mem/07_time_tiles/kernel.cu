@@ -3,7 +3,7 @@
 //         shape; what is copied and what is prepared have tiles of their own.
 // Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
 // Needs:  K up to 256, any V; initial and final state, reverse; fp32 or bf16; a GPU since Ampere (asynchronous copies).
-// Costs:  a tile of q, k, log_w, v twice in shared memory; four operations on a state element in each step became nine for four steps.
+// Costs:  shared memory for one tile as it is copied and two as they are prepared; a NaN reaches up to three steps before it.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
