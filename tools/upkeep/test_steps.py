@@ -37,6 +37,10 @@ class Steps(InAFolder):
         for change in ("rewrite of 06.01's loop.", "none, this is the first.", "a loop.\n//         A rewrite of 06.01."):
             self.assertEqual(self.faults(change, "int b;\n"), [])
 
+    def test_a_step_is_not_called_a_rewrite(self):
+        self.assertEqual(self.faults("rewrite of 06.01's loop.", CODE + "int b;\n"),
+                         ["06_x/02_b/kernel.cu: its Change: says rewrite, and only 11% of its lines are new against 06.01"])
+
     def test_a_header_names_a_lesson_that_there_is(self):
         self.assertEqual(self.faults("02 in two places.", CODE),
                          ["06_x/02_b/kernel.cu: its Change: should name the lesson that it changes, as 06.04, or say rewrite or none"])
