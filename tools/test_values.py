@@ -17,7 +17,7 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
 def trail(*touches, grid=(2, 1, 1), complete=True):
     """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ..."""
     head = {"complete": complete, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
-            "places": [[f"my/kernel.cu:{line}", ""] for line in range(1, len(touches) + 1)]}
+            "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
     numbers = array("Q")
     for at, (operation, block, thread, name, element, number, *launch) in enumerate(touches):
         bits = struct.unpack("<I", struct.pack("<f", number))[0]

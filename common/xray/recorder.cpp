@@ -214,6 +214,7 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
 
   settle_values();
   count_event();
+  ++threads_[thread_].work;
   const std::uint32_t place = place_of(pc, true, operation, bytes);
   places_[place].through = through;
   const bool pending = through == Through::kAsyncCopy;
@@ -275,6 +276,8 @@ void Recorder::log_value(std::uint32_t place, std::uintptr_t address, unsigned b
 void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                            std::size_t read) {
   ++recording_->kernel.counters[kAsyncCopies];
+  Thread& thread = threads_[thread_];
+  thread.copies.push_back(thread.work);
   if (read > 0) {
     accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
   }
@@ -284,9 +287,16 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
     copies_[to_number(to)] =
         place_of(to_number(pc), true, Operation::kStore, static_cast<unsigned>(bytes));
   }
+  thread.work = thread.copies.back();
 }
 
-void Recorder::copy_arrives(const void* to, std::size_t bytes) {
+void Recorder::copy_arrives(const void* to, std::size_t bytes, Site where) {
+  Thread& thread = threads_[thread_];
+  if (where.line != 0 && thread.copies.front() == thread.work) {
+    ++recording_->kernel.counters[kAsyncCopiesAtOnce];
+    ++recording_->at_once[{where.file, where.line}];
+  }
+  thread.copies.pop_front();
   if (value_log_) {
     const auto copy = copies_.find(to_number(to));
     if (copy != copies_.end())
@@ -307,6 +317,9 @@ void Recorder::matrix_row_loaded(const void* pc, const void* row, std::size_t by
 void Recorder::matrices_multiplied(unsigned multiply_adds) {
   ++recording_->kernel.counters[kTensorOperations];
   recording_->kernel.counters[kTensorMultiplyAdds] += multiply_adds;
+  const unsigned first = thread_ / kWarpSize * kWarpSize;
+  for (unsigned thread = first; thread < std::min(first + kWarpSize, threads_in_block_); ++thread)
+    ++threads_[thread].work;
 }
 
 // Between its arrays and right beside them too.
@@ -481,6 +494,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
   for (Thread& thread : threads_) {
     thread.path = 0;
     thread.events.clear();
+    thread.copies.clear();
   }
   clocks_.assign(std::size_t{threads_in_block_} * kWarpSize, 0);
   for (unsigned thread = 0; thread < threads_in_block_; ++thread)

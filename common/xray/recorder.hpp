@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,7 +78,7 @@ class Recorder : public Observer {
   bool in_kernel(bool yes) override { return std::exchange(in_kernel_, yes); }
   void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                    std::size_t read) override;
-  void copy_arrives(const void* to, std::size_t bytes) override;
+  void copy_arrives(const void* to, std::size_t bytes, Site where) override;
   void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) override;
   void matrices_multiplied(unsigned multiply_adds) override;
   void block_met() override;
@@ -101,6 +102,8 @@ class Recorder : public Observer {
   struct Thread {
     std::uint32_t path = 0;  // index into paths_
     std::vector<Event> events;
+    std::uint64_t work = 0;            // accesses but those of copies, and products
+    std::deque<std::uint64_t> copies;  // under way, the oldest first: the work done at their start
   };
   struct Path {
     std::uint32_t parent;
@@ -183,6 +186,7 @@ class Recorder : public Observer {
     std::map<std::uint32_t, PlaceCounts> places;
     std::vector<Sample> samples;
     std::vector<Finding> findings;
+    std::map<std::pair<const char*, int>, std::uint64_t> at_once;  // by file and line of the wait
   };
   struct SharedSite {
     std::uintptr_t begin, end;

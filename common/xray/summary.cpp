@@ -33,11 +33,13 @@ Spread spread_of(const std::vector<std::uint32_t>& counts) {
 }
 
 std::string words_of(const Party& party) {
-  return fmt::format(
-      "{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
-      party.asynchronous ? "asynchronous copy" : to_string(party.operation), party.where.text(),
-      party.called_at.line == 0 ? "" : ", called at " + party.called_at.text() + ",",
-      party.thread.x, party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
+  std::string called;
+  for (const Source& caller : party.called_at)
+    called += ", called at " + caller.text();
+  return fmt::format("{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
+                     party.asynchronous ? "asynchronous copy" : to_string(party.operation),
+                     party.where.text(), called.empty() ? "" : called + ",", party.thread.x,
+                     party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -223,13 +225,17 @@ void Recorder::add_accesses_and_steps(Kernel& kernel, const Recording& recording
 Party Recorder::party_of(const Stamp& stamp, const Kernel& kernel, const Lines& lines) const {
   const std::vector<Source> sources = sources_of(stamp.place, lines);
   const Source& where = sources.front();
-  const auto kernel_line = std::find_if(sources.begin(), sources.end(), is_of_kernel_file);
+  std::vector<Source> called_at;
+  for (auto caller = std::next(sources.begin()); caller != sources.end(); ++caller) {
+    const Source& before = called_at.empty() ? where : called_at.back();
+    if (is_of_kernel_file(*caller) && caller->text() != before.text()) called_at.push_back(*caller);
+  }
   return {places_[stamp.place].operation,
           where,
           index_in(stamp.block, kernel.grid),
           index_in(stamp.thread, kernel.block),
           places_[stamp.place].through == Through::kAsyncCopy,
-          kernel_line == sources.end() || is_of_kernel_file(where) ? Source{} : *kernel_line};
+          std::move(called_at)};
 }
 
 std::string Recorder::source_of(const std::vector<const void*>& calls) {
@@ -312,6 +318,8 @@ Kernel Recorder::finish(Recording& recording) const {
   for (const auto& [region, by_operation] : recording.touches)
     kernel.buffers.push_back(buffer_of(*region, by_operation));
   add_accesses_and_steps(kernel, recording, lines);
+  for (const auto& [where, at_once] : recording.at_once)
+    kernel.waits.push_back({relative({where.first, where.second}), at_once});
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
   const std::set<std::string> several = changed_by_several(kernel.errors);

@@ -25,7 +25,9 @@ struct ValueTouch {
 };
 
 struct ValuePlace {
-  Source where, called_at;  // as in Party
+  // As in Party.
+  Source where;
+  std::vector<Source> called_at;
 };
 
 struct ValueLaunch {

@@ -101,9 +101,10 @@ class Touch:
         return None
 
     def where(self):
-        place, called_at = self.trail.places[self.place]
+        place, *called_at = self.trail.places[self.place]
         grid, block = self.trail.launches[self.launch]
-        return f"{called_at or place} by thread {_index(self.thread, block)} of block {_index(self.block, grid)}"
+        lines = called_at if called_at and not place.partition(":")[0].endswith(".cu") else [place, *called_at]  # a helper's own line says little
+        return f"{', called at '.join(lines)} by thread {_index(self.thread, block)} of block {_index(self.block, grid)}"
 
 
 def _index(linear, extent):

@@ -672,6 +672,27 @@ TEST_F(Xray, FindsSharedMemoryOutOfBounds) {
   EXPECT_EQ(error.size, 128u);
 }
 
+__device__ void put(float* out, unsigned place) {
+  out[place] = 1.0f;
+}
+
+constexpr int calls_put_line = __LINE__ + 2;
+__global__ void calls_put(float* out) {
+  put(out, threadIdx.x + 1);
+}
+
+TEST_F(Xray, NamesTheLineThatCallsAHelper) {
+  const DeviceVector<float> out(32);
+  calls_put<<<1, 32>>>(out.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "out of bounds");
+  EXPECT_EQ(error.party.where.line, calls_put_line - 5);
+  ASSERT_EQ(error.party.called_at.size(), 1u);
+  EXPECT_EQ(error.party.called_at[0].line, calls_put_line);
+  EXPECT_NE(error.message.find(":" + std::to_string(calls_put_line - 5) + ", called at "),
+            std::string::npos);
+}
+
 TEST_F(Xray, FindsUseAfterFree) {
   const DeviceVector<float> out(32);
   float* gone = nullptr;

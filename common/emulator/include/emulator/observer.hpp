@@ -47,8 +47,8 @@ class Observer {
   // their way to `to`.
   virtual void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                            std::size_t read) = 0;
-  // The running thread has waited for a copy, or returns.
-  virtual void copy_arrives(const void* to, std::size_t bytes) = 0;
+  // The running thread has waited for its oldest copy at `where`, or returns (line 0).
+  virtual void copy_arrives(const void* to, std::size_t bytes, Site where) = 0;
 
   // The running thread's part of a warp's matrix load at `pc`: its address, the row of some lanes.
   virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
