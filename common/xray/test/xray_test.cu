@@ -612,6 +612,14 @@ TEST_F(Xray, NamesTheLineWhereTheHostTouchesDeviceMemory) {
   EXPECT_DEATH(std::memset(array.data(), 0, 16), here(__LINE__, "writes"));
 }
 
+TEST_F(Xray, NamesTheLineOfAnIndexBeyondAVector) {
+  std::vector<float> host(4);
+  volatile std::size_t four = 4;
+  EXPECT_DEATH(host[four] = 1.0f,
+               "'__n < this->size\\(\\)' failed.\ncalled at common/xray/test/xray_test.cu:" +
+                   std::to_string(__LINE__ - 2) + "\n");
+}
+
 // What the emulator does inside a kernel's thread, its messages too, is no access of the kernel's.
 __global__ void fails(int how) {
   __shared__ float tile[32];
