@@ -49,7 +49,8 @@ void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
 }
 
 // What the test that ran last stored, for ./ladder exercise to compare with another kernel's: a line of JSON, then eight numbers of 64 bits
-// for each touch, in the order of ValueTouch.
+// for each touch, in the order of ValueTouch, then six for each shuffle, in that of LaneTake, and seven for
+// each thread, in that of ThreadEnd.
 void write_values(const char* path) {
   const emulator::xray::Values values = emulator::xray::take_values();
   nlohmann::json head = {{"complete", values.complete}};
@@ -64,6 +65,8 @@ void write_values(const char* path) {
       place.push_back(caller.text());
     head["places"].push_back(place);
   }
+  head["touches"] = values.touches.size();
+  head["takes"] = values.takes.size();
   std::ofstream file(path, std::ios::binary);
   file << head.dump() << "\n";
   for (const auto& touch : values.touches) {
@@ -75,6 +78,16 @@ void write_values(const char* path) {
                                      touch.array,
                                      touch.element,
                                      touch.bits};
+    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+  for (const auto& take : values.takes) {
+    const std::uint64_t numbers[] = {take.launch, take.block,  take.thread,
+                                     take.place,  take.source, take.after};
+    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+  for (const auto& end : values.ends) {
+    const std::uint64_t numbers[] = {end.launch,    end.block,     end.thread,   end.places[0],
+                                     end.places[1], end.places[2], end.places[3]};
     file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
   }
 }

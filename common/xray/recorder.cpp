@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <execinfo.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -19,6 +21,7 @@ namespace {
 constexpr std::uintptr_t kNearby = 1 << 20;
 constexpr std::size_t kMostSteps = 128;  // and as many again that are the first of their line
 constexpr std::size_t kUnnamedElement = 4;
+constexpr int kMostCalls = 24;  // from an allocation up to the launcher that made it
 const std::string kNoName;
 // The emulator's shared memory of a block, with the gaps between its arrays.
 constexpr std::uint64_t kMostSharedBytes = 1 << 20;
@@ -110,7 +113,11 @@ bool Recorder::before(std::uint32_t a, std::uint32_t b) const {
 
 void Recorder::passed(std::uintptr_t pc) {
   count_event();
-  hold({place_of(pc, false, Operation::kLoad, 0), 0});
+  Thread& thread = threads_[thread_];
+  const std::uint32_t place = place_of(pc, false, Operation::kLoad, 0);
+  auto& last = thread.last_places;
+  last = {place, last[0], last[1], last[2]};
+  hold({place, 0});
 }
 
 // A loop that does not end passes basic blocks, even where it touches no memory.
@@ -136,12 +143,23 @@ void Recorder::stop_too_large(const std::string& why) {
 
 void Recorder::allocated(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
-  const std::string name = fmt::format("an allocation of {} bytes", bytes);
+  // Its name in the source is looked for when it is asked for.
+  std::array<void*, kMostCalls> calls{};
+  const auto depth = static_cast<std::size_t>(backtrace(calls.data(), kMostCalls));
+  std::vector<std::uintptr_t> allocated_by(depth);
+  std::transform(calls.begin(), calls.begin() + depth, allocated_by.begin(), to_number);
+  const std::uint64_t age = ++regions_;
   retire(std::move(allocations_[address].region));
-  allocations_[address] = {
-      address + bytes, false,
-      std::make_unique<Region>(Region{++regions_, address, address + bytes, name, kUnnamedElement,
-                                      Shadow(bytes, 1, false)})};
+  allocations_[address] = {address + bytes, false,
+                           std::make_unique<Region>(Region{
+                               age,
+                               address,
+                               address + bytes,
+                               fmt::format("an allocation of {} bytes{}{}", bytes, kUnnamed, age),
+                               kUnnamedElement,
+                               Shadow(bytes, 1, false),
+                               {},
+                               std::move(allocated_by)})};
 }
 
 void Recorder::freed(const void* begin) {
@@ -495,6 +513,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
     thread.path = 0;
     thread.events.clear();
     thread.copies.clear();
+    thread.last_places = kNowhere;
   }
   clocks_.assign(std::size_t{threads_in_block_} * kWarpSize, 0);
   for (unsigned thread = 0; thread < threads_in_block_; ++thread)
@@ -505,6 +524,8 @@ void Recorder::block_starts(std::uint64_t linear_block) {
 
 void Recorder::block_ends() {
   settle_values();
+  for (unsigned thread = 0; value_log_ && thread < threads_in_block_; ++thread)
+    value_log_->ended({0, block_, thread, threads_[thread].last_places});
   merge_warps();
 }
 
@@ -558,6 +579,13 @@ void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
     std::copy(joined.begin(), joined.end(), clocks);
     ++clocks[lane];
   }
+}
+
+void Recorder::lane_takes(const void* pc, unsigned source) {
+  if (!value_log_) return;
+  settle_values();
+  const std::uint32_t place = place_of(to_number(pc), false, Operation::kLoad, 0);
+  value_log_->taken({0, block_, thread_, place, source, 0});
 }
 
 // --- warps ------------------------------------------------------------------------------------------------------------

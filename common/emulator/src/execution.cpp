@@ -959,7 +959,12 @@ void complete_ballot(void* const* lanes, unsigned count) {
 }  // namespace detail
 
 void warp_collective(const char* name, unsigned mask, Complete complete, void* data, Site where) {
-  detail::Called(name)->warp_collective(name, mask, complete, data, where);
+  const detail::Called called(name);
+  if (detail::observer() != nullptr && complete == detail::complete_shuffle) {
+    detail::observer()->lane_takes(__builtin_return_address(0),
+                                   static_cast<const detail::Shuffle*>(data)->source);
+  }
+  called->warp_collective(name, mask, complete, data, where);
 }
 
 void block_collective(const char* name, Complete complete, void* data, Site where) {

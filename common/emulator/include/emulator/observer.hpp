@@ -61,6 +61,9 @@ class Observer {
   // These lanes of a warp have met in operation `name`.
   virtual void lanes_met(unsigned warp, unsigned lanes, const char* name) = 0;
 
+  // The running thread asks, by a shuffle called at `pc`, for the value of its warp's lane `source`.
+  virtual void lane_takes(const void* pc, unsigned source) = 0;
+
   // What was seen so far is asked for no more.
   virtual void forget() = 0;
 
