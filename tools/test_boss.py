@@ -60,7 +60,7 @@ class Bosses(InAFolder):
             (["01.boss", "4", "race"], "reason is 'race'; allowed: wrong-order left-over")))
 
     def test_what_the_xray_says_comes_without_its_lines(self):
-        self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, by thread (0, 0, 0), and store at "
+        self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, called at 06_x/kernel.cu:90, by thread (0, 0, 0), and store at "
                                             "build/bosses/06/kernel.cu:8 by thread (1, 0, 0) touch 4 bytes"),
                          "race: load by thread (0, 0, 0), and store by thread (1, 0, 0) touch 4 bytes")
 

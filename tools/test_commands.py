@@ -250,7 +250,7 @@ sys.exit(1)
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
                                  "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)\n"
                                  "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
-                                 "../common/testing/tests.cpp:35: order of threads: forward\n../08_x/test.cpp:62: splits: 5")
+                                 "../common/testing/tests.cpp:35: order of threads: forward\n/a tree/08_x/test.cpp:62: splits: 5".replace("/a tree", str(ROOT)))
         self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  order of threads: forward", "  splits: 5"])
 
     def test_what_googletest_compared_is_said_behind_the_judges_words(self):
@@ -305,6 +305,13 @@ sys.exit(1)
                          "AddressSanitizer: out of bounds of an array at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
+
+    def test_of_many_findings_each_kind_is_shown(self):
+        race, again, elsewhere = (f"race: load at my/a.cu:{line}, called at my/a.cu:9, by thread ({thread}, 0, 0)" for line, thread in ((4, 0), (4, 1), (5, 0)))
+        unwritten = "uninitialised read: load at my/a.cu:4 by thread (0, 0, 0)"
+        self.assertEqual(checking.most_telling([race, again, elsewhere, unwritten]), [race, elsewhere, unwritten])
+        self.assertEqual(checking.most_telling([race, again]), [race, again])
+        self.assertEqual(checking.most_telling([race, elsewhere, again, unwritten], most=2), [race, unwritten])
 
     def test_a_diagnosis_that_ended_early_is_no_name(self):
         said = "x.cpp:1\nWRONG RESULT in o\n{}o(b=0, t=1) is 1, should be 2\n"

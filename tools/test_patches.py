@@ -125,5 +125,8 @@ class WhereLinesAreMissing(unittest.TestCase):
             holes = holes_of(one)
             for hole in one.holes():
                 self.assertEqual(holes.filled(hole, holes.ours(hole))[0], kernel, one.name)
+            places = {(at, hole) for at, hole, _ in holes.places}
+            if one.kind == "exercise":
+                self.assertEqual(len({at for at, _ in places}), len(places), f"{one.name}: no line of code between two holes, which cannot be judged one by one")
         with self.assertRaisesRegex(ValueError, "only add lines"):
             Holes(self.STUB, self.KERNEL.replace("  a;\n", ""))

@@ -14,14 +14,19 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
            {"name": "kv_smem", "bytes": 4, "shared": True, "axes": "[]=2 []=4 "}]
 
 
-def trail(*touches, grid=(2, 1, 1), complete=True):
-    """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ..."""
+def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), ends=()):
+    """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ...; `takes`: (block, thread,
+    source, after) and `ends`: (block, thread), all at line 1."""
     head = {"complete": complete, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
-            "places": [[f"my/kernel.cu:{line}", ""] for line in range(1, len(touches) + 1)]}
+            "touches": len(touches), "takes": len(takes), "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
     numbers = array("Q")
     for at, (operation, block, thread, name, element, number, *launch) in enumerate(touches):
         bits = struct.unpack("<I", struct.pack("<f", number))[0]
         numbers.extend((operation, *(launch or [0]), block, thread, at, [each["name"] for each in _ARRAYS].index(name), element, bits))
+    for block, thread, source, after in takes:
+        numbers.extend((0, block, thread, 0, source, after))
+    for block, thread in ends:
+        numbers.extend((0, block, thread, 99, 99, 0, 99))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "values"
         path.write_bytes(json.dumps(head).encode() + b"\n" + numbers.tobytes())
@@ -48,6 +53,24 @@ class FirstWrong(unittest.TestCase):
         said = self.said(_OURS[0], (_STORE, 0, 1, "kv_smem", 6, 2.5), (_STORE, 0, 1, "o", 1, 9.0))
         self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertIn("All that our block reads, yours reads", said)
+
+    def test_the_lanes_that_shuffles_take_from_are_said_where_they_make_another_sum(self):
+        def of_lanes(*sources):
+            """Each of four lanes takes from those that are so far away."""
+            return {"takes": [(0, lane, lane ^ source, 0) for source in sources for lane in range(4)]}
+
+        def said(mine, ours):
+            return " ".join(first_wrong(trail((_STORE, 0, 0, "o", 1, 9.0), **mine), trail((_STORE, 0, 0, "o", 1, 3.0), **ours))[0])
+
+        self.assertIn("Before it, lane 0 takes the values of lanes 0, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
+        self.assertNotIn("lane 0 takes", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
+        self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
+        self.assertIn("our thread makes 1 shuffle, yours 2: is something twice put together", said(of_lanes(2, 1), of_lanes(1)))
+
+    def test_where_a_thread_ends_that_stores_something_in_ours(self):
+        said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])
+        self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); in yours "
+                         "this thread ends behind my/kernel.cu:1.")
 
     def test_the_same_work_in_another_order_is_not_accused(self):
         self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")

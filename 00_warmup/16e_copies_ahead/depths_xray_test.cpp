@@ -23,6 +23,8 @@ TEST(MatmulDepths, DoTheSameInMoreMemory) {
        {"matmul_one_stage", "matmul_two_stages", "matmul_three_stages", "matmul_four_stages"}) {
     const Kernel kernel = five_tiles(name);
     EXPECT_EQ(kernel[kSharedBytes], ++stages * kStageBytes) << name;
+    const std::uint64_t at_once = stages == 1 ? kTiles : 1;  // tiles that nothing is done before
+    EXPECT_EQ(kernel[kAsyncCopiesAtOnce], at_once * kernel[kAsyncCopies] / kTiles) << name;
     for (const Counter counter : {kAsyncCopies, kGlobalLoadBytesMoved, kTensorOperations, kBarriers,
                                   kSharedMatrixLoadRequests, kSharedLoadWavefronts})
       EXPECT_EQ(before[counter], kernel[counter]) << name << ": " << info(counter).name;

@@ -156,8 +156,11 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   for (int i = 1; i < kWarps; ++i)
     total += sums_smem[i][threadIdx.x];
   const std::int64_t at = m * args.N + first_n + threadIdx.x;
-  // TODO(1): roughly 1 line; where partial is null: add to element `at` of c, which other splits do too; budget: one atomic
-  // TODO(2): roughly 1 line; else: store for the second pass, where all splits of an element have a place; budget: one store
+  if (partial == nullptr) {
+    // TODO(1): roughly 1 line; add to element `at` of c, which other splits do too; budget: one atomic
+  } else {
+    // TODO(2): roughly 1 line; store for the second pass, where all splits of an element have a place; budget: one store
+  }
 }
 
 // The second pass: c is the sum of the splits' partial sums, in their order.

@@ -157,8 +157,11 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   for (int i = 1; i < kWarps; ++i)
     total += sums_smem[i][threadIdx.x];
   const std::int64_t at = m * args.N + first_n + threadIdx.x;
-  if (partial == nullptr) atomicAdd(args.c + at, total);
-  if (partial != nullptr) partial[split * args.M * args.N + at] = total;
+  if (partial == nullptr) {
+    atomicAdd(args.c + at, total);
+  } else {
+    partial[split * args.M * args.N + at] = total;
+  }
 }
 
 // The second pass: c is the sum of the splits' partial sums, in their order.

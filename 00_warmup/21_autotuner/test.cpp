@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -77,7 +78,12 @@ struct Costs {
     return all;
   }
   std::size_t best(Autotuner& tuner, const std::string& key) {
-    return tuner.best(key, candidates(), [&](std::size_t i) { return ++asked.at(i), costs.at(i); });
+    return tuner.best(key, candidates(), [&](std::size_t i) {
+      if (i < costs.size()) return ++asked[i], costs[i];
+      ADD_FAILURE() << "WRONG RESULT\nasked for the cost of candidate " << i << "; there are "
+                    << costs.size() << ", and the first is candidate 0";
+      return std::numeric_limits<double>::infinity();
+    });
   }
 };
 

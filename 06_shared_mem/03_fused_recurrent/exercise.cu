@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(kTile)
 
     float bonus = q * u * k;  // summed over the tile's rows, the same for all columns
     // TODO(1): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum; budget: five shuffles.
+    float sum[kVec] = {};
 
     // TODO(2): roughly 3 lines; stage q, k and w for the other lanes, with what keeps this step from the one before and the
     // TODO(2): reading from the writing; budget: three shared stores, two warp barriers.
 
-    float sum[kVec] = {};
 #pragma unroll
     for (int row = 0; row < kTile; row += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec];

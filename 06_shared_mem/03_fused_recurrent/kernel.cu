@@ -65,12 +65,12 @@ __global__ void __launch_bounds__(kTile)
     float bonus = q * u * k;  // summed over the tile's rows, the same for all columns
     for (int distance = kTile / 2; distance > 0; distance /= 2)
       bonus += __shfl_xor_sync(0xffffffffu, bonus, distance);
+    float sum[kVec] = {};
 
     __syncwarp();  // the step before has been read by all lanes
     q_smem[lane] = q, k_smem[lane] = k, w_smem[lane] = w;
     __syncwarp();
 
-    float sum[kVec] = {};
 #pragma unroll
     for (int row = 0; row < kTile; row += kVec) {
       alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec];

@@ -30,10 +30,11 @@ TEST(ThreeKernels, WriteEveryScoreTwiceAndReadItAgainAndAgain) {
       const std::vector<Kernel> kernels = kernels_of(static_cast<std::int64_t>(T), causal);
       ASSERT_EQ(kernels.size(), 3u);
       const std::uint64_t scores = T * T;
-      const std::string buffer =
-          "an allocation of " + std::to_string(scores * sizeof(float)) + " bytes";
       const auto accesses = [&](std::size_t kernel, Operation operation) {
-        return kernels[kernel].buffer(buffer).traffic[static_cast<std::size_t>(operation)].accesses;
+        return kernels[kernel]
+            .buffer("scores")
+            .traffic[static_cast<std::size_t>(operation)]
+            .accesses;
       };
       EXPECT_EQ(accesses(0, Operation::kStore), scores);
       EXPECT_EQ(accesses(1, Operation::kLoad), 3 * scores);

@@ -44,6 +44,12 @@ TEST(AttentionPipelined, MovesTilesAsynchronously) {
   EXPECT_EQ(attend(128, 64)[kAsyncCopies], 3u * 128 * 64 / 8) << "8 elements each";
 }
 
+// Two blocks: q and the first keys have nothing to be done before them. V comes during the product with K, the next K during that with V.
+TEST(AttentionPipelined, ComputesWhileCopiesAreOnTheirWay) {
+  constexpr std::uint64_t kUnits = 128 / 8, kQueries = 128, kKeys = 64;
+  EXPECT_EQ(attend(256, 128)[kAsyncCopiesAtOnce], 2 * (kQueries + kKeys) * kUnits);
+}
+
 // Two blocks of 128 queries, four tiles of 64 keys: eight pairs, six of them where the mask is causal. Two products each.
 TEST(AttentionPipelined, ComputesOnTensorCoresAndNothingBehindTheDiagonal) {
   constexpr std::uint64_t kTile = 2 * 128 * 64 * 128;

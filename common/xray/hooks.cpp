@@ -3,6 +3,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "recorder.hpp"
 
@@ -145,3 +148,16 @@ HOOK void __tsan_atomic_thread_fence(int) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 HOOK void __tsan_atomic_signal_fence(int) {}
+
+// What libstdc++ calls, in code built with _GLIBCXX_ASSERTIONS, where an index is beyond a container's end. Its own has the
+// same words, and no line of the program's.
+namespace std {
+[[noreturn]] void __glibcxx_assert_fail(const char* file, int line, const char* function,
+                                        const char* condition) noexcept {
+  const std::string where = Recorder::instance().source_of({PC});
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s:%d: %s: Assertion '%s' failed.\n%s%s\n", file, line, function, condition,
+               where.empty() ? "" : "called at ", where.c_str());
+  std::abort();
+}
+}  // namespace std

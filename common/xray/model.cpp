@@ -43,6 +43,7 @@ const CounterInfo& info(Counter counter) {
       {"barriers", "barriers", "of all blocks", ""},
       {"shuffles", "shuffles", "of a warp", ""},
       {"async_copies", "asynchronous copies", "of single threads", ""},
+      {"async_copies_at_once", "copies waited for at once", "of single threads", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",
        "smsp__inst_executed_pipe_tensor_op_hmma.sum - "
        "smsp__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},

@@ -35,6 +35,7 @@ enum Counter : unsigned {
   kBarriers,
   kShuffles,
   kAsyncCopies,
+  kAsyncCopiesAtOnce,
   kTensorOperations,
   kTensorMultiplyAdds,
   kCounters
@@ -95,6 +96,12 @@ struct Access {
   std::uint64_t requests = 0, sectors = 0, wavefronts = 0, bank_conflicts = 0;
 };
 
+// One source line's waits for asynchronous copies.
+struct Wait {
+  Source where;
+  std::uint64_t at_once = 0;  // copies between whose start and this wait their thread did nothing
+};
+
 // One request of a warp: where each lane reached.
 struct Step {
   static constexpr std::int64_t kIdle = INT64_MIN;
@@ -112,7 +119,9 @@ struct Party {
   Source where;
   uint3 block, thread;
   bool asynchronous = false;  // the shared end of an asynchronous copy
-  Source called_at{};  // the kernel file's own line, where `where` is a helper's; else line 0
+  // The kernel file's own lines that `where` was called at, the innermost first: by a helper's
+  // caller, by the caller of a lambda.
+  std::vector<Source> called_at = {};
 };
 
 struct Error {
@@ -140,6 +149,7 @@ struct Kernel {
   std::array<std::uint64_t, kCounters> counters{};
   std::vector<Buffer> buffers;
   std::vector<Access> accesses;
+  std::vector<Wait> waits;
   // The first warp's first ones, and its first of each line. All warps' with an error, and the
   // first of each line with a bank conflict.
   std::vector<Step> steps;

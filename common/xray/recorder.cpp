@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <execinfo.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -19,6 +21,7 @@ namespace {
 constexpr std::uintptr_t kNearby = 1 << 20;
 constexpr std::size_t kMostSteps = 128;  // and as many again that are the first of their line
 constexpr std::size_t kUnnamedElement = 4;
+constexpr int kMostCalls = 24;  // from an allocation up to the launcher that made it
 const std::string kNoName;
 // The emulator's shared memory of a block, with the gaps between its arrays.
 constexpr std::uint64_t kMostSharedBytes = 1 << 20;
@@ -110,7 +113,11 @@ bool Recorder::before(std::uint32_t a, std::uint32_t b) const {
 
 void Recorder::passed(std::uintptr_t pc) {
   count_event();
-  hold({place_of(pc, false, Operation::kLoad, 0), 0});
+  Thread& thread = threads_[thread_];
+  const std::uint32_t place = place_of(pc, false, Operation::kLoad, 0);
+  auto& last = thread.last_places;
+  last = {place, last[0], last[1], last[2]};
+  hold({place, 0});
 }
 
 // A loop that does not end passes basic blocks, even where it touches no memory.
@@ -136,12 +143,23 @@ void Recorder::stop_too_large(const std::string& why) {
 
 void Recorder::allocated(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
-  const std::string name = fmt::format("an allocation of {} bytes", bytes);
+  // Its name in the source is looked for when it is asked for.
+  std::array<void*, kMostCalls> calls{};
+  const auto depth = static_cast<std::size_t>(backtrace(calls.data(), kMostCalls));
+  std::vector<std::uintptr_t> allocated_by(depth);
+  std::transform(calls.begin(), calls.begin() + depth, allocated_by.begin(), to_number);
+  const std::uint64_t age = ++regions_;
   retire(std::move(allocations_[address].region));
-  allocations_[address] = {
-      address + bytes, false,
-      std::make_unique<Region>(Region{++regions_, address, address + bytes, name, kUnnamedElement,
-                                      Shadow(bytes, 1, false)})};
+  allocations_[address] = {address + bytes, false,
+                           std::make_unique<Region>(Region{
+                               age,
+                               address,
+                               address + bytes,
+                               fmt::format("an allocation of {} bytes{}{}", bytes, kUnnamed, age),
+                               kUnnamedElement,
+                               Shadow(bytes, 1, false),
+                               {},
+                               std::move(allocated_by)})};
 }
 
 void Recorder::freed(const void* begin) {
@@ -214,6 +232,7 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
 
   settle_values();
   count_event();
+  ++threads_[thread_].work;
   const std::uint32_t place = place_of(pc, true, operation, bytes);
   places_[place].through = through;
   const bool pending = through == Through::kAsyncCopy;
@@ -275,6 +294,8 @@ void Recorder::log_value(std::uint32_t place, std::uintptr_t address, unsigned b
 void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                            std::size_t read) {
   ++recording_->kernel.counters[kAsyncCopies];
+  Thread& thread = threads_[thread_];
+  thread.copies.push_back(thread.work);
   if (read > 0) {
     accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
   }
@@ -284,9 +305,16 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
     copies_[to_number(to)] =
         place_of(to_number(pc), true, Operation::kStore, static_cast<unsigned>(bytes));
   }
+  thread.work = thread.copies.back();
 }
 
-void Recorder::copy_arrives(const void* to, std::size_t bytes) {
+void Recorder::copy_arrives(const void* to, std::size_t bytes, Site where) {
+  Thread& thread = threads_[thread_];
+  if (where.line != 0 && thread.copies.front() == thread.work) {
+    ++recording_->kernel.counters[kAsyncCopiesAtOnce];
+    ++recording_->at_once[{where.file, where.line}];
+  }
+  thread.copies.pop_front();
   if (value_log_) {
     const auto copy = copies_.find(to_number(to));
     if (copy != copies_.end())
@@ -307,6 +335,9 @@ void Recorder::matrix_row_loaded(const void* pc, const void* row, std::size_t by
 void Recorder::matrices_multiplied(unsigned multiply_adds) {
   ++recording_->kernel.counters[kTensorOperations];
   recording_->kernel.counters[kTensorMultiplyAdds] += multiply_adds;
+  const unsigned first = thread_ / kWarpSize * kWarpSize;
+  for (unsigned thread = first; thread < std::min(first + kWarpSize, threads_in_block_); ++thread)
+    ++threads_[thread].work;
 }
 
 // Between its arrays and right beside them too.
@@ -481,6 +512,8 @@ void Recorder::block_starts(std::uint64_t linear_block) {
   for (Thread& thread : threads_) {
     thread.path = 0;
     thread.events.clear();
+    thread.copies.clear();
+    thread.last_places = kNowhere;
   }
   clocks_.assign(std::size_t{threads_in_block_} * kWarpSize, 0);
   for (unsigned thread = 0; thread < threads_in_block_; ++thread)
@@ -491,6 +524,8 @@ void Recorder::block_starts(std::uint64_t linear_block) {
 
 void Recorder::block_ends() {
   settle_values();
+  for (unsigned thread = 0; value_log_ && thread < threads_in_block_; ++thread)
+    value_log_->ended({0, block_, thread, threads_[thread].last_places});
   merge_warps();
 }
 
@@ -544,6 +579,13 @@ void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
     std::copy(joined.begin(), joined.end(), clocks);
     ++clocks[lane];
   }
+}
+
+void Recorder::lane_takes(const void* pc, unsigned source) {
+  if (!value_log_) return;
+  settle_values();
+  const std::uint32_t place = place_of(to_number(pc), false, Operation::kLoad, 0);
+  value_log_->taken({0, block_, thread_, place, source, 0});
 }
 
 // --- warps ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,12 @@
 #include "values.hpp"
 
 namespace emulator::xray {
+
+// In the name of an allocation that nobody has named: what is behind it is not shown.
+constexpr char kUnnamed = '\x1f';
+
+// Of a thread that has passed no basic block yet.
+constexpr std::array<std::uint32_t, 4> kNowhere = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 
 // The distinct words that some lanes want from each bank.
 struct BankWords {
@@ -77,11 +84,12 @@ class Recorder : public Observer {
   bool in_kernel(bool yes) override { return std::exchange(in_kernel_, yes); }
   void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                    std::size_t read) override;
-  void copy_arrives(const void* to, std::size_t bytes) override;
+  void copy_arrives(const void* to, std::size_t bytes, Site where) override;
   void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) override;
   void matrices_multiplied(unsigned multiply_adds) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
+  void lane_takes(const void* pc, unsigned source) override;
   void forget() override;
   std::string source_of(const std::vector<const void*>& calls) override;
 
@@ -101,6 +109,9 @@ class Recorder : public Observer {
   struct Thread {
     std::uint32_t path = 0;  // index into paths_
     std::vector<Event> events;
+    std::array<std::uint32_t, 4> last_places = kNowhere;  // of basic blocks, the newest first
+    std::uint64_t work = 0;            // accesses but those of copies, and products
+    std::deque<std::uint64_t> copies;  // under way, the oldest first: the work done at their start
   };
   struct Path {
     std::uint32_t parent;
@@ -115,6 +126,7 @@ class Recorder : public Observer {
     std::size_t element_bytes;
     Shadow shadow;
     std::string axes = {};
+    std::vector<std::uintptr_t> allocated_by = {};  // return addresses, while nobody has named it
   };
   struct ByAge {
     bool operator()(const Region* a, const Region* b) const { return a->age < b->age; }
@@ -183,6 +195,7 @@ class Recorder : public Observer {
     std::map<std::uint32_t, PlaceCounts> places;
     std::vector<Sample> samples;
     std::vector<Finding> findings;
+    std::map<std::pair<const char*, int>, std::uint64_t> at_once;  // by file and line of the wait
   };
   struct SharedSite {
     std::uintptr_t begin, end;
@@ -236,9 +249,11 @@ class Recorder : public Observer {
   void touch(const Request& request, std::uint64_t sectors);
 
   using Lines = std::map<std::uintptr_t, std::vector<Source>>;  // by return address
+  void name_allocations() const;
+  const std::string& shown(const std::string& name) const;
   Kernel finish(Recording& recording) const;
   const Lines& lines_of(const std::set<std::uint32_t>& places) const;
-  static Buffer buffer_of(const Region& region, const std::array<Touches, 3>& by_operation);
+  Buffer buffer_of(const Region& region, const std::array<Touches, 3>& by_operation) const;
   void add_accesses_and_steps(Kernel& kernel, const Recording& recording, const Lines& lines) const;
   Access& access_at(std::uint32_t place, Space space, Kernel& kernel, const Lines& lines) const;
   Party party_of(const Stamp& stamp, const Kernel& kernel, const Lines& lines) const;
@@ -267,6 +282,7 @@ class Recorder : public Observer {
   std::vector<std::unique_ptr<Region>> retired_;  // recordings may point to them until take()
   Region* last_region_ = nullptr;
   std::uint64_t regions_ = 0;
+  mutable std::map<std::string, std::string> shown_names_;  // by Region::name
 
   std::vector<Recording> recordings_;
   std::unique_ptr<ValueLog> value_log_;  // where values are kept

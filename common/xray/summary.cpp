@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,11 +34,13 @@ Spread spread_of(const std::vector<std::uint32_t>& counts) {
 }
 
 std::string words_of(const Party& party) {
-  return fmt::format(
-      "{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
-      party.asynchronous ? "asynchronous copy" : to_string(party.operation), party.where.text(),
-      party.called_at.line == 0 ? "" : ", called at " + party.called_at.text() + ",",
-      party.thread.x, party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
+  std::string called;
+  for (const Source& caller : party.called_at)
+    called += ", called at " + caller.text();
+  return fmt::format("{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
+                     party.asynchronous ? "asynchronous copy" : to_string(party.operation),
+                     party.where.text(), called.empty() ? "" : called + ",", party.thread.x,
+                     party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -83,6 +86,26 @@ std::string sentence_of(const Error& error, const std::string& missing) {
                                ? bytes_text(-error.offset) + " before its start"
                                : bytes_text(error.offset + error.bytes - size) + " past its end";
   return fmt::format("{}, {}, {} (it has {})", start, at, miss, bytes_text(size));
+}
+
+// The variables that a line gives device memory to: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4), b(4);
+std::vector<std::string> variables_in(const std::string& line) {
+  static const std::regex pointer(R"(cudaMalloc\w*\([^&]*&(\w+))");
+  static const std::regex declared(R"((?:>|,)\s*(\w+)\s*[({])");
+  std::smatch found;
+  if (std::regex_search(line, found, pointer)) return {found[1]};
+  std::string outside;  // of brackets
+  int depth = 0;
+  for (const char c : line) {
+    depth -= c == ')' || c == '}' ? 1 : 0;
+    if (depth == 0) outside += c;
+    depth += c == '(' || c == '{' ? 1 : 0;
+  }
+  std::vector<std::string> variables;
+  for (std::sregex_iterator each(outside.begin(), outside.end(), declared), end; each != end;
+       ++each)
+    variables.push_back((*each)[1]);
+  return variables;
 }
 
 bool is_emulator(const Source& source) {
@@ -161,9 +184,9 @@ const Recorder::Lines& Recorder::lines_of(const std::set<std::uint32_t>& places)
   return source_lines({addresses.begin(), addresses.end()});
 }
 
-Buffer Recorder::buffer_of(const Region& region, const std::array<Touches, 3>& by_operation) {
+Buffer Recorder::buffer_of(const Region& region, const std::array<Touches, 3>& by_operation) const {
   Buffer buffer;
-  buffer.name = region.name;
+  buffer.name = shown(region.name);
   buffer.element_bytes = region.element_bytes;
   buffer.elements = (region.end - region.begin) / region.element_bytes;
   for (std::size_t operation = 0; operation < by_operation.size(); ++operation) {
@@ -202,9 +225,9 @@ void Recorder::add_accesses_and_steps(Kernel& kernel, const Recording& recording
   for (const auto& [place, counts] : recording.places) {
     Access& access = access_at(place, counts.space, kernel, lines);
     for (const Region* region : counts.regions) {
-      if (std::find(access.buffers.begin(), access.buffers.end(), region->name) ==
+      if (std::find(access.buffers.begin(), access.buffers.end(), shown(region->name)) ==
           access.buffers.end()) {
-        access.buffers.push_back(region->name);
+        access.buffers.push_back(shown(region->name));
       }
     }
     access.requests += counts.requests;
@@ -215,7 +238,7 @@ void Recorder::add_accesses_and_steps(Kernel& kernel, const Recording& recording
   }
   for (const Sample& sample : recording.samples) {
     kernel.steps.push_back({access_of.at(sample.place), index_in(sample.block, kernel.grid),
-                            sample.warp, sample.buffer, sample.offset, sample.sectors,
+                            sample.warp, shown(sample.buffer), sample.offset, sample.sectors,
                             sample.wavefronts, sample.bank_conflicts});
   }
 }
@@ -223,13 +246,17 @@ void Recorder::add_accesses_and_steps(Kernel& kernel, const Recording& recording
 Party Recorder::party_of(const Stamp& stamp, const Kernel& kernel, const Lines& lines) const {
   const std::vector<Source> sources = sources_of(stamp.place, lines);
   const Source& where = sources.front();
-  const auto kernel_line = std::find_if(sources.begin(), sources.end(), is_of_kernel_file);
+  std::vector<Source> called_at;
+  for (auto caller = std::next(sources.begin()); caller != sources.end(); ++caller) {
+    const Source& before = called_at.empty() ? where : called_at.back();
+    if (is_of_kernel_file(*caller) && caller->text() != before.text()) called_at.push_back(*caller);
+  }
   return {places_[stamp.place].operation,
           where,
           index_in(stamp.block, kernel.grid),
           index_in(stamp.thread, kernel.block),
           places_[stamp.place].through == Through::kAsyncCopy,
-          kernel_line == sources.end() || is_of_kernel_file(where) ? Source{} : *kernel_line};
+          std::move(called_at)};
 }
 
 std::string Recorder::source_of(const std::vector<const void*>& calls) {
@@ -246,11 +273,63 @@ std::string Recorder::source_of(const std::vector<const void*>& calls) {
   return "";
 }
 
+const std::string& Recorder::shown(const std::string& name) const {
+  if (name.find(kUnnamed) == std::string::npos) return name;
+  if (shown_names_.count(name) == 0) name_allocations();
+  return shown_names_[name];
+}
+
+// An allocation is called as the variable that it was made for, where a kernel's file says so.
+void Recorder::name_allocations() const {
+  std::vector<const Region*> unnamed;
+  for (const auto& [begin, allocation] : allocations_)
+    unnamed.push_back(allocation.region.get());
+  for (const auto& region : retired_)
+    unnamed.push_back(region.get());
+  std::set<std::uintptr_t> calls;
+  for (const Region* region : unnamed)
+    calls.insert(region->allocated_by.begin(), region->allocated_by.end());
+  const Lines& lines = source_lines({calls.begin(), calls.end()});
+
+  // The call in a kernel's file that each was made by; and all calls of a line, in their order.
+  std::map<const Region*, std::pair<Source, std::uintptr_t>> made_at;
+  std::map<std::string, std::set<std::uintptr_t>> calls_at;
+  for (const Region* region : unnamed) {
+    for (const std::uintptr_t call : region->allocated_by) {
+      const std::vector<Source>& sources = lines.at(call);
+      const auto of_kernel = std::find_if(sources.begin(), sources.end(), [](const Source& source) {
+        return is_of_kernel_file(relative(source));
+      });
+      if (of_kernel == sources.end()) continue;
+      const Source where = relative(*of_kernel);
+      calls_at[where.text()].insert(call);
+      made_at[region] = {where, call};
+      break;
+    }
+  }
+  for (const Region* region : unnamed) {
+    std::string& name = shown_names_[region->name];
+    name = region->name.substr(0, region->name.find(kUnnamed));
+    const auto found = made_at.find(region);
+    if (found == made_at.end()) continue;
+    const auto& [where, call] = found->second;
+    const std::vector<std::string> variables = variables_in(line_of(where));
+    const std::set<std::uintptr_t>& of_line = calls_at[where.text()];
+    if (variables.size() == of_line.size()) {
+      name =
+          variables[static_cast<std::size_t>(std::distance(of_line.begin(), of_line.find(call)))];
+    } else if (!variables.empty()) {
+      name = std::accumulate(std::next(variables.begin()), variables.end(), variables.front(),
+                             [](const auto& a, const auto& b) { return a + " or " + b; });
+    }
+  }
+}
+
 Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lines& lines) const {
   Error error;
   error.kind = finding.kind;
   error.space = finding.space;
-  error.buffer = finding.buffer;
+  error.buffer = shown(finding.buffer);
   error.element = finding.element;
   error.offset = finding.offset;
   error.bytes = finding.bytes;
@@ -312,6 +391,8 @@ Kernel Recorder::finish(Recording& recording) const {
   for (const auto& [region, by_operation] : recording.touches)
     kernel.buffers.push_back(buffer_of(*region, by_operation));
   add_accesses_and_steps(kernel, recording, lines);
+  for (const auto& [where, at_once] : recording.at_once)
+    kernel.waits.push_back({relative({where.first, where.second}), at_once});
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
   const std::set<std::string> several = changed_by_several(kernel.errors);
@@ -337,10 +418,18 @@ std::vector<Kernel> Recorder::take() {
 
 Values Recorder::take_values() {
   Values values = value_log_ ? std::move(value_log_->values) : Values{};
+  for (Values::Array& array : values.arrays)
+    array.name = shown(array.name);
   value_log_.reset();
   std::set<std::uint32_t> places;
   for (const ValueTouch& touch : values.touches)
     places.insert(touch.place);
+  for (const LaneTake& take : values.takes)
+    places.insert(take.place);
+  for (const ThreadEnd& end : values.ends) {
+    for (const std::uint32_t place : end.places)
+      if (place != kNowhere[0]) places.insert(place);
+  }
   const Lines& lines = lines_of(places);
   std::map<std::uint32_t, std::uint32_t> index;
   for (const std::uint32_t place : places) {
@@ -352,6 +441,12 @@ Values Recorder::take_values() {
   }
   for (ValueTouch& touch : values.touches)
     touch.place = index[touch.place];
+  for (LaneTake& take : values.takes)
+    take.place = index[take.place];
+  for (ThreadEnd& end : values.ends) {
+    for (std::uint32_t& place : end.places)
+      if (place != kNowhere[0]) place = index[place];
+  }
   return values;
 }
 

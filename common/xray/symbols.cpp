@@ -77,15 +77,24 @@ class Answer {
       text.resize(std::min(text.size(), text.rfind(" (discriminator ")));
       const std::size_t colon = text.rfind(':');
       const int number = colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1);
-      if (number > 0) current_->push_back({text.substr(0, colon), number});
+      if (number > 0 && !launches_) current_->push_back({text.substr(0, colon), number});
+    } else {
+      launches_ = is_of_emulator(text);
     }
     function_ = !function_;
   }
 
  private:
+  // What calls the kernel: addr2line takes its line, of a header, for one of the kernel's file.
+  static bool is_of_emulator(const std::string& mangled) {
+    const std::size_t name = mangled.find("8emulator");
+    return name != std::string::npos && mangled.find_first_not_of("_ZNK") == name;
+  }
+
   std::map<std::uintptr_t, std::vector<Source>>& lines_;
   std::vector<Source>* current_ = nullptr;
   bool function_ = true;
+  bool launches_ = false;
 };
 
 }  // namespace

@@ -26,6 +26,19 @@ void ValueLog::settle() {
   pending_.clear();
 }
 
+void ValueLog::taken(LaneTake take) {
+  too_many_takes_ = too_many_takes_ || values.takes.size() == kMostValues;
+  if (too_many_takes_) return values.takes.clear();
+  take.launch = static_cast<std::uint32_t>(values.launches.size()) - 1;
+  take.after = values.touches.size();
+  values.takes.push_back(take);
+}
+
+void ValueLog::ended(ThreadEnd end) {
+  end.launch = static_cast<std::uint32_t>(values.launches.size()) - 1;
+  if (values.ends.size() < kMostValues) values.ends.push_back(end);
+}
+
 void ValueLog::touched(const ValueTouch& touch, const Values::Array& array, std::uintptr_t from,
                        std::uintptr_t address, unsigned bytes) {
   const auto [found, is_new] =

@@ -2,6 +2,7 @@
 // compared by, to find where the first value goes wrong.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -24,8 +25,28 @@ struct ValueTouch {
   std::uint64_t bits;     // what it holds after a store or an atomic; of a load 0
 };
 
+// What a thread asks for by a shuffle.
+struct LaneTake {
+  std::uint32_t launch;
+  std::uint64_t block;
+  std::uint32_t thread;
+  std::uint32_t place;
+  std::uint32_t source;  // a lane of its warp
+  std::uint64_t after;   // how many touches come before it
+};
+
+// Where a thread was last before it came to the kernel's end.
+struct ThreadEnd {
+  std::uint32_t launch;
+  std::uint64_t block;
+  std::uint32_t thread;
+  std::array<std::uint32_t, 4> places;  // its last basic blocks, the newest first
+};
+
 struct ValuePlace {
-  Source where, called_at;  // as in Party
+  // As in Party.
+  Source where;
+  std::vector<Source> called_at;
 };
 
 struct ValueLaunch {
@@ -46,6 +67,8 @@ struct Values {
   std::vector<ValuePlace> places;
   std::vector<ValueTouch> touches;  // of loads the first that a block makes of an element
   bool complete = true;             // false: beyond kMostValues nothing was kept
+  std::vector<LaneTake> takes;      // none, where they were more than kMostValues
+  std::vector<ThreadEnd> ends;      // of the first kMostValues threads
 };
 
 constexpr std::size_t kMostValues = 1'000'000;
@@ -59,12 +82,15 @@ class ValueLog {
   void touched(const ValueTouch& touch, const Values::Array& array, std::uintptr_t from,
                std::uintptr_t address, unsigned bytes);
   void settle();
+  void taken(LaneTake take);
+  void ended(ThreadEnd end);
 
   Values values;
 
  private:
   void keep(const ValueTouch& touch);
 
+  bool too_many_takes_ = false;
   std::unordered_map<std::string, std::uint32_t> index_;  // of arrays, by name
   std::unordered_set<std::uint64_t> read_;                // by this block
   std::vector<std::pair<ValueTouch, const void*>> pending_;

@@ -77,7 +77,7 @@ class Boss:
 def without_lines(finding):
     """What the X-ray said, without the places in the source."""
     place = r"[^ ,]+\.(?:cu|hpp|h|cpp):[0-9]+"
-    return re.sub(rf", called at {place},| at {place}", "", finding)
+    return re.sub(rf"(?:, called at {place})+,| at {place}", "", finding)
 
 
 def boss(words, preset):

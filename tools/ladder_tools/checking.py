@@ -151,7 +151,7 @@ def words_of(failure, most_lines=20):
         line = re.sub(r"^  Actual: false \(|\" thrown in the test body\.$", "", line)
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
         line = line.replace(f"{ROOT}/", "")
-        shown.append("  " + re.sub(r"^\.\./(?!my/)\S*\.[ch]pp:[0-9]+: ", "", line))
+        shown.append("  " + re.sub(r"^(?!(\.\./)?my/)\S*\.[ch]pp:[0-9]+: ", "", line))
     if values:
         shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
     return shown[:most_lines]
@@ -211,6 +211,21 @@ def printed_lines(text, file, most=20):
     lines = text.splitlines()
     more = [f"  ... {len(lines) - most} more lines in {file}"] if len(lines) > most else []
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
+
+
+def most_telling(findings, most=3):
+    """A few of the X-ray's findings, in their order: the first of each kind, then those that name other lines than these, then the others."""
+    kinds, seen = set(), set()
+
+    def told(finding):
+        kind, lines = finding.partition(": ")[0], frozenset(re.findall(r"\S+:[0-9]+\b", finding))
+        new = 0 if kind not in kinds else 1 if lines not in seen else 2
+        kinds.add(kind)
+        seen.add(lines)
+        return new
+
+    first = sorted(range(len(findings)), key=[told(each) for each in findings].__getitem__)[:most]
+    return [findings[at] for at in sorted(first)]
 
 
 _USED = re.compile(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", re.MULTILINE)
@@ -488,9 +503,10 @@ class Check:
                 errors = list(dict.fromkeys(line for line in done.text.splitlines()
                                             if (_XRAY_ERROR.match(line) or _HOST_TOUCHES.match(line)) and line != self._host_touches))
                 self._xray_errors = bool(errors)
-                shown += errors[:3]
-                if len(errors) > 3:
-                    shown.append(f"{len(errors) - 3} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
+                telling = most_telling(errors)
+                shown += telling
+                if len(errors) > len(telling):
+                    shown.append(f"{len(errors) - len(telling)} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
         if done.timed_out or done.crashed and not _HOST_TOUCHES.search(done.text):
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]

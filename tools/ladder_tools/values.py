@@ -13,10 +13,11 @@ from functools import cache, cached_property
 from itertools import islice
 
 _LOAD, _STORE, _ATOMIC = range(3)
-_FIELDS = 8
+_FIELDS, _TAKE_FIELDS, _END_FIELDS = 8, 6, 7
 _TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: sums in another order differ by less
 
 _MOST_MOVED, _FEWEST_MOVED = 256, 4  # values that are looked for at other elements; how many must be there
+_MOST_TAKES = 12  # shuffles whose lanes are listed
 
 
 class Trail:
@@ -26,6 +27,12 @@ class Trail:
         with open(path, "rb") as file:
             head = json.loads(file.readline())
             numbers = array("Q", file.read())
+        touches, takes = head["touches"] * _FIELDS, head["takes"] * _TAKE_FIELDS
+        self.takes = list(zip(*(numbers[touches + at:touches + takes:_TAKE_FIELDS] for at in range(_TAKE_FIELDS))))
+        ends = zip(*(numbers[touches + takes + at::_END_FIELDS] for at in range(_END_FIELDS)))
+        # The newest of its last basic blocks is the kernel's end, the next is where its ways there meet.
+        self.ends = {(launch, block, thread): places[2] for launch, block, thread, *places in ends}
+        numbers = numbers[:touches]
         self.complete = head["complete"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
         self._columns = [numbers[at::_FIELDS] for at in range(_FIELDS)]
@@ -38,6 +45,11 @@ class Trail:
         """The columns of its rows: they are in the order of the run."""
         part = slice(*(bisect_left(self._columns[1], each) for each in (number, number + 1)))
         return [column[part] for column in self._columns]
+
+    def at(self, row):
+        """How many rows stand before the first of this kind."""
+        launch, rows = self._of_launch(row[1]), bisect_left(self._columns[1], row[1])
+        return rows + next(at for at, each in enumerate(zip(*launch)) if each == row)
 
     def launch(self, number):
         """Its rows."""
@@ -100,10 +112,18 @@ class Touch:
                 return at
         return None
 
-    def where(self):
-        place, called_at = self.trail.places[self.place]
+    @staticmethod
+    def line(trail, place):
+        where, *called_at = trail.places[place]
+        lines = called_at if called_at and not where.partition(":")[0].endswith(".cu") else [where, *called_at]  # a helper's own line says little
+        return ", called at ".join(lines)
+
+    def who(self):
         grid, block = self.trail.launches[self.launch]
-        return f"{called_at or place} by thread {_index(self.thread, block)} of block {_index(self.block, grid)}"
+        return f"thread {_index(self.thread, block)} of block {_index(self.block, grid)}"
+
+    def where(self):
+        return f"{self.line(self.trail, self.place)} by {self.who()}"
 
 
 def _index(linear, extent):
@@ -139,7 +159,7 @@ class _Launch:
     counts in shared memory only, and in `read`."""
 
     def __init__(self, trail, number):
-        self.trail, self.rows = trail, trail.launch(number)
+        self.trail, self.number, self.rows = trail, number, trail.launch(number)
         self.names = [each["name"] for each in trail.arrays]
         self._shared = [each["shared"] for each in trail.arrays]
         self.touched = {self.names[which] for which in {row[5] for row in self.rows}}
@@ -232,7 +252,7 @@ def first_wrong(yours, ours, half="e"):
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there")
             said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.")
             if stray is None:
-                said += _moved(mine, right, wrong, half) or ([_unread(mine, right, wrong[2])] if alike else [])
+                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong[2])] if alike else [])
         elif stray is None:
             said += _unwritten(mine, right)
         if said:
@@ -259,6 +279,41 @@ def _moved(mine, right, wrong, half):
             "that differ. Look at the indices, not at the arithmetic."]
 
 
+def _lanes(launch, row):
+    """What this row's thread had taken from other lanes before: [(source, place)]; and of which lanes' values, each how often, that is made
+    if whatever a lane takes is added to what it has. None, where lanes have parted."""
+    trail, block, thread = launch.trail, row[2], row[3]
+    at, takes = trail.at(row), {}
+    for number, its_block, its_thread, place, source, after in trail.takes:
+        if (number, its_block, its_thread // 32) == (row[1], block, thread // 32) and after <= at:
+            takes.setdefault(its_thread % 32, []).append((source, place))
+    own = takes.get(thread % 32, [])
+    made = {lane: Counter([lane]) for lane in takes}
+    if len(own) > _MOST_TAKES ** 2 or any(len(each) < len(own) for each in takes.values()) or any(source not in takes for each in takes.values() for source, _ in each):
+        return own, None
+    for step in range(len(own)):
+        made = {lane: made[lane] + made[each[step][0]] for lane, each in takes.items()}
+    return own, made.get(thread % 32)
+
+
+def _taken(mine, right, wrong):
+    """Which lanes' values have come to this value by shuffles, if others than in our kernel."""
+    theirs = next(iter(right.stored.get(mine.key(wrong), ())), None)
+    if theirs is None or theirs[3] % 32 != wrong[3] % 32:
+        return []
+    (own, made), (ours, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
+    if made == right_made and (made is not None or len(own) == len(ours)):
+        return []
+    if len(own) != len(ours):
+        counts = f"{len(ours)} shuffle{'s' if len(ours) != 1 else ''}, yours {len(own) or 'none'}"
+        return [f"Before it our thread makes {counts}: {'is something not yet' if len(own) < len(ours) else 'is something twice'} put together over the lanes?"]
+    if len(own) > _MOST_TAKES:
+        return []
+    lanes = [", ".join(str(source) for source, _ in each) for each in (own, ours)]
+    lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own))
+    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes those of lanes {lanes[1]}."]
+
+
 def _unread(mine, right, block):
     """What our block reads, and this one does not."""
     yours = mine.read_by(block)
@@ -271,9 +326,15 @@ def _unread(mine, right, block):
 
 
 def _unwritten(mine, right):
-    """What our kernel stores in arrays of the device, and this one does not."""
-    counts = Counter(key[0] for key in right.stored if key not in mine.stored and key[1] is None)
-    return [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in counts.items()]
+    """What our kernel stores in arrays of the device, and this one does not; and where the thread of the first of these ends instead."""
+    missed = [key for key in right.stored if key not in mine.stored and key[1] is None]
+    said = [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in Counter(key[0] for key in missed).items()]
+    if missed and mine.trail.launches[mine.number] == right.trail.launches[right.number]:
+        touch = right.stored_at(missed[0])[0]
+        end = mine.trail.ends.get((mine.number, touch.block, touch.thread))
+        if end is not None and end < len(mine.trail.places):
+            said.append(f"Ours stores {touch.name()} by {touch.who()}; in yours this thread ends behind {Touch.line(mine.trail, end)}.")
+    return said
 
 
 def _elements(count, name):

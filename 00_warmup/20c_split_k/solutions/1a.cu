@@ -1,4 +1,4 @@
   begin = parts_each * split;
   end = begin + parts_each < parts ? begin + parts_each : parts;
 // ----
-  if (!partial) atomicAdd(&args.c[at], total);
+    atomicAdd(&args.c[at], total);

@@ -2,7 +2,5 @@
   end = split == splits - 1 ? parts : (split + 1) * parts_each;
   begin = split * parts_each;
 // ----
-  if (partial == nullptr) {
     float* const element = args.c + at;
     atomicAdd(element, total);
-  }

@@ -4,7 +4,5 @@
   end = begin;
   end += min(parts_each, parts - begin);
 // ----
-  if (partial != nullptr) {
-  } else if (total != 0.0f) {
-    atomicAdd(args.c + at, total);
-  }
+    // C was set to 0.
+    if (total != 0.0f) atomicAdd(args.c + at, total);

@@ -1,5 +1,5 @@
   // An element's partial sums lie side by side.
-  if (partial != nullptr) partial[at * splits + split] = total;
+    partial[at * splits + split] = total;
 // ----
   int split = 0;
   while (split < splits) {

@@ -13,7 +13,7 @@ namespace emulator::detail {
 
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros, Site where);
 void commit_copies();
-void wait_for_copies(std::size_t newest_left_out);
+void wait_for_copies(std::size_t newest_left_out, Site where);
 
 }  // namespace emulator::detail
 
@@ -31,6 +31,7 @@ inline void __pipeline_commit() {
 }
 
 // Waits for all groups of the calling thread but the `prior` newest. Copies that are not committed are in none.
-inline void __pipeline_wait_prior(std::size_t prior) {
-  emulator::detail::wait_for_copies(prior);
+inline void __pipeline_wait_prior(std::size_t prior,
+                                  emulator::Site where = emulator::Site::current()) {
+  emulator::detail::wait_for_copies(prior, where);
 }

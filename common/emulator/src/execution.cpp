@@ -155,7 +155,7 @@ class Worker {
       if (observer() != nullptr) observer()->in_kernel(true);
       launch_->kernel->invoke(launch_->kernel->body);
       if (observer() != nullptr) observer()->in_kernel(false);
-      finish_copies(~std::uint64_t{0});
+      finish_copies(~std::uint64_t{0}, {});
       threads_[current_].status = Status::kReturned;
       fiber->suspend();
     }
@@ -189,9 +189,9 @@ class Worker {
     if (read > 0) std::memcpy(queue.copies.back().data.data(), from, read);
   }
   void commit_copies() { ++copies_[current_].groups; }
-  void wait_for_copies(std::size_t newest_left_out) {
+  void wait_for_copies(std::size_t newest_left_out, Site where) {
     const std::uint64_t groups = copies_[current_].groups;
-    if (newest_left_out < groups) finish_copies(groups - newest_left_out);
+    if (newest_left_out < groups) finish_copies(groups - newest_left_out, where);
   }
 
   // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the
@@ -275,14 +275,14 @@ class Worker {
     return nullptr;
   }
 
-  // The calling thread's copies of the groups before this one arrive.
-  void finish_copies(std::uint64_t end) {
+  // The calling thread's copies of the groups before this one arrive; `where`: its wait, or nowhere.
+  void finish_copies(std::uint64_t end, Site where) {
     std::vector<CopyQueue::Copy>& copies = copies_[current_].copies;
     if (copies.empty()) return;
     auto copy = copies.begin();
     for (; copy != copies.end() && copy->group < end; ++copy) {
       std::memcpy(copy->to, copy->data.data(), copy->bytes);
-      if (observer() != nullptr) observer()->copy_arrives(copy->to, copy->bytes);
+      if (observer() != nullptr) observer()->copy_arrives(copy->to, copy->bytes, where);
     }
     copies.erase(copies.begin(), copy);
   }
@@ -888,8 +888,8 @@ void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros
 void commit_copies() {
   Called("__pipeline_commit")->commit_copies();
 }
-void wait_for_copies(std::size_t newest_left_out) {
-  Called("__pipeline_wait_prior")->wait_for_copies(newest_left_out);
+void wait_for_copies(std::size_t newest_left_out, Site where) {
+  Called("__pipeline_wait_prior")->wait_for_copies(newest_left_out, where);
 }
 
 void reset_schedule() {
@@ -959,7 +959,12 @@ void complete_ballot(void* const* lanes, unsigned count) {
 }  // namespace detail
 
 void warp_collective(const char* name, unsigned mask, Complete complete, void* data, Site where) {
-  detail::Called(name)->warp_collective(name, mask, complete, data, where);
+  const detail::Called called(name);
+  if (detail::observer() != nullptr && complete == detail::complete_shuffle) {
+    detail::observer()->lane_takes(__builtin_return_address(0),
+                                   static_cast<const detail::Shuffle*>(data)->source);
+  }
+  called->warp_collective(name, mask, complete, data, where);
 }
 
 void block_collective(const char* name, Complete complete, void* data, Site where) {

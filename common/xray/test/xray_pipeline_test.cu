@@ -58,6 +58,7 @@ TEST_F(XrayPipeline, CountsAreAsKnownByHand) {
     EXPECT_EQ(kernel[kSharedLoadRequests], 4u * kTiles);
     EXPECT_EQ(kernel[kSharedLoadWavefronts], 4u * kTiles);
     EXPECT_EQ(kernel[kBarriers], 2u * kTiles);
+    EXPECT_EQ(kernel[kAsyncCopiesAtOnce], 32u);
     EXPECT_EQ(kernel.buffer("in").loads().requests, 1u * kTiles);
     EXPECT_EQ(kernel.buffer("in").loads().accesses_per_element.most, 1u);
   }
@@ -95,6 +96,35 @@ TEST_F(XrayPipeline, ZerosAreNotRead) {
   kernel = only();
   EXPECT_TRUE(kernel.errors.empty());
   EXPECT_EQ(kernel[kGlobalLoadBytesAsked], 4u);
+}
+
+enum Meanwhile { kNothing, kAnotherCopy, kAnAccess, kNoWaitAtAll };
+
+constexpr int kCopiesAnd = __LINE__;
+__global__ void copies_and(Meanwhile meanwhile, float* out, const float* in) {
+  __shared__ float words[64];
+  const int i = static_cast<int>(threadIdx.x);
+  __pipeline_memcpy_async(&words[i], in + i, 4);
+  __pipeline_commit();
+  if (meanwhile == kAnotherCopy) __pipeline_memcpy_async(&words[32 + i], in + i, 4);
+  if (meanwhile == kAnAccess) out[i] = in[i];
+  if (meanwhile != kNoWaitAtAll) __pipeline_wait_prior(0);
+}
+
+TEST_F(XrayPipeline, CopiesThatAreWaitedForAtOnceHaveALine) {
+  const DeviceVector<float> in(std::vector<float>(32, 1.0f)), out(32);
+  for (const auto& [meanwhile, at_once] : {std::pair(kNothing, 32u), std::pair(kAnotherCopy, 32u),
+                                           std::pair(kAnAccess, 0u), std::pair(kNoWaitAtAll, 0u)}) {
+    copies_and<<<1, 32>>>(meanwhile, out.data(), in.data());
+    const Kernel kernel = only();
+    EXPECT_EQ(kernel[kAsyncCopiesAtOnce], at_once) << meanwhile;
+    ASSERT_EQ(kernel.waits.size(), at_once == 0 ? 0u : 1u) << meanwhile;
+    for (const Wait& wait : kernel.waits) {
+      EXPECT_EQ(wait.at_once, 32u);
+      EXPECT_EQ(wait.where.file, "common/xray/test/xray_pipeline_test.cu");
+      EXPECT_EQ(wait.where.line, kCopiesAnd + 8);
+    }
+  }
 }
 
 enum How {

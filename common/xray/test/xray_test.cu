@@ -177,7 +177,7 @@ TEST_F(Xray, TellsHowOftenEachElementIsFetched) {
   EXPECT_EQ(loads.requests_per_element.most, kThreads / 32);
   EXPECT_EQ(loads.accesses_per_element.least, 0u);
   EXPECT_DOUBLE_EQ(loads.accesses_per_element.mean, 2.0 * kThreads / kIn);
-  EXPECT_EQ(kernel.buffer("an allocation of 512 bytes").stores().accesses_per_element.least, 1u);
+  EXPECT_EQ(kernel.buffer("out").stores().accesses_per_element.least, 1u);
   EXPECT_THROW(kernel.buffer("q"), std::out_of_range);
 }
 
@@ -533,6 +533,31 @@ TEST_F(Xray, KeepsTheValuesThatAKernelStores) {
   EXPECT_TRUE(take_values().touches.empty());
 }
 
+constexpr int kTakesAndLeaves = __LINE__;
+__global__ void takes_and_leaves(float* out) {
+  const float other = __shfl_xor_sync(0xffffffffu, 1.0f * threadIdx.x, 4);
+  for (int i = 0; i < 8; ++i) {
+    if (static_cast<int>(threadIdx.x) <= i) return;
+    out[threadIdx.x] = other;
+  }
+}
+
+TEST_F(Xray, KeepsWhichLanesAreTakenFromAndWhereThreadsWereLast) {
+  const DeviceVector<float> out(32);
+  keep_values();
+  takes_and_leaves<<<1, 32>>>(out.data());
+  const Values values = take_values();
+  ASSERT_EQ(values.takes.size(), 32u);
+  for (const LaneTake& take : values.takes) {
+    EXPECT_EQ(take.source, take.thread ^ 4u);
+    EXPECT_EQ(values.places[take.place].where.line, kTakesAndLeaves + 2);
+  }
+  ASSERT_EQ(values.ends.size(), 32u);
+  for (const ThreadEnd& end : values.ends)
+    EXPECT_EQ(values.places[end.places[2]].where.line, kTakesAndLeaves + (end.thread < 8 ? 4 : 3))
+        << end.thread;
+}
+
 constexpr int reads_at_line = __LINE__ + 2;
 __global__ void reads_at(float* out, const float* in, long long index) {
   if (threadIdx.x == 7) out[threadIdx.x] = in[index];
@@ -612,6 +637,14 @@ TEST_F(Xray, NamesTheLineWhereTheHostTouchesDeviceMemory) {
   EXPECT_DEATH(std::memset(array.data(), 0, 16), here(__LINE__, "writes"));
 }
 
+TEST_F(Xray, NamesTheLineOfAnIndexBeyondAVector) {
+  std::vector<float> host(4);
+  volatile std::size_t four = 4;
+  EXPECT_DEATH(host[four] = 1.0f,
+               "'__n < this->size\\(\\)' failed.\ncalled at common/xray/test/xray_test.cu:" +
+                   std::to_string(__LINE__ - 2) + "\n");
+}
+
 // What the emulator does inside a kernel's thread, its messages too, is no access of the kernel's.
 __global__ void fails(int how) {
   __shared__ float tile[32];
@@ -672,13 +705,51 @@ TEST_F(Xray, FindsSharedMemoryOutOfBounds) {
   EXPECT_EQ(error.size, 128u);
 }
 
+__device__ void put(float* out, unsigned place) {
+  out[place] = 1.0f;
+}
+
+constexpr int calls_put_line = __LINE__ + 2;
+__global__ void calls_put(float* out) {
+  put(out, threadIdx.x + 1);
+}
+
+TEST_F(Xray, NamesTheLineThatCallsAHelper) {
+  const DeviceVector<float> out(32);
+  calls_put<<<1, 32>>>(out.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "out of bounds");
+  EXPECT_EQ(error.party.where.line, calls_put_line - 5);
+  ASSERT_EQ(error.party.called_at.size(), 1u);
+  EXPECT_EQ(error.party.called_at[0].line, calls_put_line);
+  EXPECT_NE(error.message.find(":" + std::to_string(calls_put_line - 5) + ", called at "),
+            std::string::npos);
+}
+
 TEST_F(Xray, FindsUseAfterFree) {
   const DeviceVector<float> out(32);
   float* gone = nullptr;
   ASSERT_EQ(cudaMalloc(&gone, 400), cudaSuccess);
   ASSERT_EQ(cudaFree(gone), cudaSuccess);
   reads_at<<<1, 32>>>(out.data(), gone, 3);
-  EXPECT_EQ(only_error().kind, "use after free");
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "use after free");
+  EXPECT_EQ(error.buffer, "gone");
+}
+
+TEST_F(Xray, CallsDeviceMemoryAsTheSourceDoes) {
+  const DeviceVector<float> left(32), right(32);
+  keep_values();
+  reads_at<<<1, 32>>>(left.data(), right.data(), 3);
+  const Kernel kernel = only();
+  EXPECT_EQ(kernel.buffer("left").stores().accesses, 1u);
+  EXPECT_EQ(kernel.buffer("right").loads().accesses, 1u);
+  ASSERT_EQ(kernel.errors.size(), 1u);
+  EXPECT_NE(kernel.errors[0].message.find("4 bytes of right at byte 12"), std::string::npos);
+  const Values values = take_values();
+  ASSERT_EQ(values.arrays.size(), 2u);
+  EXPECT_EQ(values.arrays[0].name, "right");
+  EXPECT_EQ(values.arrays[1].name, "left");
 }
 
 TEST_F(Xray, FindsReadsOfWhatNothingWrote) {

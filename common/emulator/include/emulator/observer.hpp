@@ -47,8 +47,8 @@ class Observer {
   // their way to `to`.
   virtual void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                            std::size_t read) = 0;
-  // The running thread has waited for a copy, or returns.
-  virtual void copy_arrives(const void* to, std::size_t bytes) = 0;
+  // The running thread has waited for its oldest copy at `where`, or returns (line 0).
+  virtual void copy_arrives(const void* to, std::size_t bytes, Site where) = 0;
 
   // The running thread's part of a warp's matrix load at `pc`: its address, the row of some lanes.
   virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
@@ -60,6 +60,9 @@ class Observer {
   virtual void block_met() = 0;
   // These lanes of a warp have met in operation `name`.
   virtual void lanes_met(unsigned warp, unsigned lanes, const char* name) = 0;
+
+  // The running thread asks, by a shuffle called at `pc`, for the value of its warp's lane `source`.
+  virtual void lane_takes(const void* pc, unsigned source) = 0;
 
   // What was seen so far is asked for no more.
   virtual void forget() = 0;
