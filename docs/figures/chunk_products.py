@@ -1,4 +1,4 @@
-"""Draws the pictures of chapter 07's lessons 07 to 09b beside this script. usage: python3 docs/figures/chunk_products.py"""
+"""Draws the pictures of chapter 07's lessons 07 to 09c beside this script. usage: python3 docs/figures/chunk_products.py"""
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, RED, Drawing
 
 NOTE = "#666666"
@@ -194,6 +194,44 @@ def copies_ahead():
     d.save("chunk_copies_ahead.svg")
 
 
+def units():
+    """Which scores of 64 tokens are computed, with chunks of 64 tokens and of 16, and by whom."""
+    d = Drawing(900, 400)
+    d.text(20, 28, "The scores of 64 tokens, queries down and keys across, blocks of 16 x 16", 15, "start", bold=True)
+    cell, top = 44, 88
+    size = SIDE * cell
+    for number, title in enumerate(("09b: a chunk of 64", "09c: four chunks of 16")):
+        left = 60 + 440 * number
+        d.text(left, 66, title, 13.5, "start", DARK_BLUE, bold=True)
+        for i in range(SIDE):
+            d.text(left - 8, top + cell * (i + 0.5) + 4, f"{16 * i}-{16 * i + 15}", 11, "end", NOTE)
+            for j in range(SIDE):
+                x, y = left + cell * j, top + cell * i
+                scores = j <= i if number == 0 else i == j
+                behind = j > i
+                if number == 1 and scores:
+                    for w in range(4):
+                        d.box(x, y + cell / 4 * w, cell, cell / 4, PALE[w], GREY, 0.4)
+                else:
+                    d.box(x, y, cell, cell, LIGHT if behind else PALE[i] if scores else "white", GREY, 0.7)
+                if i == j:
+                    d.polygon([(x + 1, y + 1), (x + cell - 1, y + 1), (x + cell - 1, y + cell - 1)], GREY)
+                if number == 1 and j < i:
+                    d.text(x + cell / 2, y + cell / 2 + 5, "S", 15, bold=True)
+        d.box(left, top, size, size, "none")
+    x = 60 + size + 16
+    d.text(x, top + 30, "Ten blocks, each by one\nwarp (its colour), and\nhanded to the others\nthrough shared memory.\nEarlier chunks come\nthrough S.", 12, "start")
+    x = 500 + size + 16
+    d.text(x, top + 30, "Four blocks, each by\nall four warps, and kept\nin their registers.\nThe other six blocks\ncome through S too.", 12, "start")
+    y = top + size + 36
+    d.text(20, y, "Instructions of all four warps for 64 tokens:", 13, "start", bold=True)
+    rows = (("", "scores", "scores V", "Q S", "state", "sum"), ("09b", "80", "80", "128", "128", "416"), ("09c", "128", "32", "128", "128", "416"))
+    for i, row in enumerate(rows):
+        for j, words in enumerate(row):
+            d.text(60 + 110 * j, y + 26 + 22 * i, words, 12.5, colour=NOTE if i == 0 else INK, bold=j == 0)
+    d.save("chunk_units.svg")
+
+
 if __name__ == "__main__":
-    for draw in (chunk_products, sum_and_factor, four_loads, copies_ahead):
+    for draw in (chunk_products, sum_and_factor, four_loads, copies_ahead, units):
         draw()
