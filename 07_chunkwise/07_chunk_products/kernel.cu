@@ -1,5 +1,5 @@
 // 07 chunk products: linear attention in bf16, the three loops of a chunk as products on tensor cores.
-// Change: rewrite. 02's walk with chunks of 64 tokens; a warp multiplies blocks of 16 x 16, fragments loaded from shared memory.
+// Change: rewrite. 07.02's walk with chunks of 64 tokens; a warp multiplies blocks of 16 x 16, fragments loaded from shared memory.
 // Why:    a lane's multiply-add took two numbers from shared memory; one instruction of a warp does 2,048 of them.
 // Needs:  K = V = 64, bf16, the causal product: no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
 // Costs:  fragments come two or four bytes at a time, with bank conflicts; the state is read twice and written once in a chunk.

@@ -1,5 +1,5 @@
 // 08 state in registers: the state of a head never leaves the registers of the block's four warps.
-// Change: 07 with S transposed: S^T is the sum of one product and, packed to bf16, the factor of another; no lane moves an element.
+// Change: 07.07 with S transposed: S^T is the sum of one product and, packed to bf16, the factor of another; no lane moves an element.
 // Why:    the state went through shared memory three times in a chunk: read as a factor, read as a sum, written.
 // Needs:  what 07 needs.
 // Costs:  32 registers a thread hold the state's sums.

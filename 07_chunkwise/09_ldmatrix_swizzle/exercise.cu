@@ -1,5 +1,5 @@
 // 09 ldmatrix and swizzle: one instruction loads a fragment, from tiles without bank conflicts.
-// Change: 08 with swizzled tiles; each of its four loads is one ldmatrix, plain or transposed, with rows named in one of two orders.
+// Change: 07.08 with swizzled tiles; each of its four loads is one ldmatrix, plain or transposed, with rows named in one of two orders.
 // Why:    a fragment took four or eight loads of eight or four turns each; now one load of four turns.
 // Needs:  what 07 needs.
 // Costs:  every chunk is still waited for: nothing is multiplied while it comes.

@@ -1,5 +1,5 @@
 // 09b copies ahead: the next chunk comes by asynchronous copies while this one is multiplied.
-// Change: 09 with two places for q, k and v in turn; a chunk is asked for when all have left the one before it.
+// Change: 07.09 with two places for q, k and v in turn; a chunk is asked for when all have left the one before it.
 // Why:    the four warps of a block waited for every chunk, and the tensor cores with them.
 // Needs:  what 07 needs.
 // Costs:  24 KB of shared memory more, 56 KB in all: a launcher has to ask for that.

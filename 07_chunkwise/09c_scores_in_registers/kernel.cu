@@ -1,5 +1,5 @@
 // 09c scores in registers: a warp computes the scores of 16 tokens itself, and they are a factor without leaving its registers.
-// Change: 09b with products over 16 tokens at a time; a chunk of 64 is only what is copied together.
+// Change: 07.09b with products over 16 tokens at a time; a chunk of 64 is only what is copied together.
 // Why:    warps exchanged scores through shared memory: 8 KB, a barrier, and loads.
 // Needs:  what 07 needs.
 // Costs:  all four warps compute the same scores. The state becomes a factor four times in 64 tokens.
