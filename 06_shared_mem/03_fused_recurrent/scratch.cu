@@ -62,14 +62,16 @@ __global__ void __launch_bounds__(kTile)
 
     float bonus = q * u * k;  // summed over the tile's rows, the same for all columns
     // TODO(2): roughly 2 lines; all 32 lanes get the sum of `bonus`. budget: five shuffles.
+    float sum[kVec] = {};
 
     // TODO(2): roughly 3 lines; q, k and w go to shared memory, with what keeps the lanes apart that write and read the same words.
     // TODO(2): budget: three shared stores, two warp barriers.
-
-    float sum[kVec] = {};
-    // TODO(3): roughly 13 lines; of each key row what the state gives to the output, then its decay and update; four rows at a time, as float4.
-    // TODO(3): Then this tile's share of the output, with its bonus, goes to `part`. budget: three reads of 16 bytes for four key rows, one
-    // TODO(3): store.
+#pragma unroll
+    for (int row = 0; row < kTile; row += kVec) {
+      // TODO(3): roughly 10 lines; of four key rows what the state gives to the output, then their decay and update, as float4.
+      // TODO(3): budget: three reads of 16 bytes for four key rows.
+    }
+    // TODO(3): roughly 1 line; this tile's share of the output, with its bonus, goes to `part`. budget: one store.
   }
 
   // TODO(1): roughly 4 lines; they go out to args.final_state, if that is wanted. budget: one store of each element.
