@@ -20,5 +20,20 @@ class Loads(unittest.TestCase):
         self.assertEqual(after, before[::-1])
 
 
+@unittest.skipUnless(nvcc.find_tool("nvcc"), "there is no nvcc")
+class Instructions(unittest.TestCase):
+    def test_the_cheap_split_of_07_11_needs_no_cvt_and_is_longer_in_ptx(self):
+        with nvcc.tree_of(".") as tree:
+            text = nvcc.Compiler().text(tree, "07_chunkwise/11_three_products/kernel.cu")
+        kernels = {re.search(r"ProductsE(\d)", each).group(1): re.findall(r"^\s+\{?\s*([a-z][\w.]*)\s", each, re.MULTILINE)
+                   for each in re.split(r"\.entry\s", text)[1:]}
+        nearest, cheap = kernels["1"], kernels["2"]
+        for kernel in nearest, cheap:
+            self.assertEqual(sum(each.startswith("mma.sync") for each in kernel), 312)
+        self.assertGreaterEqual(nearest.count("cvt.rna.tf32.f32"), 2 * 288)  # of 288 floats two each
+        self.assertEqual(cheap.count("cvt.rna.tf32.f32"), 0)
+        self.assertGreater(len(cheap), len(nearest))
+
+
 if __name__ == "__main__":
     unittest.main()

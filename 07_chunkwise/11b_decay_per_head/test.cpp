@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/testing/suite.hpp"
+
+namespace {
+
+// Units of 16 tokens, stages of 64.
+const bool registered = ladder::testing::register_suite(
+    "decay_per_head", "decay_per_head_chunkwise",
+    {.storages = {"bf16"},
+     .sizes = {{"B", {2, 1}},
+               {"T", {37, 0, 1, 16, 65, 130}},
+               {"H", {3, 1, 4}},
+               {"K", {64}},
+               {"V", {64}}},
+     .options = {{"scale", {"1", "0.125"}}},
+     .most = {{"K", 64}, {"V", 64}},
+     .borders = {{.size = "T", .at = {16, 64, 128}, .others = {{"K", 64}, {"V", 64}}}}});
+
+// What the page says of the factor between two neighbours, behind 14 tokens of the same decay.
+TEST(decay_per_head, SubtractsSumsBecauseAQuotientIsNoNumber) {
+  const float log_w = -8, earlier = 14 * log_w, later = 15 * log_w;
+  EXPECT_EQ(std::exp(earlier), 0.0f);
+  EXPECT_TRUE(std::isnan(std::exp(later) / std::exp(earlier)));
+  EXPECT_FLOAT_EQ(std::exp(later - earlier), 3.3546263e-4f);
+}
+
+// Stronger decays than -104 count as -104. Behind 14 of them a sum has steps of 1.2e-4.
+TEST(decay_per_head, KeepsDigitsBehindTokensThatForgetEverything) {
+  EXPECT_TRUE(std::isnan(-INFINITY - -INFINITY));
+  EXPECT_EQ(std::exp(-104.0f), 0.0f);
+  double worst = 0;
+  for (float log_w = -0.3f; log_w < 0; log_w += 0.001f) {
+    const float earlier = -104.0f * 14, later = earlier + log_w;
+    worst = std::fmax(worst, std::abs(std::exp(later - earlier) / std::exp(log_w) - 1));
+  }
+  EXPECT_LT(worst, 6.2e-5);
+  EXPECT_GT(worst, 5.5e-5);
+}
+
+}  // namespace
