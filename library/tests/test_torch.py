@@ -257,7 +257,10 @@ class CustomOperators(InDouble):
                     mine = {name: value.clone().requires_grad_() for name, value in leaves.items()}
                     outputs = each(**mine)
                     sum(o.sum() for o in outputs).backward()
-                    results.append([*(o.detach() for o in outputs), *(value.grad for value in mine.values())])
+                    results.append((*(o.detach() for o in outputs), *(value.grad for value in mine.values())))
+                with torch.no_grad():
+                    results[0] += function(**leaves)
+                    results[1] += torch.compile(function, fullgraph=True, backend=BACK_END)(**leaves)
                 for eager, compiled in zip(*results, strict=True):
                     self.assertTrue(torch.equal(eager, compiled))
 

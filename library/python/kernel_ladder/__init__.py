@@ -11,11 +11,16 @@ DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 ELEMENTS = {"float": "float32", "int64_t": "int64"}
 
 
-def _axes_of(member, views, sizes_of_log_w):
-    """The names of an array's axes: two have a choice."""
+def _sizes_of(member, is_packed, axes_of_log_w):
+    """(axis, how many more) of an array's axes: two have a choice."""
     if member.name in ("log_w", "d_log_w"):
-        return ["H", "K"] if sizes_of_log_w == 2 else ["B", "T", "H", "K"]
-    return [("sequences" if "cu_seqlens" in views else "B") if axis == "B or sequences" else axis for axis in member.axes]
+        return _PER_HEAD if axes_of_log_w == 2 else _PER_STEP
+    if member.axes and member.axes[0] == "B or sequences":
+        return [("sequences" if is_packed else "B", 0), *member.sizes[1:]]
+    return member.sizes
+
+
+_PER_HEAD, _PER_STEP = [("H", 0), ("K", 0)], [("B", 0), ("T", 0), ("H", 0), ("K", 0)]
 
 
 def _storage(operator, views):
@@ -31,43 +36,42 @@ def _prepared(name, values, stream):
     if name not in OPERATORS:
         raise ValueError(f"operator is {name!r}; allowed: {', '.join(OPERATORS)}")
     operator = OPERATORS[name]
-    known = [member.name for member in operator.members if member.name not in CONTROL]
     for given in values:
-        if given not in known:
-            raise TypeError(f"{name} has no {given!r}; allowed: {', '.join(known)}")
-    arrays = [member for member in operator.members if member.is_array]
-    views = {member.name: view(member.name, values[member.name], stream) for member in arrays if values.get(member.name) is not None}
+        if given not in operator.by_name or given in CONTROL:
+            raise TypeError(f"{name} has no {given!r}; allowed: {', '.join(operator.given)}")
+    views = {}
+    for member in operator.arrays:
+        value = values.get(member.name)
+        if value is not None:
+            views[member.name] = view(member.name, value, stream)
     storage = _storage(operator, views)
     args = operator.usual()
     args.storage = STORAGES[storage]
 
-    device, sizes = views["q"].device, {}
+    stored, device, sizes = views["q"].dtype, views["q"].device, {}
     log_w_axes = len(views["log_w"].shape) if "log_w" in views else 0
-    for member in arrays:
-        each = views.get(member.name)
-        if each is None:
-            continue
+    for each_name, each in views.items():
+        member = operator.by_name[each_name]
         if each.device != device:
-            raise ValueError(f"{member.name} lies on {each.device[0]} {each.device[1]}; allowed: {device[0]} {device[1]}, where q is")
-        element = ELEMENTS.get(member.element) or ("float32" if storage == "bf16_fp32_decay" and member.name.endswith("log_w") else views["q"].dtype)
+            raise ValueError(f"{each_name} lies on {each.device[0]} {each.device[1]}; allowed: {device[0]} {device[1]}, where q is")
+        element = ELEMENTS.get(member.element) or ("float32" if storage == "bf16_fp32_decay" and each_name.endswith("log_w") else stored)
         if each.dtype != element:
-            raise TypeError(f"{member.name} is {each.dtype}; allowed: {element}")
+            raise TypeError(f"{each_name} is {each.dtype}; allowed: {element}")
         if not each.is_contiguous:
-            raise ValueError(f"{member.name} is not contiguous; allowed: row-major without gaps")
-        axes = _axes_of(member, views, log_w_axes)
+            raise ValueError(f"{each_name} is not contiguous; allowed: row-major without gaps")
+        axes = _sizes_of(member, "cu_seqlens" in views, log_w_axes)
         fits = len(axes) == len(each.shape)
-        for axis, size in zip(axes, each.shape):
-            base, _, more = axis.partition(" + ")
-            fits = fits and sizes.setdefault(base, size - int(more or 0)) == size - int(more or 0)
+        for (axis, more), size in zip(axes, each.shape):
+            fits = fits and sizes.setdefault(axis, size - more) == size - more
         if not fits:
-            allowed = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in axes)
-            raise ValueError(f"{member.name} has shape {each.shape}; allowed: ({allowed})")
-        setattr(args, member.name, each.pointer)
-    for member in operator.members:
-        if member.is_array or member.name in CONTROL:
-            continue
-        if member.name in sizes:
-            setattr(args, member.name, sizes[member.name])
+            words = [axis + f" + {more}" * (more > 0) for axis, more in axes]
+            allowed = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in words)
+            raise ValueError(f"{each_name} has shape {each.shape}; allowed: ({allowed})")
+        setattr(args, each_name, each.pointer)
+    for member in operator.numbers:
+        value = sizes.get(member.name)
+        if value is not None:
+            setattr(args, member.name, value)
         elif values.get(member.name) is not None:
             value = values[member.name]
             setattr(args, member.name, value.encode() if isinstance(value, str) else int(value) if member.ctype != ctypes.c_float else float(value))
@@ -88,7 +92,8 @@ def _on_device_of(views):
     tensor = views["q"].keeps
     if views["q"].device[0] == "cuda" and is_torch(tensor):
         import torch
-        return torch.cuda.device(tensor.device)
+        if torch.cuda.current_device() != tensor.device.index:
+            return torch.cuda.device(tensor.device)
     return contextlib.nullcontext()
 
 

@@ -4,7 +4,7 @@ import sys
 from dataclasses import dataclass
 
 
-@dataclass
+@dataclass(slots=True)
 class View:
     pointer: int
     shape: tuple
@@ -56,10 +56,18 @@ def is_torch(array):
     return torch is not None and isinstance(array, torch.Tensor)
 
 
+_torch_names = {}  # of types and devices, which are made again and again
+
+
+def _torch_name(kind):
+    if kind not in _torch_names:
+        _torch_names[kind] = (kind.type, kind.index or 0) if hasattr(kind, "type") else str(kind).removeprefix("torch.")
+    return _torch_names[kind]
+
+
 def view(name, array, stream=None):
     if is_torch(array):
-        return View(array.data_ptr(), tuple(array.shape), str(array.dtype).removeprefix("torch."), (array.device.type, array.device.index or 0),
-                    array.is_contiguous(), array)
+        return View(array.data_ptr(), tuple(array.shape), _torch_name(array.dtype), _torch_name(array.device), array.is_contiguous(), array)
     if hasattr(array, "__array_interface__"):  # numpy's, which may not be written to, or hold uint16 that are bfloat16
         dtype = "bfloat16" if array.dtype.name in ("uint16", "bfloat16") else array.dtype.name
         return View(array.ctypes.data, array.shape, dtype, ("cpu", 0), array.flags.c_contiguous, array)

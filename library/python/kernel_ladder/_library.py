@@ -22,6 +22,13 @@ class Member:
         self.axes = re.findall(r"\((.*?)\)", says)[:1]
         self.axes = [axis.strip() for axis in self.axes[0].split(",")] if self.is_array and self.axes else []
         self.is_optional = "or NULL" in says
+        self.sizes = [_size(axis) for axis in self.axes]
+
+
+def _size(axis):
+    """"sequences + 1" is ("sequences", 1)."""
+    base, _, more = axis.partition(" + ")
+    return base, int(more or 0)
 
 
 def _members(struct):
@@ -43,15 +50,18 @@ class Operator:
         self.name = name
         self.members = _members(struct)
         self.by_name = {member.name: member for member in self.members}
+        self.given = [member.name for member in self.members if member.name not in CONTROL]  # what callers of run() may give
+        self.arrays = [member for member in self.members if member.is_array]
+        self.numbers = [member for member in self.members if not member.is_array and member.name not in CONTROL]
         self.struct = type(f"kl_{struct}_args", (ctypes.Structure,), {"_fields_": [(each.name, each.ctype) for each in self.members]})
+        args = self.struct(struct_size=ctypes.sizeof(self.struct))
+        for member in self.members:
+            if not member.is_array and member.name != "struct_size" and (value := _usual(member)) is not None:
+                setattr(args, member.name, value)
+        self._usual = bytes(args)
 
     def usual(self):
-        args = self.struct()
-        for member in self.members:
-            if not member.is_array and (value := _usual(member)) is not None:
-                setattr(args, member.name, value)
-        args.struct_size = ctypes.sizeof(args)
-        return args
+        return self.struct.from_buffer_copy(self._usual)
 
 
 OPERATORS = {name: Operator(name, struct) for name, struct in re.findall(r"^int32_t kl_(\w+)\(const kl_(\w+)_args\* args\);", HEADER, re.MULTILINE)}
@@ -62,22 +72,23 @@ class Library:
         self.dll = ctypes.CDLL(str(path))
         self.dll.kl_error.restype = self.dll.kl_back_end.restype = self.dll.kl_kernels.restype = ctypes.c_char_p
         self.kernels = self.dll.kl_kernels().decode().split()
+        self._functions = {f"{name}{more}": getattr(self.dll, f"kl_{name}{more}") for name in OPERATORS for more in ("", "_workspace", "_choice")}
 
     def _check(self, status):
         if status != 0:
             raise ERRORS.get(status, RuntimeError)(self.dll.kl_error().decode())
 
     def run(self, operator, args):
-        self._check(getattr(self.dll, f"kl_{operator}")(ctypes.byref(args)))
+        self._check(self._functions[operator](ctypes.byref(args)))
 
     def workspace(self, operator, args):
         size = ctypes.c_size_t()
-        self._check(getattr(self.dll, f"kl_{operator}_workspace")(ctypes.byref(args), ctypes.byref(size)))
+        self._check(self._functions[operator + "_workspace"](ctypes.byref(args), ctypes.byref(size)))
         return size.value
 
     def choice(self, operator, args):
         name = ctypes.c_char_p()
-        self._check(getattr(self.dll, f"kl_{operator}_choice")(ctypes.byref(args), ctypes.byref(name)))
+        self._check(self._functions[operator + "_choice"](ctypes.byref(args), ctypes.byref(name)))
         return name.value.decode()
 
 
@@ -86,6 +97,8 @@ _loaded, _lock = {}, threading.Lock()
 
 def library(back_end):
     """The one of "emulated" or "cuda"."""
+    if back_end in _loaded:
+        return _loaded[back_end]
     with _lock:
         if back_end not in _loaded:
             path = HERE / ("libkernel_ladder_emulated.so" if back_end == "emulated" else "libkernel_ladder.so")

@@ -150,6 +150,17 @@ attention_backward = _differentiable("attention_backward", _attention_backward, 
 attention = _differentiable("attention", _attention, _attention_like, _keep_attention, _attention_gradients)
 
 
+def _is_compiling():
+    return hasattr(torch, "compiler") and torch.compiler.is_compiling()
+
+
+def _call(operator, function, tensors, *options):
+    """The function itself where nobody looks at the operator, neither autograd nor a compiler: it is faster."""
+    given = [x for x in tensors if x is not None]
+    is_seen = (torch.is_grad_enabled() and any(x.requires_grad for x in given)) or any(type(x) is not Tensor for x in given) or _is_compiling()
+    return (operator if is_seen else function)(*tensors, *options)
+
+
 # ---- FLA's names ----
 
 def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant):
@@ -166,8 +177,9 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
         q, k, v, log_w = (x.float() for x in (q, k, v, log_w))
     if u is not None:
         u = u.to(q.dtype).contiguous()
-    o, final_state = recurrence(q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens,
-                                float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, choice or "", batch_invariant)
+    tensors = (q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens)
+    o, final_state = _call(recurrence, _recurrence, tensors, float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, choice or "",
+                           batch_invariant)
     return o.to(storage), final_state if output_final_state else None
 
 
@@ -257,5 +269,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             f"is_causal with {query.shape[2]} queries and {key.shape[2]} keys; allowed: as many (PyTorch aligns the first of them, this kernel the last)")
     _refuse(not enable_gqa and query.shape[1] != key.shape[1], f"query has {query.shape[1]} heads and key {key.shape[1]}; allowed with enable_gqa only")
     q, k, v = (x.transpose(1, 2).contiguous() for x in (query, key, value))
-    o, _ = attention(q, k, v, is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
+    o, _ = _call(attention, _attention, (q, k, v), is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
     return o.transpose(1, 2)

@@ -35,11 +35,13 @@ static void* zeros(size_t bytes) {
 int main(int argc, char** argv) {
   must(argc == 5, "allowed: B T H K");
   kl_wkv_args args = KL_WKV_ARGS;
-  args.B = atoll(argv[1]), args.T = atoll(argv[2]), args.H = atoll(argv[3]), args.K = args.V = atoll(argv[4]);
+  args.B = atoll(argv[1]), args.T = atoll(argv[2]), args.H = atoll(argv[3]),
+  args.K = args.V = atoll(argv[4]);
   args.log_w_stride_T = args.H * args.K, args.log_w_stride_B = args.T * args.log_w_stride_T;
   args.storage = KL_BF16;
   const size_t bytes = (size_t)(2 * args.B * args.log_w_stride_B);
-  args.q = zeros(bytes), args.k = zeros(bytes), args.v = zeros(bytes), args.log_w = zeros(bytes), args.o = zeros(bytes);
+  args.q = zeros(bytes), args.k = zeros(bytes), args.v = zeros(bytes), args.log_w = zeros(bytes),
+  args.o = zeros(bytes);
   args.u = zeros((size_t)(2 * args.H * args.K));
   cudaStream_t stream;
   must(cudaStreamCreate(&stream) == cudaSuccess, "cudaStreamCreate");
