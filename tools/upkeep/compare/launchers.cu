@@ -1,5 +1,6 @@
-// Chapter 00's CUDA launchers for ours.py, and what its stopwatch needs (the other chapters' are in library/): plain C, device pointers in, a sentence out when something is refused or fails; else null. The
-// sentence is good until the thread's next call. Sizes, shapes and units are those of the operators' arguments.
+// Chapter 00's CUDA launchers for ours.py, and what its stopwatch needs (the other chapters' are in library/): plain C, device pointers in, a
+// sentence out when something is refused or fails; else null. The sentence is good until the thread's next call. Sizes, shapes and units are
+// those of the operators' arguments.
 //
 // Launchers put their work into the calling thread's default stream (cudaStreamPerThread), and do not wait for it.
 #include <cuda_runtime.h>
@@ -14,6 +15,9 @@
 #include "00_warmup/08_transpose/transpose.hpp"
 #include "00_warmup/09_sum/sum.hpp"
 #include "00_warmup/11_rows/rows.hpp"
+#include "00_warmup/18_batched_matmul/batched_matmul.hpp"
+#include "00_warmup/conv2d.hpp"
+#include "00_warmup/low_bit.hpp"
 #include "00_warmup/matmul.hpp"
 #include "00_warmup/vector_add.hpp"
 #include "common/core/errors.hpp"
@@ -91,7 +95,11 @@ const std::map<std::string, std::map<std::string, Prepare>>& operators() {
       {"sum", by_precision<Sum, SumArgs>()},
       {"softmax", by_precision<Softmax, SoftmaxArgs>()},
       {"rms_norm", by_precision<RmsNorm, RmsNormArgs>()},
-      {"matmul", by_precision<Matmul, MatmulArgs, MatmulBf16Args>()}};
+      {"matmul", by_precision<Matmul, MatmulArgs, MatmulBf16Args>()},
+      {"batched_matmul", by_precision<BatchedMatmul, BatchedMatmulArgs>()},
+      {"conv2d", by_precision<Conv2d, Conv2dArgs>()},
+      {"int8_matmul", by_precision<LowBit<8>, LowBitArgs<8>>()},
+      {"int4_matmul", by_precision<LowBit<4>, LowBitArgs<4>>()}};
   return all;
 }
 
@@ -174,8 +182,7 @@ const char* ladder_implementations() {
 }
 
 // Sets *call to an operator's call of one implementation, which is good until the program ends. `precision` is what the tensors are
-// stored as: fp32 or bf16. A value that is not given is as usual, an array
-// null.
+// stored as: fp32 or bf16. A value that is not given is as usual, an array null.
 const char* ladder_prepare(const char* implementation, const char* op, const char* precision,
                            const LadderValue* values, int32_t count, const void** call) {
   static std::deque<std::function<void()>> calls;

@@ -112,6 +112,11 @@ class Cases(unittest.TestCase):
         self.assertEqual(self.cases["int8_matmul_M64_N4096_K4096_GROUP64"].operations(), 2 * 64 * 4096**2)
         self.assertEqual(self.cases["matmul_M1_N8192_K8192"].bytes(), 4 * (8192**2 + 2 * 8192))
 
+    def test_the_launchers_have_each_operator_of_chapter_00(self):
+        text = (HERE / "launchers.cu").read_text()
+        for operator in {case.operator for case in cases.all_cases() if case.group == "warmup"}:
+            self.assertIn(f'{{"{operator}", by_precision<', text)
+
     def test_each_side_of_chapter_00_is_a_kernel_that_is_there(self):
         sources = "".join(path.read_text() for path in (compare.ROOT / "00_warmup").glob("*/*.cu"))
         for case in self.cases.values():

@@ -216,7 +216,8 @@ def our_call(library, implementation, case, data):
         y = empty(*data["y_shape"])
         inputs = {name: value for name, value in data.items() if name not in ("y_shape", "library")}
         name = "c" if case.operator == "vector_add" or case.operator.endswith("matmul") else "y"
-        run, outputs = made(implementation, {**inputs, name: y}), {"y": y}
+        options = {"with_bias": True, "gelu": True} if case.operator == "batched_matmul" else {}
+        run, outputs = made(implementation, {**inputs, **options, name: y}), {"y": y}
     elif case.group == "attention":
         o, lse = empty(*data["q"].shape), empty(s["B"], s["H_q"], s["T_q"], like=torch.float32)
         values = {**data, "o": o, "lse": lse, "causal": case.causal}
