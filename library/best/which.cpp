@@ -1,6 +1,7 @@
 // Which kernel the rules choose, and why, as JSON: what `./ladder which` asks. Nothing is launched, and no GPU is asked: the rules are
 // those of the GPU that was measured.
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -12,9 +13,10 @@
 
 namespace {
 
-using ladder::best::Choice;
-using ladder::best::explain;
-using ladder::best::shape_of;
+using namespace ladder;
+using best::Choice;
+using best::explain;
+using best::shape_of;
 
 constexpr int kMultiprocessors = 132;  // of an H200
 
@@ -29,41 +31,40 @@ nlohmann::json described(const Choice& choice) {
 
 using Sizes = std::map<std::string, std::int64_t>;
 
-template <typename Args>
-Choice of_recurrence(const Sizes& sizes, bool gla) {
+template <typename Args, Recurrence kind>
+Choice of_recurrence(const Sizes& sizes) {
   static const std::int64_t packed = 0;
   Args args;
   args.B = sizes.at("B"), args.T = sizes.at("T"), args.H = sizes.at("H");
   args.K = sizes.at("K"), args.V = sizes.at("V");
   if (sizes.count("packed") > 0) args.cu_seqlens = &packed;
-  return explain(shape_of(args, gla ? ladder::Recurrence::kGla : ladder::Recurrence::kWkv),
-                 kMultiprocessors);
+  return explain(shape_of(args, kind), kMultiprocessors);
 }
 
 template <typename Args>
-Choice of_linear_attention(const Sizes& sizes, bool product) {
-  Args args;
+Choice of_linear_attention(const Sizes& sizes, Args args = {}) {
   args.B = sizes.at("B"), args.T_q = args.T_k = sizes.at("T"), args.H = sizes.at("H");
   args.K = sizes.at("K"), args.V = sizes.at("V");
-  if (product) {
-    args.feature_map = ladder::FeatureMap::kIdentity;
-    args.normalize = false;
-  }
   return explain(shape_of(args), kMultiprocessors);
 }
 
+template <typename Args>
+Choice of_product(const Sizes& sizes) {
+  Args args;
+  args.feature_map = FeatureMap::kIdentity;
+  args.normalize = false;
+  return of_linear_attention(sizes, args);
+}
+
 Choice chosen(const std::string& op, const std::string& precision, const Sizes& sizes) {
-  const bool fp32 = precision == "fp32";
-  if (op == "wkv" || op == "gla") {
-    if (fp32) return of_recurrence<ladder::WkvArgs>(sizes, op == "gla");
-    return precision == "bf16" ? of_recurrence<ladder::WkvBf16Args>(sizes, op == "gla")
-                               : of_recurrence<ladder::WkvBf16Fp32DecayArgs>(sizes, op == "gla");
-  }
-  const bool product = op == "causal_dot_product";
-  if (!product && op != "linear_attention")
-    throw std::invalid_argument("operator is '" + op + "'; allowed: those that have rules");
-  return fp32 ? of_linear_attention<ladder::LinearAttentionArgs>(sizes, product)
-              : of_linear_attention<ladder::LinearAttentionBf16Args>(sizes, product);
+#define USUAL(name, size)
+#define RULES(each, storage, ...) \
+  if (op == #each && precision == #storage) return __VA_ARGS__(sizes);
+#include "library/best/operators.inc"
+#undef RULES
+#undef USUAL
+  throw std::invalid_argument("operator is '" + op + "', precision '" + precision +
+                              "'; allowed: those of library/best/operators.inc");
 }
 
 }  // namespace

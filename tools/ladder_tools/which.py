@@ -12,14 +12,17 @@ from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
 from ladder_tools.programs import named_shapes, require_known
 from ladder_tools.rows import members_of_cases, operators
 
-_BEST = ROOT / "library" / "best" / "operators.json"
+_BEST = "library/best/operators.inc"
 _STATES = {"initial_state", "final_state"}
 
 
 @functools.cache
-def _of_rules(what):
-    """The operators that have rules, each with its storages; or the usual sizes."""
-    return json.loads(_BEST.read_text())[what]
+def _of_rules():
+    """The operators that have rules, each with its storages; and the usual sizes."""
+    text, storages = text_of(_BEST), {}
+    for operator, storage in re.findall(r"^RULES\((\w+), (\w+),", text, re.MULTILINE):
+        storages.setdefault(operator, []).append(storage)
+    return storages, {name: int(size) for name, size in re.findall(r"^USUAL\((\w+), (\d+)\)", text, re.MULTILINE)}
 
 
 def duration(seconds):
@@ -94,7 +97,7 @@ def _far(asked, one):
 
 
 def _with_rules(operator, precisions, asked, program):
-    shape = {**_of_rules("usual"), **asked}
+    shape = {**_of_rules()[1], **asked}
     print(f"{operator}, {shape_text(shape)}; the rules of an H200 (132 multiprocessors)")
     for precision in precisions:
         said = subprocess.run([program, operator, precision, *(f"{name}={size}" for name, size in shape.items())], capture_output=True, text=True)
@@ -168,7 +171,8 @@ def which(words, preset, caller):
     asked = _asked_shape(shape)
     precisions = given.get("--precision", [])
     options = frozenset(item for text in given.get("--options", []) for item in text.split(",") if item)
-    storages, usual = _of_rules("operators").get(operator), _of_rules("usual")
+    with_rules, usual = _of_rules()
+    storages = with_rules.get(operator)
     if storages is None:
         return _by_records(operator, precisions, asked, options)
     unknown = next((name for name in asked if name not in usual), None)
