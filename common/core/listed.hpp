@@ -35,6 +35,7 @@ struct ElementType {
   // The same of whole numbers.
   void (*to_integers)(const void* elements, std::size_t count, std::int64_t* numbers);
   void (*from_integers)(const std::int64_t* numbers, std::size_t count, void* elements);
+  bool is_pair;  // two floats, high and low: no number, and their sum is one
 };
 
 // What an output holds before anything is written to it: a NaN of its own, or a number that no result is by accident.
@@ -87,8 +88,17 @@ void from_numbers(const Number* numbers, std::size_t count, void* elements) {
 }
 
 template <typename Element>
+inline constexpr bool kIsPair = false;
+template <typename Element>
+requires requires(const Element& pair) {
+  pair.high + pair.low;
+}
+inline constexpr bool kIsPair<Element> = sizeof(Element) == 2 * sizeof(float);
+
+template <typename Element>
 constexpr ElementType element_type() {
   constexpr bool bf16 = std::is_same_v<Element, bfloat16>, fp16 = std::is_same_v<Element, float16>;
+  static_assert(std::is_arithmetic_v<Element> || bf16 || fp16 || kIsPair<Element>);
   ElementType type{sizeof(Element),
                    alignof(Element),
                    bf16   ? Precision::kBf16
@@ -98,7 +108,8 @@ constexpr ElementType element_type() {
                    nullptr,
                    nullptr,
                    nullptr,
-                   nullptr};
+                   nullptr,
+                   kIsPair<Element>};
   if constexpr (std::is_arithmetic_v<Element> || bf16 || fp16) {
     type.to_floats = to_numbers<Element, float>;
     type.from_floats = from_numbers<Element, float>;

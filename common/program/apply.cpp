@@ -38,9 +38,9 @@ bool is_real(const ElementType& type) {
   return type.to_floats != nullptr && type.to_integers == nullptr;
 }
 
-// As .npy files have it: "f4", "u2" for bf16; "" for what they have not.
+// As .npy files have it: "f4", "u2" for bf16, "c8" for a pair, whose low part is the imaginary one.
 std::string npy_type(const ElementType& type) {
-  if (type.to_floats == nullptr) return "";
+  if (type.is_pair) return "c8";
   if (is_real(type)) {
     return type.precision == Precision::kBf16 ? "u2" : fmt::format("f{}", type.size);
   }
@@ -257,6 +257,13 @@ Bytes whole_elements(const File& file, const ElementType& type) {
   return bytes;
 }
 
+Bytes pairs(const File& file) {
+  require(file.header.type == "c8",
+          fmt::format("{} has elements of type {}; allowed: complex64, high + low * 1j", file.path,
+                      npy_words(file.header.type)));
+  return read_npy_elements(file.path, file.header);
+}
+
 const ListedArray* find(const std::vector<ListedArray>& arrays, const std::string& name) {
   const auto found = std::find_if(arrays.begin(), arrays.end(),
                                   [&](const ListedArray& array) { return array.name == name; });
@@ -275,9 +282,7 @@ std::unique_ptr<AnyProblem> problem_of(const AnyCase& c, const Files& files) {
       const auto values = real_elements(file, as_stored ? *as_stored->type : *array.type);
       put(parcel, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
     } else {
-      require(array.type->to_integers != nullptr,
-              name + " has no form as a .npy file; allowed: operators of numbers");
-      const Bytes values = whole_elements(file, *array.type);
+      const Bytes values = array.type->is_pair ? pairs(file) : whole_elements(file, *array.type);
       put(parcel, {reinterpret_cast<const char*>(values.data()), values.size()});
     }
   }
@@ -331,14 +336,6 @@ class Writer {
   std::vector<std::string> names_, said_;
 };
 
-void require_numbers(const AnyOperator& op, const AnyCase& c) {
-  for (const ListedArray& array : c.stored_arrays()) {
-    require(!npy_type(*array.type).empty(),
-            fmt::format("{} of {} has no form as a .npy file; allowed: operators of numbers",
-                        array.name, op.name()));
-  }
-}
-
 // "B=1, T=37; reverse; bf16"
 std::string said_of(const AnyCase& c) {
   std::string text = c.text();
@@ -353,7 +350,6 @@ int write_example(const AnyOperator& op, const Asked& asked) {
       asked.shape.empty() ? op.small_shape() : parse_shape(asked.shape, op, op.small_shape());
   const auto c = op.make_case(shape, parse_options(asked.options),
                               asked.precision.value_or(op.storages().front()));
-  require_numbers(op, *c);
   const std::unique_ptr<AnyProblem> problem = c->make();
   std::stringstream before, written;
   c->write(before);
@@ -403,7 +399,6 @@ int apply(const Asked& asked) {
   require(!std::filesystem::equivalent(asked.in, asked.out, none),
           fmt::format("--out is '{}', the folder of --in; allowed: another one", asked.out));
   const Chosen chosen = choose(op, asked, files);
-  require_numbers(op, *chosen.of);
   const std::unique_ptr<AnyProblem> problem = problem_of(*chosen.of, files);
   Writer writer(asked.out);
 

@@ -23,8 +23,9 @@ constexpr std::size_t kMostHeader = 65535;  // bytes; more than a plain type and
 constexpr double kMostCount = 1e15;         // of elements: no file has them
 
 constexpr std::pair<const char*, const char*> kWords[] = {
-    {"f2", "float16"}, {"f4", "float32"}, {"f8", "float64"}, {"u1", "uint8"}, {"u2", "uint16"},
-    {"u4", "uint32"},  {"i1", "int8"},    {"i2", "int16"},   {"i4", "int32"}, {"i8", "int64"}};
+    {"f2", "float16"}, {"f4", "float32"}, {"f8", "float64"},  {"u1", "uint8"},
+    {"u2", "uint16"},  {"u4", "uint32"},  {"i1", "int8"},     {"i2", "int16"},
+    {"i4", "int32"},   {"i8", "int64"},   {"c8", "complex64"}};
 
 // The text of the header, and the byte behind it.
 std::pair<std::string, std::size_t> header_text(const std::string& path) {
