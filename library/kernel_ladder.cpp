@@ -107,12 +107,12 @@ struct TakeField {
   }
 };
 
+constexpr int kAnyDevice = -1;  // for what reads and writes no array
+
 // On a GPU a pointer must be the current device's, or one that it reaches: what a kernel does with another one spoils the whole process.
-inline void require_on_device(const char* name, const void* pointer) {
-  if (kEmulated || pointer == nullptr) return;
+inline void require_on_device(const char* name, const void* pointer, int device) {
+  if (kEmulated || pointer == nullptr || device == kAnyDevice) return;
   cudaPointerAttributes attributes{};
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
   require(attributes.type != cudaMemoryTypeUnregistered,
           std::string(name) + " is a pointer to the host's memory; allowed: the device's");
@@ -124,11 +124,12 @@ inline void require_on_device(const char* name, const void* pointer) {
 template <typename Struct>
 struct TakeArray {
   const Struct& from;
+  int device;
   template <typename Element, typename... More>
   void operator()(const char* name, Element*& pointer, const Axes&, More...) const {
     void* address = nullptr;
     std::memcpy(&address, address_of(from, name), sizeof address);
-    require_on_device(name, address);
+    require_on_device(name, address, device);
     pointer = static_cast<Element*>(address);
   }
 };
@@ -272,14 +273,18 @@ inline bool depends_on_batch(const std::string& kernel) {
 
 // ---- Calls ----
 
+enum class Purpose { kLaunch, kAsk };  // to ask needs no arrays
+
 // `use` is given a call that is ready: its launcher, its arguments, its kernel's name. While `use` runs, the thread's kernels work as the
 // struct says.
 template <typename Op, typename Args, typename Struct, typename Use>
-void prepared(const Struct& from, const Use& use) {
+void prepared(const Struct& from, Purpose purpose, const Use& use) {
   device_multiprocessors();  // is there any?
+  int device = kAnyDevice;
+  if (purpose == Purpose::kLaunch) CUDA_CHECK(cudaGetDevice(&device));
   Args args;
   Args::fields(args, TakeField<Struct>{from});
-  Args::arrays(args, TakeArray<Struct>{from});
+  Args::arrays(args, TakeArray<Struct>{from, device});
   require(from.batch_invariant == 0 || from.batch_invariant == 1,
           "batch_invariant is " + std::to_string(from.batch_invariant) + "; allowed: 0, 1");
   const bool invariant = from.batch_invariant != 0;
@@ -299,7 +304,7 @@ void prepared(const Struct& from, const Use& use) {
     throw std::invalid_argument("choice is '" + kernel + "'; allowed for this operator in " +
                                 Args::kStorage + ": " + allowed);
   }
-  require_on_device("workspace", from.workspace);
+  require_on_device("workspace", from.workspace, device);
 
   struct Restore {
     cuda::Call before = cuda::call;
@@ -314,7 +319,7 @@ void prepared(const Struct& from, const Use& use) {
 }
 
 template <typename Op, typename Struct, typename... Args, typename Use>
-void with_storage(const Struct* args, const Use& use) {
+void with_storage(const Struct* args, Purpose purpose, const Use& use) {
   const Struct known = known_part(args, usual(args));
   const char* const storages[] = {"fp32", "bf16", "bf16_fp32_decay", "fp16"};  // KL_FP32, ...
   bool found = false;
@@ -323,7 +328,7 @@ void with_storage(const Struct* args, const Use& use) {
     if (found || known.storage < 0 || known.storage > KL_FP16) return;
     if (std::strcmp(storages[known.storage], Each::kStorage) != 0) return;
     found = true;
-    prepared<Op, Each>(known, use);
+    prepared<Op, Each>(known, purpose, use);
   };
   (try_one(static_cast<Args*>(nullptr)), ...);
   if (found) return;
@@ -337,7 +342,8 @@ template <typename Op, typename Struct, typename... Args>
 std::int32_t call(const Struct* args) {
   return status_of([&] {
     with_storage<Op, Struct, Args...>(
-        args, [](const auto& launcher, const auto& each, const std::string&) { launcher(each); });
+        args, Purpose::kLaunch,
+        [](const auto& launcher, const auto& each, const std::string&) { launcher(each); });
   });
 }
 
@@ -346,7 +352,7 @@ std::int32_t workspace(const Struct* args, std::size_t* bytes) {
   return status_of([&] {
     require(bytes != nullptr, "bytes is a null pointer; allowed: where to write the number");
     with_storage<Op, Struct, Args...>(
-        args, [&](const auto& launcher, const auto& each, const std::string&) {
+        args, Purpose::kAsk, [&](const auto& launcher, const auto& each, const std::string&) {
           cuda::call.only_counts = true;
           try {
             launcher(each);
@@ -361,7 +367,7 @@ template <typename Op, typename Struct, typename... Args>
 std::int32_t choice(const Struct* args, const char** name) {
   return status_of([&] {
     require(name != nullptr, "name is a null pointer; allowed: where to write the name");
-    with_storage<Op, Struct, Args...>(args,
+    with_storage<Op, Struct, Args...>(args, Purpose::kAsk,
                                       [&](const auto&, const auto&, const std::string& kernel) {
                                         thread_local std::string kept;
                                         kept = kernel;

@@ -26,8 +26,10 @@ CONTRACTS = {
     ("wkv", "wkv_fused_recurrent"): (("fp32", "bf16"), 1, 1),
     ("wkv", "wkv_time_tiles"): (("fp32", "bf16"), 4, 4),
     ("wkv", "wkv_chunkwise"): (("fp32", "bf16"), 16, 16),
+    ("wkv", "wkv_chunkwise_fused"): (("fp32", "bf16"), 16, 16),
     ("gla", "wkv_time_tiles"): (("fp32", "bf16"), 4, 4),
     ("gla", "wkv_chunkwise"): (("fp32", "bf16"), 16, 16),
+    ("gla", "wkv_chunkwise_fused"): (("fp32", "bf16"), 16, 16),
     ("linear_attention", "packed_causal_product"): (("fp32",), None, 1),
     ("linear_attention", "prefix_causal_product"): (("fp32",), None, 1),
     ("linear_attention", "linear_attention_chunk_states"): (("fp32",), None, 16),
@@ -38,6 +40,17 @@ CONTRACTS = {
     ("attention_backward", "attention_backward_scalar"): (("fp32", "bf16"), None, None),
     ("attention_backward", "attention_backward_two_kernels"): (("bf16",), None, None),
 }
+# What the emulator does not have: its row is tested with KERNEL_LADDER_DEVICE=cuda on a Hopper GPU.
+HOPPERS = {("attention", "attention_sm90"): (("bf16", "fp16"), None, 384)}  # blocks of 192 queries, tiles of 128 keys
+
+
+def tested():
+    if DEVICE == "cuda":
+        import torch
+
+        if torch.cuda.get_device_capability()[0] == 9:
+            return CONTRACTS | HOPPERS
+    return CONTRACTS
 
 
 def stored(x, storage):
@@ -112,7 +125,7 @@ def bits(arrays):
 
 class Contracts(unittest.TestCase):
     def each(self):
-        for (operator, kernel), (storages, resumed, back) in CONTRACTS.items():
+        for (operator, kernel), (storages, resumed, back) in tested().items():
             for storage in storages:
                 with self.subTest(operator=operator, kernel=kernel, storage=storage):
                     yield operator, inputs(storage), {"choice": kernel, "batch_invariant": True}, resumed, back
@@ -167,7 +180,7 @@ class Contracts(unittest.TestCase):
         def cell(number, one):
             return "-" if number is None else one if number == 1 else f"multiples of {number}"
         rows = [f"| `{operator}` | `{kernel}` | {', '.join(storages)} | {cell(resumed, 'every step')} | {cell(back, 'no earlier row')} |"
-                for (operator, kernel), (storages, resumed, back) in CONTRACTS.items()]
+                for (operator, kernel), (storages, resumed, back) in (CONTRACTS | HOPPERS).items()]
         text = README.read_text()
         for row in rows:
             self.assertIn(row, text)

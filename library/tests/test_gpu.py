@@ -18,15 +18,15 @@ ON_A_GPU = torch.cuda.is_available() and (_library.HERE / "libkernel_ladder.so")
 HOPPER = ON_A_GPU and torch.cuda.get_device_capability()[0] == 9
 B, T, H, K = 2, 200, 2, 64
 
-# Same bits each time. The kernels below add with atomics, or in an order that the scheduler chooses.
+# Same bits each time. The kernels below add with atomics, or are not promised to give them.
 KERNELS = [("wkv", "wkv_shared_mem", "fp32"), ("wkv", "wkv_fused_recurrent", "bf16"), ("wkv", "wkv_time_tiles", "bf16"), ("wkv", "wkv_chunkwise", "bf16"),
-           ("wkv", "wkv_chunkwise", "fp32"), ("gla", "wkv_time_tiles", "fp32"), ("gla", "wkv_chunkwise", "bf16"),
+           ("wkv", "wkv_chunkwise", "fp32"), ("wkv", "wkv_chunkwise_fused", "bf16"), ("gla", "wkv_time_tiles", "fp32"), ("gla", "wkv_chunkwise", "bf16"),
            ("linear_attention", "packed_causal_product", "fp32"), ("linear_attention", "prefix_causal_product", "fp32"),
            ("linear_attention", "linear_attention_chunk_states", "fp32"), ("linear_attention", "linear_attention_chunkwise", "bf16"),
            ("attention", "attention_scalar_tiles", "fp32"), ("attention", "attention_pipelined", "fp16"), ("wkv_backward", "wkv_chunkwise_backward", "bf16"),
            ("gla_backward", "gla_chunkwise_backward", "fp32"), ("attention_backward", "attention_backward_scalar", "fp32"),
            ("attention_backward", "attention_backward_two_kernels", "bf16"), *[("attention", "attention_sm90", "bf16")] * HOPPER]
-IN_ANY_ORDER = [("attention", "attention_split_keys", "bf16"), ("attention_backward", "attention_backward", "bf16"),
+IN_ANY_ORDER = [("wkv", "wkv_chunkwise_time_parallel", "bf16"), ("linear_attention", "causal_dot_product", "fp32"), ("attention", "attention_split_keys", "bf16"), ("attention_backward", "attention_backward", "bf16"),
                 *[("attention_backward", "attention_backward_sm90", "bf16")] * HOPPER]
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -53,6 +53,8 @@ class Call:
                 self.outputs["du"] = torch.empty((H, K), device="cuda")
         else:
             self.outputs = {"o": torch.empty_like(v)}
+        if kernel == "causal_dot_product":
+            self.options |= {"feature_map": 0, "normalize": False}
         if operator.startswith("attention"):
             self.options |= {"causal": True, "scale": K ** -0.5}
             lse = torch.empty((B, H, T), device="cuda")

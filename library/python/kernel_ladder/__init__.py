@@ -3,7 +3,7 @@ same kernels through the emulator, slowly. `kernel_ladder.torch` has the names t
 import contextlib
 import ctypes
 
-from ._arrays import empty, is_torch, view
+from ._arrays import current_stream, empty, is_torch, view
 from ._library import CONTROL, OPERATORS, STORAGES, library
 
 __all__ = ["run", "chosen", "wkv", "gla", "linear_attention", "attention", "wkv_backward", "gla_backward", "attention_backward"]
@@ -81,8 +81,7 @@ def _prepared(name, values, stream):
     if device[0] not in ("cpu", "cuda"):
         raise ValueError(f"q lies on {device[0]}; allowed: cpu, cuda")
     if stream is None and device[0] == "cuda" and is_torch(views["q"].keeps):
-        import torch
-        stream = torch.cuda.current_stream(device[1]).cuda_stream
+        stream = current_stream(device[1])
     args.stream = stream
     return library("emulated" if device[0] == "cpu" else "cuda"), operator, args, views
 

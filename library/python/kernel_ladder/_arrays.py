@@ -76,6 +76,14 @@ def view(name, array, stream=None):
     raise TypeError(f"{name} is a {type(array).__name__}; allowed: a numpy array, a torch tensor, or what has __dlpack__")
 
 
+def current_stream(device):
+    """torch's, of a GPU by its number: a cudaStream_t."""
+    import torch
+    if hasattr(torch._C, "_cuda_getCurrentRawStream"):  # without an object around it, which takes longer than a kernel's launch
+        return torch._C._cuda_getCurrentRawStream(device)
+    return torch.cuda.current_stream(device).cuda_stream
+
+
 def empty(like, shape, dtype):
     """An array of the kind that `like` is. dtype: None is `like`'s own."""
     if is_torch(like):

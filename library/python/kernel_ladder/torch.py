@@ -24,50 +24,48 @@ def _options(choice, batch_invariant):
 
 
 def _recurrence(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None, cu_seqlens: Tensor | None,
-                scale: float, reverse: bool, choice: str, batch_invariant: bool) -> tuple[Tensor, Tensor]:
-    o, final_state = _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens)
+                scale: float, reverse: bool, with_state: bool, choice: str, batch_invariant: bool) -> tuple[Tensor, Tensor]:
+    """o, final_state; the last without elements where it is not wanted."""
+    o, final_state = _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, scale, reverse, with_state)
     run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
-        final_state=final_state, scale=scale, reverse=reverse, **_options(choice, batch_invariant))
+        final_state=final_state if with_state else None, scale=scale, reverse=reverse, **_options(choice, batch_invariant))
     return o, final_state
 
 
-def _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, *options):
+def _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, scale, reverse, with_state, *options):
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    return torch.empty_like(v), v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]), dtype=torch.float32)
+    return torch.empty_like(v), v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]) if with_state else 0, dtype=torch.float32)
 
 
 def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None,
                          cu_seqlens: Tensor | None, d_o: Tensor, d_final_state: Tensor, scale: float,
                          reverse: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """dq, dk, dv, d_log_w, du, d_initial_state; the last two without elements where there is no u, no initial state."""
-    dq, dk, dv, d_log_w, du, d_state = gradients = _recurrence_backward_like(q, k, v, log_w, u, initial_state)
+    gradients = dq, dk, dv, d_log_w, du, d_state = _recurrence_backward_like(q, k, v, log_w, u, initial_state)
     name = "gla_backward" if u is None else "wkv_backward"
-
-    def call(tokens, sequence):
-        part = {each: x[:, tokens] for each, x in (("q", q), ("k", k), ("v", v), ("d_o", d_o), ("dq", dq), ("dk", dk), ("dv", dv))}
-        per_head = log_w.dim() == 2
-        parts_u, parts_w = torch.empty_like(du), torch.empty_like(d_log_w) if per_head else d_log_w[:, tokens]
-        run(name, **part, log_w=log_w if per_head else log_w[:, tokens], u=u, d_log_w=parts_w, du=None if u is None else parts_u,
-            initial_state=None if initial_state is None else initial_state[sequence], d_final_state=d_final_state[sequence],
-            d_initial_state=None if initial_state is None else d_state[sequence], scale=scale, reverse=reverse)
-        return parts_u, parts_w
-
+    options = {"u": u, "scale": scale, "reverse": reverse}
+    if d_final_state.numel() == 0:
+        d_final_state = None
     if cu_seqlens is None:
-        parts_u, parts_w = call(slice(None), slice(None))
-        du.copy_(parts_u)
-        if log_w.dim() == 2:
-            d_log_w.copy_(parts_w)
+        run(name, q=q, k=k, v=v, log_w=log_w, initial_state=initial_state, d_o=d_o, d_final_state=d_final_state, dq=dq, dk=dk, dv=dv, d_log_w=d_log_w,
+            du=None if u is None else du, d_initial_state=None if initial_state is None else d_state, **options)
         return gradients
-    # The kernel takes one sequence for each batch: the sequences are done one after the other, and the host waits for their lengths.
-    du.zero_()
-    if log_w.dim() == 2:
-        d_log_w.zero_()
+    # The kernel takes one sequence for each batch: the sequences are done one after the other, and the host waits for their lengths. What belongs
+    # to all of them, du and RWKV-5's d_log_w, is added up.
+    per_head = log_w.dim() == 2
+    sums = [du, *[d_log_w] * per_head]
+    parts = [torch.empty_like(x) for x in sums]
+    for x in sums:
+        x.zero_()
     bounds = cu_seqlens.tolist()
     for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
-        parts_u, parts_w = call(slice(begin, end), slice(n, n + 1))
-        du += parts_u
-        if log_w.dim() == 2:
-            d_log_w += parts_w
+        tokens, own = slice(begin, end), slice(n, n + 1)
+        run(name, **{each: x[:, tokens] for each, x in (("q", q), ("k", k), ("v", v), ("d_o", d_o), ("dq", dq), ("dk", dk), ("dv", dv))},
+            log_w=log_w if per_head else log_w[:, tokens], d_log_w=parts[1] if per_head else d_log_w[:, tokens], du=None if u is None else parts[0],
+            initial_state=None if initial_state is None else initial_state[own], d_final_state=None if d_final_state is None else d_final_state[own],
+            d_initial_state=None if initial_state is None else d_state[own], **options)
+        for x, part in zip(sums, parts):
+            x += part
     return gradients
 
 
@@ -102,7 +100,7 @@ def _attention_backward_like(q, k, v, *rest):
 # ---- Their gradients ----
 
 def _keep_recurrence(ctx, inputs, output):
-    *tensors, ctx.scale, ctx.reverse, _, _ = inputs
+    *tensors, ctx.scale, ctx.reverse, _, _, _ = inputs
     ctx.save_for_backward(*tensors)
 
 
@@ -110,7 +108,7 @@ def _recurrence_gradients(ctx, d_o, d_final_state):
     q, k, v, log_w, u, initial_state, cu_seqlens = ctx.saved_tensors
     dq, dk, dv, d_log_w, du, d_state = recurrence_backward(q, k, v, log_w, u, initial_state, cu_seqlens, d_o.contiguous(), d_final_state.contiguous(),
                                                            ctx.scale, ctx.reverse)
-    return (dq, dk, dv, d_log_w, None if u is None else du.to(u.dtype), None if initial_state is None else d_state, None, None, None, None, None)
+    return (dq, dk, dv, d_log_w, None if u is None else du.to(u.dtype), None if initial_state is None else d_state, None, None, None, None, None, None)
 
 
 def _keep_attention(ctx, inputs, output):
@@ -122,15 +120,19 @@ def _attention_gradients(ctx, d_o, d_lse):
     return (*attention_backward(*ctx.saved_tensors, d_o.contiguous(), ctx.causal, ctx.scale, ctx.batch_invariant), None, None, None, None)
 
 
-def _differentiable(name, function, like, keep, gradients):
-    if hasattr(torch.library, "custom_op"):  # torch 2.4
-        operator = torch.library.custom_op(f"kernel_ladder::{name}", function, mutates_args=())
-        operator.register_fake(like)
+def _is_compiling():
+    return hasattr(torch, "compiler") and torch.compiler.is_compiling()
+
+
+def _operator(name, function, like, keep=None, gradients=None):
+    """The function with its gradients. Where torch must see an operator, when it compiles and for tensors of other kinds, it is
+    torch.ops.kernel_ladder.NAME (from torch 2.4 on); else autograd's own function, or this function itself, which are faster."""
+    custom = None
+    if hasattr(torch.library, "custom_op"):
+        custom = torch.library.custom_op(f"kernel_ladder::{name}", function, mutates_args=())
+        custom.register_fake(like)
         if keep is not None:
-            operator.register_autograd(gradients, setup_context=keep)
-        return operator
-    if keep is None:
-        return function
+            custom.register_autograd(gradients, setup_context=keep)
 
     class Differentiable(torch.autograd.Function):
         @staticmethod
@@ -141,24 +143,22 @@ def _differentiable(name, function, like, keep, gradients):
 
         backward = staticmethod(gradients)
 
-    return Differentiable.apply
+    def call(*arguments):
+        tensors = [x for x in arguments if isinstance(x, Tensor)]
+        if custom is not None and (_is_compiling() or any(type(x) not in PLAIN for x in tensors)):
+            return custom(*arguments)
+        if keep is not None and torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+            return Differentiable.apply(*arguments)
+        return function(*arguments)
+
+    return call
 
 
-recurrence_backward = _differentiable("recurrence_backward", _recurrence_backward, _recurrence_backward_like, None, None)
-recurrence = _differentiable("recurrence", _recurrence, _recurrence_like, _keep_recurrence, _recurrence_gradients)
-attention_backward = _differentiable("attention_backward", _attention_backward, _attention_backward_like, None, None)
-attention = _differentiable("attention", _attention, _attention_like, _keep_attention, _attention_gradients)
-
-
-def _is_compiling():
-    return hasattr(torch, "compiler") and torch.compiler.is_compiling()
-
-
-def _call(operator, function, tensors, *options):
-    """The function itself where nobody looks at the operator, neither autograd nor a compiler: it is faster."""
-    given = [x for x in tensors if x is not None]
-    is_seen = (torch.is_grad_enabled() and any(x.requires_grad for x in given)) or any(type(x) is not Tensor for x in given) or _is_compiling()
-    return (operator if is_seen else function)(*tensors, *options)
+PLAIN = (Tensor, torch.nn.Parameter)
+recurrence_backward = _operator("recurrence_backward", _recurrence_backward, _recurrence_backward_like)
+recurrence = _operator("recurrence", _recurrence, _recurrence_like, _keep_recurrence, _recurrence_gradients)
+attention_backward = _operator("attention_backward", _attention_backward, _attention_backward_like)
+attention = _operator("attention", _attention, _attention_like, _keep_attention, _attention_gradients)
 
 
 # ---- FLA's names ----
@@ -178,8 +178,8 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
     if u is not None:
         u = u.to(q.dtype).contiguous()
     tensors = (q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens)
-    o, final_state = _call(recurrence, _recurrence, tensors, float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, choice or "",
-                           batch_invariant)
+    o, final_state = recurrence(*tensors, float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, output_final_state, choice or "",
+                                batch_invariant)
     return o.to(storage), final_state if output_final_state else None
 
 
@@ -269,5 +269,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             f"is_causal with {query.shape[2]} queries and {key.shape[2]} keys; allowed: as many (PyTorch aligns the first of them, this kernel the last)")
     _refuse(not enable_gqa and query.shape[1] != key.shape[1], f"query has {query.shape[1]} heads and key {key.shape[1]}; allowed with enable_gqa only")
     q, k, v = (x.transpose(1, 2).contiguous() for x in (query, key, value))
-    o, _ = _call(attention, _attention, (q, k, v), is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
+    o, _ = attention(q, k, v, is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
     return o.transpose(1, 2)

@@ -16,6 +16,7 @@ replayed graph of 100 calls, on the same inputs, which stay in the L2 cache.
 """
 import argparse
 import ctypes
+import datetime
 import json
 import os
 import pathlib
@@ -73,8 +74,8 @@ def from_c(kernels):
     """The kernel, and its row, of call_cost.c."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "call_cost")
-        subprocess.run(["nvcc", "-O2", "-I", ROOT / "library/include", HERE / "call_cost.c", "-o", program, kernels, "-Xlinker", f"-rpath={kernels.parent}"],
-                       check=True)
+        subprocess.run(["nvcc", "-O2", "-I", ROOT / "library/include", HERE / "call_cost.c", "-o", program, "-L", kernels.parent, "-lkernel_ladder",
+                        "-Xlinker", f"-rpath={kernels.parent}"], check=True)
         kernel, queued, whole = subprocess.run([program, *map(str, SHAPE.values())], check=True, capture_output=True, text=True).stdout.split()
     return kernel, {"queued": float(queued), "whole": float(whole)}
 
@@ -152,26 +153,34 @@ def row_of(name, call):
 def measure(options):
     kernels = compare.find_kernels(options.kernels).resolve()
     kernel, row = from_c(kernels)
-    document = {"format": "kernel-ladder/call-cost/1", "shape": SHAPE, "kernel": kernel, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
-                "commit": compare.said("git", "describe", "--always", "--dirty"), "fla": None, "rows": [{"name": "`kl_wkv` from C", **row}]}
-    document["rows"] += [row_of(*each) for each in ours(kernels).items()]
+    rows = [{"name": "`kl_wkv` from C", **row}, *(row_of(*each) for each in ours(kernels).items())]
+    conditions = f"commit {compare.said('git', 'describe', '--always', '--dirty')}, {datetime.date.today()}; torch {torch.__version__}"
     with peers.short_tuning(only_compile=False):
         try:
-            calls, document["fla"] = theirs(options.peers, options.gradients)
-            document["rows"] += [row_of(*each) for each in calls.items()]
+            calls, version = theirs(options.peers, options.gradients)
+            rows += [row_of(*each) for each in calls.items()]
+            conditions += f", FLA {version[:8]}"
         except peers.NotThere as reason:
             print(f"FLA: {reason}", file=sys.stderr)
+    document = recorded(torch.cuda.get_device_name(), f"{conditions}; our kernel is {kernel}", rows)
     options.out.write_text(json.dumps(document, indent=1) + "\n")
     table(document)
 
 
+def recorded(machine, conditions, rows):
+    """As records/ holds tables."""
+    cells = [[row["name"], *(f"{row[column]:.1f}" if column in row else "-" for column in COLUMNS)] for row in rows]
+    return {"schema": "kernel-ladder/tables/1", "tables": {"call_cost": {
+        "machine": machine, "conditions": conditions, "messages": [row["message"] for row in rows if "message" in row],
+        "columns": ["us per call", *COLUMNS], "align": "lrrr", "rows": cells}}}
+
+
 def table(document):
-    print("| us per call | queued | whole | device |\n|---|---:|---:|---:|")
-    for row in document["rows"]:
-        cells = [f"{row[column]:.1f}" if column in row else "-" for column in COLUMNS]
-        print(f"| {row['name']} | {' | '.join(cells)} |" + (f"  {row['message']}" if "message" in row else ""))
-    print(f"\n{document['gpu']}, commit {document['commit']}, torch {document['torch']}, FLA {(document['fla'] or 'not there')[:8]}; our kernel: "
-          f"`{document['kernel']}`.")
+    its = document["tables"]["call_cost"]
+    print("| " + " | ".join(its["columns"]) + " |\n|---|---:|---:|---:|")
+    for row in its["rows"]:
+        print(f"| {' | '.join(row)} |")
+    print(f"\n{its['machine']}, {its['conditions']}.", *its["messages"], sep="\n")
 
 
 def parse(arguments):

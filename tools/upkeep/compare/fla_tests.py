@@ -167,24 +167,31 @@ def verdict(report, alone):
     return "fail", report["said"] + ("" if alone in ("passed", None) else f" (with nothing replaced it {alone} too)")
 
 
-def table(folder):
+def tables_of(folder):
+    """As records/ holds tables."""
     read = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     alone = {each["test"]: each["outcome"] for each in read.get(NOTHING, [])}
-    counts, lines = [], []
+    counts, others = [], []
     for name, kind in FUNCTIONS.items():
-        if name not in read:
-            continue
-        verdicts = [(each["test"].split("::")[-1], *verdict(each, alone.get(each["test"]))) for each in read[name]]
-        number = {which: sum(each[1] == which for each in verdicts) for which in ("pass", "fail", "does not apply")}
-        counts.append(f"| `{name}` | `test_{kind}.py` | {number['pass']} | {number['fail']} | {number['does not apply']} |")
-        lines += [f"| `{name}` | `{test}` | {what}: {why} |" for test, what, why in verdicts if what != "pass"]
+        verdicts = [(each["test"].split("::")[-1], *verdict(each, alone.get(each["test"]))) for each in read.get(name, [])]
+        numbers = [str(sum(each[1] == which for each in verdicts)) for which in ("pass", "fail", "does not apply")]
+        counts.append([f"`{name}`", f"`test_{kind}.py`", *(numbers if name in read else ["not run", "", ""])])
+        others += [[f"`{name}`", f"`{test}`", f"{what}: {why}"] for test, what, why in verdicts if what != "pass"]
     if alone:
         passed = sum(outcome == "passed" for outcome in alone.values())
-        counts.append(f"| nothing | all three | {passed} | {len(alone) - passed} | - |")
-    print("| replaced by ours | FLA's tests | pass | fail | do not apply |\n|---|---|---:|---:|---:|", *counts, sep="\n")
-    if lines:
-        print("\n| replaced by ours | test | |\n|---|---|---|", *lines, sep="\n")
-    print(f"\nflash-linear-attention {(folder / 'COMMIT').read_text().strip()[:8]}.")
+        counts.append(["nothing", "all three", str(passed), str(len(alone) - passed), "-"])
+    commit = (folder / "COMMIT").read_text().strip()
+    return {"schema": "kernel-ladder/tables/1", "tables": {
+        "fla_tests": {"conditions": f"flash-linear-attention {commit}", "align": "llrrr", "rows": counts,
+                      "columns": ["replaced by ours", "FLA's tests", "pass", "fail", "do not apply"]},
+        "fla_tests_not_passed": {"conditions": f"flash-linear-attention {commit}", "align": "lll", "rows": others,
+                                 "columns": ["replaced by ours", "test", ""]}}}
+
+
+def table(folder):
+    for each in tables_of(folder)["tables"].values():
+        print("| " + " | ".join(each["columns"]) + " |", "|" + "|".join("---:" if side == "r" else "---" for side in each["align"]) + "|",
+              *(f"| {' | '.join(row)} |" for row in each["rows"]), f"\n{each['conditions']}.\n", sep="\n")
     return 0
 
 
@@ -196,13 +203,19 @@ def parse(arguments):
     runs.add_argument("--out", type=pathlib.Path, required=True)
     runs.add_argument("--replace", nargs="+", default=[*FUNCTIONS, NOTHING], choices=[*FUNCTIONS, NOTHING], metavar="NAME")
     runs.add_argument("--workers", type=int, default=2, help="processes of each pytest; as many pytests run as functions are replaced")
-    commands.add_parser("table").add_argument("folder", type=pathlib.Path)
+    tables = commands.add_parser("table")
+    tables.add_argument("folder", type=pathlib.Path)
+    tables.add_argument("--out", type=pathlib.Path, help="for records/: JSON")
     return parser.parse_args(arguments)
 
 
 def main():
     options = parse(sys.argv[1:])
-    return table(options.folder) if options.command == "table" else run(options)
+    if options.command == "run":
+        return run(options)
+    if options.out:
+        options.out.write_text(json.dumps(tables_of(options.folder), indent=1) + "\n")
+    return table(options.folder)
 
 
 if __name__ == "__main__":
