@@ -103,23 +103,32 @@ __device__ void mask(Accumulator (&scores)[2], int lane) {
   }
 }
 
-// kPlain: identity as feature map, no normaliser, rows of 16-byte units.
-// states: (B, H, column tiles, segments, warps, kRows / 16, 2, 32), as they lie in registers.
-template <typename C, Pass kPass, bool kPlain, typename Element>
-__global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
-    walk(const BasicLinearAttentionArgs<Element> args, const Plan plan, float4* states) {
-  constexpr int kBlocks = C::kRows / kBlock, kUnits = C::kTokens / kBlock;
-  constexpr int kAhead = (C::kStages - 1) * C::kTokens;
+// A block's shared memory: kStages stages, then two stages' outputs, then the denominators (kTokens).
+template <typename C, typename Element>
+struct Shared {
   using Stage = typename C::template Stage<Element>;
   using Outputs = typename Stage::Columns;
-  constexpr int kOutputsSize = C::kTokens * kColumns;
-  // (kStages, Stage::kSize), then two stages' outputs, then the denominators (kTokens)
-  extern __shared__ uint4 smem[];
-  Element* const outputs_smem = reinterpret_cast<Element*>(smem) + C::kStages * Stage::kSize;
-  float* const denominator_smem = reinterpret_cast<float*>(outputs_smem + 2 * kOutputsSize);
+  static constexpr int kOutputsSize = C::kTokens * kColumns;
+  static constexpr int kBytes =
+      (C::kStages * Stage::kSize + 2 * kOutputsSize) * sizeof(Element) + C::kTokens * sizeof(float);
 
-  const int lane = threadIdx.x % kWarpSize;
-  const int warp = threadIdx.x / kWarpSize, column = warp * kBlock;
+  static __device__ Element* begin() {
+    extern __shared__ uint4 smem[];
+    return reinterpret_cast<Element*>(smem);
+  }
+  static __device__ Stage stage(int place) { return {begin() + place * Stage::kSize}; }
+  static __device__ Outputs outputs(int place) {
+    return {begin() + C::kStages * Stage::kSize + place * kOutputsSize};
+  }
+  static __device__ float* denominators() { return reinterpret_cast<float*>(outputs(2).smem); }
+};
+
+// Who a thread is, and what its block does. kPlain: identity as feature map, no normaliser, rows of 16-byte units.
+template <typename C, Pass kPass, bool kPlain, typename Element>
+struct Work {
+  const BasicLinearAttentionArgs<Element>& args;
+  const Plan& plan;
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize, column = warp * kBlock;
   const bool copies = threadIdx.x < kCopyThreads;
   const bool normalises = !kPlain && warp == kWarps;
   const int segment = static_cast<int>(blockIdx.x) % plan.segments;
@@ -133,177 +142,219 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   const Element* const v = args.v + (b * args.T_k * args.H + h) * args.V + first_column;
   Element* const o = args.o + (b * args.T_q * args.H + h) * args.V + first_column;
   const bool wide = kPlain || plan.wide_rows;
-
-  const std::int64_t keys = keys_of(args, b);
+  const std::int64_t keys = keys_of(args, b);  // of this sequence
+  // The segment's steps.
   const std::int64_t first = segment * plan.segment_steps;
-  std::int64_t end = first + plan.segment_steps;
-  const std::int64_t last = kPass == Pass::kStates ? keys : plan.steps.count;
-  if (end > last) end = last;
+  const std::int64_t end =
+      min(first + plan.segment_steps, kPass == Pass::kStates ? keys : plan.steps.count);
 
-  const auto stage_at = [&](int place) {
-    return Stage{reinterpret_cast<Element*>(smem) + place * Stage::kSize};
-  };
-  const auto copy = [&](auto tile, const Element* x, std::int64_t stride, int rows, int width) {
-    copy_rows_async<C::kTokens, kCopyThreads>(tile, x, stride, rows, width, wide, threadIdx.x);
-  };
-  const auto fetch = [&](int place, std::int64_t t) {
-    const Stage tile = stage_at(place);
-    if (t < end && copies) {
-      const int key_rows = rows_from(t, keys, C::kTokens);
-      copy(tile.k(), k + t * stride_K, stride_K, key_rows, K);
-      copy(tile.v(), v + t * stride_V, stride_V, key_rows, columns);
-      if constexpr (kPass == Pass::kOutputs) {
-        const std::int64_t l = t - plan.steps.first_query;
-        copy(tile.q(), q + l * stride_K, stride_K, rows_from(l, args.T_q, C::kTokens), K);
-      }
-    }
-    __pipeline_commit();  // a group for every stage, so that they can be counted
-  };
+  __device__ int keys_from(std::int64_t t) const { return rows_from(t, keys, C::kTokens); }
+  __device__ int queries_from(std::int64_t l) const { return rows_from(l, args.T_q, C::kTokens); }
+  // The query that step t answers.
+  __device__ std::int64_t query(std::int64_t t) const { return t - plan.steps.first_query; }
 
-  const auto outputs_at = [&](int place) { return Outputs{outputs_smem + place * kOutputsSize}; };
-  const auto send_outputs = [&](int place, std::int64_t l) {
-    if (!copies) return;
-    write_rows<C::kTokens, kCopyThreads>(o + l * stride_V, outputs_at(place), stride_V,
-                                         rows_from(l, args.T_q, C::kTokens), columns, wide,
-                                         threadIdx.x);
-  };
-
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
-  Accumulator state[kBlocks][2] = {};
-  const auto state_of = [&](int s) {
+  // states: (B, H, column tiles, segments, warps, kRows / 16, 2, 32), as they lie in registers. This lane's of segment s.
+  __device__ float4* state_of(float4* states, int s) const {
     const std::int64_t block =
         ((b * args.H + h) * plan.column_tiles + column_tile) * plan.segments + s;
-    return states + (block * (kWarps + !kPlain) + warp) * kBlocks * 2 * kWarpSize + lane;
+    return states + (block * (kWarps + !kPlain) + warp) * (C::kRows / kBlock * 2 * kWarpSize) +
+           lane;
+  }
+};
+
+// Asks for the stage that begins at step t. A group for every stage, so that they can be counted.
+template <typename C, Pass kPass, bool kPlain, typename Element>
+__device__ void fetch(const Work<C, kPass, kPlain, Element>& work, int place, std::int64_t t) {
+  const auto copy = [&](auto tile, const Element* x, std::int64_t stride, int rows, int width) {
+    copy_rows_async<C::kTokens, kCopyThreads>(tile, x, stride, rows, width, work.wide, threadIdx.x);
   };
-  if constexpr (kPass == Pass::kOutputs) {
-    for (int s = 0; s < segment; ++s) {
-#pragma unroll
-      for (int i = 0; i < 2 * kBlocks; ++i) {
-        const float4 x = state_of(s)[i * kWarpSize];
-        float* const d = state[i / 2][i % 2];
-        d[0] += x.x, d[1] += x.y, d[2] += x.z, d[3] += x.w;
-      }
+  const auto tile = Shared<C, Element>::stage(place);
+  if (t < work.end && work.copies) {
+    const int key_rows = work.keys_from(t);
+    copy(tile.k(), work.k + t * work.stride_K, work.stride_K, key_rows, work.K);
+    copy(tile.v(), work.v + t * work.stride_V, work.stride_V, key_rows, work.columns);
+    if constexpr (kPass == Pass::kOutputs) {
+      const std::int64_t l = work.query(t);
+      copy(tile.q(), work.q + l * work.stride_K, work.stride_K, work.queries_from(l), work.K);
     }
   }
+  __pipeline_commit();
+}
 
-  // The normaliser is one more value column, of ones.
+template <typename C, Pass kPass, bool kPlain, typename Element>
+__device__ void send_outputs(const Work<C, kPass, kPlain, Element>& work, int place,
+                             std::int64_t l) {
+  if (!work.copies) return;
+  write_rows<C::kTokens, kCopyThreads>(work.o + l * work.stride_V,
+                                       Shared<C, Element>::outputs(place), work.stride_V,
+                                       work.queries_from(l), work.columns, work.wide, threadIdx.x);
+}
+
+// A warp's columns of the state, transposed: x[c] has rows of V and columns of K, 16 c and on.
+template <typename C>
+struct State {
+  static constexpr int kBlocks = C::kRows / kBlock;
+  Accumulator x[kBlocks][2] = {};
+
+  __device__ void add(const float4* from) {
+#pragma unroll
+    for (int i = 0; i < 2 * kBlocks; ++i) {
+      const float4 y = from[i * kWarpSize];
+      float* const d = x[i / 2][i % 2];
+      d[0] += y.x, d[1] += y.y, d[2] += y.z, d[3] += y.w;
+    }
+  }
+  __device__ void store(float4* to) const {
+#pragma unroll
+    for (int i = 0; i < 2 * kBlocks; ++i) {
+      const float* const d = x[i / 2][i % 2];
+      to[i * kWarpSize] = make_float4(d[0], d[1], d[2], d[3]);
+    }
+  }
+};
+
+// The normaliser is one more value column, of ones: v^T of a unit.
+template <typename Element>
+__device__ FragmentA<Element> ones_of(int lane) {
   Accumulator one[2] = {};
   if (lane < 4) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       one[i / 2][i % 2] = 1.0f;
   }
-  const auto ones = as_a<Element>(one[0], one[1]);
+  return as_a<Element>(one[0], one[1]);
+}
+
+// Divides a warp's outputs of a stage by the denominators, which its fifth warp has, and puts them where they go out.
+template <typename C, Pass kPass, bool kPlain, typename Element, int kUnits>
+__device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
+                          Accumulator (&kept)[kUnits][2],
+                          const typename Shared<C, Element>::Outputs outputs) {
+  float* const denominator_smem = Shared<C, Element>::denominators();
+  const int row = work.lane / 4;
+  if (work.normalises && work.lane % 4 == 0) {
+#pragma unroll
+    for (int unit = 0; unit < kUnits; ++unit) {
+      denominator_smem[unit * kBlock + row] = kept[unit][0][0];
+      denominator_smem[unit * kBlock + row + 8] = kept[unit][0][2];
+    }
+  }
+  __syncthreads();  // the denominators are here
+#pragma unroll
+  for (int unit = 0; unit < kUnits; ++unit) {
+    if (work.normalises) break;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + work.args.eps;
+      const float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
+      kept[unit][0][i] *= factor, kept[unit][1][i] *= factor;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      store_c(outputs, unit * kBlock, work.column + half * 8, kept[unit][half], work.lane);
+  }
+}
+
+// One stage: its outputs, and what its keys and values add to the state.
+template <typename C, Pass kPass, bool kPlain, typename Element>
+__device__ void walk_stage(const Work<C, kPass, kPlain, Element>& work, State<C>& state,
+                           const FragmentA<Element>& ones,
+                           const typename Shared<C, Element>::Stage tile,
+                           const typename Shared<C, Element>::Outputs outputs) {
+  constexpr int kUnits = C::kTokens / kBlock;
+  const int lane = work.lane;
+  // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
+  const MkToA q_smem(tile.q(), 0, lane);
+  const NkToB k_smem(tile.k(), 0, lane);
+  const KnToB k_by_token_smem(tile.k(), 0, lane);
+  const KmToA v_by_token_smem(tile.v(), 0, lane);
+  // Until their denominators are known.
+  [[maybe_unused]] Accumulator kept[kPlain ? 1 : kUnits][2];
+#pragma unroll
+  for (int unit = 0; unit < kUnits; ++unit) {
+    const int token = unit * kBlock;
+    const auto v_reg = work.normalises ? ones : v_by_token_smem.load(token, work.column);
+    Accumulator scores[2] = {}, out[2] = {};
+    FragmentB<Element> b[2];
+#pragma unroll
+    for (int c = 0; c < State<C>::kBlocks; ++c) {
+      if constexpr (kPass == Pass::kOutputs) {
+        const auto q_reg = q_smem.load(token, c * kBlock);
+        k_smem.load(b, token, c * kBlock);
+        multiply<kSplit>(scores, q_reg, b);
+        as_b(b, as_a<Element>(state.x[c][0], state.x[c][1]));
+        multiply<kSplit>(out, q_reg, b);
+      }
+      k_by_token_smem.load(b, token, c * kBlock);
+      multiply<kSplit>(state.x[c], v_reg, b);
+    }
+    if constexpr (kPass == Pass::kOutputs) {
+      mask(scores, lane);
+      as_b(b, v_reg);
+      multiply<kSplit>(out, as_a<Element>(scores[0], scores[1]), b);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if constexpr (kPlain) {
+          store_c(outputs, token, work.column + half * 8, out[half], lane);
+        } else {
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            kept[unit][half][i] = out[half][i];
+        }
+      }
+    }
+  }
+  if constexpr (kPass == Pass::kOutputs && !kPlain) normalise(work, kept, outputs);
+}
+
+template <typename C, Pass kPass, bool kPlain, typename Element>
+__global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
+    walk(const BasicLinearAttentionArgs<Element> args, const Plan plan, float4* states) {
+  constexpr int kAhead = (C::kStages - 1) * C::kTokens;
+  const Work<C, kPass, kPlain, Element> work{args, plan};
+
+  State<C> state;
+  if constexpr (kPass == Pass::kOutputs) {
+    for (int s = 0; s < work.segment; ++s)
+      state.add(work.state_of(states, s));
+  }
+  const auto ones = ones_of<Element>(work.lane);
 
   int now = 0, next = 0, odd = 0;
   // From some stages before the first on, so that the code that copies is there once.
-  for (std::int64_t t0 = first - kAhead; t0 < end; t0 += C::kTokens) {
-    const Stage tile = stage_at(now);
-    const std::int64_t l0 = t0 - plan.steps.first_query;
-    const int queries = rows_from(l0, args.T_q, C::kTokens);
-    if (t0 >= first) {
+  for (std::int64_t t0 = work.first - kAhead; t0 < work.end; t0 += C::kTokens) {
+    const auto tile = Shared<C, Element>::stage(now);
+    const std::int64_t l0 = work.query(t0);
+    if (t0 >= work.first) {
       __pipeline_wait_prior(C::kStages - 2);
-      if (!kPlain && copies && args.feature_map != ladder::FeatureMap::kIdentity) {
-        map_features<C::kTokens>(tile.k(), rows_from(t0, keys, C::kTokens), K);
-        if constexpr (kPass == Pass::kOutputs) map_features<C::kTokens>(tile.q(), queries, K);
+      if (!kPlain && work.copies && args.feature_map != ladder::FeatureMap::kIdentity) {
+        map_features<C::kTokens>(tile.k(), work.keys_from(t0), work.K);
+        if constexpr (kPass == Pass::kOutputs)
+          map_features<C::kTokens>(tile.q(), work.queries_from(l0), work.K);
       }
       __syncthreads();  // everybody's copies are here, and nobody still reads what is overwritten next
     }
-    fetch(next, t0 + kAhead);
+    fetch(work, next, t0 + kAhead);
     next = next + 1 < C::kStages ? next + 1 : 0;
-    if (t0 < first) continue;
-    if (kPass == Pass::kOutputs && t0 > first) send_outputs(odd ^ 1, l0 - C::kTokens);
+    if (t0 < work.first) continue;
+    if (kPass == Pass::kOutputs && t0 > work.first) send_outputs(work, odd ^ 1, l0 - C::kTokens);
     now = now + 1 < C::kStages ? now + 1 : 0;
-
-    // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
-    const MkToA q_smem(tile.q(), 0, lane);
-    const NkToB k_smem(tile.k(), 0, lane);
-    const KnToB k_by_token_smem(tile.k(), 0, lane);
-    const KmToA v_by_token_smem(tile.v(), 0, lane);
-    // Until their denominators are known.
-    [[maybe_unused]] Accumulator kept[kPlain ? 1 : kUnits][2];
-#pragma unroll
-    for (int unit = 0; unit < kUnits; ++unit) {
-      const int token = unit * kBlock;
-      const auto v_reg = normalises ? ones : v_by_token_smem.load(token, column);
-      Accumulator scores[2] = {}, out[2] = {};
-      FragmentB<Element> b[2];
-#pragma unroll
-      for (int c = 0; c < kBlocks; ++c) {
-        if constexpr (kPass == Pass::kOutputs) {
-          const auto q_reg = q_smem.load(token, c * kBlock);
-          k_smem.load(b, token, c * kBlock);
-          multiply<kSplit>(scores, q_reg, b);
-          as_b(b, as_a<Element>(state[c][0], state[c][1]));
-          multiply<kSplit>(out, q_reg, b);
-        }
-        k_by_token_smem.load(b, token, c * kBlock);
-        multiply<kSplit>(state[c], v_reg, b);
-      }
-      if constexpr (kPass == Pass::kOutputs) {
-        mask(scores, lane);
-        as_b(b, v_reg);
-        multiply<kSplit>(out, as_a<Element>(scores[0], scores[1]), b);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          if constexpr (kPlain) {
-            store_c(outputs_at(odd), token, column + half * 8, out[half], lane);
-          } else {
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-              kept[unit][half][i] = out[half][i];
-          }
-        }
-      }
-    }
-
-    if constexpr (kPass == Pass::kOutputs && !kPlain) {
-      const int row = lane / 4;
-      if (normalises && lane % 4 == 0) {
-#pragma unroll
-        for (int unit = 0; unit < kUnits; ++unit) {
-          denominator_smem[unit * kBlock + row] = kept[unit][0][0];
-          denominator_smem[unit * kBlock + row + 8] = kept[unit][0][2];
-        }
-      }
-      __syncthreads();  // the denominators are here
-#pragma unroll
-      for (int unit = 0; unit < kUnits; ++unit) {
-        if (normalises) break;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + args.eps;
-          const float factor = args.normalize ? 1.0f / denominator : 1.0f;
-          kept[unit][0][i] *= factor, kept[unit][1][i] *= factor;
-        }
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-          store_c(outputs_at(odd), unit * kBlock, column + half * 8, kept[unit][half], lane);
-      }
-    }
+    walk_stage(work, state, ones, tile, Shared<C, Element>::outputs(odd));
     odd ^= 1;
   }
 
   if constexpr (kPass == Pass::kOutputs) {
     __syncthreads();  // the last outputs are here
-    const std::int64_t stages = (end - first + C::kTokens - 1) / C::kTokens;
-    if (stages > 0)
-      send_outputs(odd ^ 1, first + (stages - 1) * C::kTokens - plan.steps.first_query);
-  }
-  if constexpr (kPass == Pass::kStates) {
-#pragma unroll
-    for (int i = 0; i < 2 * kBlocks; ++i) {
-      const float* const d = state[i / 2][i % 2];
-      state_of(segment)[i * kWarpSize] = make_float4(d[0], d[1], d[2], d[3]);
-    }
+    const std::int64_t stages = (work.end - work.first + C::kTokens - 1) / C::kTokens;
+    if (stages > 0) send_outputs(work, odd ^ 1, work.query(work.first + (stages - 1) * C::kTokens));
+  } else {
+    state.store(work.state_of(states, work.segment));
   }
 }
 
 template <typename C, Pass kPass, bool kPlain, typename Element>
 void launch_pass(const BasicLinearAttentionArgs<Element>& args, const Plan& plan, float4* states) {
-  using Stage = typename C::template Stage<Element>;
-  constexpr int kBytes = (C::kStages * Stage::kSize + 2 * C::kTokens * kColumns) * sizeof(Element) +
-                         C::kTokens * sizeof(float);
+  constexpr int kBytes = Shared<C, Element>::kBytes;
   const auto kernel = walk<C, kPass, kPlain, Element>;
   ladder::cuda::allow_shared_memory("linear_attention_chunkwise", kernel, kBytes);
   const dim3 grid(static_cast<unsigned>(plan.column_tiles * plan.segments),

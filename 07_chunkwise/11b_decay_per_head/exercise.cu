@@ -3,7 +3,7 @@
 // Why:    a decay that all channels share needs no product of its own: it is a factor of a score, of a row of o, of v and of the state.
 // Needs:  K = V = 64, bf16, log_w in fp32; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80).
 // Costs:  15 factors a lane and unit of 16 tokens, prepared by each of the four warps; a block has a head, so few heads leave a GPU idle.
-//         A NaN in v_s reaches its column of o in all of its 16 tokens, as in 10. See README for what was measured.
+//         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
     // What is not kept is subtracted.
     const std::uint32_t rounded = __float_as_uint(x) + kHalf;
-    parts.big = rounded - rounded % (2 * kHalf);
+    parts.big = rounded - (rounded & ~kKept);
     const std::uint32_t rest = __float_as_uint(x - __uint_as_float(parts.big));
-    parts.small = rest - rest % (2 * kHalf);
+    parts.small = rest - (rest & ~kKept);
