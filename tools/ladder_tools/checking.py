@@ -53,7 +53,7 @@ def introduce(exercise):
         return
     holes = len(exercise.holes())
     print(f"Open {exercise.mine} in your editor. {'One piece is' if holes == 1 else f'{holes} pieces are'} missing there, where a line says "
-          f"TODO; {exercise.folder}/README.md explains what {'it does' if holes == 1 else 'they do'}.\n"
+          f"TODO; {exercise.page} explains what {'it does' if holes == 1 else 'they do'}.\n"
           f"{'It is' if holes == 1 else 'The first is'} {exercise.first_todo()[1]}\n"
           f"Write it, save the file, and call ./ladder exercise {exercise.name}: it says what is right and what is not yet. A hint: --hint")
 

@@ -7,8 +7,8 @@ _HINTS_PER_HOLE = 3
 
 
 class Hints:
-    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details> blocks; for the stages of a kernel from
-    scratch **Stage 1: ...**. How many have been given stands in a file beside the learner's copy."""
+    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details> blocks; of its stages.md **Stage 1: ...**.
+    How many have been given stands in a file beside the learner's copy."""
 
     def __init__(self, exercise):
         self._exercise = exercise
@@ -37,8 +37,8 @@ class Hints:
 
     def texts(self, hole):
         """[(title, text)]"""
-        readme = text_of(self._exercise.folder / "README.md")
-        section = re.search(rf"^\*\*{self._exercise.piece.title()} {hole}:.*\n((?:(?!\*\*Hole |\*\*Stage |##).*\n?)*)", readme, re.MULTILINE)
+        page = text_of(self._exercise.page)
+        section = re.search(rf"^\*\*{self._exercise.piece.title()} {hole}:.*\n((?:(?!\*\*Hole |\*\*Stage |## ).*\n?)*)", page, re.MULTILINE)
         if section is None:
             return []
         blocks = re.findall(r"^<details>(.*)\n((?:(?!</details>).*\n)*)", section[1], re.MULTILINE)

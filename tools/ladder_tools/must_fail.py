@@ -71,7 +71,7 @@ def faults_of_holes(exercise):
             faults.append(f"hole {hole} names no budget")
         hints = [title for title, text in Hints(exercise).texts(hole) if text]
         if hints != ["Nudge", "Formula", "Nearly code"]:
-            faults.append(f"the README's hints for hole {hole} are {hints}; they should be Nudge, Formula and Nearly code")
+            faults.append(f"{exercise.page.name}'s hints for {exercise.piece} {hole} are {hints}; they should be Nudge, Formula and Nearly code")
     if exercise.begins_with:
         if stub != under_head_of(stub, (ROOT / exercise.begins_with).read_text()):
             faults.append(f"the stub is not {exercise.begins_with} under a comment and a name of its own")

@@ -12,7 +12,7 @@ from ladder_tools.rows import operators
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
 _WITH_OPERATOR = Path("tests/90_open_operators")
 _OF_A_LESSON = ("kernel.*", "exercise.*", "test.cpp", "xray_test.cpp", "mistakes/*.patch")
-_OF_ITS_FOLDER = ("*.cu", "*.cpp", "*.hpp", "*.patch")  # a lesson that is no chapter's own folder: all that it has
+_OF_ITS_FOLDER = ("*.cu", "*.cpp", "*.hpp", "*.patch", "stages.md")  # a lesson that is no chapter's own folder: all that it has
 _OF_THE_OPERATOR = ("matmul.hpp", "matmul_operator.cpp")
 
 _PAGE = """# {title}
@@ -188,7 +188,7 @@ def _format(folder, files):
 
     if shutil.which("clang-format"):
         for path in paths:
-            if path.suffix != ".patch":
+            if path.suffix not in (".patch", ".md"):
                 (ROOT / path).write_text(formatted((ROOT / path).read_text(), path))
         for patch, (head, changed, text) in wrong.items():
             patch_text = patches.between((ROOT / changed).read_text(), formatted(text, changed), changed, changed)

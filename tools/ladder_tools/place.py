@@ -167,10 +167,15 @@ class Exercise:
         return Path(changed[1]) if changed and changed[1] != str(self.solution) else None
 
     @property
+    def page(self):
+        """What explains it, and has its hints: the stages of a kernel from scratch have a page of their own."""
+        stages = self.folder / "stages.md"
+        return stages if self.kind == "scratch" and (ROOT / stages).exists() else self.folder / "README.md"
+
+    @property
     def piece(self):
-        """What a numbered TODO of it is called on the lesson's page, and in its tests' names: a stage of a kernel from scratch, where the
-        page has hints for stages, else a hole."""
-        return "stage" if self.kind == "scratch" and "\n**Stage 1:" in text_of(self.folder / "README.md") else "hole"
+        """What a numbered TODO of it is called on that page, and in its tests' names."""
+        return "stage" if self.page.name == "stages.md" else "hole"
 
     def holes(self):
         """Their numbers, in the order of the stub."""
