@@ -147,7 +147,10 @@ class Probe {
       lines += std::ssize(layout_of(each.array).axes);
     const double runs = std::min({kMostRuns, kMostWork / work_, most_seconds() / seconds_});
     const std::int64_t of_line = std::min(kMostOfLine, static_cast<std::int64_t>(runs) / lines);
-    if (of_line < kFewestOfLine) return "";
+    if (of_line < kFewestOfLine) {
+      const std::string words = steps_of_one(real);
+      return words.empty() ? "" : words + "\n";
+    }
     for (const RealInput& each : real) {
       Input input(each);
       bool finite = true;
@@ -293,6 +296,10 @@ class Probe {
   // Changes the elements of a line that were left out.
   bool complete(Input& input, std::size_t axis) const {
     const std::int64_t size = input.layout().sizes[axis];
+    const std::vector<std::int64_t> all = input.line(axis, size);
+    if (std::all_of(all.begin(), all.end(),
+                    [&](auto each) { return input.responses.count(each) > 0; }))
+      return true;
     return size <= kMostCompleted && size * work_ <= kMostWork &&
            size * seconds_ <= most_seconds() && respond(input, axis, size);
   }
@@ -345,6 +352,26 @@ class Probe {
     const auto found = std::find(layout.axes.begin(), layout.axes.end(), name);
     if (found == layout.axes.end()) return std::nullopt;
     return found - layout.axes.begin();
+  }
+
+  // For a kernel that takes long: steps() by one input, whose elements are the output's: o(t, i) is linear in v(t, i).
+  std::string steps_of_one(const std::vector<RealInput>& real) {
+    for (const RealInput& each : real) {
+      Input input(each);
+      const Layout& layout = input.layout();
+      const auto t = axis_of(layout, "t");
+      const bool is_like_output =
+          std::all_of(layout.axes.begin(), layout.axes.end(),
+                      [&](const std::string& axis) { return axis_of(layout_, axis).has_value(); });
+      if (!input.linear() || !t || !is_like_output) continue;
+      const std::int64_t size = layout.sizes[*t];
+      if (size > kMostCompleted || static_cast<double>(size) * seconds_ > most_seconds() ||
+          !respond(input, *t, size))
+        continue;
+      inputs_.push_back(std::move(input));
+      return steps().words;
+    }
+    return "";
   }
 
   // What each step takes from each other, by an input that has steps and in which the output is linear.
