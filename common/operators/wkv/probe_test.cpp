@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,9 +31,13 @@ struct Plan {
   std::function<std::int64_t(std::int64_t j)> kept_row = [](std::int64_t j) { return j; };  // of k
   bool reads_u = true;
   bool turns_rows_of_k = false;
+  double seconds = 0;  // that it takes at least, of one processor
 };
 
 void loop(const WkvArgs& a, const Plan& plan) {
+  const std::clock_t end = std::clock() + static_cast<std::clock_t>(plan.seconds * CLOCKS_PER_SEC);
+  while (std::clock() < end) {
+  }
   std::vector<float> state(a.K * a.V);
   for (std::int64_t n = 0; n < a.B * a.H * a.T; ++n) {
     const At at{n / a.T / a.H, n % a.T, n / a.T % a.H};
@@ -103,6 +109,16 @@ TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
   EXPECT_EQ(
       said_of({.forgets = [](At at) { return at.t % 16 == 0; }}),
       "A step takes nothing from k of the steps before its own block of 16; all else is right\n");
+}
+
+// Not one element of each axis can be changed in a tenth of the diagnosis' time, but one of each step of v.
+TEST(Probe, AsksASlowKernelForItsStepsOnly) {
+  setenv("LADDER_DIAGNOSIS_SECONDS", "4", 1);
+  EXPECT_EQ(
+      said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
+      "A step takes nothing from v of the steps before its own block of 16; all else is right\n");
+  EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}), "");
+  unsetenv("LADDER_DIAGNOSIS_SECONDS");
 }
 
 TEST(Probe, NamesWhatAnElementReaches) {
