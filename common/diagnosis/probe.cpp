@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -146,7 +147,10 @@ class Probe {
       lines += std::ssize(layout_of(each.array).axes);
     const double runs = std::min({kMostRuns, kMostWork / work_, most_seconds() / seconds_});
     const std::int64_t of_line = std::min(kMostOfLine, static_cast<std::int64_t>(runs) / lines);
-    if (of_line < kFewestOfLine) return "";
+    if (of_line < kFewestOfLine) {
+      const std::string words = steps_of_one(real);
+      return words.empty() ? "" : words + "\n";
+    }
     for (const RealInput& each : real) {
       Input input(each);
       bool finite = true;
@@ -292,6 +296,10 @@ class Probe {
   // Changes the elements of a line that were left out.
   bool complete(Input& input, std::size_t axis) const {
     const std::int64_t size = input.layout().sizes[axis];
+    const std::vector<std::int64_t> all = input.line(axis, size);
+    if (std::all_of(all.begin(), all.end(),
+                    [&](auto each) { return input.responses.count(each) > 0; }))
+      return true;
     return size <= kMostCompleted && size * work_ <= kMostWork &&
            size * seconds_ <= most_seconds() && respond(input, axis, size);
   }
@@ -346,6 +354,26 @@ class Probe {
     return found - layout.axes.begin();
   }
 
+  // For a kernel that takes long: steps() by one input, whose elements are the output's: o(t, i) is linear in v(t, i).
+  std::string steps_of_one(const std::vector<RealInput>& real) {
+    for (const RealInput& each : real) {
+      Input input(each);
+      const Layout& layout = input.layout();
+      const auto t = axis_of(layout, "t");
+      const bool is_like_output =
+          std::all_of(layout.axes.begin(), layout.axes.end(),
+                      [&](const std::string& axis) { return axis_of(layout_, axis).has_value(); });
+      if (!input.linear() || !t || !is_like_output) continue;
+      const std::int64_t size = layout.sizes[*t];
+      if (size > kMostCompleted || static_cast<double>(size) * seconds_ > most_seconds() ||
+          !respond(input, *t, size))
+        continue;
+      inputs_.push_back(std::move(input));
+      return steps().words;
+    }
+    return "";
+  }
+
   // What each step takes from each other, by an input that has steps and in which the output is linear.
   SaidOfShares steps() {
     const std::string t = "t";
@@ -369,13 +397,41 @@ class Probe {
             takes_from_others ||
             where(response.right, response.close)[*of_output] != std::vector<std::int64_t>{key};
       }
-      if (!takes_from_others) continue;
+      if (!takes_from_others || !is_one_of_many(input, *of_input, *of_output)) continue;
       const SaidOfShares said =
           explain_shares({yours, right, queries, keys, noise}, input.name(),
                          word(layout_, *of_output), word(input.layout(), *of_input));
       if (!said.words.empty()) return said;
     }
     return {};
+  }
+
+  // Whether its neighbours along the input's other axes miss the steps that the base misses: then this may be said of all of the input.
+  bool is_one_of_many(const Input& input, std::size_t of_input, std::size_t of_output) const {
+    using Steps = std::vector<std::int64_t>;
+    const auto steps_above = [&](const Values& values, double least) {
+      return where(values, least)[of_output];
+    };
+    const auto common = [](const Steps& a, const Steps& b) {
+      Steps both;
+      std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+      return both;
+    };
+    const Response& base = input.responses.at(input.base());
+    const Steps reached = steps_above(base.yours, base.close);
+    Steps missed;
+    for (const std::int64_t step : steps_above(base.right, kStrong * largest(base.right))) {
+      if (!std::binary_search(reached.begin(), reached.end(), step)) missed.push_back(step);
+    }
+    for (std::size_t axis = 0; axis < input.layout().axes.size(); ++axis) {
+      for (const auto& [element, each] : input.responses) {
+        if (axis == of_input || !is_on_line(input, element, axis) || !each.counts()) continue;
+        const Steps strong = steps_above(each.right, kStrong * largest(each.right));
+        const Steps comes = steps_above(each.yours, each.close);
+        if (!common(common(missed, strong), comes).empty()) return false;
+      }
+    }
+    return true;
   }
 
   static std::string word(const Layout& layout, std::size_t axis) {
@@ -413,10 +469,11 @@ class Probe {
   }
 
   // "A change of k(b=1, t=9, h=1, j=16) alone changes o of steps 10 to 17; it should change o of steps 9 to 17". Said of the element whose
-  // places differ along the fewest axes.
+  // places differ along the fewest axes; first of one that comes where it should not, because what does not come everywhere may have met
+  // another array's wrong element.
   std::string reached() {
     std::string said;
-    std::size_t fewest = layout_.axes.size() + 1;
+    std::size_t fewest = 2 * layout_.axes.size() + 1;
     for (const Input& input : inputs_) {
       for (const auto& [element, response] : base_first(input)) {
         if (!response->is_known) continue;
@@ -426,10 +483,15 @@ class Probe {
         const auto extra = where(response->yours, response->close),
                    missing = where(response->right, strong);
         std::size_t differ = 0;
-        for (std::size_t axis = 0; axis < yours.size(); ++axis)
-          differ +=
-              !are_all_in(extra[axis], right[axis]) || !are_all_in(missing[axis], yours[axis]);
-        if (differ == 0 || differ >= fewest) continue;
+        bool comes_too_far = false;
+        for (std::size_t axis = 0; axis < yours.size(); ++axis) {
+          const bool too_far = !are_all_in(extra[axis], right[axis]);
+          comes_too_far = comes_too_far || too_far;
+          differ += too_far || !are_all_in(missing[axis], yours[axis]);
+        }
+        if (differ == 0) continue;
+        if (!comes_too_far) differ += layout_.axes.size();
+        if (differ >= fewest) continue;
         fewest = differ;
         said = "A change of " + input.layout().position(element) + " alone changes ";
         said += yours.front().empty()

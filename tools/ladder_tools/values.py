@@ -11,12 +11,16 @@ from bisect import bisect_left
 from collections import Counter
 from functools import cache, cached_property
 from itertools import islice
+from pathlib import Path
+
+from ladder_tools.place import text_of
 
 _LOAD, _STORE, _ATOMIC = range(3)
 _FIELDS, _TAKE_FIELDS, _END_FIELDS = 8, 6, 7
 _TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: sums in another order differ by less
 
 _MOST_MOVED, _FEWEST_MOVED = 256, 4  # values that are looked for at other elements; how many must be there
+_LARGEST_NUMBER = 16  # bytes of an element; a larger one is a struct
 _MOST_TAKES = 12  # shuffles whose lanes are listed
 
 
@@ -117,6 +121,15 @@ class Touch:
         where, *called_at = trail.places[place]
         lines = called_at if called_at and not where.partition(":")[0].endswith(".cu") else [where, *called_at]  # a helper's own line says little
         return ", called at ".join(lines)
+
+    def code(self):
+        """Of an element in a struct, whose member has no name here, the first line that names one: what calls there may be a helper."""
+        for place in self.trail.places[self.place] if self.kind["bytes"] > _LARGEST_NUMBER else ():
+            file, _, line = place.rpartition(":")
+            lines = text_of(Path(file)).splitlines()
+            if int(line) <= len(lines) and re.search(r"\w(\.|->)\w+\[", lines[int(line) - 1]):
+                return f" Line {line}: `{lines[int(line) - 1].strip()}`"
+        return ""
 
     def who(self):
         grid, block = self.trail.launches[self.launch]
@@ -250,7 +263,7 @@ def first_wrong(yours, ours, half="e"):
             others = list(dict.fromkeys(other.text(half) for other in right.stored_at(mine.key(wrong))))
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there")
-            said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.")
+            said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong[2])] if alike else [])
         elif stray is None:

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,11 +25,19 @@ struct Plan {
   std::function<double(std::int64_t j)> count_row = [](std::int64_t) { return 1; };
   std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // the state, before the step
   std::function<bool(At)> is_nan = [](At) { return false; };
+  std::function<std::int64_t(std::int64_t i)> column_of_v = [](std::int64_t i) {
+    return i;
+  };  // -1: v is 0
+  std::function<std::int64_t(std::int64_t j)> kept_row = [](std::int64_t j) { return j; };  // of k
   bool reads_u = true;
   bool turns_rows_of_k = false;
+  double seconds = 0;  // that it takes at least, of one processor
 };
 
 void loop(const WkvArgs& a, const Plan& plan) {
+  const std::clock_t end = std::clock() + static_cast<std::clock_t>(plan.seconds * CLOCKS_PER_SEC);
+  while (std::clock() < end) {
+  }
   std::vector<float> state(a.K * a.V);
   for (std::int64_t n = 0; n < a.B * a.H * a.T; ++n) {
     const At at{n / a.T / a.H, n % a.T, n / a.T % a.H};
@@ -37,11 +47,14 @@ void loop(const WkvArgs& a, const Plan& plan) {
       double sum = 0;
       for (std::int64_t j = 0; j < a.K; ++j) {
         float& s = state[j * a.V + i];
-        const double kv = a.k[row(plan.of_k(at)) * a.K + (plan.turns_rows_of_k ? a.K - 1 - j : j)] *
-                          a.v[row(at) * a.V + i];
+        const float* const k = a.k + row(plan.of_k(at)) * a.K;
+        const std::int64_t column = plan.column_of_v(i);
+        const double v = column < 0 ? 0 : a.v[row(at) * a.V + column];
+        const double kv = k[plan.turns_rows_of_k ? a.K - 1 - j : j] * v;
+        const double kept = plan.kept_row(j) == j ? kv : k[plan.kept_row(j)] * v;
         sum += plan.count_row(j) * a.q[row(at) * a.K + j] *
                (s + (plan.reads_u ? a.u[at.h * a.K + j] * kv : 0));
-        s = static_cast<float>(std::exp(a.log_w[row(at) * a.K + j]) * s + kv);
+        s = static_cast<float>(std::exp(a.log_w[row(at) * a.K + j]) * s + kept);
       }
       a.o[row(at) * a.V + i] = plan.is_nan(at) ? NAN : static_cast<float>(a.scale * sum);
     }
@@ -98,6 +111,16 @@ TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
       "A step takes nothing from k of the steps before its own block of 16; all else is right\n");
 }
 
+// Not one element of each axis can be changed in a tenth of the diagnosis' time, but one of each step of v.
+TEST(Probe, AsksASlowKernelForItsStepsOnly) {
+  setenv("LADDER_DIAGNOSIS_SECONDS", "4", 1);
+  EXPECT_EQ(
+      said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
+      "A step takes nothing from v of the steps before its own block of 16; all else is right\n");
+  EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}), "");
+  unsetenv("LADDER_DIAGNOSIS_SECONDS");
+}
+
 TEST(Probe, NamesWhatAnElementReaches) {
   EXPECT_EQ(said_of({.of_k =
                          [](At at) {
@@ -114,6 +137,22 @@ TEST(Probe, NamesWhatAnElementReaches) {
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t == 0 && at.h == 0; }}),
             "A change of k(b=1, t=17, h=0, j=8) alone changes o of steps 0 to 33, heads 0 and 1; "
             "it should change o of steps 17 to 33, head 0\n");
+}
+
+// Where v is read at wrong columns, changes of k do not come everywhere: v is named, which comes where it should not.
+TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
+  EXPECT_EQ(said_of({.column_of_v = [](auto i) { return i < 4   ? i + 8
+                                                        : i < 8 ? i
+                                                                : -1; }}),
+            "A change of v(b=1, t=17, h=1, i=8) alone changes o of column 0; it should change o of "
+            "column 8\n");
+}
+
+// That nothing is taken from k of earlier steps would be said of one row alone.
+TEST(Probe, SaysOfAllRowsOnlyWhatIsTrueOfAll) {
+  const std::string said = said_of({.kept_row = [](auto j) { return j % 4; }});
+  EXPECT_EQ(said.find("all else is right"), std::string::npos) << said;
+  EXPECT_NE(said.find("k(b=1, t=17, h=1, j=8)"), std::string::npos) << said;
 }
 
 // A change of NaN is none that can be seen: not a sign that something is not read.
