@@ -1,0 +1,192 @@
+// 07 chunkwise, three products: causal linear attention in fp32 on tensor cores, each product of floats made of three of tf32.
+// Change: rewrite. 10's walk with one shape and one pass, in fp32, and with its products written out.
+// Why:    tf32 keeps 11 of a float's 24 bits; big big + big small + small big keeps nearly all. Integers split faster than cvt.rna.
+// Needs:  K = V = 64, fp32; the causal product alone: no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
+// Costs:  six instructions in the place of one of bf16, and 144 floats to split for a lane and 16 tokens. From 0x1.ffep127 on the big
+//         part is infinite. A NaN in v_s reaches its column of o in all of its 16 tokens, as in 10. See README for what was measured.
+#include "07_chunkwise/11_three_products/three_products.hpp"
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
+
+namespace chunkwise {
+namespace {
+
+namespace tiles = ladder::cuda::tiles;
+using ladder::LinearAttentionArgs;
+using ladder::cuda::kWarpSize;
+using ladder::cuda::to_tf32;
+using tiles::Accumulator;
+using tiles::FragmentA;
+using tiles::FragmentB;
+using tiles::Tf32;
+using Rows = tiles::Tile<float, 64>;
+
+constexpr int kChannels = Rows::kColumns;  // K and V
+constexpr int kUnit = 16;                  // tokens, or channels, of a block of a product
+constexpr int kBlocks = kChannels / kUnit;
+constexpr int kTokens = 32;      // of a stage: two units
+constexpr int kWarps = kBlocks;  // each has 16 value columns, and all rows of the state
+constexpr int kThreads = kWarps * kWarpSize;
+
+struct alignas(128) Stage {
+  float q[kTokens * kChannels], k[kTokens * kChannels], v[kTokens * kChannels];
+};
+struct Shared {
+  Stage stages[2];                        // one is on its way
+  float outputs[2][kTokens * kChannels];  // one is on its way out
+};
+
+// ---- Products ----
+
+// A float is about big + small: two tf32, as the bits of floats.
+struct Parts {
+  std::uint32_t big, small;
+};
+
+// TODO(1): roughly 65 lines; a float as two parts, in each of the ways that Products names; the same of a fragment of floats, as fragments of
+// TODO(1): tf32 for two instructions; c += a b, 16 x 16, of one or three products in a sum of their own; budget: six instructions of the
+// TODO(1): tensor cores for 16 x 8 sums of 16 terms.
+
+// ---- The walk ----
+
+// Key s is seen by query l if s <= l.
+__device__ void mask(Accumulator (&scores)[2], int lane) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto [l, s] = tiles::accumulator_place(lane, i);
+      if (j * 8 + s > l) scores[j][i] = 0.0f;
+    }
+  }
+}
+
+template <Products kProducts>
+__global__ void __launch_bounds__(kThreads, 2) three_products(const LinearAttentionArgs args) {
+  extern __shared__ uint4 smem[];
+  Shared& shared = *reinterpret_cast<Shared*>(smem);
+  const int tid = static_cast<int>(threadIdx.x);
+  const int lane = tid % kWarpSize, column = tid / kWarpSize * kUnit;
+  const std::int64_t b = blockIdx.x / args.H, h = blockIdx.x % args.H, T = args.T_q;
+  const std::int64_t stride = args.H * kChannels;
+
+  const auto first_at = [&](std::int64_t t) { return ((b * T + t) * args.H + h) * kChannels; };
+  const auto rows_from = [&](std::int64_t t) {
+    return static_cast<int>(min(T - t, std::int64_t{kTokens}));
+  };
+  // Tokens that are not there become zeros: they add nothing.
+  const auto fetch = [&](std::int64_t t) {
+    Stage& stage = shared.stages[t / kTokens % 2];
+    const auto copy = [&](float* to, const float* from) {
+      tiles::copy_rows_async<kTokens, kThreads>(Rows{to}, from + first_at(t), stride, rows_from(t),
+                                                kChannels, true, tid);
+    };
+    copy(stage.q, args.q), copy(stage.k, args.k), copy(stage.v, args.v);
+    __pipeline_commit();
+  };
+  const auto send_outputs = [&](std::int64_t t) {
+    const Rows outputs{shared.outputs[t / kTokens % 2]};
+    tiles::write_rows<kTokens, kThreads>(args.o + first_at(t), outputs, stride, rows_from(t),
+                                         kChannels, true, tid);
+  };
+
+  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  Accumulator state[kBlocks][2] = {};
+  fetch(0);
+  for (std::int64_t t0 = 0; t0 < T; t0 += kTokens) {
+    Stage& stage = shared.stages[t0 / kTokens % 2];
+    __pipeline_wait_prior(0);
+    __syncthreads();  // the stage is here, and all have left the one before
+    if (t0 + kTokens < T) fetch(t0 + kTokens);
+    if (t0 > 0) send_outputs(t0 - kTokens);
+
+    // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
+    const tiles::MkToA q_smem(Rows{stage.q}, 0, lane);
+    const tiles::NkToB k_smem(Rows{stage.k}, 0, lane);
+    const tiles::KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
+    const tiles::KmToA v_by_token_smem(Rows{stage.v}, 0, lane);
+    const Rows outputs{shared.outputs[t0 / kTokens % 2]};
+#pragma unroll
+    for (int token = 0; token < kTokens; token += kUnit) {
+      // TODO(1): roughly 21 lines; the unit that begins at `token`: its scores, masked; the outputs, to `outputs`; what it adds to the state; budget:
+      // TODO(1): 156 instructions of the tensor cores.
+    }
+  }
+  __syncthreads();  // the last outputs are here
+  send_outputs((T - 1) / kTokens * kTokens);
+}
+
+template <Products kProducts>
+void launch(const LinearAttentionArgs& args) {
+  const auto kernel = three_products<kProducts>;
+  ladder::cuda::allow_shared_memory("linear_attention_three_products", kernel, sizeof(Shared));
+  kernel<<<static_cast<unsigned>(args.B * args.H), kThreads, sizeof(Shared),
+           ladder::cuda::stream()>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+void causal_product(const LinearAttentionArgs& args, Products products) {
+  ladder::validate(args);
+  ladder::require(args.causal && args.feature_map == ladder::FeatureMap::kIdentity &&
+                      !args.normalize && args.key_lengths == nullptr && args.T_q == args.T_k,
+                  "causal, feature_map, normalize, key_lengths, T_q or T_k asks for more; this "
+                  "kernel allows the causal product only");
+  ladder::require(args.K == kChannels && args.V == kChannels,
+                  "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
+                      "; this kernel allows only K = V = 64");
+  ladder::require(args.B <= INT32_MAX / args.H,
+                  "B * H is too large; allowed: up to 2^31 - 1 blocks");
+  if (args.B == 0 || args.T_q == 0) return;
+  ladder::require_pointer("q", args.q, sizeof(float4));
+  ladder::require_pointer("k", args.k, sizeof(float4));
+  ladder::require_pointer("v", args.v, sizeof(float4));
+  ladder::require_pointer("o", args.o, sizeof(float4));
+  switch (products) {
+    case Products::kOne: return launch<Products::kOne>(args);
+    case Products::kNearest: return launch<Products::kNearest>(args);
+    case Products::kCheap: return launch<Products::kCheap>(args);
+  }
+}
+
+namespace {
+
+void cheap_split(const LinearAttentionArgs& args) {
+  causal_product(args, Products::kCheap);
+}
+void nearest_split(const LinearAttentionArgs& args) {
+  causal_product(args, Products::kNearest);
+}
+
+const ladder::Registration cheap_registration{
+    {.name = "linear_attention_three_products",
+     .device = ladder::DeviceKind::kCuda,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::LinearAttention>(cheap_split)}};
+
+const ladder::Registration nearest_registration{
+    {.name = "linear_attention_three_products_rna",
+     .device = ladder::DeviceKind::kCuda,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::LinearAttention>(nearest_split)}};
+
+}  // namespace
+}  // namespace chunkwise
