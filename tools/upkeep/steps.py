@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is every lesson a step that can be climbed? Counts code lines, against the lesson that the kernel's `// Change:` names as 06.04: of the kernel
 and its chapter's headers at most a quarter is new, and together they are at most 220, or 320 with Hopper's own instructions or gradients on
-tensor cores. With a `Change:` that begins with "none" or says "rewrite" more is new. steps.txt lists the lessons that are longer."""
+tensor cores. With a `Change:` that begins with "none" or says "rewrite", and a page that says why, more is new. steps.txt lists the lessons that are longer."""
 import argparse
 import difflib
 import re
@@ -69,6 +69,8 @@ def fault_of_change(kernel):
     if named and not before:
         return f"{kernel}: its Change: names {named[0]}, and there is no such lesson"
     rewrite = re.search(r"\brewrite\b", change)
+    if rewrite and "rewrite" not in text_of(kernel.parent / "README.md"):
+        return f"{kernel}: its Change: says rewrite, and its page does not say why"
     if not before:
         first = re.match("none\\b", change)
         return "" if rewrite or first else f"{kernel}: its Change: should name the lesson that it changes, as 06.04, or say rewrite or none"

@@ -13,7 +13,7 @@ class Steps(InAFolder):
     def setUp(self):
         super().setUp()
         self.as_root_of(steps, place, patches)
-        self.write({"06_x/01_a/kernel.cu": HEAD.format("none, this is the first.") + CODE})
+        self.write({"06_x/01_a/kernel.cu": HEAD.format("none, this is the first.") + CODE, "06_x/02_b/README.md": "A rewrite, because.\n"})
         self.kernel = Path("06_x/02_b/kernel.cu")
 
     def faults(self, change, code, allowed=()):
@@ -36,6 +36,11 @@ class Steps(InAFolder):
     def test_a_rewrite_and_a_first_kernel_may_be_all_new(self):
         for change in ("rewrite of 06.01's loop.", "none, this is the first.", "a loop.\n//         A rewrite of 06.01."):
             self.assertEqual(self.faults(change, "int b;\n"), [])
+
+    def test_a_page_says_why_it_is_a_rewrite(self):
+        self.write({"06_x/02_b/README.md": "A page.\n"})
+        self.assertEqual(self.faults("rewrite of 06.01's loop.", "int b;\n"),
+                         ["06_x/02_b/kernel.cu: its Change: says rewrite, and its page does not say why"])
 
     def test_a_step_is_not_called_a_rewrite(self):
         self.assertEqual(self.faults("rewrite of 06.01's loop.", CODE + "int b;\n"),
