@@ -103,7 +103,7 @@ class Touch:
             return f"{number:.4g}"
         if size > 4 and (self.bits == 0 or 1e-30 <= abs(number) < 1e30):
             return f"{number:.4g}"  # of several, most likely numbers
-        return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
+        return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits}" if size == 1 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
 
     def is_in(self, kernel):
         """The index of the first step of a report's kernel that holds this touch; None if none does."""
