@@ -45,6 +45,17 @@ class Words(unittest.TestCase):
             self.assertEqual((touch.name(), touch.text("e")), (name, text))
 
 
+    def test_a_byte_is_a_number(self):
+        trail = mock.Mock(arrays=[{"name": "zero", "axes": "", "bytes": 1, "shared": False}])
+        self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, 0xc7)).text("e"), "199")
+
+    def test_lines_that_called_are_named_and_a_helpers_own_is_not(self):
+        for place, lines in ((["my/kernel.cu:4"], "my/kernel.cu:4"), (["my/kernel.cu:4", "my/kernel.cu:9"], "my/kernel.cu:4, called at my/kernel.cu:9"),
+                             (["common/x.hpp:4", "my/kernel.cu:9"], "my/kernel.cu:9"), (["common/x.hpp:4"], "common/x.hpp:4")):
+            touch = Touch(mock.Mock(places=[place], launches=[[(1, 1, 1), (32, 1, 1)]]), (_STORE, 0, 0, 1, 0, 0, 0, 0))
+            self.assertEqual(touch.where(), f"{lines} by thread (1, 0, 0) of block (0, 0, 0)")
+
+
 class FirstWrong(unittest.TestCase):
     def said(self, *touches, ours=_OURS, **more):
         return " ".join(first_wrong(trail(*touches, **more), trail(*ours))[0])
@@ -65,7 +76,7 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("Before it, lane 0 takes the values of lanes 0, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
         self.assertNotIn("lane 0 takes", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
         self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
-        self.assertIn("our thread makes 1 shuffle, yours 2: is something twice put together", said(of_lanes(2, 1), of_lanes(1)))
+        self.assertIn("lane 0 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 
     def test_where_a_thread_ends_that_stores_something_in_ours(self):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])

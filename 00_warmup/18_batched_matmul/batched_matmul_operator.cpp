@@ -95,8 +95,13 @@ struct BatchedMatmul : ladder::SimpleOperator<BatchedMatmul, BatchedMatmulSizes,
     const auto with = [&](double (*act)(double)) {
       return Matrix(with_bias(x, ab).unaryExpr(act));
     };
+    const bool activates_first =
+        x.gelu && x.bias != nullptr && equals(with_bias(x, ab.unaryExpr(&gelu)));
     if (x.gelu) {
-      if (equals(with_bias(x, ab))) return "equals the product without the activation\n";
+      if (equals(with_bias(x, ab)))  // of K = 0 elements the two are the same
+        return activates_first
+                   ? "equals the product without the activation, or with it before the bias\n"
+                   : "equals the product without the activation\n";
       if (equals(with([](double s) { return s > 0 ? s : 0; })))
         return "equals the product with ReLU in the place of GELU\n";
       if (equals(with([](double s) { return 2 * gelu(s); })))
@@ -112,7 +117,7 @@ struct BatchedMatmul : ladder::SimpleOperator<BatchedMatmul, BatchedMatmulSizes,
       BatchedMatmulArgs without = x;
       without.bias = nullptr;
       if (equals(finished(without, ab))) return "equals the product without the bias\n";
-      if (x.gelu && equals(with_bias(x, ab.unaryExpr(&gelu))))
+      if (activates_first)
         return "equals act(a b) + bias: the bias is added after the activation\n";
       Matrix by_row = ab, by_batch = ab;
       for (std::int64_t row = 0; row < ab.rows(); ++row) {

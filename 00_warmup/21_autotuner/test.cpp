@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "00_warmup/21_autotuner/autotuner.hpp"
@@ -58,11 +59,12 @@ TEST(matmul_tuned, Hole1KeyTellsSizesApart) {
 
 TEST(matmul_tuned, Hole1KeyRoundsRowsUpToAPowerOf2) {
   const auto of_rows = [](std::int64_t M) { return key_of("x", M, 64, 32, "gpu"); };
-  EXPECT_EQ(of_rows(65), of_rows(128));
-  EXPECT_EQ(of_rows(5), of_rows(8));
-  EXPECT_EQ(of_rows(0), of_rows(1));
-  expect_other_keys({of_rows(1), of_rows(2), of_rows(3), of_rows(5), of_rows(64), of_rows(65)});
-  EXPECT_EQ(of_rows(100), "x M<=128 N=64 K=32 on gpu");
+  for (const auto& [M, rows] : {std::pair(0, "1"), std::pair(1, "1"), std::pair(2, "2"),
+                                std::pair(3, "4"), std::pair(5, "8"), std::pair(8, "8"),
+                                std::pair(64, "64"), std::pair(65, "128"), std::pair(100, "128")}) {
+    ASSERT_EQ(of_rows(M), std::string("x M<=") + rows + " N=64 K=32 on gpu")
+        << "WRONG RESULT\nthe key of M = " << M;
+  }
 }
 
 // ---- The tuner ----
@@ -89,10 +91,11 @@ struct Costs {
 
 TEST(matmul_tuned, Hole2TakesTheCheapest) {
   Autotuner tuner("");
-  Costs last{{3, 2, 1}}, middle{{3, 1, 2}}, first{{1, 2, 1}};
+  Costs last{{2, 3, 1}}, middle{{3, 1, 2}}, first{{1, 2, 1}};
   const std::size_t of_last = last.best(tuner, "a");
-  EXPECT_EQ(of_last, 2u) << (of_last == 0 ? "WRONG RESULT\nequals the largest cost, not the least"
-                                          : "");
+  ASSERT_EQ(of_last, 2u) << "WRONG RESULT\nequals "
+                         << (of_last == 1 ? "the largest cost, not the least"
+                                          : "the first candidate; the last costs least");
   EXPECT_EQ(middle.best(tuner, "b"), 1u);
   EXPECT_EQ(first.best(tuner, "c"), 0u);  // the first of equals
 }
@@ -107,8 +110,10 @@ TEST(matmul_tuned, Hole2MeasuresOnceForEachKey) {
     const std::vector<int> asked = costs.asked;
     EXPECT_EQ(asked, (std::vector<int>{1, 1, 1}))
         << "WRONG RESULT\nfor a new key each candidate is to be measured once";
-    for (int call = 0; call < 2; ++call)
-      EXPECT_EQ(costs.best(tuner, "a"), cheapest);
+    for (int call = 0; call < 2; ++call) {
+      EXPECT_EQ(costs.best(tuner, "a"), cheapest)
+          << "WRONG RESULT\nanother candidate than before for a key that is known";
+    }
     EXPECT_EQ(costs.asked, asked) << "WRONG RESULT\nmeasured again for a key that is known";
     EXPECT_EQ(costs.best(tuner, "b"), cheapest);
     EXPECT_EQ(costs.asked, (std::vector<int>{2, 2, 2}))

@@ -532,7 +532,9 @@ class Probe {
   std::string values() {
     for (const Input& input : inputs_) {
       for (const auto& [element, response] : base_first(input)) {
-        if (!response->counts() || response->is_right()) continue;
+        const bool are_numbers = std::all_of(response->yours.begin(), response->yours.end(),
+                                             [](double x) { return std::isfinite(x); });
+        if (!are_numbers || !response->counts() || response->is_right()) continue;
         const double factor = response->factor();
         std::size_t wrong = 0;
         while (std::abs(response->yours[wrong] - response->right[wrong]) <= response->close)

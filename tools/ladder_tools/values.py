@@ -103,7 +103,7 @@ class Touch:
             return f"{number:.4g}"
         if size > 4 and (self.bits == 0 or 1e-30 <= abs(number) < 1e30):
             return f"{number:.4g}"  # of several, most likely numbers
-        return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
+        return f"{_unpacked('<i', self.bits)}" if size == 4 else f"{self.bits}" if size == 1 else f"{self.bits:#0{2 + 2 * min(4, size)}x}"
 
     def is_in(self, kernel):
         """The index of the first step of a report's kernel that holds this touch; None if none does."""
@@ -317,14 +317,14 @@ def _taken(mine, right, wrong):
     (own, made), (ours, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
     if made == right_made and (made is not None or len(own) == len(ours)):
         return []
-    if len(own) != len(ours):
+    if len(own) < len(ours):
         counts = f"{len(ours)} shuffle{'s' if len(ours) != 1 else ''}, yours {len(own) or 'none'}"
-        return [f"Before it our thread makes {counts}: {'is something not yet' if len(own) < len(ours) else 'is something twice'} put together over the lanes?"]
+        return [f"Before it our thread makes {counts}: is something not yet put together over the lanes?"]
     if len(own) > _MOST_TAKES:
         return []
     lanes = [", ".join(str(source) for source, _ in each) for each in (own, ours)]
     lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own))
-    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes those of lanes {lanes[1]}."]
+    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes {f'those of lanes {lanes[1]}' if ours else 'none'}."]
 
 
 def _unread(mine, right, block):
