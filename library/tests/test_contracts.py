@@ -343,8 +343,11 @@ class Interface(unittest.TestCase):
 class WithoutADevice(unittest.TestCase):
     def test_it_is_said_and_nothing_is_written(self):
         o = np.full((1, 1, 1, 4), 7, np.float32)
-        one = np.zeros((1, 1, 1, 4), np.float32)
-        _, op, args, _ = _prepared("wkv", {"q": one, "k": one, "v": one, "log_w": one, "u": one[0, 0], "o": o}, None)
+        args = _library.OPERATORS["wkv"].usual()
+        args.B = args.T = args.H = 1
+        args.K = args.V = 4
+        for name in ("q", "k", "v", "log_w", "u", "o"):
+            setattr(args, name, o.ctypes.data)
         with self.assertRaisesRegex(RuntimeError, "no usable GPU"):
             _library.library("cuda").run("wkv", args)
         self.assertTrue((o == 7).all())
