@@ -17,9 +17,11 @@ enum class Level {
 };
 constexpr unsigned kSharedPlaces = 4096;
 
-// One thread goes `steps` steps from place 0 and writes to `end` where it is. `next` has places * stride elements, those of the ring
-// `stride` apart and multiplied by it: next[i * stride] = ring[i] * stride. All is device memory.
+// One thread goes `steps` steps from the place in `at` and writes to `at` where it is then: the next walk goes on from there, through
+// places that no cache has seen yet if the ring is large. `next` has places * stride elements, those of the ring `stride` apart and
+// multiplied by it: next[i * stride] = ring[i] * stride. For shared memory `at` counts places, for the other levels elements. All is
+// device memory.
 void launch_walk(Level level, const unsigned* next, unsigned places, unsigned stride,
-                 std::int64_t steps, unsigned* end);
+                 std::int64_t steps, unsigned* at);
 
 }  // namespace warmup

@@ -17,13 +17,13 @@ namespace {
 
 template <Level level>
 __global__ void walk_kernel(const unsigned* next, unsigned places, unsigned stride,
-                            std::int64_t steps, unsigned* end) {
+                            std::int64_t steps, unsigned* where) {
   __shared__ unsigned ring_smem[kSharedPlaces];
   if constexpr (level == Level::kShared) {
     for (unsigned i = 0; i < places; ++i)
       ring_smem[i] = next[i * stride] / stride;
   }
-  unsigned at = 0;
+  unsigned at = *where;
   for (std::int64_t step = 0; step < steps; ++step) {
     if constexpr (level == Level::kRegisters) {
       at = at * places + stride;
@@ -33,13 +33,13 @@ __global__ void walk_kernel(const unsigned* next, unsigned places, unsigned stri
       at = next[at];
     }
   }
-  *end = at;  // without it the compiler would see that nobody needs the walk
+  *where = at;  // without it the compiler would see that nobody needs the walk
 }
 
 }  // namespace
 
 void launch_walk(Level level, const unsigned* next, unsigned places, unsigned stride,
-                 std::int64_t steps, unsigned* end) {
+                 std::int64_t steps, unsigned* at) {
   ladder::require(places >= 1, "places is 0; allowed: 1 or more");
   ladder::require(stride >= 1, "stride is 0; allowed: 1 or more");
   ladder::require(steps >= 0, "steps is " + std::to_string(steps) + "; allowed: 0 or more");
@@ -47,11 +47,11 @@ void launch_walk(Level level, const unsigned* next, unsigned places, unsigned st
                   "places is " + std::to_string(places) + "; shared memory allows up to " +
                       std::to_string(kSharedPlaces));
   if (level == Level::kRegisters) {
-    walk_kernel<Level::kRegisters><<<1, 1>>>(next, places, stride, steps, end);
+    walk_kernel<Level::kRegisters><<<1, 1>>>(next, places, stride, steps, at);
   } else if (level == Level::kShared) {
-    walk_kernel<Level::kShared><<<1, 1>>>(next, places, stride, steps, end);
+    walk_kernel<Level::kShared><<<1, 1>>>(next, places, stride, steps, at);
   } else {
-    walk_kernel<Level::kGlobal><<<1, 1>>>(next, places, stride, steps, end);
+    walk_kernel<Level::kGlobal><<<1, 1>>>(next, places, stride, steps, at);
   }
   CUDA_CHECK(cudaGetLastError());
 }

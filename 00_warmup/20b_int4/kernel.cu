@@ -5,7 +5,6 @@
 // Needs:  weights that begin at a multiple of 4 bytes; GROUP 32, 64, 128 and so on, or K or more; numbers of A that are 0 or between
 //         2^-40 and 2^60 in magnitude.
 // Costs:  each row of A reads all weights again. 128 registers a thread, half of them for weights under way or in use.
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -26,8 +25,8 @@ namespace {
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
 constexpr int kAcross = 8;                   // threads side by side: 128 bytes of each row of words
 constexpr int kSlices = kThreads / kAcross;  // threads above each other: they share K
-constexpr int kAhead = 3;                    // parts under way in each thread
-constexpr int kChunk = 9216;                 // numbers of A in shared memory at a time
+constexpr int kAhead = 2;                    // parts under way in each thread
+constexpr int kChunk = 8192;                 // numbers of A in shared memory at a time
 constexpr int kSpace =
     4;  // floats behind each part of A: the slices of a warp read in different banks
 
@@ -39,6 +38,13 @@ __device__ float in_place(unsigned word, int nibble) {
   return __uint_as_float(bits);
 }
 
+// Words of W, which are read once: the hint __ldcs says so, and they take no place in L1 from what is read again.
+template <bool kWide>
+__device__ uint4 words_of(const unsigned* w, std::int64_t left) {
+  if (kWide) return __ldcs(reinterpret_cast<const uint4*>(w));
+  return four_of<uint4, false>(w, left);
+}
+
 // Asks for a part. What lies beyond the edges of W stays as it is: there a is 0, or nothing is stored.
 template <bool kWide>
 __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, std::int64_t n,
@@ -48,7 +54,7 @@ __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, st
   const int words = n < N ? static_cast<int>((args.K + kNibbles - 1) / kNibbles) : 0;
   const auto* w = reinterpret_cast<const unsigned*>(args.w) + first * N + n;
   for (int i = 0; i < kWords; ++i)
-    if (first + i < words) part.words[i] = four_of<uint4, kWide>(w + i * N, left);
+    if (first + i < words) part.words[i] = words_of<kWide>(w + i * N, left);
   const std::int64_t scales = (number >> group_shift) * N + n;
   if (first < words) part.scale = four_of<float4, kWide>(args.scale + scales, left);
   if (first < words && args.zero != nullptr)
@@ -84,10 +90,7 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
   }
 }
 
-// When a block asks for its first numbers of A.
-enum class AskForA { kBehindW, kBeforeW };
-
-template <bool kWide, AskForA kAsk>
+template <bool kWide>
 __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
     int4_row_kernel(const LowBitArgs<4> args, int group_shift) {
   constexpr int kRow = kAcross * kColumns;  // columns of a block
@@ -98,16 +101,6 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   const std::int64_t m = blockIdx.x / across, first_n = blockIdx.x % across * std::int64_t{kRow};
   const int slice = threadIdx.x / kAcross;
   const std::int64_t n = first_n + threadIdx.x % kAcross * kColumns;
-
-  // A's numbers from part `first` on, 16 bytes at a time, past the registers.
-  const auto ask_for_a = [&](int first) {
-    for (int i = 4 * threadIdx.x; i < min(kChunk, K - first * kPart); i += 4 * kThreads) {
-      const int k = first * kPart + i;
-      __pipeline_memcpy_async(&a_smem[i / kPart][i % kPart], args.a + m * K + k, 16);
-    }
-    __pipeline_commit();
-  };
-  if (kAsk == AskForA::kBeforeW) ask_for_a(0);
 
   // Asked for before the block waits for A.
   Part ahead[kAhead] = {};
@@ -120,19 +113,13 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   for (int first = 0; first < parts; first += kTurn) {
     if (first % (kChunk / kPart) == 0) {
       __syncthreads();  // all have read the chunk before
-      if (kAsk == AskForA::kBeforeW && first > 0) ask_for_a(first);
-      if (kAsk == AskForA::kBeforeW) __pipeline_wait_prior(0);  // for what this thread asked for
       const int needed = (parts - first + kSlices - 1) / kSlices * kSlices;
       const int nibble = threadIdx.x % 2 * 4;  // of the first of four numbers of A
 #pragma unroll 8
       for (int i = 4 * threadIdx.x; i < min(kChunk, needed * kPart); i += 4 * kThreads) {
         const int k = first * kPart + i;
         float4 four = {};
-        if (k < K) {
-          four = kAsk == AskForA::kBeforeW
-                     ? *reinterpret_cast<const float4*>(&a_smem[i / kPart][i % kPart])
-                     : four_of<float4, kWide>(args.a + m * K + k, K - k);
-        }
+        if (k < K) four = four_of<float4, kWide>(args.a + m * K + k, K - k);
         four.x *= power_of_2(kUp - 4 * place_of(nibble));
         four.y *= power_of_2(kUp - 4 * place_of(nibble + 1));
         four.z *= power_of_2(kUp - 4 * place_of(nibble + 2));
@@ -170,8 +157,9 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
 
 // ---- Launcher ----
 
-template <AskForA kAsk>
-void launch(const LowBitArgs<4>& args) {
+}  // namespace
+
+void int4_row(const LowBitArgs<4>& args) {
   ladder::validate_lists(args);
   const int group_shift = group_shift_of(args);
   ladder::require(args.K <= INT32_MAX - 2 * kChunk,
@@ -183,20 +171,11 @@ void launch(const LowBitArgs<4>& args) {
   if (args.K > 0) ladder::require_pointer("w", args.w, alignof(unsigned));
   const auto blocks = static_cast<unsigned>(args.M * across);
   if (in_fours(args)) {
-    int4_row_kernel<true, kAsk><<<blocks, kThreads>>>(args, group_shift);
+    int4_row_kernel<true><<<blocks, kThreads>>>(args, group_shift);
   } else {
-    int4_row_kernel<false, AskForA::kBehindW><<<blocks, kThreads>>>(args, group_shift);
+    int4_row_kernel<false><<<blocks, kThreads>>>(args, group_shift);
   }
   CUDA_CHECK(cudaGetLastError());
-}
-
-}  // namespace
-
-void int4_row(const LowBitArgs<4>& args) {
-  launch<AskForA::kBehindW>(args);
-}
-void int4_row_a_first(const LowBitArgs<4>& args) {
-  launch<AskForA::kBeforeW>(args);
 }
 
 namespace {
@@ -206,13 +185,6 @@ const ladder::Registration int4_row_registration{
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .launchers = ladder::launchers<LowBit<4>>(int4_row)}};
-
-// A candidate of lesson 21.
-const ladder::Registration int4_row_a_first_registration{
-    {.name = "int4_row_a_first",
-     .step = 1,
-     .device = ladder::DeviceKind::kCuda,
-     .launchers = ladder::launchers<LowBit<4>>(int4_row_a_first)}};
 
 }  // namespace
 }  // namespace warmup

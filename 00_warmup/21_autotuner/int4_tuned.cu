@@ -21,7 +21,6 @@ namespace {
 // They take the same groups.
 constexpr std::pair<const char*, void (*)(const LowBitArgs<4>&)> kLowBitKernels[] = {
     {"a row", int4_row},
-    {"a row, A first", int4_row_a_first},
     {"splits, atomics", int4_split_atomic},
     {"splits, second pass", int4_split_second_pass}};
 
@@ -35,7 +34,7 @@ void int4_tuned(const LowBitArgs<4>& args) {
   const auto by_count = [&](std::size_t i) {
     constexpr std::int64_t kPlaces = 2 * 132, kSplit = 1024, kLaunch = 1024;
     const std::int64_t blocks = args.M * ((args.N + 31) / 32), most = args.K / kSplit + 1;
-    const std::int64_t launches = i < 2 ? 0 : static_cast<std::int64_t>(i) - 1;  // besides one
+    const auto launches = static_cast<std::int64_t>(i);  // besides one
     const std::int64_t splits =
         launches == 0 ? 1 : std::clamp<std::int64_t>(kPlaces / blocks, 1, most);
     const std::int64_t turns = (blocks * splits + kPlaces - 1) / kPlaces;

@@ -196,14 +196,15 @@ __global__ void arithmetic(float* f, int* i) {
   i[4] = min(3, 2);
   i[5] = max(-1, 1u) == 0xffffffffu;
   i[6] = __ldg(&i[0]);
+  i[7] = __ldcs(&i[1]);
 }
 
 TEST_F(Language, Intrinsics) {
   DeviceVector<float> f(7);
-  DeviceVector<int> i(7);
+  DeviceVector<int> i(8);
   arithmetic<<<1, 1>>>(f.data(), i.data());
   EXPECT_EQ(f.host(), (std::vector<float>{expf(1), 0.5f, 0.25f, 10, 2, 8, 1.5f}));
-  EXPECT_EQ(i.host(), (std::vector<int>{8, 31, 4, 1, 2, 1, 8}));
+  EXPECT_EQ(i.host(), (std::vector<int>{8, 31, 4, 1, 2, 1, 8, 31}));
 }
 
 TEST_F(Language, TextAndShiftsAreLeftAlone) {

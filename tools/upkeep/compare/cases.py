@@ -26,7 +26,7 @@ OURS = {
     "batched_matmul": ("batched_matmul_tiles",),
     "conv2d": ("conv2d_im2col", "conv2d_direct", "conv2d_window"),
     "int8_matmul": ("int8_tiles",),
-    "int4_matmul": ("int4_row", "int4_row_a_first", "int4_split_atomic", "int4_split_second_pass", "int4_tuned"),
+    "int4_matmul": ("int4_row", "int4_split_atomic", "int4_split_second_pass", "int4_tuned"),
 }
 
 BITS = {"int8_matmul": 8, "int4_matmul": 4}  # of a weight

@@ -96,6 +96,10 @@ T __ldg(const T* address) {
   return *address;
 }
 template <typename T>
+T __ldcs(const T* address) {
+  return *address;
+}
+template <typename T>
 void __stcs(T* address, T value) {
   *address = value;
 }
