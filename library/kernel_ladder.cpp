@@ -171,13 +171,20 @@ inline kl_attention_backward_args usual(const kl_attention_backward_args*) {
 
 // ---- The kernel for a call ----
 
+template <typename Args>
+struct Kernel {
+  std::function<void(const Args&)> launch;
+  DeviceKind device;
+};
+
 // All that this library has, by name.
 template <typename Op, typename Args>
-const std::map<std::string, std::function<void(const Args&)>>& launchers_of() {
+const std::map<std::string, Kernel<Args>>& kernels_of() {
   static const auto all = [] {
-    std::map<std::string, std::function<void(const Args&)>> result;
+    std::map<std::string, Kernel<Args>> result;
     for (const Implementation& each : implementations()) {
-      if (auto launcher = ladder::launcher<Op, Args>(each)) result[each.name] = launcher;
+      if (auto launcher = ladder::launcher<Op, Args>(each))
+        result[each.name] = {launcher, each.device};
     }
     return result;
   }();
@@ -200,10 +207,16 @@ int device_multiprocessors() {
   return cuda::multiprocessor_count();
 }
 
+// The emulated library has the CPU's kernels of chapter 02, if it was built where there is OpenMP.
+template <typename Op, typename Args>
+bool has_on_the_cpu(const char* kernel) {
+  return kEmulated && kernels_of<Op, Args>().count(kernel) > 0;
+}
+
 // Whether `kernel`, which needs a Hopper GPU, is in this library and can run here.
 template <typename Op, typename Args>
 bool has_hopper(const char* kernel) {
-  if (launchers_of<Op, Args>().count(kernel) == 0) return false;
+  if (kernels_of<Op, Args>().count(kernel) == 0) return false;
   int device = 0, major = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
@@ -213,6 +226,9 @@ bool has_hopper(const char* kernel) {
 template <typename Op, typename Element, typename LogW>
 const char* rule(Op*, const BasicWkvArgs<Element, LogW>& args, bool invariant) {
   constexpr bool kGla = std::is_same_v<Op, Gla>;
+  constexpr const char* kCpu = "wkv_openmp";
+  if (args.cu_seqlens == nullptr && has_on_the_cpu<Op, BasicWkvArgs<Element, LogW>>(kCpu))
+    return kCpu;
   best::RecurrenceShape shape = best::shape_of(args, kGla ? Recurrence::kGla : Recurrence::kWkv);
   if (invariant) shape.heads = args.H;
   const int multiprocessors = device_multiprocessors();
@@ -230,6 +246,8 @@ const char* rule(GlaBackward*, const BasicWkvGradArgs<Element, LogW>&, bool) {
 
 template <typename Element>
 const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args, bool invariant) {
+  constexpr const char* kCpu = "linear_attention_openmp";
+  if (has_on_the_cpu<LinearAttention, BasicLinearAttentionArgs<Element>>(kCpu)) return kCpu;
   best::LinearAttentionShape shape = best::shape_of(args);
   if (invariant) {
     shape.heads = args.H;
@@ -275,7 +293,7 @@ inline bool depends_on_batch(const std::string& kernel) {
 
 enum class Purpose { kLaunch, kAsk };  // to ask needs no arrays
 
-// `use` is given a call that is ready: its launcher, its arguments, its kernel's name. While `use` runs, the thread's kernels work as the
+// `use` is given a call that is ready: its kernel, its arguments, its kernel's name. While `use` runs, the thread's kernels work as the
 // struct says.
 template <typename Op, typename Args, typename Struct, typename Use>
 void prepared(const Struct& from, Purpose purpose, const Use& use) {
@@ -295,11 +313,11 @@ void prepared(const Struct& from, Purpose purpose, const Use& use) {
           "choice is '" + kernel +
               "', whose sums depend on the batch or on the order of atomics; "
               "allowed with batch_invariant: another kernel, or NULL");
-  const auto& launchers = launchers_of<Op, Args>();
-  const auto found = launchers.find(kernel);
-  if (found == launchers.end()) {
+  const auto& kernels = kernels_of<Op, Args>();
+  const auto found = kernels.find(kernel);
+  if (found == kernels.end()) {
     std::string allowed;
-    for (const auto& [name, launcher] : launchers)
+    for (const auto& [name, each] : kernels)
       allowed += (allowed.empty() ? "" : ", ") + name;
     throw std::invalid_argument("choice is '" + kernel + "'; allowed for this operator in " +
                                 Args::kStorage + ": " + allowed);
@@ -343,7 +361,7 @@ std::int32_t call(const Struct* args) {
   return status_of([&] {
     with_storage<Op, Struct, Args...>(
         args, Purpose::kLaunch,
-        [](const auto& launcher, const auto& each, const std::string&) { launcher(each); });
+        [](const auto& kernel, const auto& each, const std::string&) { kernel.launch(each); });
   });
 }
 
@@ -352,10 +370,10 @@ std::int32_t workspace(const Struct* args, std::size_t* bytes) {
   return status_of([&] {
     require(bytes != nullptr, "bytes is a null pointer; allowed: where to write the number");
     with_storage<Op, Struct, Args...>(
-        args, Purpose::kAsk, [&](const auto& launcher, const auto& each, const std::string&) {
+        args, Purpose::kAsk, [&](const auto& kernel, const auto& each, const std::string&) {
           cuda::call.only_counts = true;
           try {
-            launcher(each);
+            if (kernel.device == DeviceKind::kCuda) kernel.launch(each);  // up to the first launch
           } catch (const cuda::Counted&) {
           }
           *bytes = cuda::call.used;

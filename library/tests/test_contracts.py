@@ -42,15 +42,16 @@ CONTRACTS = {
 }
 # What the emulator does not have: its row is tested with KERNEL_LADDER_DEVICE=cuda on a Hopper GPU.
 HOPPERS = {("attention", "attention_sm90"): (("bf16", "fp16"), None, 384)}  # blocks of 192 queries, tiles of 128 keys
+# What only the emulated library has: the CPU's kernels.
+CPUS = {("wkv", "wkv_openmp"): (("fp32",), 1, 1), ("linear_attention", "linear_attention_openmp"): (("fp32",), None, 1)}
 
 
 def tested():
-    if DEVICE == "cuda":
-        import torch
+    if DEVICE == "cpu":
+        return CONTRACTS | CPUS
+    import torch
 
-        if torch.cuda.get_device_capability()[0] == 9:
-            return CONTRACTS | HOPPERS
-    return CONTRACTS
+    return CONTRACTS | HOPPERS if torch.cuda.get_device_capability()[0] == 9 else CONTRACTS
 
 
 def stored(x, storage):
@@ -180,7 +181,7 @@ class Contracts(unittest.TestCase):
         def cell(number, one):
             return "-" if number is None else one if number == 1 else f"multiples of {number}"
         rows = [f"| `{operator}` | `{kernel}` | {', '.join(storages)} | {cell(resumed, 'every step')} | {cell(back, 'no earlier row')} |"
-                for (operator, kernel), (storages, resumed, back) in (CONTRACTS | HOPPERS).items()]
+                for (operator, kernel), (storages, resumed, back) in (CONTRACTS | HOPPERS | CPUS).items()]
         text = README.read_text()
         for row in rows:
             self.assertIn(row, text)
@@ -312,16 +313,27 @@ class Interface(unittest.TestCase):
         library.run("wkv", args)
         self.assertTrue(np.array_equal(o, expected))
 
+    def test_the_cpus_kernels_serve_where_they_have_the_operator(self):
+        x = inputs("fp32")
+        part = {name: x[name] for name in ("q", "k", "v")}
+        o = np.empty_like(x["v"])
+        self.assertEqual(kl.chosen("wkv", **part, log_w=x["log_w"], u=x["u"], o=o), "wkv_openmp")
+        self.assertEqual(kl.chosen("gla", **part, log_w=x["log_w"], o=o), "wkv_time_tiles")
+        self.assertEqual(kl.chosen("linear_attention", **part, o=o), "linear_attention_openmp")
+        library, _, args, (o, _) = self.prepared()
+        self.assertEqual(library.workspace("wkv", args), 0)
+        self.assertTrue((o == 7).all())  # to ask is not to compute
+
     def test_every_kernel_has_a_name(self):
         kernels = _library.library("emulated").kernels
-        self.assertLessEqual({kernel for _, kernel in CONTRACTS}, set(kernels))
+        self.assertLessEqual({kernel for _, kernel in CONTRACTS | CPUS}, set(kernels))
         self.assertEqual(len(kernels), len(set(kernels)))
 
-    def test_the_library_needs_boost_context_alone_and_shows_its_interface_alone(self):
+    def test_the_library_needs_boost_context_and_openmp_and_shows_its_interface_alone(self):
         path = Path(_library.HERE) / "libkernel_ladder_emulated.so"
         needed = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
         names = {line.split("[")[1].split("]")[0].split(".so")[0] for line in needed.splitlines() if "(NEEDED)" in line}
-        self.assertLessEqual(names, {"libboost_context", "libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64", "libpthread", "libdl"})
+        self.assertLessEqual(names, {"libboost_context", "libgomp", "libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64", "libpthread", "libdl"})
         shown = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
         functions = {f"kl_{name}{more}" for name in _library.OPERATORS for more in ("", "_workspace", "_choice")} | {"kl_error", "kl_back_end", "kl_version", "kl_kernels"}
         self.assertEqual({line.split()[-1] for line in shown.splitlines()}, functions)
@@ -331,8 +343,11 @@ class Interface(unittest.TestCase):
 class WithoutADevice(unittest.TestCase):
     def test_it_is_said_and_nothing_is_written(self):
         o = np.full((1, 1, 1, 4), 7, np.float32)
-        one = np.zeros((1, 1, 1, 4), np.float32)
-        _, op, args, _ = _prepared("wkv", {"q": one, "k": one, "v": one, "log_w": one, "u": one[0, 0], "o": o}, None)
+        args = _library.OPERATORS["wkv"].usual()
+        args.B = args.T = args.H = 1
+        args.K = args.V = 4
+        for name in ("q", "k", "v", "log_w", "u", "o"):
+            setattr(args, name, o.ctypes.data)
         with self.assertRaisesRegex(RuntimeError, "no usable GPU"):
             _library.library("cuda").run("wkv", args)
         self.assertTrue((o == 7).all())

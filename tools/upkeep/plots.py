@@ -103,7 +103,9 @@ _TOKENS, _HEADS = 16384, 32  # of the plot with softmax attention: what its reco
 def _softmax(records):
     """(T, seconds) of causal attention in bf16 with as many tokens and heads, of 64."""
     found = []
-    for name, (case, _) in records.cases.items():
+    for name, (case, conditions) in records.cases.items():
+        if "H200" not in conditions["gpu"]:
+            continue
         rows = {row["name"]: row for row in case["rows"]}
         if name.startswith("attention_T") and name.endswith("_D64_causal") and rows.get("attention_sm90", {}).get("burst"):
             found.append((int(name.split("_")[1][1:]), rows["attention_sm90"]["burst"]["seconds"]))

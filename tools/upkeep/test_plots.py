@@ -24,9 +24,11 @@ class Pictures(unittest.TestCase):
         times = Times([("wkv", "bf16", 512, 1024, 64, {"wkv_time_tiles": 3e-4, "wkv_chunkwise": 1e-4}), ("wkv", "bf16", 4096, 128, 64, {"wkv_chunkwise": 2e-4}),
                        ("wkv", "fp32", 512, 1024, 64, {"wkv_chunkwise": 9e-4}), ("wkv", "bf16", 512, 32, 64, {"wkv_chunkwise": 9e-4}),
                        ("gla", "bf16", 512, 1024, 64, {"wkv_chunkwise": 9e-4})])
-        cases = {"attention_T1024_D64_causal": ({"rows": [{"name": "attention_sm90", "burst": {"seconds": 2.35e-4}}]}, {}),
-                 "attention_T1024_D128_causal": ({"rows": [{"name": "attention_sm90", "burst": {"seconds": 9e-4}}]}, {}),
-                 "attention_T4096_D64_causal": ({"rows": [{"name": "attention_sm90"}]}, {})}
+        h200 = {"gpu": "NVIDIA H200"}
+        cases = {"attention_T1024_D64_causal": ({"rows": [{"name": "attention_sm90", "burst": {"seconds": 2.35e-4}}]}, h200),
+                 "attention_T1024_D128_causal": ({"rows": [{"name": "attention_sm90", "burst": {"seconds": 9e-4}}]}, h200),
+                 "attention_T512_D64_causal": ({"rows": [{"name": "attention_sm90", "burst": {"seconds": 3e-4}}]}, {"gpu": "NVIDIA H100"}),
+                 "attention_T4096_D64_causal": ({"rows": [{"name": "attention_sm90"}]}, h200)}
         self.assertEqual(points(plots.length(SimpleNamespace(cases=cases), times)),
                          ["recurrent, time tiles: 512, 300 us", "chunkwise: 512, 100 us", "chunkwise: 4,096, 200 us", "softmax, causal: 1,024, 235 us"])
 
