@@ -206,10 +206,10 @@ __global__ void multiplies(float* d, const float* a, const float* b) {
     if constexpr (kA == AIs::kMk) {
       of_a = load_a_mk(a_tile, 8, 16 + k, lane);
     } else {
-      of_a = KmToA(a_tile, 8 + k, lane, 16).load(0, 0);
+      of_a = load_a_km(a_tile, 8 + k, 16, lane);
     }
     if constexpr (kB == BIs::kNk) {
-      NkToB(b_tile, 8, lane, 16 + k).load(of_b, 0, 0);
+      load_b_nk(of_b, b_tile, 8, 16 + k, lane);
     } else {
       load_b_kn(of_b, b_tile, 8 + k, 16, lane);
     }

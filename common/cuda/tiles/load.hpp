@@ -113,6 +113,14 @@ template <typename Tile>
 __device__ auto load_a_mk(Tile tile, int row, int column, int lane) {
   return MkToA(tile, row, lane, column).load(0, 0);
 }
+template <typename Tile>
+__device__ auto load_a_km(Tile tile, int row, int column, int lane) {
+  return KmToA(tile, row, lane, column).load(0, 0);
+}
+template <typename Tile, typename Element>
+__device__ void load_b_nk(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
+  NkToB(tile, row, lane, column).load(b, 0, 0);
+}
 template <typename Tile, typename Element>
 __device__ void load_b_kn(FragmentB<Element> (&b)[2], Tile tile, int row, int column, int lane) {
   KnToB(tile, row, lane, column).load(b, 0, 0);

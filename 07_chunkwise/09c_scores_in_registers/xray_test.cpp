@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::CausalDotProduct;
+using ladder::testing::xray_of;
+
+// Two heads of two chunks, the second one ragged.
+const ladder::Shape kShape{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
+constexpr std::int64_t kChunks = 2 * 2;
+
+const bool bounds = ladder::testing::register_bounds("linear_attention_scores_in_registers",
+                                                     "causal_dot_product", kShape, {}, {"bf16"});
+
+// Each of q, k and v is loaded once, eight elements at a time; o is stored two elements at a time.
+const bool registered =
+    ladder::testing::register_budget("linear_attention_scores_in_registers", "causal_dot_product",
+                                     {.loads = 3.0 / 8,
+                                      .stores = 1.0 / 2,
+                                      .atomics = 0,
+                                      .counts = {{kTensorOperations, 416, "chunk", kChunks},
+                                                 {kSharedMatrixLoadRequests, 208, "chunk", kChunks},
+                                                 {kSharedLoadBankConflicts, 0, "launch", 1},
+                                                 {kBarriers, 1, "chunk", kChunks}}},
+                                     kShape, {}, {}, "bf16");
+
+// The table of the page, for 64 tokens of a head: here are two heads of 128.
+constexpr std::uint64_t kParts = 2 * 2;
+
+Kernel two_chunks(const char* implementation) {
+  ladder::LinearAttentionCase c =
+      CausalDotProduct::make_case({.B = 1, .T = 128, .H = 2, .K = 64, .V = 64});
+  c.precision = ladder::Precision::kBf16;
+  return xray_of<CausalDotProduct>(implementation, c);
+}
+
+TEST(ScoresInRegisters, CountsWhatThePageSays) {
+  const Kernel before = two_chunks("linear_attention_copies_ahead");
+  const Kernel after = two_chunks("linear_attention_scores_in_registers");
+  EXPECT_EQ(before[kBarriers], kParts * 2);
+  EXPECT_EQ(after[kBarriers], kParts * 1);
+  EXPECT_EQ(before[kSharedMatrixLoadRequests], kParts * 240);
+  EXPECT_EQ(after[kSharedMatrixLoadRequests], kParts * 4 * 4 * (4 + 4 + 4 + 1));
+  EXPECT_EQ(before[kSharedLoadWavefronts] + before[kSharedStoreWavefronts], kParts * 1000);
+  EXPECT_EQ(after[kSharedLoadWavefronts] + after[kSharedStoreWavefronts], kParts * 832);
+  EXPECT_EQ(before[kSharedStoreRequests], kParts * 40);
+  EXPECT_EQ(after[kSharedStoreRequests], 0u);
+  EXPECT_EQ(before[kSharedBytes], 56u * 1024);
+  EXPECT_EQ(after[kSharedBytes], 48u * 1024);
+}
+
+TEST(ScoresInRegisters, FetchesMultipliesAndStoresAsBefore) {
+  const Kernel before = two_chunks("linear_attention_copies_ahead");
+  const Kernel after = two_chunks("linear_attention_scores_in_registers");
+  EXPECT_EQ(after[kTensorOperations], kParts * 4 * 4 * 26);
+  for (const Counter counter : {kGlobalLoadBytesMoved, kGlobalStoreRequests, kGlobalStoreSectors,
+                                kAsyncCopies, kTensorOperations, kSharedLoadBankConflicts})
+    EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
+}
+
+}  // namespace

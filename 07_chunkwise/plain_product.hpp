@@ -1,0 +1,40 @@
+// What lessons 07 to 09c compute: the causal product in bf16, of heads of 64 channels. They refuse the rest.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "common/core/errors.hpp"
+#include "common/operators/linear_attention/linear_attention.hpp"
+
+namespace chunkwise {
+
+constexpr int kChannels = 64;  // K and V
+
+// What these kernels ask for beyond ladder::validate: rows move 16 bytes at a time.
+inline void require_plain_product(const ladder::LinearAttentionBf16Args& args) {
+  ladder::validate(args);
+  ladder::require(args.causal, "causal is false; this kernel allows the causal form only");
+  ladder::require(args.feature_map == ladder::FeatureMap::kIdentity,
+                  "feature_map is elu + 1; this kernel allows the identity only");
+  ladder::require(!args.normalize, "normalize is true; this kernel allows false only");
+  ladder::require(args.key_lengths == nullptr,
+                  "key_lengths is given; this kernel allows a null pointer only");
+  ladder::require(args.T_q == args.T_k, "T_q is " + std::to_string(args.T_q) + " and T_k is " +
+                                            std::to_string(args.T_k) +
+                                            "; this kernel allows T_q = T_k only");
+  ladder::require(args.K == kChannels && args.V == kChannels,
+                  "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
+                      "; this kernel allows only K = V = 64");
+  ladder::require(args.B <= 65535 && args.H <= 65535,
+                  "B is " + std::to_string(args.B) + " and H is " + std::to_string(args.H) +
+                      "; this kernel allows up to 65535 of each");
+  if (args.B == 0 || args.T_q == 0) return;
+  ladder::require_pointer("q", args.q, sizeof(uint4));
+  ladder::require_pointer("k", args.k, sizeof(uint4));
+  ladder::require_pointer("v", args.v, sizeof(uint4));
+  ladder::require_pointer("o", args.o, sizeof(uint4));
+}
+
+}  // namespace chunkwise
