@@ -1,4 +1,27 @@
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
+
+// One case for each stage of scratch.cu.
+const bool stages = ladder::testing::register_hole(
+                        "linear_attention_scores_in_registers", "Stage1SeesNoLaterKey",
+                        "linear_attention", {{"B", 1}, {"T", 64}, {"H", 2}, {"K", 64}, {"V", 64}},
+                        {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+                    ladder::testing::register_hole(
+                        "linear_attention_scores_in_registers", "Stage2StoresEveryRow",
+                        "linear_attention", {{"B", 1}, {"T", 64}, {"H", 1}, {"K", 64}, {"V", 64}},
+                        {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+                    ladder::testing::register_hole(
+                        "linear_attention_scores_in_registers", "Stage3CopiesAChunk",
+                        "linear_attention", {{"B", 2}, {"T", 64}, {"H", 3}, {"K", 64}, {"V", 64}},
+                        {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+                    ladder::testing::register_hole(
+                        "linear_attention_scores_in_registers", "Stage4BringsTheNextChunkInTime",
+                        "linear_attention", {{"B", 1}, {"T", 192}, {"H", 1}, {"K", 64}, {"V", 64}},
+                        {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+                    ladder::testing::register_hole(
+                        "linear_attention_scores_in_registers", "Stage5MultipliesWithTheState",
+                        "linear_attention", {{"B", 1}, {"T", 128}, {"H", 1}, {"K", 64}, {"V", 64}},
+                        {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16");
 
 // Chunks of 64 tokens; masked scores are computed in the 16 tokens of a block on the diagonal.
 const bool registered = ladder::testing::register_suite(
