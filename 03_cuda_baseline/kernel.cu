@@ -1,5 +1,5 @@
 // 03 cuda_baseline: WKV on a GPU, one thread per output channel.
-// Change: the loops over batch, head and value column become threads; time and key rows stay loops.
+// Change: rewrite of 01.00: the loops over batch, head and value column become threads; time and key rows stay loops.
 // Why:    the columns of a head's state never meet, so each can have a thread of its own.
 // Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
 // Costs:  every term is added to o in global memory (B*T*H*K*V atomics), and every thread reads all of q, k, w, u itself.

@@ -1,5 +1,5 @@
 // 05 float4: WKV on a GPU, one thread per output channel.
-// Change: q, k, log_w and u are read four at a time, and four sums grow side by side.
+// Change: from 04.00: q, k, log_w and u are read four at a time, and four sums grow side by side.
 // Why:    one request for 16 bytes replaces four for 4 bytes; the four terms that arrive together go to four sums.
 // Needs:  as 04, and q, k, log_w, u aligned to 16 bytes (every K allowed is a multiple of four).
 // Costs:  a quarter of the requests; every thread still reads all of q, k, w, u itself.

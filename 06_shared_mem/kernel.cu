@@ -1,5 +1,5 @@
 // 06 shared_mem: WKV on a GPU, one block per (batch, head), one thread per value column.
-// Change: q, k, w and u of a step are brought to shared memory once, by all threads of the block together.
+// Change: rewrite of 05.00: q, k, w and u of a step are brought to shared memory once, by all threads of the block together.
 // Why:    every column of a head needs the same rows of q, k, w, u, and its own exp(log_w) of them: once per head is enough.
 // Needs:  K and V up to 256, not necessarily equal; initial and final state, reverse; fp32 or bf16 storage; any CUDA GPU.
 // Costs:  two barriers per step, and every step still waits for its own loads. K above 128 spills the state's registers.

@@ -1,5 +1,6 @@
 """Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
 import io
+import re
 import subprocess
 import tempfile
 import unittest
@@ -7,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, Refusals
-from ladder_tools import building, cases, checking, exercise, gtest, hints, place, programs, rows, testing
+from ladder_tools import building, cases, checking, exercise, gtest, hints, patches, place, programs, rows, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of, text_of
 
 
@@ -40,7 +41,7 @@ class Places(Refusals):
         self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
                          ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
         self.assert_refused(exercise_of, (
-            ("06.scratch", "exercise is '06.scratch'; allowed: .*01.scratch 02.05_register_tiles.scratch"),
+            ("08.scratch", "exercise is '08.scratch'; allowed: .*01.scratch 02.05_register_tiles.scratch"),
             ("03.scrath", "did you mean 03.scratch"), ("07.chunk_wlk", "did you mean 07.chunk_walk"),
             *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
 
@@ -77,6 +78,22 @@ class Places(Refusals):
             for hole in each.holes():
                 titles = [title for title, text in hints.Hints(each).texts(hole) if text]
                 self.assertEqual(titles, ["Nudge", "Formula", "Nearly code"], hole)
+
+    def test_stages_of_a_kernel_from_scratch_have_hints_and_tests_of_their_own(self):
+        with_stages = [each for each in exercises("scratch") if each.piece == "stage"]
+        self.assertEqual([each.name for each in with_stages if each.name[:2] == "06"][0], "06.scratch")
+        for each in with_stages:
+            test = (place.ROOT / each.folder / "test.cpp").read_text()
+            self.assertLessEqual(3, len(each.holes()))
+            self.assertEqual(re.findall(r'"Stage([0-9]+)[A-Z]', test), sorted(each.holes()), each.name)
+            owners = {}
+            for at, stage, _ in patches.holes_of(each).places:  # side by side nobody could say whose lines are whose
+                self.assertEqual(owners.setdefault(at, stage), stage, each.name)
+        self.assertEqual((exercise_of("03.scratch").piece, exercise_of("06").piece), ("hole", "hole"))  # 03's holes are those of its exercise
+        hole, stage = (hints.Hints(exercise_of(name)) for name in ("06", "06.scratch"))
+        self.assertNotEqual(hole.texts("1"), stage.texts("1"))
+        self.assertEqual((len(hole.texts("2")), len(stage.texts("5"))), (3, 3))
+        self.assertNotEqual(hole._count("1"), stage._count("1"))
 
     def test_a_todo_of_several_lines_is_said_whole(self):
         one = exercise_of("07.2")
@@ -227,6 +244,7 @@ sys.exit(1)
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
         self.assertEqual(checking.tests_of_holes(names), {"1": ["fill.Hole1Indexes"], "2": ["fill.Hole2Launches", "fill.Hole2Checks"]})
+        self.assertEqual(checking.tests_of_holes([*names, "fill.Stage1Loads"], "stage"), {"1": ["fill.Stage1Loads"]})
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
@@ -256,6 +274,7 @@ sys.exit(1)
 
     def test_of_a_tests_name_its_hole_is_not_said(self):
         self.assertEqual(checking.shown_name("fill.Hole2Launches"), "fill.Launches")
+        self.assertEqual(checking.shown_name("fill.Stage2Launches"), "fill.Launches")
         self.assertEqual(checking.shown_name("fill.Holes"), "fill.Holes")
 
     def test_a_barrier_that_is_another_holes_is_known_by_ours(self):

@@ -1,5 +1,5 @@
 // c = a + b with a grid that is chosen for the GPU, not for N.
-// Change: each thread goes on by the size of the grid until the vectors end.
+// Change: rewrite: each thread goes on by the size of the grid until the vectors end.
 // Why:    any grid gives the right result, so that the grid can be chosen for speed.
 // Needs:  any N; any CUDA GPU.
 // Costs:  each number is read or written once; where all pointers allow it, by 16-byte accesses.

@@ -1,5 +1,5 @@
 // c = a + b for matrices that are views: a grid with two dimensions, strides as arguments.
-// Change: a thread has a row and a column; where its element lies is said by strides.
+// Change: rewrite: a thread has a row and a column; where its element lies is said by strides.
 // Why:    one kernel for dense, transposed, padded and sliced matrices, without a copy.
 // Needs:  any strides of at least 0, of c at least 1; up to 8 * 65,535 rows; any CUDA GPU.
 // Costs:  each element is read or written once; how many sectors that takes is up to the strides.

@@ -1,5 +1,5 @@
 // 00.04 who reads what: y = x five times, each time with another pattern of reads.
-// Change: which elements the 32 lanes of a warp read in one request.
+// Change: rewrite: which elements the 32 lanes of a warp read in one request.
 // Why:    memory is moved in sectors of 32 bytes; the pattern decides how many sectors a request needs.
 // Needs:  any N; copy_vector wants x and y aligned to 16 bytes.
 // Costs:  1 to 32 sectors for a request of 32 floats. See README for what was measured.

@@ -1,5 +1,5 @@
 // 00.05 divergence: elements of two kinds, by warps that split and by warps that do not.
-// Change: which element a thread takes: its own number's, or one of the kind that its whole warp takes.
+// Change: rewrite: which element a thread takes: its own number's, or one of the kind that its whole warp takes.
 // Why:    a warp whose lanes want both sides of a branch runs both sides, one after the other.
 // Needs:  any N, K of 1 or more; any CUDA GPU.
 // Costs:  parity_by_warp needs half the requests for coefficients; its reads of x are two elements apart.

@@ -1,5 +1,5 @@
 // 00.06 stencil: the mean of an element and its neighbours, from global and from shared memory.
-// Change: a block brings its part of x to shared memory once, and all its threads read it there.
+// Change: rewrite: a block brings its part of x to shared memory once, and all its threads read it there.
 // Why:    2 R + 1 threads need the same element; shared memory hands it to them without a request to global memory.
 // Needs:  any N, R up to 32; any CUDA GPU.
 // Costs:  768 bytes of shared memory and one barrier per block. See README for what was measured.

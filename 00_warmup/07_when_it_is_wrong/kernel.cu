@@ -1,5 +1,5 @@
 // 00.07 when it is wrong: a running sum with two barriers a step, and tools to look into it.
-// Change: chosen threads of chosen blocks can print or stop; a view and a pointer can be asked what they are.
+// Change: rewrite: chosen threads of chosen blocks can print or stop; a view and a pointer can be asked what they are.
 // Why:    a wrong kernel says nothing by itself: one has to ask the right thread, and to check every error.
 // Needs:  any N; any CUDA GPU.
 // Costs:  15 barriers per block of 128 elements; the watched kernel is a second one, so that the first pays nothing.

@@ -1,5 +1,5 @@
 // 00.08 transpose: y = x transposed, first without and then with a tile in shared memory.
-// Change: a block reads a tile by rows, and writes it by columns of the tile, which are rows of y.
+// Change: rewrite: a block reads a tile by rows, and writes it by columns of the tile, which are rows of y.
 // Why:    read by rows and written by rows, each request of a warp fills whole sectors; the turn happens in shared memory.
 // Needs:  any M and N up to 2,097,120 (65,535 tiles); fp32.
 // Costs:  one read and one write per element, a tile of shared memory, and a barrier. See README for what was measured.

@@ -1,5 +1,5 @@
 // 00.09 sum: the sum of a vector, by atomics, by a tree in shared memory, by shuffles.
-// Change: threads add what they hold to each other's, half as many each time, before one of them adds to the result in memory.
+// Change: rewrite: threads add what they hold to each other's, half as many each time, before one of them adds to the result in memory.
 // Why:    additions to one place in memory wait for each other; those of a tree's level do not.
 // Needs:  any N; fp32; steps 3 and 4: x aligned to 16 bytes.
 // Costs:  each element is read once; an atomic per element, then one per block, then none. See README for what was measured.

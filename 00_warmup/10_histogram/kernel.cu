@@ -1,5 +1,5 @@
 // 00.10 histogram: how many of N integers fall into each bin.
-// Change: each block counts in bins of its own, in shared memory, and adds them to those of all at its end.
+// Change: rewrite: each block counts in bins of its own, in shared memory, and adds them to those of all at its end.
 // Why:    an atomic addition in shared memory is near, and waits for no other block; global memory sees one per block and bin.
 // Needs:  values from 0 to BINS - 1, values aligned to 16 bytes, and 1 to 12,288 bins (48 KB) for step 2.
 // Costs:  each value is read once; N global atomics, then at most BINS for each block. See README for what was measured.

@@ -1,5 +1,5 @@
 // 00.11 rows: softmax and RMSNorm, a warp per row, and a row that stays in registers.
-// Change: lanes exchange sums and maxima by shuffles; then each thread keeps what it has read of its row.
+// Change: rewrite: lanes exchange sums and maxima by shuffles; then each thread keeps what it has read of its row.
 // Why:    a row's sum is needed before its first output, so a row is read again, from memory or from registers.
 // Needs:  any M and N; fp32. In registers: N a multiple of 4 up to 8192, arrays aligned to 16 bytes; other rows are read again.
 // Costs:  three or two reads per element, then one; one write. See README for what was measured.

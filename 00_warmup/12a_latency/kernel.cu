@@ -1,5 +1,5 @@
 // 12a latency: y = factor * x, with four loads of 16 bytes under way in each thread; and a ring that measures latencies.
-// Change: a thread asks for all its elements before it waits for the first of them.
+// Change: rewrite: a thread asks for all its elements before it waits for the first of them.
 // Why:    bytes under way at once, divided by the time that each takes, are the speed of memory: more under way is faster.
 // Needs:  any N; x and y aligned to 16 bytes.
 // Costs:  16 registers for what is under way, and fewer threads for small N.

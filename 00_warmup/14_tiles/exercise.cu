@@ -1,5 +1,5 @@
 // 14 tiles: C = act(A B + bias), a block computes a tile of C from tiles of A and B in shared memory.
-// Change: the block's threads fetch a tile of A and one of B together, multiply them, and walk on along K.
+// Change: rewrite of 00.13: the block's threads fetch a tile of A and one of B together, multiply them, and walk on along K.
 // Why:    an element of A is fetched once for each tile of columns, not for each column; an element of B alike.
 // Needs:  any M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
 // Costs:  two barriers for each tile, and two reads of shared memory for each multiply-add.

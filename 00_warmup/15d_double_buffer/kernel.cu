@@ -1,5 +1,5 @@
 // 15d double buffer: C = act(A B + bias), the next tiles are under way while these are multiplied.
-// Change: shared memory holds two tiles of A and two of B. The next tiles are fetched into registers before a product, and stored behind it.
+// Change: from 00.15c: shared memory holds two tiles of A and two of B. The next are fetched into registers before a product, and stored behind it.
 // Why:    the loads of a tile have the time of 512 multiply-adds of each thread to arrive, and one barrier for each tile is enough.
 // Needs:  what 15c needs.
 // Costs:  twice the shared memory. The eight registers of a4 and b4 are taken during the products, too.

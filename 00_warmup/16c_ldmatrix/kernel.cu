@@ -1,5 +1,5 @@
 // 16c ldmatrix: C = act(A B + bias) in bf16, one instruction loads the four registers of a fragment.
-// Change: load_a and load_b name the rows of four 8 x 8 matrices; ldmatrix hands their elements to the lanes.
+// Change: from 00.16b: load_a and load_b name the rows of four 8 x 8 matrices; ldmatrix hands their elements to the lanes.
 // Why:    a fragment of A took four loads of a warp and two fragments of B eight, of two bytes each. Now each takes one.
 // Needs:  what 16b needs; rows of 16 bytes that begin at multiples of 16 bytes in shared memory.
 // Costs:  the eight rows of a matrix lie in the same banks: it still takes eight turns to load.

@@ -1,5 +1,5 @@
 // 16d swizzle: C = act(A B + bias) in bf16, tiles in shared memory that are loaded without bank conflicts.
-// Change: the 16-byte units of a row change places, by an exclusive or with the row's number. load_a and load_b are the vocabulary's now.
+// Change: from 00.16c: a row's 16-byte units change places, by an exclusive or with the row's number. load_a and load_b are the vocabulary's now.
 // Why:    the eight rows of a matrix then lie in different banks, and ldmatrix takes four turns, not 32.
 // Needs:  what 16c needs. No space is added: a row is as long as before.
 // Costs:  a lane's addresses take an exclusive or. Every tile is still waited for.

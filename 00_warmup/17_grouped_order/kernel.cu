@@ -1,5 +1,5 @@
 // 17 grouped order: C = act(A B + bias) in bf16, blocks that run at the same time take tiles of C that lie near each other.
-// Change: a block computes from its number which tile it takes: 16 rows of tiles are a group, and a group is walked by columns.
+// Change: from 00.16e: a block computes from its number which tile it takes: 16 rows of tiles are a group, and a group is walked by columns.
 // Why:    an H200 runs 264 of these blocks at once. In groups they need about half as many rows of A and columns of B as in row order.
 // Needs:  what 16e needs.
 // Costs:  four divisions of a block. Small products, with one wave of blocks, gain nothing.

@@ -1,5 +1,5 @@
 // 02.01 threads: WKV's heads on all cores.
-// Change: from 01: one line of OpenMP over batch and head, and a state of its own for each head.
+// Change: from 01.00: one line of OpenMP over batch and head, and a state of its own for each head.
 // Why:    heads do not need each other, and chapter 01 leaves all cores but one idle.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
 // Costs:  at most B * H threads have work; each still does what chapter 01's one thread does. See README.

@@ -1,5 +1,5 @@
 // 02.03 simd: value columns in SIMD lanes, by the compiler.
-// Change: from 02.02: `omp simd` promises that rows do not overlap, and what is one number for a row is read once.
+// Change: rewrite of 02.02's inner loops: `omp simd` promises that rows do not overlap, and what is one number for a row is read once.
 // Why:    the compiler does not know which arrays overlap, so it checks at run time, or does one column at a time.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
 // Costs:  the state still goes through the cache at every step. See README.

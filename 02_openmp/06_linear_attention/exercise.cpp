@@ -1,5 +1,5 @@
 // 02.06 linear_attention: from the classic loop to register tiles.
-// Change: the two passes over the state per time step (vvt_dot, vm_dot) become one pass per tile of kSteps steps, in registers.
+// Change: rewrite of 02.05: the two passes over the state per time step (vvt_dot, vm_dot) become one pass per tile of kSteps steps, in registers.
 // Why:    the classic loop loads and stores the whole state at every step; it waits for the cache, not for multiply-adds.
 // Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
 // Costs:  a copy of every operand through scratch memory that is padded to whole tiles.

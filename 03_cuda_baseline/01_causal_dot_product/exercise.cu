@@ -1,5 +1,5 @@
 // 03 cuda_baseline: the causal dot product of linear attention, the state cut into strips of 8 key rows.
-// Change: one block per (strip, batch, head), one thread per value column; the strip of the state lives in shared memory.
+// Change: rewrite: one block per (strip, batch, head), one thread per value column; the strip of the state lives in shared memory.
 // Why:    a strip is small enough for a block, and there are enough strips to fill the GPU.
 // Needs:  causal, identity feature map, no normaliser, T_q = T_k, V up to 1024; any CUDA GPU.
 // Costs:  every strip holds a part of each output, so the K/8 blocks of a head add theirs with atomics, in any order.

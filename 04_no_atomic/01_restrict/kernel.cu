@@ -1,5 +1,5 @@
 // 04.01 restrict: chapter 04's kernel with a promise to the compiler.
-// Change: the output's pointer is a parameter of its own, and __restrict__: what it reaches, no other pointer of the kernel reaches.
+// Change: from 04.00: the output's pointer is a parameter of its own, and __restrict__: what it reaches, no other pointer of the kernel reaches.
 // Why:    without the promise a store to o may change what a later load reads, so the loads of the next step wait for it.
 // Needs:  as 04, and an o that overlaps no input.
 // Costs:  nothing; the values that are loaded ahead take registers.

@@ -1,5 +1,5 @@
 // 05.01 block_size: chapter 05's kernel in blocks of 128 threads.
-// Change: a block has four warps instead of one, and how they spread over a GPU is counted beforehand.
+// Change: from 05.00: a block has four warps instead of one, and how they spread over a GPU is counted beforehand.
 // Why:    larger blocks are said to be faster, because more warps are then on a multiprocessor: here that is counted, and tried.
 // Needs:  as 05.
 // Costs:  the same requests; fewer and larger blocks, which spread over fewer multiprocessors.

@@ -1,5 +1,5 @@
 // 06 shared_mem, one barrier: two places for a step's rows, and the next step's rows on their way in registers.
-// Change: 06 with K = V = 64 only; rows of odd and even steps have places of their own, and a step loads what the next one needs.
+// Change: rewrite of 06.00 for K = V = 64; rows of odd and even steps have places of their own, and a step loads what the next one needs.
 // Why:    06 waits twice a step for all threads, and once for memory: what it loads is stored at once.
 // Needs:  K = V = 64, fp32, no states, forward time; any CUDA GPU. The first kernel of this chapter allows the rest.
 // Costs:  four registers, and twice the shared memory.

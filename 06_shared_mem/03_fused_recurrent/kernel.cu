@@ -1,5 +1,5 @@
 // 06 shared_mem, fused recurrent tiles: the state cut into 32 x 32 tiles, one warp each.
-// Change: key rows are cut too, not only columns: each warp adds its rows' part of o, a second kernel sums the parts.
+// Change: rewrite of 06.00: key rows are cut too, not only columns: each warp adds its rows' part of o, a second kernel sums the parts.
 // Why:    B * H * (K/32) * (V/32) warps instead of B * H blocks: a few heads with wide states fill the machine.
 // Needs:  any K and V (edges are masked); initial and final state, reverse; fp32 or bf16 storage; any CUDA GPU.
 // Costs:  K/32 partial outputs are written and read again, and q, k, log_w are fetched by every column tile.

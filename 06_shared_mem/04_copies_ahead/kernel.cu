@@ -1,5 +1,5 @@
 // 06 shared_mem, copies ahead: sixteen steps at a time, brought by asynchronous copies while the sixteen before are computed.
-// Change: 02 with tiles of 16 steps; exp and the bonus once per tile, by all threads side by side. A rewrite of its staging.
+// Change: rewrite of 06.02's staging: tiles of 16 steps; exp and the bonus once per tile, by all threads side by side.
 // Why:    a register holds one step that is on its way; a step is shorter than memory's latency, and has a barrier of its own.
 // Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
 // Costs:  33 KB of shared memory a block.

@@ -1,4 +1,18 @@
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    ladder::testing::register_hole("wkv_copies_ahead", "Stage1CopiesATile", "wkv",
+                                   {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}}) &&
+    ladder::testing::register_hole("wkv_copies_ahead", "Stage2PreparesDecayAndBonus", "wkv",
+                                   {{"B", 1}, {"T", 16}, {"H", 2}, {"K", 64}, {"V", 64}},
+                                   {{"decay", "strong"}}) &&
+    ladder::testing::register_hole("wkv_copies_ahead", "Stage3BringsTheNextTileInTime", "wkv",
+                                   {{"B", 1}, {"T", 37}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
+    ladder::testing::register_hole("wkv_copies_ahead", "Stage4DecaysBehindTheOutput", "wkv",
+                                   {{"B", 1}, {"T", 4}, {"H", 1}, {"K", 64}, {"V", 64}},
+                                   {{"scale", "0.5"}});
 
 // Tiles of 16 steps.
 const bool copies_ahead_registered = ladder::testing::register_suite(

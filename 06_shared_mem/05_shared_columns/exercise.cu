@@ -1,5 +1,5 @@
 // 06 shared_mem, shared columns: four lanes share the rows of four columns, and add up their sums together.
-// Change: 04 with a state tile of 16 x 4 a thread instead of 64 x 1; outputs are summed over the lanes after four steps.
+// Change: rewrite of 06.04's inner loop: a state tile of 16 x 4 a thread instead of 64 x 1; outputs are summed over the lanes after four steps.
 // Why:    with one column a thread, every 16 bytes from shared memory serve four products only: reading is what a step does.
 // Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
 // Costs:  shuffles, three for each output of four lanes. The sums of four steps wait in registers.

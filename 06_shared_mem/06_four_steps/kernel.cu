@@ -1,5 +1,5 @@
 // 06 shared_mem, four steps at once: what four neighbouring steps take of each other is computed before the state is touched.
-// Change: 05 with units of four steps; their decays, products and scores are prepared once, then the state takes all four.
+// Change: rewrite of 06.05's inner loop: units of four steps; their decays, products and scores are prepared once, then the state takes all four.
 // Why:    a state element costs three operations in each step; four steps at once cost nine instead of twelve.
 // Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
 // Costs:  sixteen scores a unit, and a NaN reaches up to three steps before it (0 times NaN is no number).

@@ -1,4 +1,20 @@
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    ladder::testing::register_hole("wkv_four_steps", "Stage1CopiesATile", "wkv",
+                                   {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}}) &&
+    ladder::testing::register_hole("wkv_four_steps", "Stage2PreparesAUnit", "wkv",
+                                   {{"B", 1}, {"T", 4}, {"H", 2}, {"K", 64}, {"V", 64}},
+                                   {{"decay", "strong"}}) &&
+    ladder::testing::register_hole("wkv_four_steps", "Stage3BringsTheNextTileInTime", "wkv",
+                                   {{"B", 1}, {"T", 37}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
+    ladder::testing::register_hole("wkv_four_steps", "Stage4TakesFourStepsAtOnce", "wkv",
+                                   {{"B", 1}, {"T", 8}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
+    ladder::testing::register_hole("wkv_four_steps", "Stage5StoresTheStepsThatThereAre", "wkv",
+                                   {{"B", 1}, {"T", 7}, {"H", 2}, {"K", 64}, {"V", 64}},
+                                   {{"scale", "0.5"}});
 
 // Tiles of 16 steps, of which the state takes four at once.
 const bool four_steps_registered = ladder::testing::register_suite(

@@ -1,9 +1,9 @@
 // 06 shared_mem, time tiles: the recurrence, as fast as a multiprocessor can walk it.
-// Change: tiles of many steps are copied ahead of time; exp, the bonus and the products among four neighbouring steps are
-//         computed once per tile; the state then takes four steps at once.
+// Change: rewrite of 06.06 for every K and V, states, reverse, bf16 and GLA: a block is cut by a tiling, which the launcher chooses by the
+//         shape; what is copied and what is prepared have tiles of their own.
 // Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
 // Needs:  K up to 256, any V; initial and final state, reverse; fp32 or bf16; a GPU since Ampere (asynchronous copies).
-// Costs:  a tile of q, k, log_w, v twice in shared memory; four operations on a state element in each step became nine for four steps.
+// Costs:  shared memory for one tile as it is copied and two as they are prepared; a NaN reaches up to three steps before it.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -45,63 +45,66 @@ constexpr int kUnit = 4;
 
 // ---- How a block is cut ----
 
-// A thread holds kRows x kColumns elements of the state. kRowLanes lanes of a warp share a column's rows, the other lanes and
-// the kWarps warps take further columns. The tile has kTile steps; outputs are summed over the lanes kBatch steps at a time.
-template <int kRows_, int kColumns_, int kRowLanes_, int kWarps_, int kTile_, int kBatch_>
-struct Tiling {
-  static constexpr int kRows = kRows_, kColumns = kColumns_, kRowLanes = kRowLanes_;
-  static constexpr int kRowStride = kRowLanes < kWarpSize ? 2 : 1;
-  static constexpr int kWarps = kWarps_, kTile = kTile_, kBatch = kBatch_;
+// Eleven ways, chosen by measurement. A thread holds kRows x kColumns elements of the state. kRowLanes lanes of a warp share a column's
+// rows; the other lanes and the kWarps warps take further columns. A tile has kSteps steps; outputs are summed over the lanes kBatch
+// steps at a time. The number is the largest K.
+//
+// Few heads: a block has 16 columns, so that a few heads reach every multiprocessor.
+// clang-format off
+struct Few32 { static constexpr int kRows = 4, kColumns = 1, kRowLanes = 8, kWarps = 4, kSteps = 32, kBatch = 8; };
+struct Few64 { static constexpr int kRows = 4, kColumns = 2, kRowLanes = 16, kWarps = 4, kSteps = 32, kBatch = 16; };
+struct Few128 { static constexpr int kRows = 4, kColumns = 2, kRowLanes = 32, kWarps = 8, kSteps = 32, kBatch = 16; };
+struct Few256 { static constexpr int kRows = 16, kColumns = 2, kRowLanes = 16, kWarps = 4, kSteps = 16, kBatch = 8; };
+// Many: a block has 32 or 64 columns.
+struct Many32 { static constexpr int kRows = 4, kColumns = 4, kRowLanes = 8, kWarps = 2, kSteps = 32, kBatch = 8; };
+struct Many64 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 8, kWarps = 4, kSteps = 32, kBatch = 8; };
+struct Many128 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 16, kWarps = 8, kSteps = 16, kBatch = 8; };
+struct Many256 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 32, kWarps = 8, kSteps = 16, kBatch = 8; };
+// A crowd: a thread has more elements, so that fewer lanes ask shared memory for the same words; that needs several blocks on a
+// multiprocessor to hide what a step waits for.
+struct Crowd64 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 4, kWarps = 2, kSteps = 16, kBatch = 4; };
+struct Crowd128 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 8, kWarps = 4, kSteps = 16, kBatch = 8; };
+struct Crowd256 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 16, kWarps = 8, kSteps = 16, kBatch = 8; };
+// clang-format on
+
+// What follows from one of them.
+template <typename Cut>
+struct Tiling : Cut {
+  using Cut::kBatch, Cut::kColumns, Cut::kRowLanes, Cut::kRows, Cut::kSteps, Cut::kWarps;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kK = kRows * kRowLanes;  // key rows, those beyond K are zero
+  static constexpr int kRowStride = kRowLanes < kWarpSize ? 2 : 1;  // from one row lane to the next
   static constexpr int kWarpColumns = kWarpSize / kRowLanes * kColumns;
   static constexpr int kV = kWarps * kWarpColumns;  // value columns of a block
+  static constexpr int kUnits = kSteps / kUnit;
   static constexpr int kUnitPadding = kWarpColumns > kVec ? kWarpColumns : kVec;
-  // While a tile is prepared, kUnitLanes lanes share a unit; each has kUnitVecs times four rows.
-  static constexpr int kUnitLanes = kK / kVec < kWarpSize ? kK / kVec : kWarpSize;
-  static constexpr int kUnitVecs = kK / kVec / kUnitLanes;
-  static constexpr int kUnitsAtOnce = kThreads / kUnitLanes;
-  static constexpr int kUnits = kTile / kUnit;
-  // And kVLanes lanes share a step of v.
-  static constexpr int kVLanes = kV / kVec;
-  static_assert(kThreads % kVLanes == 0);
-  static_assert(kTile % kBatch == 0 && kBatch % kUnit == 0 && kRows % kVec == 0);
+  static constexpr int kSums = kBatch * kColumns;
+  static_assert(kSteps % kBatch == 0 && kBatch % kUnit == 0 && kRows % kVec == 0);
 };
 
 // A tile as it lies in global memory.
-template <typename Element, typename LogW, typename Tile>
+template <typename Element, typename LogW, typename Tiling>
 struct alignas(16) Raw {
-  Element q[Tile::kTile][Tile::kK], k[Tile::kTile][Tile::kK];
-  LogW log_w[Tile::kTile][Tile::kK];
-  Element v[Tile::kTile][Tile::kV];
+  Element q[Tiling::kSteps][Tiling::kK], k[Tiling::kSteps][Tiling::kK];
+  LogW log_w[Tiling::kSteps][Tiling::kK];
+  Element v[Tiling::kSteps][Tiling::kV];
 };
 
 // A tile as the steps want it. In a unit that begins at step t:
-template <typename Tile>
+template <typename Tiling>
 struct alignas(16) Ready {
   // q_a * w_t * ... * w_{a-1}, in GLA up to w_a: reads the state before the unit
-  float q[Tile::kTile][Tile::kK];
-  float k[Tile::kTile]
-         [Tile::kK];  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
-  float w[Tile::kUnits][Tile::kK];  // w_t * ... * w_{t+3}
+  float q[Tiling::kSteps][Tiling::kK];
+  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
+  float k[Tiling::kSteps][Tiling::kK];
+  float w[Tiling::kUnits][Tiling::kK];  // w_t * ... * w_{t+3}
   // Lanes that finish outputs of different units read v of these side by side: the padding puts them in different banks.
-  float v[Tile::kUnits][kUnit * Tile::kV + Tile::kUnitPadding];
-  float score[Tile::kUnits][kUnit]
-             [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
+  float v[Tiling::kUnits][kUnit * Tiling::kV + Tiling::kUnitPadding];
+  // What o_a takes of v_b: for b < a through the state, for b = a by the bonus.
+  float score[Tiling::kUnits][kUnit][kUnit];
 };
 
-// ---- Sums over lanes ----
-
-// After sum_over_lanes: which of kCount sums a lane has.
-template <int kCount, int kLanes>
-struct SumShare {
-  static constexpr int kMine = kCount > kLanes ? kCount / kLanes : 1;
-  static constexpr int kSameLanes = kLanes > kCount ? kLanes / kCount : 1;  // have the same sum
-  static __device__ int first(int lane) { return lane % kLanes / kSameLanes * kMine; }
-  static __device__ bool writes(int lane) { return lane % kSameLanes == 0; }
-};
-
-// ---- The kernel ----
+// ---- What a block and a thread have ----
 
 // What the kernel reads of BasicWkvArgs. nvcc loads a struct of up to 128 bytes at the start; of a longer one it reads each field
 // where it is used. With the fields of packed sequences (144 bytes) bf16 got 177 registers instead of 207: 733 us instead of 687
@@ -121,235 +124,337 @@ struct TileArgs {
 };
 static_assert(sizeof(TileArgs<float, float>) <= 128);
 
-// The 1 says that one block on a multiprocessor is enough: left to itself, the compiler saves registers for more blocks, and has
-// fewer loads under way.
-template <Recurrence kRecurrence, typename Tile, bool kAligned, typename Element, typename LogW>
-__global__ void __launch_bounds__(Tile::kThreads, 1)
-    wkv_time_tiles(const TileArgs<Element, LogW> args) {
-  extern __shared__ float4 smem[];
-  auto* ready_smem = reinterpret_cast<Ready<Tile>*>(smem);  // two of them
-  auto& raw_smem = *reinterpret_cast<Raw<Element, LogW, Tile>*>(ready_smem + 2);
+// A block's head, and its columns of it, in global memory.
+template <typename Element, typename LogW>
+struct Head {
+  const int K, V, T;
+  const unsigned heads;  // 32 bits: a division of 64 is a subroutine, before the first load
+  const std::int64_t h, b;
+  const int first_iv;  // V - first_iv columns are left
+  const std::int64_t step_K, step_V, step_log_w;
+  const Element *const q, *const k, *const v;  // of time 0, at the block's first column
+  const LogW* const log_w;
+  Element* const o;
+  const std::int64_t first_t, direction;
 
-  const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
-  const int K = args.K, V = args.V, T = args.T;
-  // 32 bits: a division of 64 is a subroutine, before the first load.
-  const unsigned heads = static_cast<unsigned>(args.H);
-  const std::int64_t h = blockIdx.x % heads, b = blockIdx.x / heads;
-  const int first_iv = blockIdx.y * Tile::kV;
-  const std::int64_t step_K = args.H * K, step_V = args.H * V;
-  const Element* q = args.q + b * T * step_K + h * K;
-  const Element* k = args.k + b * T * step_K + h * K;
-  const Element* v = args.v + b * T * step_V + h * V + first_iv;
-  const LogW* log_w = args.log_w + b * args.log_w_stride_B + h * K;
-  Element* o = args.o + b * T * step_V + h * V + first_iv;
-  const std::int64_t first_t = args.reverse ? T - 1 : 0, direction = args.reverse ? -1 : 1;
+  explicit __device__ Head(const TileArgs<Element, LogW>& args, int block_columns)
+      : K(args.K),
+        V(args.V),
+        T(args.T),
+        heads(static_cast<unsigned>(args.H)),
+        h(blockIdx.x % heads),
+        b(blockIdx.x / heads),
+        first_iv(blockIdx.y * block_columns),
+        step_K(args.H * K),
+        step_V(args.H * V),
+        step_log_w(args.log_w_stride_T),
+        q(args.q + b * T * step_K + h * K),
+        k(args.k + b * T * step_K + h * K),
+        v(args.v + b * T * step_V + h * V + first_iv),
+        log_w(args.log_w + b * args.log_w_stride_B + h * K),
+        o(args.o + b * T * step_V + h * V + first_iv),
+        first_t(args.reverse ? T - 1 : 0),
+        direction(args.reverse ? -1 : 1) {}
+};
 
-  // A thread prepares what it copied itself, so that nobody waits for anybody's copies.
-  const int my_unit = tid / Tile::kUnitLanes, my_vec = tid % Tile::kUnitLanes;
-  const int my_v_step = tid / Tile::kVLanes, my_v = tid % Tile::kVLanes * kVec;
-  constexpr int kVStepsAtOnce = Tile::kThreads / Tile::kVLanes;
+// What a thread copies of a tile, and prepares: the same, so that nobody waits for anybody's copies. kLanes lanes share a unit of q, k
+// and log_w, and each has kVecs times four rows of its steps; kVLanes lanes share a step of v.
+template <typename Tiling>
+struct Share {
+  static constexpr int kLanes = Tiling::kK / kVec < kWarpSize ? Tiling::kK / kVec : kWarpSize;
+  static constexpr int kVecs = Tiling::kK / kVec / kLanes;
+  static constexpr int kUnitsAtOnce = Tiling::kThreads / kLanes;
+  static constexpr int kVLanes = Tiling::kV / kVec;
+  static constexpr int kVStepsAtOnce = Tiling::kThreads / kVLanes;
+  static_assert(Tiling::kThreads % kVLanes == 0);
 
-  [[maybe_unused]] float u_reg[Tile::kUnitVecs][kVec];
-  if constexpr (kRecurrence == Recurrence::kWkv) {
+  const int unit, vec, v_step, v_column;
+
+  explicit __device__ Share(int tid)
+      : unit(tid / kLanes),
+        vec(tid % kLanes),
+        v_step(tid / kVLanes),
+        v_column(tid % kVLanes * kVec) {}
+  __device__ int row(int x) const { return (vec + x * kLanes) * kVec; }
+};
+
+// Which elements of the state a thread has. Its rows: four, then kRowLanes * 4 further on the next four. So the lanes of a column read
+// neighbouring 16 bytes of shared memory, which lie in different banks. A request of 16 bytes per lane takes four wavefronts, but two
+// where lane i and lane i ^ 1 (or i ^ 2) ask for the same: bit 0 of the lane is a column's (for q, k, w), bit 1 a row's (for v).
+template <typename Tiling>
+struct Elements {
+  const int row_lane, column;  // the first of kColumns columns, in the block
+
+  explicit __device__ Elements(int lane, int warp)
+      : row_lane(lane / Tiling::kRowStride % Tiling::kRowLanes),
+        column(warp * Tiling::kWarpColumns + column_lane(lane) * Tiling::kColumns) {}
+  static __device__ int column_lane(int lane) {
+    return lane % Tiling::kRowStride +
+           lane / (Tiling::kRowStride * Tiling::kRowLanes) * Tiling::kRowStride;
+  }
+  __device__ int row(int r) const {
+    return (r / kVec * Tiling::kRowLanes + row_lane) * kVec + r % kVec;
+  }
+};
+
+// After sum_over_lanes: which of kCount sums a lane has.
+template <int kCount, int kLanes>
+struct Sums {
+  static constexpr int kMine = kCount > kLanes ? kCount / kLanes : 1;
+  static constexpr int kSameLanes = kLanes > kCount ? kLanes / kCount : 1;  // have the same sum
+  static __device__ int first(int lane) { return lane % kLanes / kSameLanes * kMine; }
+  static __device__ bool writes(int lane) { return lane % kSameLanes == 0; }
+};
+
+// ---- A tile comes, and is prepared ----
+
+template <typename Tiling, typename Element>
+__device__ void load_bonus(float (&u_reg)[Share<Tiling>::kVecs][kVec], const Element* u, int K,
+                           int T, const Share<Tiling>& share) {
 #pragma unroll
-    for (int x = 0; x < Tile::kUnitVecs; ++x) {
-      for (int i = 0; i < kVec; ++i) {
-        const int ik = (my_vec + x * Tile::kUnitLanes) * kVec + i;
-        u_reg[x][i] = ik < K && T > 0 ? ladder::cuda::load(args.u + h * K + ik) : 0.0f;
+  for (int x = 0; x < Share<Tiling>::kVecs; ++x) {
+    for (int i = 0; i < kVec; ++i) {
+      const int ik = share.row(x) + i;
+      u_reg[x][i] = ik < K && T > 0 ? ladder::cuda::load(u + ik) : 0.0f;
+    }
+  }
+}
+
+// Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+template <bool kAligned, typename Tiling, typename Element, typename LogW>
+__device__ void fetch(Raw<Element, LogW, Tiling>& raw_smem, const Head<Element, LogW>& head,
+                      const Share<Tiling>& share, int first_step) {
+#pragma unroll
+  for (int unit = share.unit; unit < Tiling::kUnits; unit += Share<Tiling>::kUnitsAtOnce) {
+    const int s = unit * kUnit, steps_left = head.T - first_step - s;
+    const std::int64_t t = head.first_t + head.direction * (first_step + s);
+#pragma unroll
+    for (int x = 0; x < Share<Tiling>::kVecs; ++x) {
+      const int ik = share.row(x);
+      const Element* q = head.q + t * head.step_K + ik;
+      const Element* k = head.k + t * head.step_K + ik;
+      const LogW* log_w = head.log_w + t * head.step_log_w + ik;
+#pragma unroll
+      for (int a = 0; a < kUnit; ++a) {
+        const int count = a < steps_left ? head.K - ik : 0;
+        copy_unit<Copy::kAsync, kVec>(&raw_smem.q[s + a][ik], q, count, kAligned);
+        copy_unit<Copy::kAsync, kVec>(&raw_smem.k[s + a][ik], k, count, kAligned);
+        copy_unit<Copy::kAsync, kVec>(&raw_smem.log_w[s + a][ik], log_w, count, kAligned);
+        q += head.direction * head.step_K;
+        k += head.direction * head.step_K;
+        log_w += head.direction * head.step_log_w;
       }
     }
   }
+  const Element* v = head.v +
+                     (head.first_t + head.direction * (first_step + share.v_step)) * head.step_V +
+                     share.v_column;
+#pragma unroll
+  for (int s = share.v_step; s < Tiling::kSteps; s += Share<Tiling>::kVStepsAtOnce) {
+    const int count = first_step + s < head.T ? head.V - head.first_iv - share.v_column : 0;
+    copy_unit<Copy::kAsync, kVec>(&raw_smem.v[s][share.v_column], v, count, kAligned);
+    v += head.direction * Share<Tiling>::kVStepsAtOnce * head.step_V;
+  }
+  __pipeline_commit();
+}
 
-  // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
-  const auto fetch = [&](int first_step) {
+// Step a of a unit, in one key row: what the step takes of those before it, what is left of these behind it. `k_left` has this step's k.
+template <Recurrence kRecurrence>
+__device__ void prepare_step(int a, int i, float& q, float log_w, float u, float& decay,
+                             float (&k_left)[kUnit][kVec], float* score) {
+  if constexpr (kRecurrence == Recurrence::kWkv) {
+    score[a] += q * u * k_left[a][i];
+    const float w = expf(log_w);
 #pragma unroll
-    for (int unit = my_unit; unit < Tile::kUnits; unit += Tile::kUnitsAtOnce) {
-      const int s = unit * kUnit, steps_left = T - first_step - s;
-      const std::int64_t t = first_t + direction * (first_step + s);
+    for (int before = 0; before < a; ++before) {
+      score[before] += q * k_left[before][i];
+      k_left[before][i] *= w;
+    }
+    q *= decay;
+    decay *= w;
+  } else {  // read after the update: this step's decay reaches what q reads, and its own k v is read too
+    const float w = expf(log_w);
+    for (int before = 0; before < a; ++before)
+      k_left[before][i] *= w;
+    for (int before = 0; before <= a; ++before)
+      score[before] += q * k_left[before][i];
+    decay *= w;
+    q *= decay;
+  }
+}
+
+template <Recurrence kRecurrence, typename Tiling, typename Element, typename LogW>
+__device__ void prepare(Ready<Tiling>& ready, const Raw<Element, LogW, Tiling>& raw_smem,
+                        const float (&u_reg)[Share<Tiling>::kVecs][kVec],
+                        const Share<Tiling>& share, int lane) {
+  __pipeline_wait_prior(0);
+  for (int unit = share.unit; unit < Tiling::kUnits; unit += Share<Tiling>::kUnitsAtOnce) {
+    float score[kUnit * kUnit] = {};
 #pragma unroll
-      for (int x = 0; x < Tile::kUnitVecs; ++x) {
-        const int ik = (my_vec + x * Tile::kUnitLanes) * kVec;
-        const Element* q_from = q + t * step_K + ik;
-        const Element* k_from = k + t * step_K + ik;
-        const LogW* log_w_from = log_w + t * args.log_w_stride_T + ik;
+    for (int x = 0; x < Share<Tiling>::kVecs; ++x) {
+      const int ik = share.row(x);
+      alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the unit began
+      alignas(sizeof(float4)) float k_left[kUnit][kVec];
 #pragma unroll
-        for (int a = 0; a < kUnit; ++a) {
-          const int count = a < steps_left ? K - ik : 0;
-          copy_unit<Copy::kAsync, kVec>(&raw_smem.q[s + a][ik], q_from, count, kAligned);
-          copy_unit<Copy::kAsync, kVec>(&raw_smem.k[s + a][ik], k_from, count, kAligned);
-          copy_unit<Copy::kAsync, kVec>(&raw_smem.log_w[s + a][ik], log_w_from, count, kAligned);
-          q_from += direction * step_K;
-          k_from += direction * step_K;
-          log_w_from += direction * args.log_w_stride_T;
+      for (int a = 0; a < kUnit; ++a) {
+        const int s = unit * kUnit + a;
+        alignas(sizeof(float4)) float q_reg[kVec], log_w_reg[kVec];
+        copy<kVec>(q_reg, &raw_smem.q[s][ik]);
+        copy<kVec>(k_left[a], &raw_smem.k[s][ik]);
+        copy<kVec>(log_w_reg, &raw_smem.log_w[s][ik]);
+#pragma unroll
+        for (int i = 0; i < kVec; ++i) {
+          prepare_step<kRecurrence>(a, i, q_reg[i], log_w_reg[i], u_reg[x][i], decay[i], k_left,
+                                    score + a * kUnit);
         }
+        copy<kVec>(&ready.q[s][ik], q_reg);
       }
+      for (int a = 0; a < kUnit; ++a)
+        copy<kVec>(&ready.k[unit * kUnit + a][ik], k_left[a]);
+      copy<kVec>(&ready.w[unit][ik], decay);
     }
-    const Element* v_from = v + (first_t + direction * (first_step + my_v_step)) * step_V + my_v;
+    using Scores = Sums<kUnit * kUnit, Share<Tiling>::kLanes>;
+    sum_over_lanes<kUnit * kUnit, Share<Tiling>::kLanes, 1>(score, lane);
+    if (Scores::writes(lane))
+      copy<Scores::kMine>(&ready.score[unit][0][0] + Scores::first(lane), score);
+  }
 #pragma unroll
-    for (int s = my_v_step; s < Tile::kTile; s += kVStepsAtOnce) {
-      copy_unit<Copy::kAsync, kVec>(&raw_smem.v[s][my_v], v_from,
-                                    first_step + s < T ? V - first_iv - my_v : 0, kAligned);
-      v_from += direction * kVStepsAtOnce * step_V;
-    }
-    __pipeline_commit();
-  };
+  for (int s = share.v_step; s < Tiling::kSteps; s += Share<Tiling>::kVStepsAtOnce)
+    copy<kVec>(&ready.v[s / kUnit][s % kUnit * Tiling::kV + share.v_column],
+               &raw_smem.v[s][share.v_column]);
+}
 
-  const auto prepare = [&](Ready<Tile>& ready) {
-    __pipeline_wait_prior(0);
-    for (int unit = my_unit; unit < Tile::kUnits; unit += Tile::kUnitsAtOnce) {
-      float score[kUnit * kUnit] = {};
+// ---- The state takes four steps, and outputs are finished ----
+
+// `s0` is the unit's first step. Each of the four has a sum for each column of this thread, over the thread's rows.
+template <typename Tiling>
+__device__ void advance(float* sums, float (&state)[Tiling::kRows][Tiling::kColumns],
+                        const Ready<Tiling>& ready, const Elements<Tiling>& mine, int s0) {
+  alignas(sizeof(float4)) float v_reg[kUnit][Tiling::kColumns];
 #pragma unroll
-      for (int x = 0; x < Tile::kUnitVecs; ++x) {
-        const int ik = (my_vec + x * Tile::kUnitLanes) * kVec;
-        alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the unit began
-        alignas(sizeof(float4)) float k_left[kUnit][kVec];
+  for (int a = 0; a < kUnit; ++a)
+    copy<Tiling::kColumns>(v_reg[a], &ready.v[s0 / kUnit][a * Tiling::kV + mine.column]);
+#pragma unroll
+  for (int r = 0; r < Tiling::kRows; r += kVec) {
+    alignas(sizeof(float4)) float q_reg[kUnit][kVec], k_reg[kUnit][kVec], w_reg[kVec];
+    copy<kVec>(w_reg, &ready.w[s0 / kUnit][mine.row(r)]);
+#pragma unroll
+    for (int a = 0; a < kUnit; ++a) {
+      copy<kVec>(q_reg[a], &ready.q[s0 + a][mine.row(r)]);
+      copy<kVec>(k_reg[a], &ready.k[s0 + a][mine.row(r)]);
+    }
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) {
+#pragma unroll
+      for (int c = 0; c < Tiling::kColumns; ++c) {
+        float& element = state[r + i][c];
 #pragma unroll
         for (int a = 0; a < kUnit; ++a) {
-          const int s = unit * kUnit + a;
-          alignas(sizeof(float4)) float q_reg[kVec], log_w_reg[kVec];
-          copy<kVec>(q_reg, &raw_smem.q[s][ik]);
-          copy<kVec>(k_left[a], &raw_smem.k[s][ik]);
-          copy<kVec>(log_w_reg, &raw_smem.log_w[s][ik]);
-#pragma unroll
-          for (int i = 0; i < kVec; ++i) {
-            if constexpr (kRecurrence == Recurrence::kWkv) {
-              score[a * kUnit + a] += q_reg[i] * u_reg[x][i] * k_left[a][i];
-              const float w = expf(log_w_reg[i]);
-#pragma unroll
-              for (int before = 0; before < a; ++before) {
-                score[a * kUnit + before] += q_reg[i] * k_left[before][i];
-                k_left[before][i] *= w;
-              }
-              q_reg[i] *= decay[i];
-              decay[i] *= w;
-            } else {  // read after the update: this step's decay reaches what q reads, and its own k v is read too
-              const float w = expf(log_w_reg[i]);
-              for (int before = 0; before < a; ++before)
-                k_left[before][i] *= w;
-              for (int before = 0; before <= a; ++before)
-                score[a * kUnit + before] += q_reg[i] * k_left[before][i];
-              decay[i] *= w;
-              q_reg[i] *= decay[i];
-            }
-          }
-          copy<kVec>(&ready.q[s][ik], q_reg);
+          float& sum = sums[a * Tiling::kColumns + c];
+          sum = r + i == 0 ? q_reg[a][i] * element : sum + q_reg[a][i] * element;
         }
+        element *= w_reg[i];
+#pragma unroll
         for (int a = 0; a < kUnit; ++a)
-          copy<kVec>(&ready.k[unit * kUnit + a][ik], k_left[a]);
-        copy<kVec>(&ready.w[unit][ik], decay);
+          element += k_reg[a][i] * v_reg[a][c];
       }
-      using Share = SumShare<kUnit * kUnit, Tile::kUnitLanes>;
-      sum_over_lanes<kUnit * kUnit, Tile::kUnitLanes, 1>(score, lane);
-      if (Share::writes(lane))
-        copy<Share::kMine>(&ready.score[unit][0][0] + Share::first(lane), score);
     }
+  }
+}
+
+// The outputs that this lane has of kBatch steps, which begin at step s0 of the tile and step first_step + s0 of the sequence. `sums`
+// hold what they take of the state.
+template <bool kAligned, typename Tiling, typename Element, typename LogW>
+__device__ void store_outputs(float* sums, const Ready<Tiling>& ready,
+                              const Head<Element, LogW>& head, float scale,
+                              const Elements<Tiling>& mine, int first_step, int s0) {
+  using Outputs = Sums<Tiling::kSums, Tiling::kRowLanes>;
+  static_assert(Outputs::kMine <= Tiling::kColumns);
+  const int my_step = Outputs::first(mine.row_lane) / Tiling::kColumns;
+  const int my_column = mine.column + Outputs::first(mine.row_lane) % Tiling::kColumns;
+  const int unit = (s0 + my_step) / kUnit, step = first_step + s0 + my_step;
+  alignas(sizeof(float4)) float score[kUnit], o_reg[Outputs::kMine];
+  copy<kUnit>(score, ready.score[unit][my_step % kUnit]);
 #pragma unroll
-    for (int s = my_v_step; s < Tile::kTile; s += kVStepsAtOnce)
-      copy<kVec>(&ready.v[s / kUnit][s % kUnit * Tile::kV + my_v], &raw_smem.v[s][my_v]);
-  };
+  for (int a = 0; a < kUnit; ++a) {
+    alignas(sizeof(float4)) float v_reg[Outputs::kMine];
+    copy<Outputs::kMine>(v_reg, &ready.v[unit][a * Tiling::kV + my_column]);
+#pragma unroll
+    for (int c = 0; c < Outputs::kMine; ++c)
+      sums[c] += score[a] * v_reg[c];
+  }
+  for (int c = 0; c < Outputs::kMine; ++c)
+    o_reg[c] = scale * sums[c];
+  if (step < head.T && Outputs::writes(mine.row_lane)) {
+    store<Outputs::kMine, kAligned>(
+        head.o + (head.first_t + head.direction * step) * head.step_V + my_column, o_reg,
+        head.V - head.first_iv - my_column);
+  }
+}
 
-  if (T > 0) fetch(0);
+// ---- The kernel ----
 
-  // Rows of a lane: four, then kRowLanes * 4 further on the next four. So the lanes of a column read neighbouring 16 bytes of
-  // shared memory, which lie in different banks. A request of 16 bytes per lane takes four wavefronts, but two where lane i and
-  // lane i ^ 1 (or i ^ 2) ask for the same: bit 0 of the lane is a column's (for q, k, w), bit 1 a row's (for v).
-  const int row_lane = lane / Tile::kRowStride % Tile::kRowLanes;
-  const int column_lane =
-      lane % Tile::kRowStride + lane / (Tile::kRowStride * Tile::kRowLanes) * Tile::kRowStride;
-  const int my_iv = warp * Tile::kWarpColumns + column_lane * Tile::kColumns;
-  const auto row = [&](int r) { return (r / kVec * Tile::kRowLanes + row_lane) * kVec + r % kVec; };
-  const std::int64_t first_state = (b * args.H + h) * K * V + first_iv + my_iv;
-  const int columns = V - first_iv - my_iv;
+// The 1 says that one block on a multiprocessor is enough: left to itself, the compiler saves registers for more blocks, and has
+// fewer loads under way.
+template <Recurrence kRecurrence, typename Tiling, bool kAligned, typename Element, typename LogW>
+__global__ void __launch_bounds__(Tiling::kThreads, 1)
+    wkv_time_tiles(const TileArgs<Element, LogW> args) {
+  extern __shared__ float4 smem[];
+  auto* ready_smem = reinterpret_cast<Ready<Tiling>*>(smem);  // two of them
+  auto& raw_smem = *reinterpret_cast<Raw<Element, LogW, Tiling>*>(ready_smem + 2);
 
-  alignas(sizeof(float4)) float state[Tile::kRows][Tile::kColumns] = {};
+  const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
+  const Head<Element, LogW> head(args, Tiling::kV);
+  const Share<Tiling> share(tid);
+
+  [[maybe_unused]] float u_reg[Share<Tiling>::kVecs][kVec];
+  if constexpr (kRecurrence == Recurrence::kWkv)
+    load_bonus(u_reg, args.u + head.h * head.K, head.K, head.T, share);
+  if (head.T > 0) fetch<kAligned>(raw_smem, head, share, 0);
+
+  const Elements<Tiling> mine(lane, warp);
+  const std::int64_t first_state =
+      (head.b * args.H + head.h) * head.K * head.V + head.first_iv + mine.column;
+  const int columns = head.V - head.first_iv - mine.column;
+  alignas(sizeof(float4)) float state[Tiling::kRows][Tiling::kColumns] = {};
   if (args.initial_state != nullptr) {
 #pragma unroll
-    for (int r = 0; r < Tile::kRows; ++r) {
-      if (row(r) < K) {
-        load<Tile::kColumns, kAligned>(
-            state[r], args.initial_state + first_state + static_cast<std::int64_t>(row(r)) * V,
+    for (int r = 0; r < Tiling::kRows; ++r) {
+      if (mine.row(r) < head.K) {
+        load<Tiling::kColumns, kAligned>(
+            state[r],
+            args.initial_state + first_state + static_cast<std::int64_t>(mine.row(r)) * head.V,
             columns);
       }
     }
   }
 
-  constexpr int kSums = Tile::kBatch * Tile::kColumns;
-  using Share = SumShare<kSums, Tile::kRowLanes>;
-  static_assert(Share::kMine <= Tile::kColumns);
-  const int my_step = Share::first(row_lane) / Tile::kColumns;
-  const int my_column = my_iv + Share::first(row_lane) % Tile::kColumns;
-
-  if (T > 0) prepare(ready_smem[0]);
-  for (int first_step = 0, tile = 0; first_step < T; first_step += Tile::kTile, ++tile) {
+  if (head.T > 0) prepare<kRecurrence>(ready_smem[0], raw_smem, u_reg, share, lane);
+  for (int first_step = 0, tile = 0; first_step < head.T; first_step += Tiling::kSteps, ++tile) {
     __syncthreads();  // everybody has prepared this tile, and has left the one before, whose place the next one takes
-    if (first_step + Tile::kTile < T) fetch(first_step + Tile::kTile);
-    const Ready<Tile>& ready = ready_smem[tile % 2];
+    if (first_step + Tiling::kSteps < head.T)
+      fetch<kAligned>(raw_smem, head, share, first_step + Tiling::kSteps);
+    const Ready<Tiling>& ready = ready_smem[tile % 2];
 #pragma unroll 1
-    for (int s0 = 0; s0 < Tile::kTile && first_step + s0 < T; s0 += Tile::kBatch) {
-      float sums[kSums];
+    for (int s0 = 0; s0 < Tiling::kSteps && first_step + s0 < head.T; s0 += Tiling::kBatch) {
+      float sums[Tiling::kSums];
 #pragma unroll
-      for (int s = 0; s < Tile::kBatch; s += kUnit) {
-        alignas(sizeof(float4)) float v_reg[kUnit][Tile::kColumns];
-#pragma unroll
-        for (int a = 0; a < kUnit; ++a)
-          copy<Tile::kColumns>(v_reg[a], &ready.v[(s0 + s) / kUnit][a * Tile::kV + my_iv]);
-#pragma unroll
-        for (int r = 0; r < Tile::kRows; r += kVec) {
-          alignas(sizeof(float4)) float q_reg[kUnit][kVec], k_reg[kUnit][kVec], w_reg[kVec];
-          copy<kVec>(w_reg, &ready.w[(s0 + s) / kUnit][row(r)]);
-#pragma unroll
-          for (int a = 0; a < kUnit; ++a) {
-            copy<kVec>(q_reg[a], &ready.q[s0 + s + a][row(r)]);
-            copy<kVec>(k_reg[a], &ready.k[s0 + s + a][row(r)]);
-          }
-#pragma unroll
-          for (int i = 0; i < kVec; ++i) {
-#pragma unroll
-            for (int c = 0; c < Tile::kColumns; ++c) {
-              float& element = state[r + i][c];
-#pragma unroll
-              for (int a = 0; a < kUnit; ++a) {
-                float& sum = sums[(s + a) * Tile::kColumns + c];
-                sum = r + i == 0 ? q_reg[a][i] * element : sum + q_reg[a][i] * element;
-              }
-              element *= w_reg[i];
-#pragma unroll
-              for (int a = 0; a < kUnit; ++a)
-                element += k_reg[a][i] * v_reg[a][c];
-            }
-          }
-        }
-      }
-      sum_over_lanes<kSums, Tile::kRowLanes, Tile::kRowStride>(sums, lane);
-
-      const int unit = (s0 + my_step) / kUnit, step = first_step + s0 + my_step;
-      alignas(sizeof(float4)) float score[kUnit], o_reg[Share::kMine];
-      copy<kUnit>(score, ready.score[unit][my_step % kUnit]);
-#pragma unroll
-      for (int a = 0; a < kUnit; ++a) {
-        alignas(sizeof(float4)) float v_reg[Share::kMine];
-        copy<Share::kMine>(v_reg, &ready.v[unit][a * Tile::kV + my_column]);
-#pragma unroll
-        for (int c = 0; c < Share::kMine; ++c)
-          sums[c] += score[a] * v_reg[c];
-      }
-      for (int c = 0; c < Share::kMine; ++c)
-        o_reg[c] = args.scale * sums[c];
-      if (step < T && Share::writes(row_lane)) {
-        store<Share::kMine, kAligned>(o + (first_t + direction * step) * step_V + my_column, o_reg,
-                                      V - first_iv - my_column);
-      }
+      for (int s = 0; s < Tiling::kBatch; s += kUnit)
+        advance(sums + s * Tiling::kColumns, state, ready, mine, s0 + s);
+      sum_over_lanes<Tiling::kSums, Tiling::kRowLanes, Tiling::kRowStride>(sums, lane);
+      store_outputs<kAligned>(sums, ready, head, args.scale, mine, first_step, s0);
     }
-    if (first_step + Tile::kTile < T) prepare(ready_smem[(tile + 1) % 2]);
+    if (first_step + Tiling::kSteps < head.T)
+      prepare<kRecurrence>(ready_smem[(tile + 1) % 2], raw_smem, u_reg, share, lane);
   }
 
   if (args.final_state != nullptr) {
 #pragma unroll
-    for (int r = 0; r < Tile::kRows; ++r) {
-      if (row(r) < K) {
-        store<Tile::kColumns, kAligned>(
-            args.final_state + first_state + static_cast<std::int64_t>(row(r)) * V, state[r],
-            columns);
+    for (int r = 0; r < Tiling::kRows; ++r) {
+      if (mine.row(r) < head.K) {
+        store<Tiling::kColumns, kAligned>(
+            args.final_state + first_state + static_cast<std::int64_t>(mine.row(r)) * head.V,
+            state[r], columns);
       }
     }
   }
@@ -357,12 +462,13 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 
 // ---- Launches ----
 
-template <Recurrence kRecurrence, typename Tile, bool kAligned, typename Element, typename LogW>
+template <Recurrence kRecurrence, typename Cut, bool kAligned, typename Element, typename LogW>
 void launch(const BasicWkvArgs<Element, LogW>& args) {
-  const auto kernel = wkv_time_tiles<kRecurrence, Tile, kAligned, Element, LogW>;
-  constexpr int kSharedBytes = 2 * sizeof(Ready<Tile>) + sizeof(Raw<Element, LogW, Tile>);
+  using Tiling = shared_mem::Tiling<Cut>;
+  const auto kernel = wkv_time_tiles<kRecurrence, Tiling, kAligned, Element, LogW>;
+  constexpr int kSharedBytes = 2 * sizeof(Ready<Tiling>) + sizeof(Raw<Element, LogW, Tiling>);
   const dim3 grid(static_cast<unsigned>(args.B * args.H),
-                  static_cast<unsigned>((args.V + Tile::kV - 1) / Tile::kV));
+                  static_cast<unsigned>((args.V + Tiling::kV - 1) / Tiling::kV));
   ladder::cuda::allow_shared_memory("wkv_time_tiles", kernel, kSharedBytes);
   const TileArgs<Element, LogW> tile_args{args.B,
                                           args.T,
@@ -381,13 +487,10 @@ void launch(const BasicWkvArgs<Element, LogW>& args) {
                                           args.log_w_stride_T,
                                           args.scale,
                                           args.reverse};
-  kernel<<<grid, Tile::kThreads, kSharedBytes, ladder::cuda::stream()>>>(tile_args);
+  kernel<<<grid, Tiling::kThreads, kSharedBytes, ladder::cuda::stream()>>>(tile_args);
   CUDA_CHECK(cudaGetLastError());
 }
 
-// The tilings were chosen by measurement. Few: a head is cut into blocks of 16 columns, so that a few heads reach every
-// multiprocessor. Many: a block takes 64 columns. Crowd: a thread takes more elements, so that fewer lanes ask shared memory for
-// the same words; that needs several blocks on a multiprocessor to hide what a step waits for.
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void choose(const BasicWkvArgs<Element, LogW>& args) {
   if (args.T == 1) return single_step<kRecurrence, kAligned>(args);
@@ -395,22 +498,22 @@ void choose(const BasicWkvArgs<Element, LogW>& args) {
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
   const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
   if (args.K <= 32) {
-    if (share <= 0.5) return launch<kRecurrence, Tiling<4, 1, 8, 4, 32, 8>, kAligned>(args);
-    return launch<kRecurrence, Tiling<4, 4, 8, 2, 32, 8>, kAligned>(args);
+    if (share <= 0.5) return launch<kRecurrence, Few32, kAligned>(args);
+    return launch<kRecurrence, Many32, kAligned>(args);
   }
   if (args.K <= 64) {
-    if (share <= 0.5) return launch<kRecurrence, Tiling<4, 2, 16, 4, 32, 16>, kAligned>(args);
-    if (share <= 2) return launch<kRecurrence, Tiling<8, 4, 8, 4, 32, 8>, kAligned>(args);
-    return launch<kRecurrence, Tiling<16, 4, 4, 2, 16, 4>, kAligned>(args);
+    if (share <= 0.5) return launch<kRecurrence, Few64, kAligned>(args);
+    if (share <= 2) return launch<kRecurrence, Many64, kAligned>(args);
+    return launch<kRecurrence, Crowd64, kAligned>(args);
   }
   if (args.K <= 128) {
-    if (share <= 0.25) return launch<kRecurrence, Tiling<4, 2, 32, 8, 32, 16>, kAligned>(args);
-    if (share <= 1) return launch<kRecurrence, Tiling<8, 4, 16, 8, 16, 8>, kAligned>(args);
-    return launch<kRecurrence, Tiling<16, 4, 8, 4, 16, 8>, kAligned>(args);
+    if (share <= 0.25) return launch<kRecurrence, Few128, kAligned>(args);
+    if (share <= 1) return launch<kRecurrence, Many128, kAligned>(args);
+    return launch<kRecurrence, Crowd128, kAligned>(args);
   }
-  if (share <= 0.25) return launch<kRecurrence, Tiling<16, 2, 16, 4, 16, 8>, kAligned>(args);
-  if (share <= 1) return launch<kRecurrence, Tiling<8, 4, 32, 8, 16, 8>, kAligned>(args);
-  launch<kRecurrence, Tiling<16, 4, 16, 8, 16, 8>, kAligned>(args);
+  if (share <= 0.25) return launch<kRecurrence, Few256, kAligned>(args);
+  if (share <= 1) return launch<kRecurrence, Many256, kAligned>(args);
+  launch<kRecurrence, Crowd256, kAligned>(args);
 }
 
 // Whether all rows consist of whole words of four elements.

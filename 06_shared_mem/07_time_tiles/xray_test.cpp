@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
 #include <utility>
 
 #include "common/operators/wkv/operator.hpp"
@@ -46,6 +47,20 @@ TEST(WkvTimeTiles, FetchesAnElementOncePerBlockOfColumns) {
     for (const char* name : {"q", "k", "log_w"})
       EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, column_blocks) << name << H;
     EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 1u);
+  }
+}
+
+// K = 100 in bf16: rows begin at multiples of 8 bytes, but not of 16.
+TEST(WkvTimeTiles, CopiesFourElementsAtOnceWhereRowsConsistOfFours) {
+  for (const auto& [storage, K, bytes] :
+       {std::tuple{"fp32", 100, 16u}, {"bf16", 100, 8u}, {"fp32", 99, 4u}, {"bf16", 99, 2u}}) {
+    const ladder::Shape shape = {{"B", 1}, {"T", 9}, {"H", 2}, {"K", K}, {"V", 36}};
+    const Kernel kernel = xray_of("wkv_time_tiles", "wkv", shape, {}, storage);
+    for (const char* name : {"q", "k", "log_w"}) {
+      const Traffic& loads = kernel.buffer(name).loads();
+      EXPECT_EQ(loads.bytes_asked, loads.accesses * bytes)
+          << name << " in " << storage << ", K = " << K;
+    }
   }
 }
 

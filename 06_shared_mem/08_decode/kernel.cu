@@ -1,5 +1,5 @@
 // 06 shared_mem, decode: one step, as a model takes it when it writes text.
-// Change: no tile and no pipeline; a block reads 64 columns of the state, and issues every load before it uses the first.
+// Change: rewrite: no tile and no pipeline; a block reads 64 columns of the state, and issues every load before it uses the first.
 // Why:    the state is read once and written once, and nothing else matters: what counts is how many loads are under way.
 // Needs:  T = 1, any K and V; initial and final state; fp32 or bf16. wkv_time_tiles calls it, and checks its arguments.
 // Costs:  a block's eight warps add up their outputs in shared memory, behind one barrier.

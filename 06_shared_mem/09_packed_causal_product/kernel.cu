@@ -1,5 +1,5 @@
 // 06 shared_mem: the packed causal product of linear attention, the state in registers, tiles of time steps in shared memory.
-// Change: a few lanes share a column of the state and add their parts of o by shuffles; a block has whole columns.
+// Change: rewrite: a few lanes share a column of the state and add their parts of o by shuffles; a block has whole columns.
 // Why:    no atomics, and each key, query and value is fetched once per block, a tile of steps ahead of its use.
 // Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; asynchronous copies (sm_80) to be fast.
 // Costs:  one shuffle per output element or so, two barriers per tile; blocks that share a head fetch q and k each.

@@ -1,5 +1,5 @@
 // 06 shared_mem: the causal product for few heads, parallel over time by prefix sums.
-// Change: a warp takes a few consecutive steps, its lanes the key rows; the state before the warp's first step is a prefix sum
+// Change: rewrite: a warp takes a few consecutive steps, its lanes the key rows; the state before the warp's first step is a prefix sum
 //         over the block's warps.
 // Why:    with few heads most of the machine would idle; this way a block advances 32 or 64 steps at once, for 8 columns.
 // Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; warp shuffles.

@@ -1,5 +1,5 @@
 // 07 chunkwise, prefix sums: what can be done for all chunks at once, and what must be carried from one to the next.
-// Change: a sum that runs through everything became a short sum in every chunk, a sum over chunks, and one addition each.
+// Change: rewrite: a sum that runs through everything became a short sum in every chunk, a sum over chunks, and one addition each.
 // Why:    a running sum is a chain, one addition after the other; the chains of different chunks do not wait for each other.
 // Needs:  any length and any chunk length.
 // Costs:  every element is added to twice and written twice.

@@ -1,5 +1,5 @@
 // 07 chunkwise, one block walks the chunks: linear attention with the state on chip.
-// Change: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S += k^T v between chunks.
+// Change: rewrite: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S += k^T v between chunks.
 // Why:    products of small matrices instead of a step after the other; this is what tensor cores can do, see 10_linear_attention.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
 // Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, and each walks all of the time.

@@ -1,5 +1,5 @@
 // 07 chunkwise, all chunk states in memory: linear attention, parallel over time as well.
-// Change: three kernels instead of a walk: every chunk's own k^T v; a scan over the chunks; every chunk's outputs.
+// Change: rewrite of 07.02: three kernels instead of a walk: every chunk's own k^T v; a scan over the chunks; every chunk's outputs.
 // Why:    each chunk is a block's work, so that few heads and a long sequence fill the machine; only the scan walks.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
 // Costs:  K x V floats per chunk are written, read and written by the scan, and read again; k and v are read twice.

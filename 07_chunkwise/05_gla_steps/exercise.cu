@@ -1,5 +1,5 @@
 // 07 chunkwise, GLA in five steps: gated linear attention without a chain over time steps, only over chunks.
-// Change: inside a chunk everything is a matrix product; the state is read and written once per chunk.
+// Change: rewrite: inside a chunk everything is a matrix product; the state is read and written once per chunk.
 // Why:    matrix products have no chain, and are what tensor cores do. These kernels use none yet: they are there to be read.
 // Needs:  K up to 256, any V; initial and final state, reverse; fp32. log_w from 0 down to -inf.
 // Costs:  chunk / 2 scores per step and head, and five passes over memory. The summit of this chapter has one.

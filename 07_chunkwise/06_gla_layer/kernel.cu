@@ -1,5 +1,5 @@
 // 07 chunkwise, the GLA layer: what a model puts around the operator.
-// Change: projections in front, a gate, a norm and a projection behind; the operator is any of this chapter's GLA kernels.
+// Change: rewrite: projections in front, a gate, a norm and a projection behind; the operator is any of this chapter's GLA kernels.
 // Why:    to see what share of a layer the operator is, and that it takes and gives what its neighbours have.
 // Needs:  any sizes; fp32.
 // Costs:  a plain matrix product, 16 x 16 tiles, no tensor cores: a library's is many times faster.

@@ -1,5 +1,5 @@
 // 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16 and in fp32.
-// Change: a warp walks the sequence 16 tokens at a time: o = q S + (q k^T . M) v, then S += k^T v, five products of blocks.
+// Change: rewrite: a warp walks the sequence 16 tokens at a time: o = q S + (q k^T . M) v, then S += k^T v, five products of blocks.
 // Why:    a product of blocks does 4096 multiply-adds at once; q, k, v and o then move once, about as fast as a copy.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte rows to be fast.
 // Costs:  few heads: keys and values are read twice, by segments of time. In fp32 three products stand for one. A NaN in v_s reaches

@@ -1,5 +1,5 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
-// Change: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
+// Change: rewrite: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
 // Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
 // Needs:  K up to 256, V up to 2^20; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
 // Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and

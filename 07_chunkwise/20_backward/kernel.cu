@@ -1,5 +1,5 @@
 // 07 chunkwise, backward: the gradients of WKV and of GLA on tensor cores.
-// Change: two walks at once, over the chunks forward for the state S and backward for its gradient D; then all chunks in parallel.
+// Change: rewrite: two walks at once, over the chunks forward for the state S and backward for its gradient D; then all chunks in parallel.
 // Why:    given S at a chunk's first step and D at its last, everything inside is products of small matrices.
 // Needs:  any B, T, H, K and V up to 65535; both states, scale, reverse, decay per token or per head; fp32 or bf16; a GPU since Ampere.
 // Costs:  S and D of every chunk in memory, each as large as one of the tensors where V = 64; no atomics. A NaN may reach all

@@ -1,5 +1,5 @@
 // 08 flash attention, the foil: softmax attention as it is written on paper, in three kernels.
-// Change: scores = scale q k^T with the mask, to memory; softmax of each row, in place; o = weights v.
+// Change: none, this is the first attention: scores = scale q k^T with the mask, to memory; softmax of each row, in place; o = weights v.
 // Why:    each line of the formula is a kernel of its own; the rest of the chapter takes away what this costs.
 // Needs:  any D, fp32, bf16 or fp16, all options of attention; any CUDA GPU.
 // Costs:  T_q * T_k floats per head, written twice and read 3 + D / 16 times.

@@ -1,5 +1,5 @@
 // 08 flash attention, online softmax: a row's softmax without ever having the row.
-// Change: instead of three passes over all scores (maximum, sum, weights) one, with three numbers that are kept up to date.
+// Change: rewrite: instead of three passes over all scores (maximum, sum, weights) one, with three numbers that are kept up to date.
 // Why:    a pass needs the whole row in memory; three numbers fit in registers, and parts of a row can be merged.
 // Needs:  nothing; plain C++, which the kernels of this chapter write once more for tiles of rows.
 // Costs:  an exp more for every key, or for every tile of keys: the factor between the old maximum and the new one.

@@ -1,5 +1,5 @@
 // 08 flash attention, step 1: attention without a matrix of scores in memory, in plain arithmetic.
-// Change: a block has a tile of queries; keys and values come past in tiles, and the softmax so far is brought up to date.
+// Change: rewrite of 08.01: a block has a tile of queries; keys and values come past in tiles, and the softmax so far is brought up to date.
 // Why:    the three kernels write T_q x T_k scores twice and read them again and again; here a score lives in a register.
 // Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; q, k and v aligned to four elements; 86 KB of
 //         shared memory a block, 110 KB for D = 256.

@@ -1,5 +1,5 @@
 // 08 flash attention, tensor cores: both products as 16 x 16 blocks, one warp 32 queries.
-// Change: a warp's scores stay in the registers they are computed in: masked, made weights and multiplied with V there.
+// Change: rewrite of 08.04: a warp's scores stay in the registers they are computed in: masked, made weights and multiplied with V there.
 // Why:    one instruction does 2048 multiply-adds; of 04_scalar_tiles each was one, with an operand from shared memory.
 // Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
 // Costs:  bank conflicts when blocks are loaded from the tiles, and every tile is waited for: 06_swizzled, 08_pipelined.

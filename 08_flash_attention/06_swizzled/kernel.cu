@@ -1,5 +1,5 @@
 // 08 flash attention, swizzled: tiles come by asynchronous copies, and lie in shared memory so that no banks collide.
-// Change: a unit of 16 bytes goes to shared memory without passing a register, to a place that depends on its row.
+// Change: from 08.05: a unit of 16 bytes goes to shared memory without passing a register, to a place that depends on its row.
 // Why:    the matrix loads of 05_tensor_cores took eight turns each: eight rows of a tile began in the same bank.
 // Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
 // Costs:  a lane's addresses take an exclusive or. Each tile is still waited for: 08_pipelined.

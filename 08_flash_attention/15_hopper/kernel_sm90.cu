@@ -1,5 +1,5 @@
 // 08 flash attention, the summit: Hopper's warpgroup products, fed by bulk copies.
-// Change: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
+// Change: rewrite: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
 //         and take softmax, so that one's exponentials run while another's products do.
 // Why:    a product of a warp (mma.sync) waits where its warp waits, and what the warp does besides is added to it.
 // Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.

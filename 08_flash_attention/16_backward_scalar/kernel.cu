@@ -1,5 +1,5 @@
 // 08 flash attention, backward: the gradients of softmax attention, tile by tile, in fp32.
-// Change: the scores are not read but computed again, p = exp(s - lse), from tiles of q and k in shared memory.
+// Change: rewrite: the scores are not read but computed again, p = exp(s - lse), from tiles of q and k in shared memory.
 // Why:    the forward pass keeps one number a query instead of T_k; memory grows with T, not with T^2.
 // Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16.
 // Costs:  S and dO V^T twice, once for dK and dV and once for dQ, and no tensor cores. Repeatable. See README.

@@ -1,5 +1,5 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
-// Change: against 16_backward_scalar, tiles of P and dS on chip, and tensor cores.
+// Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
 // Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
 // Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
 // Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.

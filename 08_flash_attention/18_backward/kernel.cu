@@ -1,5 +1,5 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
-// Change: against 17_backward_two_kernels, the kernel that has dS adds its part of dQ where it is: in memory, atomically.
+// Change: rewrite of 08.17: the kernel that has dS adds its part of dQ where it is: in memory, atomically.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
 // Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
 // Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.

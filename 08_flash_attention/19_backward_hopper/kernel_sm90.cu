@@ -1,5 +1,5 @@
 // 08 flash attention: the gradients on Hopper, with warpgroup products and bulk copies.
-// Change: one kernel for dq, dk and dv: a block keeps 128 keys and values, one warp brings queries, two warpgroups calculate.
+// Change: rewrite: one kernel for dq, dk and dv: a block keeps 128 keys and values, one warp brings queries, two warpgroups calculate.
 // Why:    five products instead of seven, and the tensor cores work on while the warps take exponentials.
 // Needs:  compute capability 9.0; bf16 or fp16; D = 64 or 128; tensors aligned to 16 bytes.
 // Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.

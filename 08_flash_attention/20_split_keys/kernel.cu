@@ -1,5 +1,5 @@
 // 08 flash attention, decoding: few queries against a long cache; the keys are split over blocks. bf16 and fp16.
-// Change: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
+// Change: rewrite: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
 // Why:    one query per head leaves most of the GPU idle when a block takes all keys, and here only memory should be the limit.
 // Needs:  D in {32, 64, 96, 128, 256}, any T_q and T_k, key lengths, causal; no packed sequences. Tensor cores (sm_80).
 // Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and back.

@@ -151,7 +151,48 @@ def four_steps():
     d.save("shared_four_steps.svg")
 
 
+def time_tiles():
+    """The three places of a block's tiles over time, and how a head's state is cut for few heads, many, and a crowd."""
+    d = Drawing(940, 604)
+    d.text(20, 28, "One place for what is copied, two for what is prepared", 15, "start", bold=True)
+    rows = (46, 84, 122, 160)
+    for name, y in zip(("raw", "block", "ready 0", "ready 1"), rows):
+        d.text(20, y + 20, name, 13, "start")
+    x, prepare, steps = 90, 76, 170
+    bar(d, x, rows[0], 70 + prepare, "tile 0", PALE[0])
+    x += 70
+    for n in range(3):
+        bar(d, x, rows[1], prepare, f"prepare {n}", PALE[2])
+        barrier(d, x + prepare + 4, rows[1] - 6, 42)
+        start = x + prepare + 9
+        bar(d, start, rows[1], steps, f"steps of tile {n}", PALE[1])
+        if n < 2:
+            bar(d, start, rows[0], steps + 4 + prepare, f"tile {n + 1}", PALE[0])
+        bar(d, x, rows[2 + n % 2], prepare + 9 + steps, f"tile {n}", PALE[n % 2 * 3], 26)
+        x = start + steps + 4
+    d.text(20, 212, "Copies may overwrite raw as soon as a tile is prepared: each thread prepares what it has copied itself. Behind the barrier (red) all have\n"
+           "prepared tile n, and have left tile n - 1, whose ready place the next one takes.", 12, "start", NOTE)
+    d.text(20, 268, "A head's state, 64 key rows x 64 columns, cut by three of the eleven tilings", 15, "start", bold=True)
+    cell, top = 3.0, 312
+    size = CHANNELS * cell
+    cuts = (("Few64: 4 blocks of 16 columns", 4, 4, 4, 2, 16), ("Many64: one block of 4 warps", 1, 4, 8, 4, 8), ("Crowd64: one block of 2 warps", 1, 2, 16, 4, 4))
+    for i, (name, blocks, warps, rows_of, columns, row_lanes) in enumerate(cuts):
+        left = 40 + 300 * i
+        d.text(left + size / 2, top - 14, name, 13, bold=True)
+        for group in range(CHANNELS // 4):
+            d.box(left, top + group * 4 * cell, size, 4 * cell, PALE[group % row_lanes % 4], "none")
+        wide = size / blocks / warps
+        d.lines([((left + n * wide, top), (left + n * wide, top + size)) for n in range(1, blocks * warps)], GREY, 0.8)
+        d.lines([((left + n * size / blocks, top - 8), (left + n * size / blocks, top + size + 8)) for n in range(blocks + 1)], INK, 2)
+        for part in range(rows_of // 4):
+            d.box(left + 2 * columns * cell, top + (part * row_lanes + 1) * 4 * cell, columns * cell, 4 * cell, RED, INK, 0.8)
+        d.text(left, top + size + 28, f"a thread: {rows_of} x {columns} elements;\n{row_lanes} lanes share its columns", 12, "start")
+    d.text(20, 576, "Black lines are borders of blocks, grey ones of warps. Colours are groups of four key rows. Red: the elements of one thread, which is\nthe second of the lanes that share its columns.", 12, "start", NOTE)
+    d.save("shared_time_tiles.svg")
+
+
 one_barrier()
 copies_ahead()
 shared_columns()
 four_steps()
+time_tiles()

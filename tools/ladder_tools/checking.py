@@ -163,11 +163,12 @@ def _unnamed(failure):
     return len(said) > 1 and "WRONG RESULT" in said[0] and (not said[1].endswith(".") or "every element is zero" in said[1])
 
 
-def tests_of_holes(names):
-    """The tests that are a hole's own, by the hole's number: TEST(fills, Hole2WritesTheElements) is one of the hole 2."""
+def tests_of_holes(names, piece="hole"):
+    """The tests that are a hole's own, by the hole's number: TEST(fills, Hole2WritesTheElements) is one of the hole 2, and
+    TEST(fills, Stage2WritesTheElements) of the stage 2."""
     found = {}
     for name in names:
-        hole = re.search(r"\.Hole([0-9]+)[A-Z]", name)
+        hole = re.search(rf"\.{piece.title()}([0-9]+)[A-Z]", name)
         if hole:
             found.setdefault(hole[1], []).append(name)
     return dict(sorted(found.items()))
@@ -175,7 +176,7 @@ def tests_of_holes(names):
 
 def shown_name(name):
     """A test's name without the hole it is of: what fails there may come from another one, and the holes' lights say from which."""
-    return re.sub(r"\.Hole[0-9]+(?=[A-Z])", ".", name)
+    return re.sub(r"\.(Hole|Stage)[0-9]+(?=[A-Z])", ".", name)
 
 
 def lines_of(failures):
@@ -275,7 +276,7 @@ class Check:
         """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
         self._names = names = without_large_repeats([name for name in names if not _NOT_IN_THE_LOOP.search(name)])
-        of_holes = [name for tests in tests_of_holes(names).values() for name in tests]
+        of_holes = [name for tests in tests_of_holes(names, self._exercise.piece).values() for name in tests]
         ran = []
         for test_filter in [*([":".join(of_holes)] if of_holes else []), *first_tests(names),
                             ":".join(name for name in names if name not in of_holes)]:
@@ -303,12 +304,12 @@ class Check:
             return []
         mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
         holes = holes_of(exercise)
-        written, tests = holes.of(mine), tests_of_holes(self._names)
+        written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
         if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
             line = next(line.strip() for lines in written.outside.values() for line in lines)
             written = Written(why=f"with what is added outside them, such as `{line}`, our own lines are wrong too")
         if written.holes is None:
-            return [f"The holes are not looked at one by one: {written.why}."]
+            return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
         astray, said = self._astray(holes, written.holes), []
         for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
             green = f"TODO({hole})" not in mine
@@ -317,7 +318,7 @@ class Check:
             if green or any(is_code(line) for part in written.holes[hole] for line in part):
                 text, _ = holes.filled(hole, written.holes[hole], written.outside)
                 green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
-            said.append(f"hole {hole}: {'green' if green else 'red'}")
+            said.append(f"{exercise.piece} {hole}: {'green' if green else 'red'}")
             if not green:
                 self._red.append(hole)
         return said
@@ -503,7 +504,7 @@ class Check:
             fault, words = (self._is_found, "the X-ray finds this in our kernel") if errors else (self._is_dear, "our kernel is dearer than the budget")
             hole = self._hole_of(fault, target, "\n".join(shown))
             if hole:
-                print(f"hole {hole}: with its lines {words} too")
+                print(f"{self._exercise.piece} {hole}: with its lines {words} too")
                 self._red.append(hole)
         return clean
 
@@ -576,7 +577,7 @@ class Check:
             lights = self._light_up(target) if todo else []
             left = self._unfinished()
             if left:
-                print("\n".join([f"{where}: what is filled in is right. Not filled in yet: hole{'s' if len(left) > 1 else ''} {', '.join(left)}",
+                print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
                                  *lights]))
                 return self._verdict(passed, clean)
             if done.crashed and not self._host_touches:
@@ -633,7 +634,7 @@ class Check:
         if self._xray_errors and not passed:
             print("Mend first what the X-ray found: it may be all that is wrong.")
         if self._red and (todo is None or todo[0] != self._red[0]):
-            print(f"Next: hole {self._red[0]}{'' if passed else ', the first that is red'}.\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"Next: {exercise.piece} {self._red[0]}{'' if passed else ', the first that is red'}.\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:

@@ -7,14 +7,14 @@ _HINTS_PER_HOLE = 3
 
 
 class Hints:
-    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details> blocks. How many have been given
-    stands in a file beside the learner's copy."""
+    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details> blocks; for the stages of a kernel from
+    scratch **Stage 1: ...**. How many have been given stands in a file beside the learner's copy."""
 
     def __init__(self, exercise):
         self._exercise = exercise
 
     def _count(self, hole):
-        return (ROOT / self._exercise.mine).parent / f".hints_{hole}"
+        return (ROOT / self._exercise.mine).parent / f".hints_{self._exercise.piece.removeprefix('hole')}{hole}"
 
     def _red(self):
         return self._count("red" if self._exercise.kind == "exercise" else f"red_{self._exercise.kind}")
@@ -38,7 +38,7 @@ class Hints:
     def texts(self, hole):
         """[(title, text)]"""
         readme = text_of(self._exercise.folder / "README.md")
-        section = re.search(rf"^\*\*Hole {hole}:.*\n((?:(?!\*\*Hole |## ).*\n?)*)", readme, re.MULTILINE)
+        section = re.search(rf"^\*\*{self._exercise.piece.title()} {hole}:.*\n((?:(?!\*\*Hole |\*\*Stage |##).*\n?)*)", readme, re.MULTILINE)
         if section is None:
             return []
         blocks = re.findall(r"^<details>(.*)\n((?:(?!</details>).*\n)*)", section[1], re.MULTILINE)
@@ -66,10 +66,10 @@ class Hints:
                     hole = holes[0]
         given = self.given(hole)
         if given >= _HINTS_PER_HOLE:
-            print(f"There are no more hints for hole {hole}. From the first again:")
+            print(f"There are no more hints for {exercise.piece} {hole}. From the first again:")
             given = 0
         write_whole(self._count(hole), f"{given + 1}\n")
         if todo:
             print(todo[1])
         title, text = self.texts(hole)[given]
-        print(f"Hint {given + 1} for hole {hole}: {title}\n{text}", end="")
+        print(f"Hint {given + 1} for {exercise.piece} {hole}: {title}\n{text}", end="")

@@ -166,6 +166,12 @@ class Exercise:
         changed = re.search(r"^--- a/(.+)$", text_of(self.patch), re.MULTILINE)
         return Path(changed[1]) if changed and changed[1] != str(self.solution) else None
 
+    @property
+    def piece(self):
+        """What a numbered TODO of it is called on the lesson's page, and in its tests' names: a stage of a kernel from scratch, where the
+        page has hints for stages, else a hole."""
+        return "stage" if self.kind == "scratch" and "\n**Stage 1:" in text_of(self.folder / "README.md") else "hole"
+
     def holes(self):
         """Their numbers, in the order of the stub."""
         return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", (ROOT / self.stub).read_text())))
