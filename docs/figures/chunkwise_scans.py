@@ -58,4 +58,50 @@ def prefix_sum_carry():
     d.save("chunkwise_carry.svg")
 
 
+def chunk_states():
+    """Two ways to hand the state on: one block walks, or every chunk's state lies in memory and a scan goes over it."""
+    d = Drawing(900, 530)
+    left, pitch, width, names = 136, 190, 144, "abcd"
+    before = ["0", "a", "a + b", "a + b + c"]
+
+    def block(x, y, words, colour, height=46):
+        d.box(x, y, width, height, colour)
+        for i, line in enumerate(words.split("\n")):
+            d.text(x + width / 2, y + height / 2 + 5 + 16 * (i - words.count("\n") / 2), line, 12)
+
+    d.text(20, 26, "Lesson 02: one block walks the chunks, S stays on chip", 15, "start", bold=True)
+    for i in range(4):
+        x = left + pitch * i
+        block(x, 44, f"chunk {i}\nO from S, then K^T V", PALE[i])
+        if i < 3:
+            d.line([(x + width + 2, 67), (x + pitch - 3, 67)], RED, 2, arrow=True)
+            d.text(x + (width + pitch) / 2, 60, before[i + 1].replace(" ", ""), 12, colour=RED)
+    d.text(20, 72, "one block", 13, "start")
+
+    d.text(20, 140, "Lesson 03: three kernels, a state for each chunk in global memory", 15, "start", bold=True)
+    rows = (164, 262, 386)
+    for y, name, who in zip(rows, ("sum_chunks", "scan_chunks", "answer_chunks"), ("a block each", "one thread for\neach element", "a block each")):
+        d.text(20, y + 18, name, 13, "start", bold=True)
+        d.text(20, y + 35, who, 12, "start", NOTE)
+    for i in range(4):
+        x = left + pitch * i
+        block(x, rows[0], f"chunk {i}\nK^T V = {names[i]}", PALE[i])
+        block(x, rows[2], f"chunk {i}\nO from S = {before[i]}", PALE[i])
+        d.line([(x + width / 2, rows[0] + 47), (x + width / 2, rows[1] - 3)], GREY, 1.2, arrow=True)
+        d.line([(x + width / 2, rows[1] + 88), (x + width / 2, rows[2] - 3)], GREY, 1.2, arrow=True)
+        d.box(x, rows[1], width, 84, "white", GREY)
+        d.text(x + width / 2, rows[1] - 8 + 26, f"own sum: {names[i]}", 12)
+        d.box(x + 6, rows[1] + 28, width - 12, 22, "white", RED, 1.6)
+        d.text(x + width / 2, rows[1] + 44, before[i], 13, colour=RED)
+        d.text(x + width / 2, rows[1] + 72, "written in its place", 11, colour=NOTE)
+        if i < 3:
+            d.line([(x + width + 2, rows[1] + 39), (x + pitch + 3, rows[1] + 39)], RED, 2, arrow=True)
+            d.text(x + (width + pitch) / 2, rows[1] + 32, f"+ {names[i]}", 12, colour=RED)
+    d.text(20, 470, "Red: the chain. In the walk a link is a chunk's whole work. In the scan a link is one addition, a read and a write.\n"
+           "The chain is as long in both. A thread of the scan has one element of the state, and goes through it in all chunks.\n"
+           "Each state is written by sum_chunks, read and written by scan_chunks, and read by answer_chunks.", 13, "start")
+    d.save("chunkwise_states.svg")
+
+
 prefix_sum_carry()
+chunk_states()
