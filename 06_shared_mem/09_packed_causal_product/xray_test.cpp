@@ -23,13 +23,4 @@ TEST(PackedCausalProduct, FetchesAnElementOncePerBlock) {
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
 }
 
-TEST(PrefixCausalProduct, ConflictsInNoBankAndStoresOnce) {
-  const Kernel kernel = xray_of<CausalDotProduct>("prefix_causal_product", kCase);
-  EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 64u / 8);
-  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
-  EXPECT_GT(kernel[kSharedLoadRequests], 0u);
-  EXPECT_EQ(kernel[kSharedLoadBankConflicts] + kernel[kSharedStoreBankConflicts], 0u);
-  EXPECT_EQ(kernel[kAtomics], 0u);
-}
-
 }  // namespace

@@ -103,5 +103,49 @@ def chunk_states():
     d.save("chunkwise_states.svg")
 
 
+def exclusive_scan_over_warps():
+    """A round of a block of four warps: each sums its own steps, a scan over the warps, each walks its steps."""
+    d = Drawing(900, 470)
+    left, pitch, width, names = 146, 166, 144, "abcd"
+    before = ["S", "S + a", "S + a + b", "S + a + b + c"]
+    d.text(20, 26, "One round of a block with four warps of eight steps", 15, "start", bold=True)
+    rows = (52, 176, 330)
+    for y, name, who in zip(rows, ("1. sums", "2. scan", "3. walk"), ("each warp, its steps", "each thread, its\nelements of the state", "each warp, its steps")):
+        d.text(20, y + 16, name, 14, "start", bold=True)
+        d.text(20, y + 34, who, 11, "start", NOTE)
+    for w in range(4):
+        x = left + pitch * w
+        d.text(x + width / 2, 44, f"warp {w}", 13, colour=NOTE)
+        for s in range(8):
+            d.box(x + s * width / 8, rows[0], width / 8, 30, PALE[w], GREY, 0.6)
+        d.text(x + width / 2, rows[0] + 20, f"steps {8 * w} to {8 * w + 7}", 12)
+        d.line([(x + width / 2, rows[0] + 33), (x + width / 2, rows[1] - 24)], GREY, 1.2, arrow=True)
+        d.text(x + width / 2 + 6, rows[0] + 56, f"k v summed: {names[w]}", 12, "start")
+        d.box(x, rows[1] - 20, width, 74, "white", INK)
+        d.text(x + width / 2, rows[1] - 2, f"place {w}: {names[w]}", 12)
+        d.box(x + 8, rows[1] + 12, width - 16, 26, "white", RED, 1.8)
+        d.text(x + width / 2, rows[1] + 30, before[w], 13, colour=RED)
+        d.text(x + width / 2, rows[1] + 50, "written over it", 11, colour=NOTE)
+        d.line([(x + width / 2, rows[1] + 58), (x + width / 2, rows[2] - 6)], GREY, 1.2, arrow=True)
+        d.text(x + width / 2 + 6, rows[2] - 34, "begins with it", 12, "start")
+        for s in range(8):
+            d.box(x + s * width / 8, rows[2], width / 8, 30, PALE[w], GREY, 0.6)
+        d.text(x + width / 2, rows[2] + 20, "kv += k v, o += q kv", 12)
+        if w < 3:
+            d.line([(x + width - 6, rows[1] + 25), (x + pitch + 6, rows[1] + 25)], RED, 1.6, arrow=True)
+            d.text(x + (width + pitch) / 2, rows[1] + 16, f"+{names[w]}", 12, colour=RED)
+    d.line([(left + 4 * pitch - 26, rows[1] + 25), (left + 4 * pitch + 4, rows[1] + 25)], RED, 1.6, arrow=True)
+    d.text(left + 4 * pitch - 6, rows[1] + 16, "+d", 12, "middle", RED)
+    d.text(left + 4 * pitch + 8, rows[1] + 16, "carry:\nS of the\nnext round", 11, "start", RED)
+    for y in (138, 254):
+        d.line([(left - 6, y), (left + 4 * pitch - 14, y)], RED, 3)
+        d.text(left - 12, y + 5, "barrier", 12, "end", RED)
+    d.text(20, 396, "The places lie in shared memory. S is the state before the round; a thread has its elements of S in registers: carry.\n"
+           "Place w gets the sum of all warps before w, and not warp w's own sum: warp w adds its own k v once more when it walks.\n"
+           "The source's kernel writes a, a + b, ... (an inclusive scan), and warp w reads place w - 1.", 13, "start")
+    d.save("shared_warp_scan.svg")
+
+
 prefix_sum_carry()
 chunk_states()
+exclusive_scan_over_warps()
