@@ -1,7 +1,7 @@
 """Draws the pictures of prefix sums and of what is summed before and behind them. usage: python3 docs/figures/chunkwise_scans.py"""
 from itertools import accumulate
 
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
 
 NOTE = "#666666"
 PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
@@ -146,6 +146,42 @@ def exclusive_scan_over_warps():
     d.save("shared_warp_scan.svg")
 
 
+def packed_lanes():
+    """Which lane of a row reads which 16 bytes, and from which banks: side by side, and one lane's rows together."""
+    d = Drawing(900, 480)
+    left, cell = 150, 22
+    d.text(20, 26, "K = 256: 32 lanes share the 256 words of k. A lane reads eight of them, in two loads of 16 bytes", 14, "start", bold=True)
+    ways = (("side by side: lane l has rows 4 l to 4 l + 3, and rows 128 + 4 l to 131 + 4 l; here the first load", 4, 62), ("together: lane l has rows 8 l to 8 l + 7; here the first load", 8, 242))
+    for words, apart, y in ways:
+        d.text(20, y, words, 14, "start", bold=True)
+        for bank in range(32):
+            if bank % 4 == 0:
+                d.text(left + bank * cell + cell / 2, y + 50, str(bank), 11, colour=NOTE)
+        d.text(left - 12, y + 50, "bank", 12, "end", NOTE)
+        turns = [[], []]
+        for lane in range(8):
+            turns[lane * apart // 32].append(lane)
+        for turn, lanes in enumerate(turns):
+            if not lanes:
+                continue
+            row = y + 62 + 34 * turn
+            d.text(left - 12, row + 19, f"lanes {lanes[0]} to {lanes[-1]}", 12, "end")
+            for bank in range(32):
+                d.box(left + bank * cell, row, cell, 28, "white", GREY, 0.6)
+            for lane in lanes:
+                bank = lane * apart % 32
+                d.box(left + bank * cell, row, 4 * cell, 28, PALE[lane % 4], INK)
+                d.text(left + (bank + 2) * cell, row + 19, f"lane {lane}", 12)
+        end = y + 62 + 34 * sum(1 for lanes in turns if lanes)
+        said = "8 lanes, 32 banks, each once: one turn" if apart == 4 else "lanes 0 and 4 want the same banks, and so do 1 and 5, ...: two turns"
+        d.text(left, end + 20, said, 13, "start", GREEN if apart == 4 else RED)
+    d.text(20, 424, "Shared memory serves the 16-byte loads of eight lanes in one turn, if all 32 banks are different. Lanes 8 to 31 follow in the same way.\n"
+           "The results are the same in both ways: only the order in which a sum's terms are added differs. The second way takes twice as long.\n"
+           "A lane has the same rows of q and of k, and two columns of the state. So it has 8 x 2 elements of the state in registers.", 13, "start")
+    d.save("shared_packed_lanes.svg")
+
+
 prefix_sum_carry()
 chunk_states()
+packed_lanes()
 exclusive_scan_over_warps()
