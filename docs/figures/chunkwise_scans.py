@@ -1,4 +1,4 @@
-"""Draws the pictures of prefix sums and of what is summed before and behind them. usage: python3 docs/figures/chunkwise_scans.py"""
+"""Draws the pictures of the prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
 from itertools import accumulate
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
@@ -181,7 +181,46 @@ def packed_lanes():
     d.save("shared_packed_lanes.svg")
 
 
+def decode():
+    """Which thread has which part of a head's state, and its nine loads over time."""
+    d = Drawing(900, 440)
+    d.text(20, 26, "K = V = 64: a block has a head's state", 15, "start", bold=True)
+    left, top, cell = 70, 62, 4.6
+    size = 64 * cell
+    for warp in range(8):
+        d.box(left, top + 8 * warp * cell, size, 8 * cell, PALE[warp % 4], "none")
+        d.text(left - 8, top + (8 * warp + 4) * cell + 4, f"warp {warp}", 11, "end")
+    d.lines([((left, top + r * cell), (left + size, top + r * cell)) for r in range(4, 64, 4)], GREY, 0.5)
+    d.lines([((left + c * cell, top), (left + c * cell, top + size)) for c in range(4, 64, 4)], GREY, 0.3)
+    d.box(left, top, size, size, "none")
+    d.box(left + 8 * cell, top + 20 * cell, 4 * cell, 4 * cell, RED, INK)
+    d.text(left + size / 2, top - 8, "64 columns: sixteen lanes, four columns each", 12)
+    d.text(20, top + size + 24, "Red: the 4 x 4 elements of one thread. It reads them in four\nloads of 16 bytes, and stores them where it has read them.", 12, "start")
+    x0 = 450
+    d.text(x0, 26, "A thread's nine loads", 15, "start", bold=True)
+    names = ("v", "state, row 0", "state, row 1", "state, row 2", "state, row 3", "q", "k", "log_w", "u")
+
+    def loads(y, words, apart, wait):
+        d.text(x0, y, words, 13, "start", bold=True)
+        for n, name in enumerate(names):
+            start = x0 + 84 + n * apart
+            d.text(x0 + 78, y + 21 + 13 * n, name, 10.5, "end")
+            d.box(start, y + 12 + 13 * n, wait, 10, PALE[0], GREY, 0.6)
+        return x0 + 84 + 8 * apart + wait
+
+    wait = 36
+    end = loads(56, "Each load waits for the one before", wait + 2, wait)
+    d.line([(end, 62), (end, 196)], RED, 2)
+    d.text(end - 4, 214, "nine trips to memory, then compute", 12, "end", RED)
+    end = loads(250, "Every load before the first use", 3, wait)
+    d.line([(end, 256), (end, 390)], GREEN, 2)
+    d.text(end + 8, 330, "one trip, then compute", 12, "start", GREEN)
+    d.text(x0, 420, "A box is the way to memory and back. Not to scale.", 12, "start", NOTE)
+    d.save("shared_decode.svg")
+
+
 prefix_sum_carry()
 chunk_states()
+decode()
 packed_lanes()
 exclusive_scan_over_warps()
