@@ -45,4 +45,11 @@ TEST(WkvSharedMem, TakesTwoBarriersPerStepAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
 }
 
+// Beside the 256 blocks of lesson 03.
+TEST(WkvSharedMem, HasABlockForEachHead) {
+  const ladder::WkvCase s{.B = 4, .T = 1, .H = 4, .K = 100, .V = 100};
+  const Kernel kernel = xray_of<ladder::Wkv>("wkv_shared_mem", s);
+  EXPECT_EQ(kernel.grid.x * kernel.grid.y * kernel.grid.z, 16u);
+}
+
 }  // namespace

@@ -49,4 +49,12 @@ TEST(WkvFusedRecurrent, ConflictsInNoBankAndNeedsNoBarrierOfTheBlock) {
   EXPECT_EQ(kernels[0][kShuffles], 5 * s.T * warps);
 }
 
+// The worked example of the source: 4 x 4 tiles for each of 16 heads. A block for each head makes 16: the chapter's xray_test.cpp.
+TEST(WkvFusedRecurrent, HasABlockForEachTile) {
+  const ladder::WkvCase s{.B = 4, .T = 1, .H = 4, .K = 100, .V = 100};
+  const Kernel kernel = xrays_of<ladder::Wkv>("wkv_fused_recurrent", s)[0];
+  EXPECT_EQ(kernel.grid.x * kernel.grid.y * kernel.grid.z, 256u);
+  EXPECT_EQ(kernel.block.x, 32u);
+}
+
 }  // namespace

@@ -162,8 +162,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
         load<C::kColumns>(v_reg, v_smem + step * C::kBlockColumns + column);
 #pragma unroll
         for (int i = 0; i < C::kRowVecs; ++i) {
-          const int row = (i * C::kRowLanes + row_lane) * 4;
           float q_reg[4], k_reg[4];
+          const int row = (i * C::kRowLanes + row_lane) * 4;
           load<4>(k_reg, k_smem + step * C::kRows + row);
           load<4>(q_reg, q_smem + step * C::kRows + row);
 #pragma unroll

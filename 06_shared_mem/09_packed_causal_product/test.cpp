@@ -2,6 +2,7 @@
 
 #include "common/core/registry.hpp"
 #include "common/operators/linear_attention/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -18,6 +19,15 @@ const std::vector<ladder::Border> kBorders = {
     {.size = "V", .at = {16, 32}, .step = 4},
     {.size = "V", .at = {32, 64}, .others = {{"H", 3}}, .step = 4, .multiprocessors = 1},
     {.size = "T", .at = {16, 32}}};
+
+// A lane has eight rows, in two parts; then a second tile of columns, and lanes with two sums each.
+const bool holes =
+    ladder::testing::register_hole(
+        "packed_causal_product", "Hole1TakesEveryRowOnce", "linear_attention",
+        {{"B", 1}, {"T", 19}, {"H", 1}, {"K", 256}, {"V", 16}}, {{"normalize", "false"}}) &&
+    ladder::testing::register_hole(
+        "packed_causal_product", "Hole2AddsUpTheLanes", "linear_attention",
+        {{"B", 1}, {"T", 37}, {"H", 1}, {"K", 36}, {"V", 20}}, {{"normalize", "false"}});
 
 const bool registered = ladder::testing::register_suite(
     "linear_attention", "packed_causal_product",

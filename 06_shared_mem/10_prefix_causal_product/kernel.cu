@@ -3,7 +3,7 @@
 //         over the block's warps.
 // Why:    with few heads most of the machine would idle; this way a block advances 32 or 64 steps at once, for 8 columns.
 // Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; warp shuffles.
-// Costs:  k v is summed twice (a third more multiply-adds), and q and k are fetched by every block of 8 columns.
+// Costs:  k v is summed twice (three multiply-adds instead of two), and q and k are fetched by every block of 8 columns.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 

@@ -1,4 +1,14 @@
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
+
+// One block of eight warps and two rounds; four warps in one round, with a denominator. Small, because a diagnosis runs them often.
+const bool holes =
+    ladder::testing::register_hole(
+        "prefix_causal_product", "Hole1ScansOverTheWarps", "linear_attention",
+        {{"B", 1}, {"T", 77}, {"H", 1}, {"K", 36}, {"V", 8}}, {{"normalize", "false"}}) &&
+    ladder::testing::register_hole("prefix_causal_product", "Hole2WalksTheWarpsSteps",
+                                   "linear_attention",
+                                   {{"B", 1}, {"T", 13}, {"H", 1}, {"K", 36}, {"V", 12}});
 
 const bool registered = ladder::testing::register_suite(
     "linear_attention", "prefix_causal_product",

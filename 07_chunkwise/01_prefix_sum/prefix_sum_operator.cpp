@@ -1,9 +1,43 @@
 #include "07_chunkwise/01_prefix_sum/prefix_sum_operator.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 namespace chunkwise::prefix_sums {
+
+namespace {
+
+using Integers = std::vector<std::int32_t>;
+
+// The misconception whose sums these are, "" if none is known.
+std::string misconception(const Integers& x, std::int64_t chunk, const Integers& is) {
+  const auto length = static_cast<std::int64_t>(x.size());
+  Integers local(x.size());
+  for (std::int64_t i = 0; i < length; ++i)
+    local[i] = x[i] + (i % chunk == 0 ? 0 : local[i - 1]);
+  const auto equals = [&](const auto& carry_of) {
+    std::int32_t before = 0, previous = 0;
+    for (std::int64_t first = 0; first < length; first += chunk) {
+      const std::int64_t end = std::min(first + chunk, length);
+      const std::int32_t own = local[end - 1], carry = carry_of(before, previous, own);
+      for (std::int64_t i = first; i < end; ++i) {
+        if (is[i] != local[i] + carry) return false;
+      }
+      before += own, previous = own;
+    }
+    return true;
+  };
+  if (equals([](auto, auto, auto) { return 0; }))
+    return "equals the local sums: no carry is added\n";
+  if (equals([](auto before, auto, auto own) { return before + own; }))
+    return "equals the sums with a carry that has the chunk's own sum in it\n";
+  if (equals([](auto, auto previous, auto) { return previous; }))
+    return "equals the sums with a carry from one chunk only, the one before\n";
+  return "";
+}
+
+}  // namespace
 
 void PrefixSum::draw(const Case&, const std::string&, std::vector<std::int32_t>& x,
                      ladder::Generator& generator) {
@@ -13,15 +47,14 @@ void PrefixSum::draw(const Case&, const std::string&, std::vector<std::int32_t>&
 
 ladder::Verdict PrefixSum::judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
                                  ladder::Arithmetic) {
-  const std::vector<std::int32_t>& x = problem.array<std::int32_t>("x");
-  std::vector<std::int32_t> sums(x.size()), carry;
+  const Integers& x = problem.array<std::int32_t>("x");
+  Integers sums(x.size()), carry;
   std::partial_sum(x.begin(), x.end(), sums.begin());
   for (std::size_t first = 0; first < sums.size();
        first += static_cast<std::size_t>(problem.drawn_case().chunk))
     carry.push_back(first == 0 ? 0 : sums[first - 1]);
   ladder::Verdict verdict;
-  const auto compare = [&](const char* name, const std::vector<std::int32_t>& is,
-                           const std::vector<std::int32_t>& should) {
+  const auto compare = [&](const char* name, const Integers& is, const Integers& should) {
     if (is.size() != should.size())
       verdict.message = std::string("WRONG RESULT: ") + name + " has the wrong size\n";
     for (std::size_t i = 0; verdict.message.empty() && i < is.size(); ++i) {
@@ -32,6 +65,8 @@ ladder::Verdict PrefixSum::judge(const ladder::Drawn<PrefixSum>& problem, const 
     }
   };
   compare("sums", outputs.sums, sums);
+  if (!verdict.message.empty() && outputs.sums.size() == x.size())
+    verdict.message += misconception(x, problem.drawn_case().chunk, outputs.sums);
   compare("carry", outputs.carry, carry);
   verdict.right = verdict.message.empty();
   return verdict;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/core/on_device.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -27,7 +28,6 @@ class OnDevice {
   const PrefixSumArgs& args() const { return on_device_.args(); }
   Integers sums() const { return downloaded().sums; }
   Integers carry() const { return downloaded().carry; }
-  bool is_untouched() const { return on_device_.arrays().is_untouched(); }
 
  private:
   static ladder::Drawn<PrefixSum> problem(const Integers& x, std::int64_t chunk) {
@@ -61,6 +61,31 @@ std::string line(const std::string& name, const Integers& values, std::size_t pe
   }
   return text + "\n";
 }
+
+testing::AssertionResult equals(const char* name, const Integers& is, const Integers& should) {
+  for (std::size_t i = 0; i < should.size(); ++i) {
+    if (is[i] != should[i])
+      return testing::AssertionFailure()
+             << "WRONG RESULT in " << name << "\nfirst bad element: " << name << "(" << i << ") is "
+             << is[i] << ", should be " << should[i];
+  }
+  return testing::AssertionSuccess();
+}
+
+// Ragged: the last chunk has two elements. What hole 2 does is left out.
+KERNEL_TEST(prefix_sum, Hole1CarriesAllChunksBefore) {
+  const Integers x{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
+  const OnDevice problem(x, 3);
+  chunkwise::prefix_sums::local_sums(problem.args());
+  const Integers before = problem.sums();
+  chunkwise::prefix_sums::carry(problem.args());
+  EXPECT_TRUE(equals("carry", problem.carry(), {0, 8, 23, 36}));
+  EXPECT_TRUE(equals("the local sums, which are not to change yet", problem.sums(), before));
+}
+
+const bool hole =
+    ladder::testing::register_hole("prefix_sum_in_chunks", "Hole2AddsTheCarry", "prefix_sum",
+                                   {{"length", 37}, {"chunk", 7}}, {}, {}, "int32");
 
 // The README shows this text. It is printed once; the next test asks for all orders of threads.
 TEST(prefix_sum, PrintsTheExample) {

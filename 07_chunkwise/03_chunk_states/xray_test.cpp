@@ -17,6 +17,14 @@ const ladder::LinearAttentionCase kCase =
 const bool bounds =
     ladder::testing::register_bounds("linear_attention_chunk_states", "linear_attention");
 
+// k and v once to sum up the chunks, q, k and v once to answer; k and q in both tiles of columns. A query reads the 64 rows of its
+// column of the state. The states of three chunks are written, read and written by the scan.
+constexpr double kStates = 3 * 64.0 / 37;  // for each element of o
+const bool registered = ladder::testing::register_budget(
+    "linear_attention_chunk_states", "causal_dot_product",
+    {.loads = 2 + 1 + kStates + 2 + 2 + 1 + 64, .stores = kStates + kStates + 1, .atomics = 0},
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}});
+
 TEST(ChunkStates, ReadsKeysAndValuesTwiceAndQueriesOnce) {
   const std::vector<Kernel> kernels =
       xrays_of<CausalDotProduct>("linear_attention_chunk_states", kCase);
@@ -41,6 +49,40 @@ TEST(ChunkStates, CarriesEveryChunksStateThroughMemory) {
   EXPECT_EQ(kernels[1][kGlobalLoadBytesMoved], bytes);
   EXPECT_EQ(kernels[1][kGlobalStoreBytesMoved], bytes);
   EXPECT_GE(kernels[2][kGlobalLoadBytesMoved], bytes);
+}
+
+// The table of the page: three launches, and in the scan neighbouring threads have neighbouring elements.
+TEST(ChunkStates, CountsWhatThePageSays) {
+  const std::vector<Kernel> kernels = xrays_of<CausalDotProduct>(
+      "linear_attention_chunk_states",
+      CausalDotProduct::make_case({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
+  ASSERT_EQ(kernels.size(), 3u);
+  const std::uint64_t warps = 64 * 64 / 32, chunks = 128 / 16;
+  EXPECT_EQ(kernels[1][kGlobalLoadRequests], warps * chunks);
+  EXPECT_EQ(kernels[1][kGlobalStoreRequests], warps * chunks);
+  EXPECT_EQ(kernels[1][kGlobalLoadSectors], 4 * warps * chunks);
+  EXPECT_EQ(kernels[0][kGlobalStoreRequests], warps * chunks);
+  EXPECT_EQ(kernels[0].buffer("k").loads().accesses_per_element.most, 2u);
+  // q and k in both tiles of columns, v; then each of 16 queries all rows of its chunk's state.
+  const std::uint64_t staged = (2 * 2 + 1) * 128 * 64 / 32;
+  EXPECT_EQ(kernels[2][kGlobalLoadRequests], staged + 16 * warps * chunks);
+  EXPECT_EQ(kernels[0][kBarriers], 16u);  // of as many blocks
+  EXPECT_EQ(kernels[2][kBarriers], 2u * 16);
+  const Kernel walk = ladder::testing::xray_of<CausalDotProduct>(
+      "linear_attention_chunk_walk",
+      CausalDotProduct::make_case({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
+  EXPECT_EQ(walk[kBarriers], 2 * chunks * 4);  // of two blocks
+}
+
+// Four times the length is four times the states.
+TEST(ChunkStates, WritesAStateForEachChunk) {
+  for (const std::int64_t T : {32, 128}) {
+    const std::vector<Kernel> kernels = xrays_of<CausalDotProduct>(
+        "linear_attention_chunk_states",
+        CausalDotProduct::make_case({.B = 1, .T = T, .H = 1, .K = 20, .V = 20}));
+    ASSERT_EQ(kernels.size(), 3u);
+    EXPECT_EQ(kernels[0][kGlobalStoreBytesMoved], T / 16 * 20 * 32 * sizeof(float)) << T;
+  }
 }
 
 }  // namespace

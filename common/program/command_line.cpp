@@ -186,6 +186,11 @@ Selection SelectionOptions::selection() const {
     }
   }
   const AnyOperator& op = find_operator(result.op);
+  // What is no number in fp32 has a storage of its own name.
+  const std::vector<std::string> storages = op.storages();
+  if (precision_->count() == 0 &&
+      std::find(storages.begin(), storages.end(), result.precision) == storages.end())
+    result.precision = storages.front();
   const Shape base = shapes_ == Shapes::kSmall ? op.small_shape() : op.shape();
   result.shape = shape_ ? parse_shape(*shape_, op, base) : base;
   result.options = parse_options(options_);

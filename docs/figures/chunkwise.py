@@ -1,5 +1,4 @@
 """Draws chapter 07's figures beside this script. usage: /usr/bin/python3 docs/figures/chunkwise.py"""
-from itertools import accumulate
 from pathlib import Path
 
 import matplotlib
@@ -43,35 +42,6 @@ def box(axes, x, y, width, height, text="", colour="white", edge=INK, **text_opt
 
 def arrow(axes, start, end, colour=INK, **options):
     axes.annotate("", xy=end, xytext=start, arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.4, **options})
-
-
-def prefix_sums():
-    x, chunk = list(range(12)), 4
-    chunks = [x[i:i + chunk] for i in range(0, len(x), chunk)]
-    local = [list(accumulate(part)) for part in chunks]
-    carry = [sum(sum(part) for part in chunks[:i]) for i in range(len(chunks))]
-    adjusted = [[value + carry[i] for value in part] for i, part in enumerate(local)]
-    figure, axes = blank(8, 3.9, (-3.4, 14.2), (-0.3, 8.3))
-
-    def row(y, label, parts):
-        axes.text(-0.4, y + 0.5, label, ha="right", va="center")
-        for i, part in enumerate(parts):
-            for j, value in enumerate(part):
-                box(axes, i * 4.6 + j, y, 1, 1, str(value), CHUNK_COLOURS[i])
-
-    row(7, "x, in chunks of 4", chunks)
-    row(4.8, "1. local sums\n(all chunks at once)", local)
-    axes.text(-0.4, 3.0, "2. carry\n(a short chain)", ha="right", va="center")
-    for i, value in enumerate(carry):
-        box(axes, i * 4.6, 2.5, 1, 1, str(value), "white")
-        if i + 1 < len(carry):
-            arrow(axes, (i * 4.6 + 1.05, 3), ((i + 1) * 4.6 - 0.05, 3))
-            arrow(axes, (i * 4.6 + 3.5, 4.75), ((i + 1) * 4.6 - 0.2, 3.45), GREY)
-            axes.text(i * 4.6 + 2.2, 3.1, f"+ {local[i][-1]}", ha="center", va="bottom")
-    row(0, "3. adjusted: + carry\n(all at once)", adjusted)
-    for i, value in enumerate(carry):
-        arrow(axes, (i * 4.6 + 0.5, 2.45), (i * 4.6 + 2, 1.15), GREY)
-    save(figure, "prefix_sums.svg")
 
 
 def partition():
@@ -178,7 +148,6 @@ def sub_chunk_anchor():
 
 
 if __name__ == "__main__":
-    prefix_sums()
     partition()
     decay_triangle()
     sub_chunk_anchor()

@@ -1,0 +1,7 @@
+      // One warp's sum after the other, without an array.
+#pragma unroll
+      for (int w = 0; w < kWarps; ++w) {
+        const float own = sum_smem[w * kState + element];
+        sum_smem[w * kState + element] = carry[i];
+        carry[i] += own;
+      }

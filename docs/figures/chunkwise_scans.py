@@ -1,0 +1,226 @@
+"""Draws the pictures of the prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
+from itertools import accumulate
+
+from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+
+NOTE = "#666666"
+PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+
+
+def prefix_sum_carry():
+    """Prefix sums in chunks: which thread adds what, and what a chunk hands to the next."""
+    x, chunk = list(range(12)), 4
+    chunks = [x[i:i + chunk] for i in range(0, len(x), chunk)]
+    local = [list(accumulate(part)) for part in chunks]
+    carry = [0, *accumulate(part[-1] for part in local[:-1])]
+    d = Drawing(900, 440)
+    left, cell, pitch = 190, 40, 196
+
+    def row(y, name, parts, note):
+        d.text(left - 16, y + 16, name, 14, "end", bold=True)
+        d.text(left - 16, y + 33, note, 12, "end", NOTE)
+        for i, part in enumerate(parts):
+            for j, value in enumerate(part):
+                d.box(left + pitch * i + cell * j, y, cell, cell, PALE[i])
+                d.text(left + pitch * i + cell * (j + 0.5), y + 26, str(value), 15)
+
+    row(34, "x", chunks, "in chunks of 4")
+    for i in range(3):
+        at = left + pitch * i
+        d.text(at + 2 * cell, 22, f"chunk {i}", 13, colour=NOTE)
+        d.line([(at + cell / 2, 96), (at + 3.6 * cell, 96)], DARK_BLUE, 1.6, arrow=True)
+        d.text(at + 2 * cell, 90, f"thread {i}", 12, colour=DARK_BLUE)
+    row(106, "1. local sums", local, "one thread for each chunk")
+    d.text(left + 3 * pitch + 4, 131, "4 additions,\none after another", 12, "start", NOTE)
+
+    y = 220
+    d.text(left - 16, y + 16, "2. carry", 14, "end", bold=True)
+    d.text(left - 16, y + 33, "one thread", 12, "end", NOTE)
+    for i, value in enumerate(carry):
+        at = left + pitch * i
+        d.box(at, y, cell, cell, "white", INK, 2)
+        d.text(at + cell / 2, y + 26, str(value), 15)
+        if i < 2:
+            d.box(at + 3 * cell, 106, cell, cell, "none", RED, 3)
+            d.line([(at + 3.5 * cell, 148), (at + pitch - 28, y + 13)], RED, 1.8, arrow=True)
+            d.line([(at + cell + 2, y + 22), (at + pitch - 3, y + 22)], DARK_BLUE, 1.8, arrow=True)
+            d.text(at + 2.4 * cell, y + 38, f"{value} + {local[i][-1]}", 13, colour=DARK_BLUE)
+    d.text(left + 3 * pitch + 4, y + 12, "one addition\nfor each chunk\nbut the last", 12, "start", NOTE)
+
+    for i, value in enumerate(carry):
+        at = left + pitch * i
+        for j in range(chunk):
+            d.line([(at + cell / 2, y + cell + 3), (at + cell * (j + 0.5), 316)], GREY, 1, arrow=True)
+    row(320, "3. adjusted", [[value + before for value in part] for part, before in zip(local, carry)], "one thread for each element")
+    d.text(left + 3 * pitch + 4, 345, "one addition", 12, "start", NOTE)
+    d.text(20, 392, "Red: the last local sum of a chunk is the sum of the whole chunk. It is all that the chunk hands on. The last chunk hands on nothing.\n"
+           "The carry of chunk 2 is 6 + 22 = 28: the sum of all chunks before it, and not of chunk 1 alone.", 13, "start")
+    d.save("chunkwise_carry.svg")
+
+
+def chunk_states():
+    """Two ways to hand the state on: one block walks, or every chunk's state lies in memory and a scan goes over it."""
+    d = Drawing(900, 530)
+    left, pitch, width, names = 136, 190, 144, "abcd"
+    before = ["0", "a", "a + b", "a + b + c"]
+
+    def block(x, y, words, colour, height=46):
+        d.box(x, y, width, height, colour)
+        for i, line in enumerate(words.split("\n")):
+            d.text(x + width / 2, y + height / 2 + 5 + 16 * (i - words.count("\n") / 2), line, 12)
+
+    d.text(20, 26, "Lesson 02: one block walks the chunks, S stays on chip", 15, "start", bold=True)
+    for i in range(4):
+        x = left + pitch * i
+        block(x, 44, f"chunk {i}\nO from S, then K^T V", PALE[i])
+        if i < 3:
+            d.line([(x + width + 2, 67), (x + pitch - 3, 67)], RED, 2, arrow=True)
+            d.text(x + (width + pitch) / 2, 60, before[i + 1].replace(" ", ""), 12, colour=RED)
+    d.text(20, 72, "one block", 13, "start")
+
+    d.text(20, 140, "Lesson 03: three kernels, a state for each chunk in global memory", 15, "start", bold=True)
+    rows = (164, 262, 386)
+    for y, name, who in zip(rows, ("sum_chunks", "scan_chunks", "answer_chunks"), ("a block each", "one thread for\neach element", "a block each")):
+        d.text(20, y + 18, name, 13, "start", bold=True)
+        d.text(20, y + 35, who, 12, "start", NOTE)
+    for i in range(4):
+        x = left + pitch * i
+        block(x, rows[0], f"chunk {i}\nK^T V = {names[i]}", PALE[i])
+        block(x, rows[2], f"chunk {i}\nO from S = {before[i]}", PALE[i])
+        d.line([(x + width / 2, rows[0] + 47), (x + width / 2, rows[1] - 3)], GREY, 1.2, arrow=True)
+        d.line([(x + width / 2, rows[1] + 88), (x + width / 2, rows[2] - 3)], GREY, 1.2, arrow=True)
+        d.box(x, rows[1], width, 84, "white", GREY)
+        d.text(x + width / 2, rows[1] - 8 + 26, f"own sum: {names[i]}", 12)
+        d.box(x + 6, rows[1] + 28, width - 12, 22, "white", RED, 1.6)
+        d.text(x + width / 2, rows[1] + 44, before[i], 13, colour=RED)
+        d.text(x + width / 2, rows[1] + 72, "written in its place", 11, colour=NOTE)
+        if i < 3:
+            d.line([(x + width + 2, rows[1] + 39), (x + pitch + 3, rows[1] + 39)], RED, 2, arrow=True)
+            d.text(x + (width + pitch) / 2, rows[1] + 32, f"+ {names[i]}", 12, colour=RED)
+    d.text(20, 470, "Red: the chain. In the walk a link is a chunk's whole work. In the scan a link is one addition, a read and a write.\n"
+           "The chain is as long in both. A thread of the scan has one element of the state, and goes through it in all chunks.\n"
+           "Each state is written by sum_chunks, read and written by scan_chunks, and read by answer_chunks.", 13, "start")
+    d.save("chunkwise_states.svg")
+
+
+def exclusive_scan_over_warps():
+    """A round of a block of four warps: each sums its own steps, a scan over the warps, each walks its steps."""
+    d = Drawing(900, 470)
+    left, pitch, width, names = 146, 166, 144, "abcd"
+    before = ["S", "S + a", "S + a + b", "S + a + b + c"]
+    d.text(20, 26, "One round of a block with four warps of eight steps", 15, "start", bold=True)
+    rows = (52, 176, 330)
+    for y, name, who in zip(rows, ("1. sums", "2. scan", "3. walk"), ("each warp, its steps", "each thread, its\nelements of the state", "each warp, its steps")):
+        d.text(20, y + 16, name, 14, "start", bold=True)
+        d.text(20, y + 34, who, 11, "start", NOTE)
+    for w in range(4):
+        x = left + pitch * w
+        d.text(x + width / 2, 44, f"warp {w}", 13, colour=NOTE)
+        for s in range(8):
+            d.box(x + s * width / 8, rows[0], width / 8, 30, PALE[w], GREY, 0.6)
+        d.text(x + width / 2, rows[0] + 20, f"steps {8 * w} to {8 * w + 7}", 12)
+        d.line([(x + width / 2, rows[0] + 33), (x + width / 2, rows[1] - 24)], GREY, 1.2, arrow=True)
+        d.text(x + width / 2 + 6, rows[0] + 56, f"k v summed: {names[w]}", 12, "start")
+        d.box(x, rows[1] - 20, width, 74, "white", INK)
+        d.text(x + width / 2, rows[1] - 2, f"place {w}: {names[w]}", 12)
+        d.box(x + 8, rows[1] + 12, width - 16, 26, "white", RED, 1.8)
+        d.text(x + width / 2, rows[1] + 30, before[w], 13, colour=RED)
+        d.text(x + width / 2, rows[1] + 50, "written over it", 11, colour=NOTE)
+        d.line([(x + width / 2, rows[1] + 58), (x + width / 2, rows[2] - 6)], GREY, 1.2, arrow=True)
+        d.text(x + width / 2 + 6, rows[2] - 34, "begins with it", 12, "start")
+        for s in range(8):
+            d.box(x + s * width / 8, rows[2], width / 8, 30, PALE[w], GREY, 0.6)
+        d.text(x + width / 2, rows[2] + 20, "kv += k v, o += q kv", 12)
+        if w < 3:
+            d.line([(x + width - 6, rows[1] + 25), (x + pitch + 6, rows[1] + 25)], RED, 1.6, arrow=True)
+            d.text(x + (width + pitch) / 2, rows[1] + 16, f"+{names[w]}", 12, colour=RED)
+    d.line([(left + 4 * pitch - 26, rows[1] + 25), (left + 4 * pitch + 4, rows[1] + 25)], RED, 1.6, arrow=True)
+    d.text(left + 4 * pitch - 6, rows[1] + 16, "+d", 12, "middle", RED)
+    d.text(left + 4 * pitch + 8, rows[1] + 16, "carry:\nS of the\nnext round", 11, "start", RED)
+    for y in (138, 254):
+        d.line([(left - 6, y), (left + 4 * pitch - 14, y)], RED, 3)
+        d.text(left - 12, y + 5, "barrier", 12, "end", RED)
+    d.text(20, 396, "The places lie in shared memory. S is the state before the round; a thread has its elements of S in registers: carry.\n"
+           "Place w gets the sum of all warps before w, and not warp w's own sum: warp w adds its own k v once more when it walks.\n"
+           "The source's kernel writes a, a + b, ... (an inclusive scan), and warp w reads place w - 1.", 13, "start")
+    d.save("shared_warp_scan.svg")
+
+
+def packed_lanes():
+    """Which lane of a row reads which 16 bytes, and from which banks: side by side, and one lane's rows together."""
+    d = Drawing(900, 480)
+    left, cell = 150, 22
+    d.text(20, 26, "K = 256: 32 lanes share the 256 words of k. A lane reads eight of them, in two loads of 16 bytes", 14, "start", bold=True)
+    ways = (("side by side: lane l has rows 4 l to 4 l + 3, and rows 128 + 4 l to 131 + 4 l; here the first load", 4, 62), ("together: lane l has rows 8 l to 8 l + 7; here the first load", 8, 242))
+    for words, apart, y in ways:
+        d.text(20, y, words, 14, "start", bold=True)
+        for bank in range(32):
+            if bank % 4 == 0:
+                d.text(left + bank * cell + cell / 2, y + 50, str(bank), 11, colour=NOTE)
+        d.text(left - 12, y + 50, "bank", 12, "end", NOTE)
+        turns = [[], []]
+        for lane in range(8):
+            turns[lane * apart // 32].append(lane)
+        for turn, lanes in enumerate(turns):
+            if not lanes:
+                continue
+            row = y + 62 + 34 * turn
+            d.text(left - 12, row + 19, f"lanes {lanes[0]} to {lanes[-1]}", 12, "end")
+            for bank in range(32):
+                d.box(left + bank * cell, row, cell, 28, "white", GREY, 0.6)
+            for lane in lanes:
+                bank = lane * apart % 32
+                d.box(left + bank * cell, row, 4 * cell, 28, PALE[lane % 4], INK)
+                d.text(left + (bank + 2) * cell, row + 19, f"lane {lane}", 12)
+        end = y + 62 + 34 * sum(1 for lanes in turns if lanes)
+        said = "8 lanes, 32 banks, each once: one turn" if apart == 4 else "lanes 0 and 4 want the same banks, and so do 1 and 5, ...: two turns"
+        d.text(left, end + 20, said, 13, "start", GREEN if apart == 4 else RED)
+    d.text(20, 424, "Shared memory serves the 16-byte loads of eight lanes in one turn, if all 32 banks are different. Lanes 8 to 31 follow in the same way.\n"
+           "The results are the same in both ways: only the order in which a sum's terms are added differs. The second way takes twice as long.\n"
+           "A lane has the same rows of q and of k, and two columns of the state. So it has 8 x 2 elements of the state in registers.", 13, "start")
+    d.save("shared_packed_lanes.svg")
+
+
+def decode():
+    """Which thread has which part of a head's state, and its nine loads over time."""
+    d = Drawing(900, 440)
+    d.text(20, 26, "K = V = 64: a block has a head's state", 15, "start", bold=True)
+    left, top, cell = 70, 62, 4.6
+    size = 64 * cell
+    for warp in range(8):
+        d.box(left, top + 8 * warp * cell, size, 8 * cell, PALE[warp % 4], "none")
+        d.text(left - 8, top + (8 * warp + 4) * cell + 4, f"warp {warp}", 11, "end")
+    d.lines([((left, top + r * cell), (left + size, top + r * cell)) for r in range(4, 64, 4)], GREY, 0.5)
+    d.lines([((left + c * cell, top), (left + c * cell, top + size)) for c in range(4, 64, 4)], GREY, 0.3)
+    d.box(left, top, size, size, "none")
+    d.box(left + 8 * cell, top + 20 * cell, 4 * cell, 4 * cell, RED, INK)
+    d.text(left + size / 2, top - 8, "64 columns: sixteen lanes, four columns each", 12)
+    d.text(20, top + size + 24, "Red: the 4 x 4 elements of one thread. It reads them in four\nloads of 16 bytes, and stores them where it has read them.", 12, "start")
+    x0 = 450
+    d.text(x0, 26, "A thread's nine loads", 15, "start", bold=True)
+    names = ("v", "state, row 0", "state, row 1", "state, row 2", "state, row 3", "q", "k", "log_w", "u")
+
+    def loads(y, words, apart, wait):
+        d.text(x0, y, words, 13, "start", bold=True)
+        for n, name in enumerate(names):
+            start = x0 + 84 + n * apart
+            d.text(x0 + 78, y + 21 + 13 * n, name, 10.5, "end")
+            d.box(start, y + 12 + 13 * n, wait, 10, PALE[0], GREY, 0.6)
+        return x0 + 84 + 8 * apart + wait
+
+    wait = 36
+    end = loads(56, "Each load waits for the one before", wait + 2, wait)
+    d.line([(end, 62), (end, 196)], RED, 2)
+    d.text(end - 4, 214, "nine trips to memory, then compute", 12, "end", RED)
+    end = loads(250, "Every load before the first use", 3, wait)
+    d.line([(end, 256), (end, 390)], GREEN, 2)
+    d.text(end + 8, 330, "one trip, then compute", 12, "start", GREEN)
+    d.text(x0, 420, "A box is the way to memory and back. Not to scale.", 12, "start", NOTE)
+    d.save("shared_decode.svg")
+
+
+prefix_sum_carry()
+chunk_states()
+decode()
+packed_lanes()
+exclusive_scan_over_warps()
