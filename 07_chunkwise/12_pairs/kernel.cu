@@ -36,8 +36,8 @@ constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
 constexpr int kTokens = 64;  // of a stage: four units
 constexpr int kUnits = kTokens / kUnit;
-constexpr int kWarps =
-    kBlocks;  // each prepares a unit, and walks 16 value columns and all rows of the state
+// Each warp prepares a unit; then it has 16 value columns, and all rows of the state.
+constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kSumStride = kChannels + 4;  // padded: eight rows of a column lie in different banks
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
