@@ -46,10 +46,10 @@ struct alignas(128) Stage {
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];                           // one is on its way
-  bfloat16 outputs[2][kTokens * kChannels];  // one is on its way out
-  bfloat16 scores[kUnit * kChannels];        // of the units, side by side
-  float decays[kUnits][kChannels];           // of a whole unit
+  Stage stages[2];  // one is on its way
+  bfloat16 outputs[kTokens * kChannels];
+  bfloat16 scores[kUnit * kChannels];  // of the units, side by side
+  float decays[kUnits][kChannels];     // of a whole unit
   float u[kChannels];
 };
 
@@ -169,9 +169,8 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree_kernel(const Args args) 
     __pipeline_commit();
   };
   const auto send_outputs = [&](std::int64_t t) {
-    const Rows outputs{shared.outputs[t / kTokens % 2]};
-    write_rows<kTokens, kThreads>(args.o + first_of(t), outputs, stride, rows_from(t), kChannels,
-                                  true, tid);
+    write_rows<kTokens, kThreads>(args.o + first_of(t), Rows{shared.outputs}, stride, rows_from(t),
+                                  kChannels, true, tid);
   };
 
   // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
@@ -185,14 +184,13 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree_kernel(const Args args) 
     if (t0 + kTokens < args.T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
     prepare(shared, stage, warp, lane);
-    __syncthreads();  // all units are prepared
+    __syncthreads();  // all units are prepared, and the outputs before are on their way
 
     // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
     const KmToA v_by_token_smem(Rows{stage.v}, 0, lane);
-    const Rows outputs{shared.outputs[t0 / kTokens % 2]};
 #pragma unroll
     for (int token = 0; token < kTokens; token += kUnit) {
       const auto v_reg = v_by_token_smem.load(token, column);
@@ -209,7 +207,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree_kernel(const Args args) 
       for (int j = 0; j < 2; ++j) {
         for (float& x : out[j])
           x *= args.scale;
-        store_c(outputs, token, column + j * 8, out[j], lane);
+        store_c(Rows{shared.outputs}, token, column + j * 8, out[j], lane);
       }
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
