@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "07_chunkwise/decays_between.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -13,5 +15,9 @@ const bool registered = ladder::testing::register_suite(
      .most = {{"K", 64}, {"V", 64}},
      .nan_tile = 16,
      .borders = {{.size = "T", .at = {16, 64, 128}, .others = {{"K", 64}, {"V", 64}}}}});
+
+KERNEL_TEST(wkv_tree, SeesEachKeyThroughTheDecaysBetween) {
+  chunkwise::expect_decays_between("wkv_tree");
+}
 
 }  // namespace
