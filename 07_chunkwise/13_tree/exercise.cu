@@ -141,7 +141,7 @@ __device__ void multiply_columns(Accumulator (&x)[2], const float* factors_smem,
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 2) wkv_tree_kernel(const Args args) {
+__global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
   extern __shared__ uint4 smem[];
   Shared& shared = *reinterpret_cast<Shared*>(smem);
   const int tid = static_cast<int>(threadIdx.x);
@@ -224,8 +224,8 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree_kernel(const Args args) 
 void wkv(const Args& args) {
   require_plain_wkv(args);
   if (args.B == 0 || args.T == 0) return;
-  ladder::cuda::allow_shared_memory("wkv_tree", wkv_tree_kernel, sizeof(Shared));
-  wkv_tree_kernel<<<static_cast<unsigned>(args.B * args.H), kThreads, sizeof(Shared)>>>(args);
+  ladder::cuda::allow_shared_memory("wkv_tree", wkv_tree, sizeof(Shared));
+  wkv_tree<<<static_cast<unsigned>(args.B * args.H), kThreads, sizeof(Shared)>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
