@@ -43,6 +43,7 @@ TEST(WkvPairs, LeavesTheScoresToSharedMemoryAndPlainArithmetic) {
             kUnits * (16 + 32 * 13 + 16 * 4 + 1 + kWarps * 8) + kStages * 16);
   EXPECT_EQ(kernel[kSharedLoadRequests], 8528u);
   EXPECT_EQ(kernel[kShuffles], 0u);
+  EXPECT_EQ(kernel.dynamic_shared_bytes, 95616u);
 }
 
 TEST(WkvPairs, FetchesEachElementOnceAndConflictsInNoBank) {

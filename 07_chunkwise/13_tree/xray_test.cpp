@@ -45,6 +45,8 @@ TEST(WkvTree, MultipliesOnTensorCoresWhatPairsMultiplyOneByOne) {
   EXPECT_EQ(tree[kSharedLoadWavefronts], 7200u);
   EXPECT_EQ(pairs[kSharedStoreRequests], 1124u);
   EXPECT_EQ(tree[kSharedStoreRequests], 2644u);
+  EXPECT_EQ(pairs.dynamic_shared_bytes, 95616u);
+  EXPECT_EQ(tree.dynamic_shared_bytes, 77056u);
   for (const Counter counter : {kBarriers, kShuffles, kGlobalLoadSectors, kGlobalStoreSectors})
     EXPECT_EQ(tree[counter], pairs[counter]) << info(counter).name;
 }
