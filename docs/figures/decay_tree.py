@@ -1,0 +1,96 @@
+"""Draws the figures of 07_chunkwise/12_pairs and 13_tree beside this script. usage: python3 docs/figures/decay_tree.py"""
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+
+NOTE = "#666666"
+TOKENS = 16  # of a unit
+QUERY, KEY = 11, 5  # the pair that is spelt out
+LEVELS = {8: "#9fc5e8", 4: "#b6d7a8", 2: "#f9cb9c", 1: "#d5a6bd"}  # size of the blocks, colour
+OWN = "#ffe599"
+
+
+def pairs():
+    """Which tokens' decays stand in a score's term, in q~ and in k~: one channel of a unit."""
+    d = Drawing(900, 350)
+    d.text(20, 28, "One channel of a unit: which decays lie between two moments", 15, "start", bold=True)
+    cell, left, top = 44, 150, 96
+    x = [left + cell * t for t in range(TOKENS + 1)]
+    d.text(left - 14, top + 20, "decay of\ntoken t", 12, "end", NOTE)
+    for t in range(TOKENS):
+        colour = ORANGE if t == QUERY else BLUE if t == KEY else LIGHT
+        d.box(x[t], top, cell, 34, colour, GREY, 0.7)
+        d.text(x[t] + cell / 2, top + 22, f"w{t}", 12)
+    d.text(x[KEY] + cell / 2, top - 10, "key s = 5", 12, colour=DARK_BLUE)
+    d.text(x[QUERY] + cell / 2, top - 10, "query l = 11", 12)
+    d.text(left, top - 32, "state before\nthe unit", 11, colour=GREEN)
+    d.text(x[-1], top - 32, "state behind\nthe unit", 11, colour=RED)
+
+    def span(begin, end, y, colour, name, words):
+        d.line([(x[begin], y), (x[end], y)], colour, 4)
+        for edge in (begin, end):
+            d.line([(x[edge], y - 7), (x[edge], y + 7)], colour, 2)
+        d.text(left - 14, y + 5, name, 13, "end", colour, True)
+        d.text(x[end] + 8 if end < 13 else x[begin] - 8, y + 5, words, 12, "start" if end < 13 else "end", colour)
+
+    span(KEY + 1, QUERY, top + 66, INK, "the pair", "exp(c11 - c6)")
+    span(0, QUERY, top + 104, GREEN, "q~ of 11", "exp(c11)")
+    span(KEY + 1, TOKENS, top + 142, DARK_BLUE, "k~ of 5", "exp(c16 - c6)")
+    span(0, TOKENS, top + 180, RED, "the state", "")
+    d.text(x[4], top + 172, "exp(c16)", 12, colour=RED)
+    d.text(20, top + 220, "c_t is the sum of log_w of the tokens before t, from c_0 = 0 to c_16: one table of 17 rows has both ends of every bar.", 12.5, "start")
+    d.text(20, top + 240, "The bars of key 5 begin behind its own w5: k v comes to the state when w5 has been applied. Query 11 reads the state before w11.", 12.5, "start")
+    d.save("decay_pairs.svg")
+
+
+def tree():
+    """The four levels of blocks, and which scores come from which level's product."""
+    d = Drawing(900, 800)
+    d.text(20, 28, "A unit of 16 tokens: four levels of blocks, a product for each", 15, "start", bold=True)
+    cell, left, top = 44, 150, 78
+    x = [left + cell * t for t in range(TOKENS + 1)]
+    for t in range(TOKENS):
+        d.text(x[t] + cell / 2, top - 10, str(t), 12, colour=NOTE)
+    for row, size in enumerate((1, 2, 4, 8)):
+        y = top + 58 * row
+        d.text(left - 14, y + 21, f"blocks of {size}", 13, "end", INK, True)
+        for first in range(0, TOKENS, 2 * size):
+            d.box(x[first], y, cell * size, 32, LIGHT, GREY, 0.7)
+            d.box(x[first + size], y, cell * size, 32, LEVELS[size], GREY, 0.7)
+            middle = x[first + size]
+            d.line([(middle, y - 4), (middle, y + 36)], RED, 2.6)
+            d.text(middle - cell * size / 2, y + 21, "k", 12)
+            d.text(middle + cell * size / 2, y + 21, "q", 12)
+    y = top + 58 * 3
+    d.line([(x[KEY + 1], y + 44), (x[8], y + 44)], DARK_BLUE, 3)
+    d.line([(x[8], y + 44), (x[QUERY], y + 44)], GREEN, 3)
+    d.text(x[KEY + 1] - 8, y + 49, "key 5: decays 6, 7", 12, "end", DARK_BLUE)
+    d.text(x[QUERY] + 8, y + 49, "query 11: decays 8, 9, 10", 12, "start", GREEN)
+    d.text(x[8], y + 66, "anchor", 12, colour=RED)
+
+    cell, left, top = 23, 70, top + 58 * 4 + 86
+    d.text(left + cell * 8, top - 26, "key s", 12)
+    d.text(left - 38, top + cell * 8, "query\nl", 12)
+    for l in range(TOKENS):
+        d.text(left - 8, top + cell * l + 16, str(l), 11, "end", NOTE)
+        d.text(left + cell * l + cell / 2, top - 8, str(l), 11, colour=NOTE)
+        for s in range(TOKENS):
+            size = 1 << ((l ^ s).bit_length() - 1) if l != s else 0
+            d.box(left + cell * s, top + cell * l, cell, cell, OWN if l == s else LEVELS[size] if s < l else "white", GREY, 0.6)
+    d.box(left + cell * KEY, top + cell * QUERY, cell, cell, "none", INK, 2.4)
+
+    words = left + cell * TOKENS + 40
+    d.text(words, top + 8, "Where a level's product goes", 14, "start", bold=True)
+    legend = [(8, "8 queries and 8 keys: 64 scores"), (4, "two times 4 and 4: 32 scores"), (2, "four times 2 and 2: 16 scores"), (1, "eight neighbours: 8 scores")]
+    for row, (size, what) in enumerate(legend):
+        d.box(words, top + 26 + 26 * row, 18, 18, LEVELS[size], GREY, 0.7)
+        d.text(words + 28, top + 40 + 26 * row, f"blocks of {size}: {what}", 12.5, "start")
+    d.box(words, top + 130, 18, 18, OWN, GREY, 0.7)
+    d.text(words + 28, top + 144, "the query's own key, with the bonus: 16 scores", 12.5, "start")
+    d.box(words, top + 156, 18, 18, "white", GREY, 0.7)
+    d.text(words + 28, top + 170, "later keys: 0", 12.5, "start")
+    d.text(words, top + 208, "Black: query 11, key 5.\n11 is 1011, 5 is 0101 in binary.\nThe highest bit in which they differ is that of 8:\nblocks of 8 are the ones that lie beside each other.", 12.5, "start")
+    d.text(words, top + 292, "Every product computes all 16 x 16 results.\nOnly those of its own colour are taken.", 12.5, "start")
+    d.save("decay_tree.svg")
+
+
+pairs()
+tree()
