@@ -90,18 +90,18 @@ __global__ void __launch_bounds__(kChannels)
         s_d += kept[iv * kChannels] * row[iv];
         // TODO(2): roughly 1 line; what this column adds to row n of D times v; budget: no global memory.
         v_do += step.v[iv] * step.d_o[iv];
+        // TODO(3): roughly 1 line; this element of row n of D, as it is behind step t - 1; budget: no global memory.
       }
       float d_k = 0.0f, bonus = 0.0f;
 #pragma unroll
       for (int ik = 0; ik < kChannels; ++ik) {
         // TODO(2): roughly 1 line; what this row adds to column n of D times k; budget: no global memory.
         bonus += step.q[ik] * u_smem[ik] * step.k[ik];
+        // TODO(3): roughly 1 line; this element of column n of D, as it is behind step t - 1; budget: no global memory.
       }
       // TODO(2): roughly 2 lines; dk and dv of this step; budget: two stores.
       d_log_w_sum += w * s_d;
       if (!per_head) args.d_log_w[element_of(t)] = w * s_d;
-
-      // TODO(3): roughly 6 lines; row n of D, then column n of D; budget: no global memory, and arrays that stay in registers.
     }
   }
   args.du[h * kChannels + n] = du;

@@ -92,24 +92,19 @@ __global__ void __launch_bounds__(kChannels)
         s_d += kept[iv * kChannels] * row[iv];
         d_v += row[iv] * step.v[iv];
         v_do += step.v[iv] * step.d_o[iv];
+        row[iv] = w * row[iv] + scale * q * step.d_o[iv];
       }
       float d_k = 0.0f, bonus = 0.0f;
 #pragma unroll
       for (int ik = 0; ik < kChannels; ++ik) {
         d_k += column[ik] * step.k[ik];
         bonus += step.q[ik] * u_smem[ik] * step.k[ik];
+        column[ik] = step.w[ik] * column[ik] + scale * step.q[ik] * d_o;
       }
       args.dk[element_of(t)] = d_v + scale * u * q * v_do;
       args.dv[element_of(t)] = d_k + scale * bonus * d_o;
       d_log_w_sum += w * s_d;
       if (!per_head) args.d_log_w[element_of(t)] = w * s_d;
-
-#pragma unroll
-      for (int iv = 0; iv < kChannels; ++iv)
-        row[iv] = w * row[iv] + scale * q * step.d_o[iv];
-#pragma unroll
-      for (int ik = 0; ik < kChannels; ++ik)
-        column[ik] = step.w[ik] * column[ik] + scale * step.q[ik] * d_o;
     }
   }
   args.du[h * kChannels + n] = du;

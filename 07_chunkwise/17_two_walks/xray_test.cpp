@@ -45,17 +45,19 @@ TEST(WkvTwoWalks, MovesSevenTimesTheBytesOfTheTree) {
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], 1212672u);
   EXPECT_EQ(kernel[kGlobalStoreBytesMoved], 1114368u);
 
-  std::uint64_t loaded = 0, stored = 0, barriers = 0, products = 0;
+  std::uint64_t loaded = 0, stored = 0, barriers = 0, products = 0, conflicts = 0;
   for (const Kernel& each : xrays_of<ladder::WkvBackward>("wkv_chunkwise_backward", c)) {
     loaded += each[kGlobalLoadBytesMoved];
     stored += each[kGlobalStoreBytesMoved];
     barriers += each[kBarriers];
     products += each[kTensorOperations];
+    conflicts += each[kSharedLoadBankConflicts] + each[kSharedStoreBankConflicts];
   }
   EXPECT_EQ(loaded, 213760u);
   EXPECT_EQ(stored, 98816u);
   EXPECT_EQ(barriers, 13u);
   EXPECT_EQ(products, 8160u);
+  EXPECT_EQ(conflicts, 30264u);
 }
 
 }  // namespace

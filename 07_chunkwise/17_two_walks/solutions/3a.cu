@@ -1,6 +1,6 @@
-      // Both in one loop.
-#pragma unroll
-      for (int i = 0; i < kChannels; ++i) {
-        row[i] = w * row[i] + scale * q * step.d_o[i];
-        column[i] = step.w[i] * column[i] + scale * d_o * step.q[i];
-      }
+        // First what is left, then what the step has read.
+        row[iv] *= w;
+        row[iv] += scale * step.d_o[iv] * q;
+// ----
+        column[ik] *= step.w[ik];
+        column[ik] += scale * d_o * step.q[ik];
