@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "07_chunkwise/plain_gradients.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -18,12 +19,10 @@
 
 namespace {
 
+using chunkwise::kChannels;
 using ladder::WkvGradArgs;
 
-// K and V. Thread n of a block has key row n and value column n.
-constexpr int kChannels = 64;
-
-// What a step has of every row and every column.
+// What a step has of every row and every column. Thread n of a block has key row n and value column n.
 struct Step {
   float q[kChannels], k[kChannels], w[kChannels];
   float v[kChannels], d_o[kChannels];
@@ -112,16 +111,8 @@ __global__ void __launch_bounds__(kChannels)
 }
 
 void wkv(const WkvGradArgs& args) {
-  ladder::validate(args);
+  chunkwise::require_plain_gradients(args, "07.17 two walks");
   const ladder::WkvArgs& forward = args.forward;
-  ladder::require_square_heads_without_state(forward, "07.17 two walks");
-  ladder::require(
-      args.d_final_state == nullptr,
-      "d_final_state is given; this kernel allows only a null pointer: D begins with 0");
-  ladder::require(args.d_initial_state == nullptr,
-                  "d_initial_state is given; this kernel allows only a null pointer");
-  ladder::require(forward.K == kChannels,
-                  "K is " + std::to_string(forward.K) + "; this kernel allows only K = V = 64");
   ladder::require(forward.H <= INT32_MAX,
                   "H is " + std::to_string(forward.H) + "; allowed: up to 2^31 - 1 blocks");
   const bool any = forward.B > 0;

@@ -1,4 +1,4 @@
-"""Draws the figure of 07_chunkwise/17_two_walks beside this script. usage: python3 docs/figures/gradient_walks.py"""
+"""Draws the figures of 07_chunkwise/17_two_walks and 18_chunk_gradients beside this script. usage: python3 docs/figures/gradient_walks.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
 
 NOTE = "#666666"
@@ -62,4 +62,45 @@ def walks():
     d.save("gradient_walks.svg")
 
 
+def chunk():
+    """One key of a chunk of six steps: what is left of it on the way to the right, the gradient of that on the way back."""
+    d = Drawing(900, 430)
+    d.text(20, 28, "One key of a chunk: what is left of it goes right, the gradient of what is left comes back", 15, "start", bold=True)
+    key, steps, left, width = 1, 6, 168, 100
+    x = [left + width * t for t in range(steps)]
+    d.box(44, 52, 84, 40, BLUE)
+    d.text(86, 70, "S before\nthe chunk", 11.5)
+    d.box(x[-1] + width + 24, 52, 84, 40, ORANGE)
+    d.text(x[-1] + width + 66, 70, "D behind\nthe chunk", 11.5)
+    for t in range(steps):
+        d.box(x[t] + 4, 52, width - 8, 40, "#f2f2f2", GREY)
+        d.text(x[t] + width / 2, 77, f"step {t}", 12.5, bold=t == key)
+    y, back = 150, 270
+    d.text(20, y + 20, "left", 13.5, "start", DARK_BLUE, True)
+    d.text(20, back + 20, "d_left", 13.5, "start", RED, True)
+    names = ["k1", "k1 w2", "k1 w2 w3", "k1 w2 w3 w4"]
+    for t in range(key + 1, steps):
+        d.box(x[t] + 4, y, width - 8, 30, BLUE, INK)
+        d.text(x[t] + width / 2, y + 20, names[t - key - 1], 11.5)
+        d.line([(x[t] + width / 2, y), (x[t] + width / 2, y - 20)], DARK_BLUE, 1.4, arrow=True)
+        d.text(x[t] + width / 2, y - 26, f"dq{t}", 12.5, colour=DARK_BLUE)
+        d.box(x[t] + 4, back, width - 8, 30, ORANGE, INK)
+        d.text(x[t] + width / 2, back + 20, f"times w{t}", 11.5)
+        d.line([(x[t] + width / 2 - 12, y + 30), (x[t] + width / 2 - 12, back)], GREEN, 1.4, dashes="5,4")
+        d.text(x[t] + width / 2 - 4, (y + 30 + back) / 2 + 5, f"d_log_w{t}", 12.5, "start", GREEN)
+        d.text(x[t] + width / 2, back + 48, f"then plus\nG{t}{key} q{t}", 11, colour=RED)
+    d.text(x[key] + width / 2, y + 20, "k1", 14, bold=True)
+    d.line([(x[key] + width / 2 + 16, y + 15), (x[key + 1] + 4, y + 15)], INK, 1.6, arrow=True)
+    d.line([(x[-1] + width - 4, y + 15), (x[-1] + width + 24, y + 15)], INK, 1.6, arrow=True)
+    d.text(x[-1] + width + 28, y + 12, "what is left\nis multiplied\nby D: dv1", 11.5, "start")
+    d.line([(x[-1] + width + 24, back + 15), (x[-1] + width - 4, back + 15)], INK, 1.6, arrow=True)
+    d.text(x[-1] + width + 28, back + 12, "begins as\nD v1", 11.5, "start")
+    d.line([(x[key + 1] + 4, back + 15), (x[key] + width / 2 + 16, back + 15)], INK, 1.6, arrow=True)
+    d.text(x[key] + width / 2, back + 20, "dk1", 14, colour=RED, bold=True)
+    d.text(20, 372, "G51 is the gradient of the score of query 5 and key 1: scale d_o5 v1. Green: d_log_w of a step grows by left times d_left, after \"times w\".", 12.5, "start")
+    d.text(20, 396, "The state before the chunk is one more key, before step 0: 1 is left of it there, its d_left begins as the sum of S D over the row.", 12.5, "start")
+    d.save("gradient_chunk.svg")
+
+
 walks()
+chunk()
