@@ -1,0 +1,130 @@
+// 07 chunkwise, two walks: the gradients of WKV by its recurrence, once forward and once backward in time; a thread has a row and a column.
+// Change: rewrite: the gradients have sums that the forward pass does not have; what they share with it is the line of the state.
+// Why:    the state S walks forward, its gradient D backward, and every gradient of a step is a sum over a row or a column of one of them.
+// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
+// Costs:  S of every step is kept in memory, 16 KB for each step of a head; a block has a head with all its batches, so few heads leave
+//         a GPU idle. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "07_chunkwise/plain_gradients.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace {
+
+using chunkwise::kChannels;
+using ladder::WkvGradArgs;
+
+// What a step has of every row and every column. Thread n of a block has key row n and value column n.
+struct Step {
+  float q[kChannels], k[kChannels], w[kChannels];
+  float v[kChannels], d_o[kChannels];
+};
+
+// states: (H, T, V, K), of one batch after the other
+__global__ void __launch_bounds__(kChannels)
+    wkv_two_walks(const WkvGradArgs args, float* const states) {
+  __shared__ Step step;
+  __shared__ float u_smem[kChannels];
+  const ladder::WkvArgs& forward = args.forward;
+  const int n = static_cast<int>(threadIdx.x);
+  const std::int64_t h = blockIdx.x, T = forward.T;
+  const bool per_head = forward.log_w_stride_T == 0;
+  const float scale = forward.scale, u = forward.u[h * kChannels + n];
+  u_smem[n] = u;
+
+  const auto fetch = [&](std::int64_t element, std::int64_t log_w) {
+    __syncthreads();  // all have read the step before
+    step.q[n] = forward.q[element];
+    step.k[n] = forward.k[element];
+    step.w[n] = expf(forward.log_w[log_w]);
+    step.v[n] = forward.v[element];
+    step.d_o[n] = args.d_o[element];
+    __syncthreads();
+  };
+
+  float du = 0.0f, d_log_w_sum = 0.0f;
+  for (std::int64_t b = 0; b < forward.B; ++b) {
+    const auto element_of = [&](std::int64_t t) {
+      return ((b * T + t) * forward.H + h) * kChannels + n;
+    };
+    const auto log_w_of = [&](std::int64_t t) {
+      return b * forward.log_w_stride_B + t * forward.log_w_stride_T + h * kChannels + n;
+    };
+    const auto state_of = [&](std::int64_t t) {
+      return states + (h * T + t) * kChannels * kChannels + n;
+    };
+
+    float state[kChannels] = {};  // row n of S, before step t
+    for (std::int64_t t = 0; t < T; ++t) {
+      fetch(element_of(t), log_w_of(t));
+      const float q = step.q[n], k = step.k[n], w = step.w[n];
+      float* const kept = state_of(t);
+      float s_do = 0.0f, v_do = 0.0f;
+#pragma unroll
+      for (int iv = 0; iv < kChannels; ++iv) {
+        kept[iv * kChannels] = state[iv];
+        s_do += state[iv] * step.d_o[iv];
+        v_do += step.v[iv] * step.d_o[iv];
+        state[iv] = w * state[iv] + k * step.v[iv];
+      }
+      args.dq[element_of(t)] = scale * (s_do + u * k * v_do);
+      du += scale * q * k * v_do;
+    }
+
+    // Row n and column n of D, behind step t: dk, d_log_w sum over a row, dv over a column.
+    float row[kChannels] = {}, column[kChannels] = {};
+    for (std::int64_t t = T - 1; t >= 0; --t) {
+      fetch(element_of(t), log_w_of(t));
+      const float q = step.q[n], w = step.w[n], d_o = step.d_o[n];
+      const float* const kept = state_of(t);
+      float s_d = 0.0f, d_v = 0.0f, v_do = 0.0f;
+#pragma unroll
+      for (int iv = 0; iv < kChannels; ++iv) {
+        s_d += kept[iv * kChannels] * row[iv];
+        d_v += row[iv] * step.v[iv];
+        v_do += step.v[iv] * step.d_o[iv];
+        row[iv] = w * row[iv] + scale * q * step.d_o[iv];
+      }
+      float d_k = 0.0f, bonus = 0.0f;
+#pragma unroll
+      for (int ik = 0; ik < kChannels; ++ik) {
+        d_k += column[ik] * step.k[ik];
+        bonus += step.q[ik] * u_smem[ik] * step.k[ik];
+        column[ik] = step.w[ik] * column[ik] + scale * step.q[ik] * d_o;
+      }
+      args.dk[element_of(t)] = d_v + scale * u * q * v_do;
+      args.dv[element_of(t)] = d_k + scale * bonus * d_o;
+      d_log_w_sum += w * s_d;
+      if (!per_head) args.d_log_w[element_of(t)] = w * s_d;
+    }
+  }
+  args.du[h * kChannels + n] = du;
+  if (per_head) args.d_log_w[h * kChannels + n] = d_log_w_sum;
+}
+
+void wkv(const WkvGradArgs& args) {
+  chunkwise::require_plain_gradients(args, "07.17 two walks");
+  const ladder::WkvArgs& forward = args.forward;
+  ladder::require(forward.H <= INT32_MAX,
+                  "H is " + std::to_string(forward.H) + "; allowed: up to 2^31 - 1 blocks");
+  const bool any = forward.B > 0;
+  const ladder::cuda::Scratch<float> states(any ? forward.H * forward.T * kChannels * kChannels
+                                                : 0);
+  const auto blocks = static_cast<unsigned>(forward.H);
+  wkv_two_walks<<<blocks, kChannels, 0, ladder::cuda::stream()>>>(args, states.pointer());
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{{.name = "wkv_two_walks",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .launchers = ladder::launchers<ladder::WkvBackward>(wkv)}};
+
+}  // namespace
