@@ -100,7 +100,8 @@ __global__ void __launch_bounds__(kThreads)
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     const auto [q, k, v] = place_of(t);
-    // TODO(2): roughly 3 lines; wait for the chunk, meet the others, ask for the next chunk; budget: one barrier.
+    // TODO(2): roughly 3 lines; wait for the chunk, meet the others, ask for the next chunk; budget: one barrier; no copies are
+    // TODO(2): waited for at once but those of the first chunk.
 
     // Q K^T: this warp's queries with the keys up to them.
     FragmentA of_q[kBlocks];

@@ -11,22 +11,25 @@ using ladder::testing::xray_of;
 
 // Two heads of two chunks, the second one ragged.
 const ladder::Shape kShape{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
-constexpr std::int64_t kChunks = 2 * 2;
+constexpr std::int64_t kHeads = 2, kChunks = kHeads * 2;
+constexpr std::int64_t kCopies = 3 * 64 * 64 / 8;  // of a chunk's q, k and v, eight elements each
+constexpr std::int64_t kFirstCopies = kHeads * kCopies;  // before them there is nothing to multiply
 
 const bool bounds = ladder::testing::register_bounds("linear_attention_scores_in_registers",
                                                      "causal_dot_product", kShape, {}, {"bf16"});
 
 // Each of q, k and v is loaded once, eight elements at a time; o is stored two elements at a time.
-const bool registered =
-    ladder::testing::register_budget("linear_attention_scores_in_registers", "causal_dot_product",
-                                     {.loads = 3.0 / 8,
-                                      .stores = 1.0 / 2,
-                                      .atomics = 0,
-                                      .counts = {{kTensorOperations, 416, "chunk", kChunks},
-                                                 {kSharedMatrixLoadRequests, 208, "chunk", kChunks},
-                                                 {kSharedLoadBankConflicts, 0, "launch", 1},
-                                                 {kBarriers, 1, "chunk", kChunks}}},
-                                     kShape, {}, {}, "bf16");
+const bool registered = ladder::testing::register_budget(
+    "linear_attention_scores_in_registers", "causal_dot_product",
+    {.loads = 3.0 / 8,
+     .stores = 1.0 / 2,
+     .atomics = 0,
+     .counts = {{kTensorOperations, 416, "chunk", kChunks},
+                {kSharedMatrixLoadRequests, 208, "chunk", kChunks},
+                {kSharedLoadBankConflicts, 0, "launch", 1},
+                {kBarriers, 1, "chunk", kChunks},
+                {kAsyncCopiesAtOnce, 1, "copy of a block's first chunk", kFirstCopies}}},
+    kShape, {}, {}, "bf16");
 
 // The table of the page, for 64 tokens of a head: here are two heads of 128.
 constexpr std::uint64_t kParts = 2 * 2;
@@ -57,8 +60,10 @@ TEST(ScoresInRegisters, FetchesMultipliesAndStoresAsBefore) {
   const Kernel before = two_chunks("linear_attention_copies_ahead");
   const Kernel after = two_chunks("linear_attention_scores_in_registers");
   EXPECT_EQ(after[kTensorOperations], kParts * 4 * 4 * 26);
-  for (const Counter counter : {kGlobalLoadBytesMoved, kGlobalStoreRequests, kGlobalStoreSectors,
-                                kAsyncCopies, kTensorOperations, kSharedLoadBankConflicts})
+  EXPECT_EQ(after[kAsyncCopiesAtOnce], kFirstCopies) << "those of the first chunk";
+  for (const Counter counter :
+       {kGlobalLoadBytesMoved, kGlobalStoreRequests, kGlobalStoreSectors, kAsyncCopies,
+        kAsyncCopiesAtOnce, kTensorOperations, kSharedLoadBankConflicts})
     EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
 }
 

@@ -2,7 +2,7 @@
 // Change: rewrite. 10's walk with one shape and one pass, in fp32, and with its products written out.
 // Why:    tf32 keeps 11 of a float's 24 bits; big big + big small + small big keeps nearly all. Integers split faster than cvt.rna.
 // Needs:  K = V = 64, fp32; the causal product alone: no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
-// Costs:  six instructions in the place of one of bf16, and 144 floats to split for a lane and 16 tokens. From 0x1.ffep127 on the big
+// Costs:  six instructions in the place of one of bf16, and 152 floats to split for a lane and 16 tokens. From 0x1.ffep127 on the big
 //         part is infinite. A NaN in v_s reaches its column of o in all of its 16 tokens, as in 10. See README for what was measured.
 #include "07_chunkwise/11_three_products/three_products.hpp"
 
@@ -76,9 +76,9 @@ __device__ Parts split(float x) {
   return parts;
 }
 
-// A fragment of floats has 16 k, an instruction takes 8: two fragments of tf32 for each part. The instruction calls the k of a lane's
-// first register `pair`, and that of its second one `pair + 4`; here they are neighbours, 2 pair and 2 pair + 1, in A and in B alike. A
-// sum of products does not depend on the order of its terms.
+// A fragment of floats has 16 k, an instruction takes 8: two fragments of tf32 for each part. With `pair` for lane % 4, the instruction
+// expects k `pair` in a lane's first registers and k `pair + 4` in the others; here they are neighbours, 2 pair and 2 pair + 1, in A and
+// in B alike. A sum of products does not depend on the order of its terms.
 struct SplitA {
   FragmentA<Tf32> big[2], small[2];
 };

@@ -1,4 +1,4 @@
-"""Draws the figure of 07_chunkwise/11_three_products beside this script. usage: python3 docs/figures/three_products.py"""
+"""Draws the figures of 07_chunkwise/11_three_products beside this script. usage: python3 docs/figures/three_products.py"""
 import struct
 
 from drawing import GREEN, GREY, INK, LIGHT, RED, Drawing
@@ -7,6 +7,7 @@ NOTE = "#666666"
 PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 X = 0x3f9e0d53  # bits; twelve of the last 13 are needed
 KEPT, HALF = 0xffffe000, 0x1000
+SHOWN = 6  # the lane in red
 
 
 def bits(x):
@@ -79,4 +80,40 @@ def split():
     d.save("three_products.svg")
 
 
+def fragments():
+    """Which lane holds which elements of A, B and C in one m16n8k8 instruction."""
+    d = Drawing(900, 520)
+    cell, top, lane4, pair = 23, 92, SHOWN // 4, SHOWN % 4
+    d.text(20, 28, "One m16n8k8 instruction: a lane holds 4 floats of A, 2 of B and 4 of C. The numbers are lanes", 15, "start", bold=True)
+
+    def matrix(left, name, rows, place, count):
+        d.text(left, top - 26, name, 14, "start", bold=True)
+        for column in range(8):
+            d.text(left + cell * (column + 0.5), top - 7, str(column), 10, colour=NOTE)
+        for row in range(rows):
+            d.text(left - 8, top + cell * (row + 0.5) + 4, str(row), 10, "end", NOTE)
+        for lane in range(32):
+            for i in range(count):
+                row, column = place(lane, i)
+                special = lane == SHOWN
+                d.box(left + cell * column, top + cell * row, cell, cell, PALE[i], GREY, 0.7)
+                d.text(left + cell * (column + 0.5), top + cell * (row + 0.5) + 4, str(lane), 11, bold=special, colour=RED if special else INK)
+        for i in range(count):
+            row, column = place(SHOWN, i)
+            d.box(left + cell * column, top + cell * row, cell, cell, "none", RED, 2.4)
+        d.box(left, top, cell * 8, cell * rows, "none")
+
+    matrix(54, "A: 16 rows, 8 columns (k)", 16, lambda lane, i: (lane // 4 + i % 2 * 8, lane % 4 + i // 2 * 4), 4)
+    matrix(354, "B: 8 rows (k), 8 columns", 8, lambda lane, i: (lane % 4 + i * 4, lane // 4), 2)
+    matrix(654, "C: 16 rows, 8 columns", 16, lambda lane, i: (lane // 4 + i // 2 * 8, lane % 4 * 2 + i % 2), 4)
+    for i in range(4):
+        y = top + cell * (10 + i)
+        d.box(354, y, 16, 16, PALE[i], GREY)
+        d.text(378, y + 13, f"register {i}", 12, "start")
+    d.text(20, top + cell * 16 + 32, f"Red: lane {SHOWN}, with lane / 4 = {lane4} and pair = lane % 4 = {pair}. In A its k are {pair} in registers 0 and 1, {pair + 4} in registers 2 and 3.\n"
+           f"In B its k are {pair} in register 0 and {pair + 4} in register 1. C is as in m16n8k16: its registers 0 and 1 are neighbours in a row.", 12.5, "start")
+    d.save("three_products_fragments.svg")
+
+
 split()
+fragments()
