@@ -163,7 +163,6 @@ struct Matmul
       return Index(row / 8 * 8 + column % 8, column / 8 * 8 + row % 8);
     };
     const auto along = [](std::int64_t row, std::int64_t column) { return Index(row, column ^ 1); };
-    const auto down = [](std::int64_t row, std::int64_t column) { return Index(row ^ 1, column); };
     const auto of_a = [&](const auto& from) { return finished(x, product(moved(a, from), b)); };
     const auto of_b = [&](const auto& from) { return finished(x, product(a, moved(b, from))); };
 
@@ -175,10 +174,10 @@ struct Matmul
       return "equals the product with each 8 x 8 matrix of A transposed\n";
     if (equals(of_b(transposed)))
       return "equals the product with each 8 x 8 matrix of B transposed\n";
+    // Of B the same, down its columns: both exchange the same two products.
     if (equals(of_a(along)))
-      return "equals the product with each two neighbours of a row of A exchanged\n";
-    if (equals(of_b(down)))
-      return "equals the product with each two neighbours of a column of B exchanged\n";
+      return "equals the product with each two neighbours along K exchanged: the halves of A's "
+             "registers, or of B's\n";
     // Fragments that lie side by side or below each other.
     const auto above = [](std::int64_t row, std::int64_t column) {
       return Index(row & ~8, column);

@@ -65,6 +65,12 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertIn("All that our block reads, yours reads", said)
 
+    def test_an_input_that_holds_something_else_is_named(self):
+        ours = ((_LOAD, 0, 1, "k", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
+        said = self.said((_LOAD, 0, 1, "k", 1, 7.0), (_STORE, 0, 1, "o", 1, 9.0), ours=ours)
+        self.assertIn("= 7, which holds 2.5 in ours, and no thread stores there: was something else copied to k before the launch?", said)
+        self.assertNotIn("All that our block reads", said)
+
     def test_the_lanes_that_shuffles_take_from_are_said_where_they_make_another_sum(self):
         def of_lanes(*sources):
             """Each of four lanes takes from those that are so far away."""

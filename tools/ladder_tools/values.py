@@ -327,12 +327,23 @@ def _taken(mine, right, wrong):
     return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes {f'those of lanes {lanes[1]}' if ours else 'none'}."]
 
 
+def _other_input(mine, right, block):
+    """The first element that this block reads, that no thread stores, and that held another number before the launch than in our run."""
+    stored, ours = {name for launch in (mine, right) for name, _, _ in launch.stored}, right.read_by(block)
+    for key, row in mine.read_by(block).items():
+        if key[0] not in stored and key in ours and ours[key][7] != row[7]:
+            touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
+            return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there:"
+                    f" was something else copied to {key[0]} before the launch?")
+    return ""
+
+
 def _unread(mine, right, block):
     """What our block reads, and this one does not."""
     yours = mine.read_by(block)
     missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
-        return "All that our block reads, yours reads: look at what is computed from it, and where it goes."
+        return _other_input(mine, right, block) or "All that our block reads, yours reads: look at what is computed from it, and where it goes."
     counts = Counter(right.names[row[5]] for row in missed)
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
             f" (the first: {Touch(right.trail, missed[0]).name()}); yours does not.")
