@@ -34,14 +34,16 @@ TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
 
 // The rung takes two for every step.
 TEST(WkvTimeTiles, TakesOneBarrierPerTile) {
-  const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 64, .V = 64};
-  const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
-  const std::uint64_t blocks = s.H * 64 / 16, tiles = (70 + 31) / 32;  // few heads: 16 columns
-  EXPECT_EQ(kernel[kBarriers], blocks * tiles);
+  for (const auto& [H, column_blocks, tiles] :
+       {std::tuple{2, 4u, 2u}, {70, 1u, 2u}, {270, 1u, 3u}}) {  // of 32, 32 and 16 steps
+    const ladder::WkvCase s{.B = 1, .T = 33, .H = H, .K = 64, .V = 64};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
+    EXPECT_EQ(kernel[kBarriers], static_cast<unsigned>(H) * column_blocks * tiles) << H << " heads";
+  }
 }
 
 TEST(WkvTimeTiles, FetchesAnElementOncePerBlockOfColumns) {
-  for (const auto& [H, column_blocks] : {std::pair{2, 4u}, {70, 1u}}) {
+  for (const auto& [H, column_blocks] : {std::pair{2, 4u}, {70, 1u}, {270, 1u}}) {
     const ladder::WkvCase s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
     const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
     for (const char* name : {"q", "k", "log_w"})
