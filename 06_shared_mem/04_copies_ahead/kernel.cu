@@ -25,8 +25,8 @@ constexpr int kChannels = 64;
 // Steps of a tile.
 constexpr int kTile = 16;
 
-// Elements per thread and access, 16 bytes of float; how many such units a row has, and steps of which a thread copies one.
-constexpr int kVec = 4, kUnits = kChannels / kVec, kMySteps = kTile * kUnits / kChannels;
+// Elements per thread and access, 16 bytes of float; how many such pieces a row has, and steps of which a thread copies one.
+constexpr int kVec = 4, kPieces = kChannels / kVec, kMySteps = kTile * kPieces / kChannels;
 
 struct alignas(sizeof(float4)) Tile {
   float q[kTile][kChannels], k[kTile][kChannels], w[kTile][kChannels], v[kTile][kChannels];
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   const std::int64_t b = blockIdx.x / args.H;
 
   // A thread copies and prepares four channels of four steps: it waits for its own copies only.
-  const int my_channel = tid % kUnits * kVec, my_step = tid / kUnits * kMySteps;
+  const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
   // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
         bonus += q4[i] * u[i] * k4[i];
       }
       move(&tile.w[s][my_channel], w4);
-      for (int distance = kUnits / 2; distance > 0; distance /= 2)
+      for (int distance = kPieces / 2; distance > 0; distance /= 2)
         bonus += __shfl_xor_sync(0xffffffff, bonus, distance);
       if (my_channel == 0) tile.bonus[s] = bonus;
     }

@@ -25,8 +25,8 @@ constexpr int kChannels = 64;
 // Steps of a tile.
 constexpr int kTile = 16;
 
-// Elements per thread and access, 16 bytes of float; how many such units a row has, and steps of which a thread copies one.
-constexpr int kVec = 4, kUnits = kChannels / kVec, kMySteps = kTile * kUnits / kChannels;
+// Elements per thread and access, 16 bytes of float; how many such pieces a row has, and steps of which a thread copies one.
+constexpr int kVec = 4, kPieces = kChannels / kVec, kMySteps = kTile * kPieces / kChannels;
 
 struct alignas(sizeof(float4)) Tile {
   float q[kTile][kChannels], k[kTile][kChannels], w[kTile][kChannels], v[kTile][kChannels];
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   const std::int64_t b = blockIdx.x / args.H;
 
   // A thread copies and prepares four channels of four steps: it waits for its own copies only.
-  const int my_channel = tid % kUnits * kVec, my_step = tid / kUnits * kMySteps;
+  const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
   // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   move(u, args.u + h * kChannels + my_channel);
   const auto prepare = [&](Tile& tile) {
     // TODO(2): roughly 14 lines; of the same steps and channels: w = exp(log_w) to the tile, and this thread's part of the bonus q u k. The
-    // TODO(2): kUnits lanes of a step add theirs up, and one of them stores it. budget: one exp for each element.
+    // TODO(2): kPieces lanes of a step add theirs up, and one of them stores it. budget: one exp for each element.
   };
 
   float state[kChannels] = {};  // column tid of S

@@ -26,8 +26,8 @@ constexpr int kChannels = 64;
 // Steps of a tile.
 constexpr int kTile = 16;
 
-// Elements per thread and access, 16 bytes of float; how many such units a row has, and steps of which a thread copies one.
-constexpr int kVec = 4, kUnits = kChannels / kVec, kMySteps = kTile * kUnits / kChannels;
+// Elements per thread and access, 16 bytes of float; how many such pieces a row has, and steps of which a thread copies one.
+constexpr int kVec = 4, kPieces = kChannels / kVec, kMySteps = kTile * kPieces / kChannels;
 
 // A thread's part of the state: kRows key rows of kColumns value columns. kRowLanes lanes have all rows of the same columns.
 constexpr int kRowLanes = 4, kRows = kChannels / kRowLanes, kColumns = 4;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
   const std::int64_t b = blockIdx.x / args.H;
 
   // A thread copies and prepares four channels of four steps: it waits for its own copies only.
-  const int my_channel = tid % kUnits * kVec, my_step = tid / kUnits * kMySteps;
+  const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
   // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
     // TODO(2): their k, in k_left, behind its decay; its q times the decays since the unit began, back to the tile. Then the four k and, to
     // TODO(2): the place of the first step's w, all four decays together. budget: one exp for each element.
     // Sixteen scores over sixteen lanes: each ends with one.
-    // TODO(3): roughly 3 lines; by shared_mem::sum_over_lanes<kUnit * kUnit, kUnits>, which leaves each lane one of them, and to the tile.
+    // TODO(3): roughly 3 lines; by shared_mem::sum_over_lanes<kUnit * kUnit, kPieces>, which leaves each lane one of them, and to the tile.
     // TODO(3): budget: 15 shuffles, one store.
   };
 

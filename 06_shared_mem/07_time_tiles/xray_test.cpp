@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -15,8 +16,13 @@ const bool bounds = ladder::testing::register_bounds(
     "wkv_time_tiles", "wkv", ladder::testing::kRaggedShape,
     {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
 
-TEST(WkvTimeTiles, HasNoBankConflicts) {
-  for (const int H : {2, 70, 270}) {  // few, many and very many heads
+// Of four multiprocessors: 2, 3 and 9 heads are few, many and a crowd.
+struct WkvTimeTilesByShare : testing::Test {
+  emulator::SmallerDevice device{emulator::SmallerDevice::kMultiprocessors, "4"};
+};
+
+TEST_F(WkvTimeTilesByShare, HasNoBankConflicts) {
+  for (const int H : {2, 3, 9}) {
     const ladder::WkvCase s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
     const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
     EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u) << H << " heads";
@@ -33,15 +39,17 @@ TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
 }
 
 // The rung takes two for every step.
-TEST(WkvTimeTiles, TakesOneBarrierPerTile) {
-  const ladder::WkvCase s{.B = 1, .T = 70, .H = 2, .K = 64, .V = 64};
-  const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
-  const std::uint64_t blocks = s.H * 64 / 16, tiles = (70 + 31) / 32;  // few heads: 16 columns
-  EXPECT_EQ(kernel[kBarriers], blocks * tiles);
+TEST_F(WkvTimeTilesByShare, TakesOneBarrierPerTile) {
+  for (const auto& [H, column_blocks, tiles] :
+       {std::tuple{2, 4u, 3u}, {3, 1u, 3u}, {9, 1u, 5u}}) {  // of 32, 32 and 16 steps
+    const ladder::WkvCase s{.B = 1, .T = 70, .H = H, .K = 64, .V = 64};
+    const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
+    EXPECT_EQ(kernel[kBarriers], static_cast<unsigned>(H) * column_blocks * tiles) << H << " heads";
+  }
 }
 
-TEST(WkvTimeTiles, FetchesAnElementOncePerBlockOfColumns) {
-  for (const auto& [H, column_blocks] : {std::pair{2, 4u}, {70, 1u}}) {
+TEST_F(WkvTimeTilesByShare, FetchesAnElementOncePerBlockOfColumns) {
+  for (const auto& [H, column_blocks] : {std::pair{2, 4u}, {3, 1u}, {9, 1u}}) {
     const ladder::WkvCase s{.B = 1, .T = 9, .H = H, .K = 64, .V = 64};
     const Kernel kernel = xray_of<ladder::Wkv>("wkv_time_tiles", s);
     for (const char* name : {"q", "k", "log_w"})

@@ -98,7 +98,7 @@ std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects,
       return fmt::format("{:.4g}", sum / warps);
     };
     table +=
-        fmt::format("{:<18} {:<26} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", each.chapter,
+        fmt::format("{:<18} {:<26} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", place_of(each),
                     each.implementation, count({kGlobalLoadRequests}), count({kGlobalLoadSectors}),
                     count({kGlobalStoreRequests}), count({kAtomicRequests}),
                     count({kSharedLoadRequests, kSharedStoreRequests}), count({kBarriers}));

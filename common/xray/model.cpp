@@ -41,7 +41,7 @@ const CounterInfo& info(Counter counter) {
       {"shared_atomics", "shared atomics", "of single threads", ""},
       {"shared_bytes", "shared memory", "bytes per block", ""},
       {"barriers", "barriers", "of all blocks", ""},
-      {"shuffles", "shuffles", "of a warp", ""},
+      {"shuffles", "shuffle instructions", "of all warps", ""},
       {"async_copies", "asynchronous copies", "of single threads", ""},
       {"async_copies_at_once", "copies waited for at once", "of single threads", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",

@@ -32,6 +32,13 @@ std::string row(const std::string& label, const std::vector<Subject>& subjects, 
   return line + "\n";
 }
 
+// No bank conflicts are an answer where shared memory was used.
+Counter what_it_is_of(Counter counter) {
+  if (counter == kSharedLoadBankConflicts) return kSharedLoadWavefronts;
+  if (counter == kSharedStoreBankConflicts) return kSharedStoreWavefronts;
+  return counter;
+}
+
 const Traffic* traffic_of(const Subject& subject, const std::string& buffer, Operation operation) {
   for (const Buffer& each : subject.kernel.buffers) {
     const Traffic& traffic = each.traffic[static_cast<std::size_t>(operation)];
@@ -57,7 +64,7 @@ std::string touches_table(const std::vector<Subject>& subjects) {
       if (std::none_of(subjects.begin(), subjects.end(), is_touched)) continue;
       const auto cell = [&](const Subject& subject) -> std::string {
         const Traffic* traffic = traffic_of(subject, name, operation);
-        if (traffic == nullptr) return "-";
+        if (traffic == nullptr) return "0";
         return text_of(traffic->accesses_per_element) + " / " +
                text_of(traffic->requests_per_element);
       };
@@ -161,6 +168,7 @@ nlohmann::json json_of(const Subject& subject) {
     errors.push_back(json_of(error));
 
   return {{"chapter", subject.chapter},
+          {"lesson", subject.lesson},
           {"implementation", subject.implementation},
           {"kernel", kernel.name},
           {"launches", kernel.launches},
@@ -187,7 +195,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string to_table(const std::vector<Subject>& subjects) {
-  std::string table = row("", subjects, [](const Subject& each) { return each.chapter; });
+  std::string table = row("", subjects, place_of);
   std::set<std::string> names;
   for (const Subject& subject : subjects)
     names.insert(subject.implementation);
@@ -204,8 +212,10 @@ std::string to_table(const std::vector<Subject>& subjects) {
   });
   for (unsigned i = 0; i < kCounters; ++i) {
     const auto counter = static_cast<Counter>(i);
-    const auto is_zero = [&](const Subject& each) { return each.kernel[counter] == 0; };
-    if (std::all_of(subjects.begin(), subjects.end(), is_zero)) continue;
+    const auto says_nothing = [&](const Subject& each) {
+      return each.kernel[counter] == 0 && each.kernel[what_it_is_of(counter)] == 0;
+    };
+    if (std::all_of(subjects.begin(), subjects.end(), says_nothing)) continue;
     table += row(fmt::format("{} ({})", info(counter).words, info(counter).unit), subjects,
                  [&](const Subject& each) { return grouped(each.kernel[counter]); });
   }

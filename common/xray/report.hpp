@@ -14,7 +14,13 @@ struct Subject {
   std::string chapter;         // "03_cuda_baseline"
   std::string implementation;  // "wkv_atomic"
   Kernel kernel;
+  std::string lesson = {};  // "06.05"; empty for a chapter's own kernel
 };
+
+// What heads its column: the lesson's number, or else the chapter.
+inline const std::string& place_of(const Subject& subject) {
+  return subject.lesson.empty() ? subject.chapter : subject.lesson;
+}
 
 // Counters side by side, how often each element is touched, and every error as a sentence.
 std::string to_table(const std::vector<Subject>& subjects);

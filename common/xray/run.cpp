@@ -22,6 +22,15 @@ Verdict verdict_on(const Implementation& implementation, const AnyProblem& probl
   return verdict;
 }
 
+// "06.05"; empty for a chapter's own kernel.
+std::string lesson_number(const Implementation& implementation) {
+  const std::string lesson = lesson_of(implementation.source);
+  const auto number_of = [](const std::string& folder) {
+    return folder.substr(0, folder.find('_'));
+  };
+  return lesson.empty() ? "" : number_of(implementation.chapter) + "." + number_of(lesson);
+}
+
 }  // namespace
 
 XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
@@ -41,7 +50,8 @@ XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
   }
   for (emulator::xray::Kernel& kernel : emulator::xray::take()) {
     result.too_large = result.too_large || kernel.too_large;
-    result.subjects.push_back({implementation.chapter, implementation.name, std::move(kernel)});
+    result.subjects.push_back({implementation.chapter, implementation.name, std::move(kernel),
+                               lesson_number(implementation)});
   }
   return result;
 }

@@ -898,6 +898,17 @@ TEST_F(Xray, KeepsEachLinesFirstRequestAndItsFirstBankConflict) {
   }
 }
 
+TEST_F(Xray, SaysTheLessonAndThatThereAreNoBankConflicts) {
+  const DeviceVector<float> out(kThreads);
+  reads_its_neighbour<<<1, kThreads>>>(out.data(), true);
+  const Subject subject = {"06_shared_mem", "a", only(), "06.05"};
+  const std::string table = to_table({subject});
+  EXPECT_NE(table.find(" 06.05\n"), std::string::npos) << table;
+  EXPECT_EQ(table.find("06_shared_mem"), std::string::npos) << table;
+  EXPECT_NE(table.find("shared load bank conflicts (wavefronts too many)"), std::string::npos);
+  EXPECT_EQ(to_json({subject})["kernels"][0]["lesson"], "06.05");
+}
+
 // .ci/check_xray opens the page in a browser.
 TEST_F(Xray, DrawsWhatIsWrong) {
   const DeviceVector<float> in(std::vector<float>(100, 1.0f));
