@@ -272,7 +272,7 @@ class Probe {
       for (std::size_t axis = 0; axis < input.layout().axes.size(); ++axis) {
         if (is_right(input, axis) || !complete(input, axis)) continue;
         const auto [indices, factor] = wrong_part(input, axis);
-        if (indices.empty()) continue;
+        if (indices.empty() || !holds_at_both_ends(input, axis, indices.front(), factor)) continue;
         const std::string those = named(input.layout(), axis, indices);
         if (!names.empty() && (of != those || what != said_of(factor))) continue;
         if (!names.empty() && names.back() == input.name()) continue;
@@ -302,6 +302,32 @@ class Probe {
       return true;
     return size <= kMostCompleted && size * work_ <= kMostWork &&
            size * seconds_ <= most_seconds() && respond(input, axis, size);
+  }
+
+  // Whether the first and the last of all elements with this index along the axis answer so, too: one line was changed, and it may not
+  // stand for the others.
+  bool holds_at_both_ends(const Input& input, std::size_t axis, std::int64_t index,
+                          double factor) const {
+    std::vector<float> values = input.unchanged();
+    const auto size = static_cast<std::int64_t>(values.size());
+    std::int64_t first = 0, last = size - 1;
+    while (first < size && input.at(first, axis) != index)
+      ++first;
+    while (last >= 0 && input.at(last, axis) != index)
+      --last;
+    const std::optional<Outputs> before = run(input.name(), values);
+    for (const std::int64_t element : {first, last}) {
+      if (element < 0 || element >= size) return false;
+      const float own = std::exchange(values[element], input.changed_value(element));
+      const std::optional<Outputs> after = run(input.name(), values);
+      values[element] = own;
+      if (!before || !after) return false;
+      const Response response = difference(*before, *after);
+      if (!response.counts()) continue;
+      if (response.is_right() || !(std::abs(response.factor() - factor) <= kClose * 2))
+        return false;
+    }
+    return true;
   }
 
   static std::string said_of(double factor) {

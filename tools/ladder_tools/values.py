@@ -311,20 +311,21 @@ def _lanes(launch, row):
 
 def _taken(mine, right, wrong):
     """Which lanes' values have come to this value by shuffles, if others than in our kernel."""
-    theirs = next(iter(right.stored.get(mine.key(wrong), ())), None)
+    stores, ours = (launch.stored.get(mine.key(wrong), []) for launch in (mine, right))
+    theirs = ours[stores.index(wrong)] if len(ours) == len(stores) and wrong in stores else None  # a place that is stored to again has its turns
     if theirs is None or theirs[3] % 32 != wrong[3] % 32:
         return []
-    (own, made), (ours, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
-    if made == right_made and (made is not None or len(own) == len(ours)):
+    (own, made), (taken, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
+    if made == right_made and (made is not None or len(own) == len(taken)):
         return []
-    if len(own) < len(ours):
-        counts = f"{len(ours)} shuffle{'s' if len(ours) != 1 else ''}, yours {len(own) or 'none'}"
+    if len(own) < len(taken):
+        counts = f"{len(taken)} shuffle{'s' if len(taken) != 1 else ''}, yours {len(own) or 'none'}"
         return [f"Before it our thread makes {counts}: is something not yet put together over the lanes?"]
     if len(own) > _MOST_TAKES:
         return []
-    lanes = [", ".join(str(source) for source, _ in each) for each in (own, ours)]
+    lanes = [", ".join(str(source) for source, _ in each) for each in (own, taken)]
     lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own))
-    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes {f'those of lanes {lanes[1]}' if ours else 'none'}."]
+    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
 
 
 def _other_input(mine, right, block):
