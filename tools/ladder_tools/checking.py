@@ -1,5 +1,9 @@
 """One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
+import contextlib
+import copy
+import difflib
 import filecmp
+import io
 import os
 import re
 import sys
@@ -236,6 +240,21 @@ def is_dear(text):
     return any(float(used) > float(allowed) for _, used, allowed, _ in _USED.findall(text))
 
 
+def in_files_of(mine, kernel, text, name, said):
+    """What is `said` of lines of the text, which is called `name`, as of the lines that it is made of: {path: text} of the learner's copy and
+    of our kernel. Where a line is in both, the copy's is named."""
+    lines, at = text.splitlines(), {}
+    for path, from_text in (*kernel.items(), *mine.items()):
+        for block in difflib.SequenceMatcher(None, from_text.splitlines(), lines, autojunk=False).get_matching_blocks():
+            at.update({block.b + n + 1: (path, block.a + n + 1) for n in range(block.size)})
+    here = next(iter(mine))
+
+    def place(found):
+        path, line = at.get(int(found[1] or found[2]), (here, 0))
+        return (f"{path}:{line}" if found[2] else f"line {line} of {path}") if line else str(path)
+    return re.sub(rf"\bline ([0-9]+) of {re.escape(name)}|{re.escape(name)}:([0-9]+)", place, said).replace(name, str(here))
+
+
 class Check:
     """One round of the loop: compile, test, look closer."""
 
@@ -261,12 +280,15 @@ class Check:
     def _compile(self, target):
         if target in self._compiled:
             return True
-        what = "" if not self._compiled else ", instrumented: each access is looked at"
-        say(f"building ({self._build.name}{what})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+        if not self._compiled:  # once: how far the others are, the build says itself
+            self._say_building()
         if not self._build.compile(target):
             return False
         self._compiled.add(target)
         return True
+
+    def _say_building(self):
+        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
 
     def _run(self, target, *options, seconds=None, **more):
         done = gtest.run(self._build.folder / target, seconds or self._seconds, *options, **more)
@@ -343,6 +365,35 @@ class Check:
         mine = text_of(self._exercise.mine)
         left = [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine]
         return left if self._red and set(self._red) <= set(left) and len(left) < len(self._exercise.holes()) else []
+
+    def _empty(self):
+        """The holes with a TODO and no line of code, if it can be said whose lines are whose."""
+        mine = text_of(self._exercise.mine)
+        written = holes_of(self._exercise).of(mine).holes or {}
+        return [hole for hole, parts in written.items() if f"TODO({hole})" in mine and not any(is_code(line) for part in parts for line in part)]
+
+    def _shows_alone(self, hole, empty, where, lights):
+        """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
+        would be told of it. Whether that could be said."""
+        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
+        written = holes.of(mine)
+        text, _ = holes.filled(hole, written.holes[hole], written.outside)
+        with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
+            variant = Variant(self._build, self._exercise, text, Path(folder))
+            exercise = copy.copy(self._exercise)
+            exercise.mine = Path(os.path.relpath(variant.mine, ROOT))
+            alone, said = _Alone(exercise, variant), io.StringIO()
+            with contextlib.redirect_stdout(said):
+                passed = alone()
+        if passed or not alone.failing:
+            return False
+        are, piece = "are" if len(empty) > 1 else "is", self._exercise.piece
+        print("\n".join([f"{where}: WRONG RESULT. {piece.title()}{'s' if len(empty) > 1 else ''} {', '.join(empty)} {are} empty, and {piece} {hole} is wrong by itself.", *lights,
+                         f"Our kernel with your lines of {piece} {hole}:"]))
+        print(in_files_of({self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, str(exercise.mine), said.getvalue()), end="")
+        self.failing, self._said, self._xray_errors, self.wrong_values = alone.failing, alone._said, alone._xray_errors, []
+        self._red.sort(key=hole.__ne__)
+        return True
 
     def _holes_at(self, numbers):
         """The holes that have these lines of the learner's file, if that can be said; several, where a line is in several."""
@@ -592,6 +643,10 @@ class Check:
             todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
             lights = self._light_up(target) if todo else []
             left = self._unfinished()
+            empty = self._empty() if todo else []
+            alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
+            if not left and alone and self._shows_alone(alone, empty, where, lights):
+                return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
                                  *lights]))
@@ -647,20 +702,39 @@ class Check:
             return True
         if passed and self._dearer:
             print("Right, but dearer than the budget.")
-        if self._xray_errors and not passed:
-            print("Mend first what the X-ray found: it may be all that is wrong.")
+        first = "Mend first what the X-ray found: it may be all that is wrong." if self._xray_errors and not passed else ""
         if self._red and (todo is None or todo[0] != self._red[0]):
-            print(f"Next: {exercise.piece} {self._red[0]}{'' if passed else ', the first that is red'}.\nA hint: ./ladder exercise {exercise.name} --hint")
+            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
+            print(f"Next: {exercise.piece} {self._red[0]}{which}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                print("No TODO is left, but something is wrong.")
+                print(first or "No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
             print(f"A hint: ./ladder exercise {exercise.name} --hint{of_one}")
         return False
+
+
+class _Alone(Check):
+    """A round around a kernel that is ours but for one hole; whose lines it has is known. It returns whether nothing is wrong."""
+
+    def _say_building(self):
+        pass
+
+    def _light_up(self, target):
+        return []
+
+    def _hole_of(self, fault, target, text):
+        return None
+
+    def _note_red(self, holes):
+        pass
+
+    def _verdict(self, passed, clean):
+        return passed and clean
 
 
 def build_ahead(exercise, build):
