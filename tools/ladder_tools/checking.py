@@ -217,19 +217,41 @@ def printed_lines(text, file, most=20):
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
 
 
-def most_telling(findings, most=3):
-    """A few of the X-ray's findings, in their order: the first of each kind, then those that name other lines than these, then the others."""
-    kinds, seen = set(), set()
+def _cause(finding):
+    """The X-ray's kind, and of a race what would have ordered the two."""
+    kind = finding.partition(": ")[0]
+    return kind, finding.rpartition(": ")[2] if kind == "race" else ""
 
-    def told(finding):
-        kind, lines = finding.partition(": ")[0], frozenset(re.findall(r"\S+:[0-9]+\b", finding))
-        new = 0 if kind not in kinds else 1 if lines not in seen else 2
-        kinds.add(kind)
-        seen.add(lines)
-        return new
 
-    first = sorted(range(len(findings)), key=[told(each) for each in findings].__getitem__)[:most]
-    return [findings[at] for at in sorted(first)]
+def _lines_in(mine, finding):
+    """The lines at which the parties of a finding touch memory: of the learner's file by their number, of a helper's caller there."""
+    lines = []
+    for party in re.split(r", and (?=[a-z ]+ at )", finding):
+        places = re.findall(r"\bat (\S+:[0-9]+)\b", party)
+        of_mine = [place.rpartition(":")[2] for place in places if place.startswith(f"{mine}:")]
+        lines += of_mine[:1] or places[:1]
+    return tuple(dict.fromkeys(lines))
+
+
+def most_telling(findings, mine, most=3, pairs=3):
+    """A few of the X-ray's findings, in their order: the first of each cause, and in short at which other lines a race is found too. And how many
+    are left out."""
+    shown, elsewhere = {}, {}
+    for finding in findings:
+        cause, lines = _cause(finding), _lines_in(mine, finding)
+        if cause not in shown and len(shown) < most:
+            shown[cause], elsewhere[cause] = finding, {lines: 1}
+        elif cause in shown:
+            elsewhere[cause][lines] = elsewhere[cause].get(lines, 0) + 1
+    said, told = [], 0
+    for cause, finding in shown.items():
+        first, *others = elsewhere[cause].items()
+        some = others[:pairs] if cause[0] == "race" else []
+        said.append(finding)
+        if some:
+            said.append(f"  the same at lines {', '.join(' and '.join(lines) for lines, _ in some)}")
+        told += first[1] + sum(count for _, count in some)
+    return said, len(findings) - told
 
 
 _USED = re.compile(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", re.MULTILINE)
@@ -289,6 +311,12 @@ class Check:
 
     def _say_building(self):
         say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+
+    def _warnings(self, unfinished):
+        return compiler_warnings(text_of(self._build.log), self._exercise.mine, unfinished)
+
+    def _where_all_are_shown(self, target, test_filter):
+        return f": ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all"
 
     def _run(self, target, *options, seconds=None, **more):
         done = gtest.run(self._build.folder / target, seconds or self._seconds, *options, **more)
@@ -554,10 +582,10 @@ class Check:
                 errors = list(dict.fromkeys(line for line in done.text.splitlines()
                                             if (_XRAY_ERROR.match(line) or _HOST_TOUCHES.match(line)) and line != self._host_touches))
                 self._xray_errors = bool(errors)
-                telling = most_telling(errors)
+                telling, more = most_telling(errors, self._exercise.mine)
                 shown += telling
-                if len(errors) > len(telling):
-                    shown.append(f"{len(errors) - len(telling)} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
+                if more:
+                    shown.append(f"{more} more{self._where_all_are_shown(target, test_filter)}")
         if done.timed_out or done.crashed and not _HOST_TOUCHES.search(done.text):
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
@@ -568,10 +596,12 @@ class Check:
         for line in shown:
             print(f"X-ray: {line}")
         if passed and (errors or self._dearer and not self.failing):
-            fault, words = (self._is_found, "the X-ray finds this in our kernel") if errors else (self._is_dear, "our kernel is dearer than the budget")
+            fault = self._is_found if errors else self._is_dear
             hole = self._hole_of(fault, target, "\n".join(shown))
             if hole:
-                print(f"{self._exercise.piece} {hole}: with its lines {words} too")
+                piece = f"{self._exercise.piece} {hole}"
+                print(f"Your lines of {piece}, put into our kernel, " + (f"give a finding there too: the fault is in {piece}." if errors else
+                                                                         f"make it dearer than the budget too: the cost is in {piece}."))
                 self._red.append(hole)
         return clean
 
@@ -599,7 +629,7 @@ class Check:
             too_many = float(used) > float(allowed)
             self._dearer |= too_many
             if too_many or not self.failing and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
-                shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if too_many else ""))
+                shown.append(f"{used} of {allowed} {rest}  <- too many" if too_many else f"budget {allowed}, used {used}: {rest.replace(' used,', ',')}")
             if dearest:
                 shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
         return shown
@@ -634,7 +664,7 @@ class Check:
             if where == "On the GPU" and not self._build.runs_on_gpu():
                 print(f"{where}: compiled, but there is none to run it")
                 continue
-            warnings = warnings or compiler_warnings(text_of(self._build.log), exercise.mine, exercise.first_todo())
+            warnings = warnings or self._warnings(exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)
@@ -723,6 +753,9 @@ class _Alone(Check):
 
     def _say_building(self):
         pass
+
+    def _where_all_are_shown(self, target, test_filter):
+        return ""  # the program is gone then
 
     def _light_up(self, target):
         return []
