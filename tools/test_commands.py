@@ -322,6 +322,8 @@ sys.exit(1)
         self.assertEqual(told(first, other), ([first, other], 0))
         self.assertEqual(told(first, unwritten, other, elsewhere, most=2), ([first, "  the same at lines 7 and 6", unwritten], 1))
         self.assertEqual(told(first, *(race(line, 6) for line in range(10, 15))), ([first, "  the same at lines 10 and 6, 11 and 6, 12 and 6"], 2))
+        in_warp = race(8, 6, missing="no __syncwarp() or __syncthreads() orders them")
+        self.assertEqual(told(in_warp, first), ([first, "  the same at lines 8 and 6"], 0))
         at_helper = "race: load at common/x.hpp:4 by thread (0, 0, 0), and store at common/x.hpp:4 by thread (1, 0, 0) touch 4 bytes of x: no"
         self.assertEqual(told(at_helper.replace("x.hpp:4", "x.hpp:5"), at_helper)[0][1], "  the same at lines common/x.hpp:4")
 

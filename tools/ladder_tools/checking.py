@@ -217,10 +217,13 @@ def printed_lines(text, file, most=20):
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
 
 
+_IN_A_WARP = "no __syncwarp() or "  # what would be enough there; for the whole block it is "no __syncthreads() ..."
+
+
 def _cause(finding):
-    """The X-ray's kind, and of a race what would have ordered the two."""
+    """The X-ray's kind, and of a race what would have ordered the two: the same barrier may be missing within a warp and between warps."""
     kind = finding.partition(": ")[0]
-    return kind, finding.rpartition(": ")[2] if kind == "race" else ""
+    return kind, finding.rpartition(": ")[2].replace(_IN_A_WARP, "no ") if kind == "race" else ""
 
 
 def _lines_in(mine, finding):
@@ -237,14 +240,14 @@ def most_telling(findings, mine, most=3, pairs=3):
     """A few of the X-ray's findings, in their order: the first of each cause, and in short at which other lines a race is found too. And how many
     are left out."""
     shown, elsewhere = {}, {}
-    for finding in findings:
+    for finding in sorted(findings, key=lambda each: _IN_A_WARP in each):  # the barrier that is enough for all
         cause, lines = _cause(finding), _lines_in(mine, finding)
         if cause not in shown and len(shown) < most:
             shown[cause], elsewhere[cause] = finding, {lines: 1}
         elif cause in shown:
             elsewhere[cause][lines] = elsewhere[cause].get(lines, 0) + 1
     said, told = [], 0
-    for cause, finding in shown.items():
+    for cause, finding in sorted(shown.items(), key=lambda each: findings.index(each[1])):
         first, *others = elsewhere[cause].items()
         some = others[:pairs] if cause[0] == "race" else []
         said.append(finding)
