@@ -79,7 +79,8 @@ class HolesOfACopy(InAFolder):
                 self.mine, made["text"] = exercise.mine, variant.mine.read_text()
 
             def __call__(self):
-                print(f"X-ray: race: load at {self.mine}:2 by x, and store at {self.mine}:5 by y")
+                races = [f"race: load at {self.mine}:{line} by x, and store at {self.mine}:5 by y: no barrier" for line in (2, 1)]
+                print("\n".join(f"X-ray: {line}" for line in self.told(races)[0]))
                 return False
 
         check._red, check._build = ["1", "2"], mock.Mock(folder=self.root)
@@ -89,7 +90,8 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(made["text"], "f() {\n  z;\n}\ng() {\n  y;\n}\n")
         self.assertEqual(said, "In the emulator: WRONG RESULT. Hole 2 is empty, and hole 1 is wrong by itself.\nhole 1: red\nhole 2: red\n"
                                "Our kernel with your lines of hole 1:\n"
-                               "X-ray: race: load at my/03_x/exercise.cu:2 by x, and store at 03_x/kernel.cu:5 by y\n")
+                               "X-ray: race: load at my/03_x/exercise.cu:2 by x, and store at 03_x/kernel.cu:5 by y: no barrier\n"
+                               "X-ray:   the same at lines 1 and 03_x/kernel.cu:5\n")
         verdict = printed(check._verdict, False, False)[1]
         self.assertEqual(verdict, "Next: hole 1, the first that is red. Mend first what the X-ray found: it may be all that is wrong.\n"
                                   "A hint: ./ladder exercise 03 --hint\n")

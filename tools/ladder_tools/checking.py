@@ -3,6 +3,7 @@ import contextlib
 import copy
 import difflib
 import filecmp
+import functools
 import io
 import os
 import re
@@ -315,6 +316,10 @@ class Check:
     def _say_building(self):
         say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
 
+    def told(self, findings):
+        """As most_telling: what is said of the X-ray's findings, and how many are left out."""
+        return most_telling(findings, self._exercise.mine)
+
     def _warnings(self, unfinished):
         return compiler_warnings(text_of(self._build.log), self._exercise.mine, unfinished)
 
@@ -413,7 +418,9 @@ class Check:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             exercise = copy.copy(self._exercise)
             exercise.mine = Path(os.path.relpath(variant.mine, ROOT))
+            placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, str(exercise.mine))
             alone, said = _Alone(exercise, variant), io.StringIO()
+            alone.told = lambda findings: most_telling(list(map(placed, findings)), self._exercise.mine)
             with contextlib.redirect_stdout(said):
                 passed = alone()
         if passed or not alone.failing:
@@ -421,7 +428,7 @@ class Check:
         are, piece = "are" if len(empty) > 1 else "is", self._exercise.piece
         print("\n".join([f"{where}: WRONG RESULT. {piece.title()}{'s' if len(empty) > 1 else ''} {', '.join(empty)} {are} empty, and {piece} {hole} is wrong by itself.", *lights,
                          f"Our kernel with your lines of {piece} {hole}:"]))
-        print(in_files_of({self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, str(exercise.mine), said.getvalue()), end="")
+        print(placed(said.getvalue()), end="")
         self.failing, self._said, self._xray_errors, self.wrong_values = alone.failing, alone._said, alone._xray_errors, []
         self._red.sort(key=hole.__ne__)
         return True
@@ -585,7 +592,7 @@ class Check:
                 errors = list(dict.fromkeys(line for line in done.text.splitlines()
                                             if (_XRAY_ERROR.match(line) or _HOST_TOUCHES.match(line)) and line != self._host_touches))
                 self._xray_errors = bool(errors)
-                telling, more = most_telling(errors, self._exercise.mine)
+                telling, more = self.told(errors)
                 shown += telling
                 if more:
                     shown.append(f"{more} more{self._where_all_are_shown(target, test_filter)}")
