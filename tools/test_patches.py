@@ -85,7 +85,7 @@ class HolesOfACopy(InAFolder):
 
         check._red, check._build = ["1", "2"], mock.Mock(folder=self.root)
         self.during(mock.patch.object(checking, "_Alone", Alone))
-        shown, said = printed(check._shows_alone, "1", ["2"], "In the emulator", ["hole 1: red", "hole 2: red"])
+        shown, said = printed(check._shows_alone, "1", ["2"], "In the emulator: WRONG RESULT", ["hole 1: red", "hole 2: red"])
         self.assertTrue(shown)
         self.assertEqual(made["text"], "f() {\n  z;\n}\ng() {\n  y;\n}\n")
         self.assertEqual(said, "In the emulator: WRONG RESULT. Hole 2 is empty, and hole 1 is wrong by itself.\nhole 1: red\nhole 2: red\n"

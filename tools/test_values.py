@@ -65,12 +65,6 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertIn("All that our block reads, yours reads", said)
 
-    def test_several_values_of_ours_come_one_after_the_other_and_clearing_is_none(self):
-        ours = [(_STORE, 0, 1, "o", 1, number) for number in (0.0, -3.5, -4.5)]
-        self.assertIn("; ours stores -3.5, -4.5 there, one after the other.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
-        self.assertIn("; ours stores -3.5.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:2]))
-        self.assertIn("; ours stores 0.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:1]))
-
     def test_the_lanes_that_shuffles_take_from_are_said_where_they_make_another_sum(self):
         def of_lanes(*sources):
             """Each of four lanes takes from those that are so far away."""
@@ -111,6 +105,12 @@ class FirstWrong(unittest.TestCase):
         touch = first_wrong(trail((_STORE, 1, 1, "o", 2, 9.0)), trail(*_OURS))[1]
         with mock.patch.dict(touch.kind, name="an allocation of 512 bytes"):
             self.assertEqual(touch.name(), "element 2 of an allocation of 512 bytes")
+
+    def test_several_values_of_ours_come_one_after_the_other_and_clearing_is_none(self):
+        ours = [(_STORE, 0, 1, "o", 1, number) for number in (0.0, -3.5, -4.5)]
+        self.assertIn("; ours stores -3.5, -4.5 there, one after the other.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
+        self.assertIn("; ours stores -3.5.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:2]))
+        self.assertIn("; ours stores 0.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:1]))
 
     def test_of_atomics_the_last_sum_counts(self):
         ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))

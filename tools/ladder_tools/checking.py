@@ -408,7 +408,7 @@ class Check:
         written = holes_of(self._exercise).of(mine).holes or {}
         return [hole for hole, parts in written.items() if f"TODO({hole})" in mine and not any(is_code(line) for part in parts for line in part)]
 
-    def _shows_alone(self, hole, empty, where, lights):
+    def _shows_alone(self, hole, empty, result, lights):
         """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
         would be told of it. Whether that could be said."""
         mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
@@ -425,9 +425,9 @@ class Check:
                 passed = alone()
         if passed or not alone.failing:
             return False
-        are, piece = "are" if len(empty) > 1 else "is", self._exercise.piece
-        print("\n".join([f"{where}: WRONG RESULT. {piece.title()}{'s' if len(empty) > 1 else ''} {', '.join(empty)} {are} empty, and {piece} {hole} is wrong by itself.", *lights,
-                         f"Our kernel with your lines of {piece} {hole}:"]))
+        piece = self._exercise.piece
+        are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
+        print("\n".join([f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]))
         print(placed(said.getvalue()), end="")
         self.failing, self._said, self._xray_errors, self.wrong_values = alone.failing, alone._said, alone._xray_errors, []
         self._red.sort(key=hole.__ne__)
@@ -685,7 +685,7 @@ class Check:
             left = self._unfinished()
             empty = self._empty() if todo else []
             alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
-            if not left and alone and self._shows_alone(alone, empty, where, lights):
+            if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
                 return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
