@@ -109,6 +109,9 @@ class HolesOfACopy(InAFolder):
         said = printed(check._verdict, False, False)[1]
         self.assertNotIn("Mend first", said)
         self.assertIn("TODO(1)", said)
+        check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
+        check._red, check._xray_errors = ["1", "2"], True
+        self.assertEqual(printed(check._verdict, False, False)[1], "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
 
     def test_lines_of_a_mixed_kernel_are_said_as_those_that_it_is_made_of(self):
         mine, ours = {Path("my/a.cu"): "f() {\n\n  mine;\n}\n"}, {Path("a/kernel.cu"): "f() {\n  ours;\n}\n"}

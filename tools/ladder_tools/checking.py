@@ -403,10 +403,11 @@ class Check:
         return left if self._red and set(self._red) <= set(left) and len(left) < len(self._exercise.holes()) else []
 
     def _empty(self):
-        """The holes with a TODO and no line of code, if it can be said whose lines are whose."""
+        """The holes with a TODO and no line of code; all with a TODO, if it cannot be said whose lines are whose."""
         mine = text_of(self._exercise.mine)
         written = holes_of(self._exercise).of(mine).holes or {}
-        return [hole for hole, parts in written.items() if f"TODO({hole})" in mine and not any(is_code(line) for part in parts for line in part)]
+        return [hole for hole in self._exercise.holes()
+                if f"TODO({hole})" in mine and not any(is_code(line) for part in written.get(hole, []) for line in part)]
 
     def _shows_alone(self, hole, empty, result, lights):
         """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
@@ -747,7 +748,7 @@ class Check:
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
-            print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
                 print(first or "No TODO is left, but something is wrong.")
