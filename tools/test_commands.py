@@ -306,12 +306,31 @@ sys.exit(1)
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
 
-    def test_of_many_findings_each_kind_is_shown(self):
-        race, again, elsewhere = (f"race: load at my/a.cu:{line}, called at my/a.cu:9, by thread ({thread}, 0, 0)" for line, thread in ((4, 0), (4, 1), (5, 0)))
-        unwritten = "uninitialised read: load at my/a.cu:4 by thread (0, 0, 0)"
-        self.assertEqual(checking.most_telling([race, again, elsewhere, unwritten]), [race, elsewhere, unwritten])
-        self.assertEqual(checking.most_telling([race, again]), [race, again])
-        self.assertEqual(checking.most_telling([race, elsewhere, again, unwritten], most=2), [race, unwritten])
+    def test_of_many_findings_each_cause_is_shown_and_other_lines_in_short(self):
+        def race(one, other, thread=0, missing="no __syncthreads() orders them"):
+            return (f"race: load at common/x.hpp:4, called at my/a.cu:{one}, by thread ({thread}, 0, 0) of block (0, 0, 0), and asynchronous copy at my/a.cu:{other}, "
+                    f"called at my/a.cu:9, by thread (1, 0, 0) of block (0, 0, 0) touch 4 bytes of x[0]: {missing}")
+
+        def told(*findings, **most):
+            return checking.most_telling(findings, Path("my/a.cu"), **most)
+
+        unwritten = "uninitialised read: load at my/a.cu:4 by thread (0, 0, 0), 4 bytes of x, which nothing has written"
+        first, again, elsewhere = race(5, 6), race(5, 6, thread=1), race(7, 6)
+        self.assertEqual(told(first, again, elsewhere, unwritten), ([first, "  the same at lines 7 and 6", unwritten], 0))
+        self.assertEqual(told(first, again), ([first], 0))
+        other = race(5, 6, missing="nothing orders blocks of one launch")
+        self.assertEqual(told(first, other), ([first, other], 0))
+        self.assertEqual(told(first, unwritten, other, elsewhere, most=2), ([first, "  the same at lines 7 and 6", unwritten], 1))
+        self.assertEqual(told(first, *(race(line, 6) for line in range(10, 15))), ([first, "  the same at lines 10 and 6, 11 and 6, 12 and 6"], 2))
+        in_warp = race(8, 6, missing="no __syncwarp() or __syncthreads() orders them")
+        self.assertEqual(told(in_warp, first), ([first, "  the same at lines 8 and 6"], 0))
+        at_helper = "race: load at common/x.hpp:4 by thread (0, 0, 0), and store at common/x.hpp:4 by thread (1, 0, 0) touch 4 bytes of x: no"
+        self.assertEqual(told(at_helper.replace("x.hpp:4", "x.hpp:5"), at_helper)[0][1], "  the same at lines common/x.hpp:4")
+
+    def test_what_is_within_the_budget_is_said_beside_it(self):
+        check = checking.Check(exercise_of("03"), None)
+        self.assertEqual(check._budget("budget: 0.375 of 0.375 global loads used, per element of o, x\nbudget: 4 of 1 copies waited for at once used, x\n"),
+                         ["budget 0.375, used 0.375: global loads, per element of o, x", "4 of 1 copies waited for at once used, x  <- too many"])
 
     def test_a_diagnosis_that_ended_early_is_no_name(self):
         said = "x.cpp:1\nWRONG RESULT in o\n{}o(b=0, t=1) is 1, should be 2\n"

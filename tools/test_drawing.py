@@ -76,6 +76,17 @@ class Mistakes(unittest.TestCase):
         self.assertFalse(drawing.mistake_of("01", "bonus_forgotten").needs_device)
 
 
+class Warnings(InAFolder):
+    def test_names_that_a_mistake_leaves_unused_are_not_told(self):
+        mistake = mock.Mock(mine=Path("build/x.cu"), target="x")
+        mistake.name = "03"
+        self.write({"build.log": f"{ROOT}/build/x.cu:9:3: warning: 'f' defined but not used [-Wunused-function]\n"
+                                 f"{ROOT}/build/x.cu:10:3: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n"})
+        said = {kind: kind(mistake, mock.Mock(log=self.root / "build.log"))._warnings(None) for kind in (drawing.Look, drawing.Check)}
+        self.assertEqual([line.partition(": ")[2][:7] for line in said[drawing.Look]], ["line 10"])
+        self.assertEqual(len(said[drawing.Check]), 2)
+
+
 class Pages(InAFolder):
     def report(self, *errors):
         return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "sites": [], "steps": []}]}

@@ -6,8 +6,8 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, printed
-from ladder_tools import hints, place
-from ladder_tools.checking import Check
+from ladder_tools import checking, hints, place
+from ladder_tools.checking import Check, in_files_of
 from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
@@ -66,6 +66,66 @@ class HolesOfACopy(InAFolder):
             text = printed(check._verdict, True, False)[1]
             self.assertIn(said, text)
             self.assertNotIn("TODO", text)
+
+    def test_while_a_hole_is_empty_what_a_filled_one_does_alone_is_told(self):
+        self.during(mock.patch.object(checking, "ROOT", self.root))
+        check, made = self.filled("z;", "// TODO(2): roughly 1 line; y"), {}
+        self.assertEqual(check._empty(), ["2"])
+
+        class Alone:
+            failing, _said, _xray_errors = "a.Test", "", True
+
+            def __init__(self, exercise, variant):
+                self.mine, made["text"] = exercise.mine, variant.mine.read_text()
+
+            def __call__(self):
+                races = [f"race: load at {self.mine}:{line} by x, and store at {self.mine}:5 by y: no barrier" for line in (2, 1)]
+                print("\n".join(f"X-ray: {line}" for line in self.told(races)[0]))
+                return False
+
+        check._red, check._build = ["1", "2"], mock.Mock(folder=self.root)
+        self.during(mock.patch.object(checking, "_Alone", Alone))
+        shown, said = printed(check._shows_alone, "1", ["2"], "In the emulator: WRONG RESULT", ["hole 1: red", "hole 2: red"])
+        self.assertTrue(shown)
+        self.assertEqual(made["text"], "f() {\n  z;\n}\ng() {\n  y;\n}\n")
+        self.assertEqual(said, "In the emulator: WRONG RESULT. Hole 2 is empty, and hole 1 is wrong by itself.\nhole 1: red\nhole 2: red\n"
+                               "Our kernel with your lines of hole 1:\n"
+                               "X-ray: race: load at my/03_x/exercise.cu:2 by x, and store at 03_x/kernel.cu:5 by y: no barrier\n"
+                               "X-ray:   the same at lines 1 and 03_x/kernel.cu:5\n")
+        verdict = printed(check._verdict, False, False)[1]
+        self.assertEqual(verdict, "Next: hole 1, the first that is red. Mend first what the X-ray found: it may be all that is wrong.\n"
+                                  "A hint: ./ladder exercise 03 --hint\n")
+
+    def test_of_an_empty_hole_before_the_wrong_one_nothing_is_said(self):
+        check = self.filled("// TODO(1): x", "z;")
+        self.assertEqual(check._empty(), ["1"])
+        check._red = ["2", "1"]
+        self.assertIn("Next: hole 2, which is red.\n", printed(check._verdict, False, True)[1])
+        self.assertEqual(self.filled("z;\n  // TODO(1): x", "// TODO(2): y")._empty(), ["2"], "one is begun")
+
+    def test_what_follows_from_an_empty_hole_is_no_finding_to_mend(self):
+        check = self.filled("// TODO(1): x", "// TODO(2): y")
+        check._red, check._xray_errors = ["1", "2"], True
+        said = printed(check._verdict, False, False)[1]
+        self.assertNotIn("Mend first", said)
+        self.assertIn("TODO(1)", said)
+        check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
+        check._red, check._xray_errors = ["1", "2"], True
+        self.assertEqual(printed(check._verdict, False, False)[1], "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
+
+    def test_lines_of_a_mixed_kernel_are_said_as_those_that_it_is_made_of(self):
+        mine, ours = {Path("my/a.cu"): "f() {\n\n  mine;\n}\n"}, {Path("a/kernel.cu"): "f() {\n  ours;\n}\n"}
+        said = in_files_of(mine, ours, "f() {\n  mine;\n  ours;\n}\n", "build/x/my/a.cu",
+                           "at build/x/my/a.cu:2, called at build/x/my/a.cu:3; line 2 of build/x/my/a.cu: odd; build/x/my/a.cu")
+        self.assertEqual(said, "at my/a.cu:3, called at a/kernel.cu:2; line 3 of my/a.cu: odd; my/a.cu")
+
+    def test_that_it_is_building_is_said_once(self):
+        check = self.filled("x;", "y;")
+        check._build = mock.Mock(log=self.root / "03_x/kernel.cu")
+        check._build.name = "build"
+        self.during(mock.patch.object(checking, "say"))
+        check._compile("my03_emulated"), check._compile("my03_xray")
+        checking.say.assert_called_once_with("building (build)")
 
     def test_a_line_of_a_compilers_error_lies_in_a_hole(self):
         check = self.filled("one;", "two;")

@@ -112,6 +112,12 @@ class FirstWrong(unittest.TestCase):
         with mock.patch.dict(touch.kind, name="an allocation of 512 bytes"):
             self.assertEqual(touch.name(), "element 2 of an allocation of 512 bytes")
 
+    def test_several_values_of_ours_come_one_after_the_other_and_clearing_is_none(self):
+        ours = [(_STORE, 0, 1, "o", 1, number) for number in (0.0, -3.5, -4.5)]
+        self.assertIn("; ours stores -3.5, -4.5 there, one after the other.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
+        self.assertIn("; ours stores -3.5.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:2]))
+        self.assertIn("; ours stores 0.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:1]))
+
     def test_of_atomics_the_last_sum_counts(self):
         ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))
         self.assertEqual(self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 3.0), ours=ours), "")

@@ -78,6 +78,25 @@ TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
               "\nwrong: n % 64 = 32 to 63\n");
 }
 
+// Four neighbouring steps are a unit in the pages, sixteen a block.
+TEST(Shares, OfItsOwnBlockAreNamedAsThePagesNameIt) {
+  constexpr std::int64_t kSteps = 40;
+  for (const auto& [size, words] : {std::pair(4, "of its own unit of 4; all else is right"),
+                                    std::pair(16, "of its own block of 16; all else is right")}) {
+    SharesOfHead shares{Shares(kSteps * kSteps), {}, kSteps, kSteps};
+    for (std::int64_t t = 0; t < kSteps; ++t) {
+      for (std::int64_t s = 0; s <= t; ++s)
+        shares.yours[t * kSteps + s] = 1.0;
+    }
+    shares.right = shares.yours;
+    for (std::int64_t t = 0; t < kSteps; ++t) {
+      for (std::int64_t s = t / size * size; s < t; ++s)
+        shares.yours[t * kSteps + s] = 0.0;
+    }
+    expect_said(explain_shares(shares, "k", "step", "step").words, words);
+  }
+}
+
 TEST(Lists, TellOneSetFromAnother) {
   const auto those = [](std::int64_t count, const std::function<bool(std::int64_t)>& are_in) {
     std::vector<std::int64_t> rows;

@@ -68,18 +68,20 @@ std::vector<Region> regions(const std::string& key, std::int64_t queries, std::i
     list.push_back({key + " " + std::to_string(one), [one](auto, auto s) { return s == one; }});
   for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
     if (block >= queries) continue;
+    const std::string kind = block == 4 ? "unit" : "block";  // as the pages call it
     const std::string of = std::to_string(block) + " " + keys;
     const auto begin = [block](std::int64_t t) { return t / block * block; };
     const std::vector<Region> of_blocks = {
-        {"its own block of " + of + ", where that is not the first block",
+        {"its own " + kind + " of " + of + ", where that is not the first " + kind,
          [=](auto t, auto s) { return t >= block && s >= begin(t) && s < begin(t) + block; }},
-        {"the earlier " + keys + " of its own block of " + std::to_string(block),
+        {"the earlier " + keys + " of its own " + kind + " of " + std::to_string(block),
          [=](auto t, auto s) { return s >= begin(t) && s < t; }},
-        {"its own block of " + of,
+        {"its own " + kind + " of " + of,
          [=](auto t, auto s) { return s >= begin(t) && s < begin(t) + block; }},
-        {"the " + keys + " before its own block of " + std::to_string(block),
+        {"the " + keys + " before its own " + kind + " of " + std::to_string(block),
          [=](auto t, auto s) { return s < begin(t); }},
-        {"the " + keys + " that lie two or more blocks of " + std::to_string(block) + " back",
+        {"the " + keys + " that lie two or more " + kind + "s of " + std::to_string(block) +
+             " back",
          [=](auto t, auto s) { return s < begin(t) - block; }},
     };
     list.insert(list.end(), of_blocks.begin(), of_blocks.end());

@@ -57,7 +57,10 @@ std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const S
       if (!ordered(*read, now, seen)) race = *read;
     }
     if (!ordered(c.write, now, seen) && !(c.write.atomic && now.atomic)) race = c.write;
+    const bool replaces = now.pending && c.write.launch == now.launch &&
+                          c.write.block == now.block && c.write.epoch < now.epoch;
     c.write = now;
+    c.write.replaces = replaces;
     written_[g] = true;
   }
   return race;
@@ -67,7 +70,7 @@ void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Stamp& write = cell(g).write;
     if (!write.pending || write.thread != now.thread) continue;  // overwritten: a race, reported
-    write.pending = false;
+    write.pending = write.replaces = false;
     write.epoch = now.epoch;
     write.clock = now.clock;
   }

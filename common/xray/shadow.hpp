@@ -19,7 +19,8 @@ struct Stamp {
   std::uint32_t place = 0;  // for reports: the recorder's number of the instruction
   std::uint16_t thread = 0;
   bool atomic = false;
-  bool pending = false;  // an asynchronous copy's store that has not arrived
+  bool pending = false;   // an asynchronous copy's store that has not arrived
+  bool replaces = false;  // such a store, of what was written before the last barrier
 };
 
 // Which clock of each lane of its warp a thread has seen.

@@ -170,6 +170,8 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   if (other.pending && other.thread == party.thread)
     return "no __pipeline_wait_prior() with a small enough number waits for the copy, or a "
            "__pipeline_commit() is missing before";
+  if (other.replaces && other.epoch == party.epoch)
+    return "the copy is asked for before the barrier that ends these reads";
   if (other.pending)
     return "no __pipeline_wait_prior() with a small enough number, and __syncthreads() behind it, "
            "orders them, or a __pipeline_commit() is missing before";

@@ -1,5 +1,10 @@
 """One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
+import contextlib
+import copy
+import difflib
 import filecmp
+import functools
+import io
 import os
 import re
 import sys
@@ -213,19 +218,44 @@ def printed_lines(text, file, most=20):
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
 
 
-def most_telling(findings, most=3):
-    """A few of the X-ray's findings, in their order: the first of each kind, then those that name other lines than these, then the others."""
-    kinds, seen = set(), set()
+_IN_A_WARP = "no __syncwarp() or "  # what would be enough there; for the whole block it is "no __syncthreads() ..."
 
-    def told(finding):
-        kind, lines = finding.partition(": ")[0], frozenset(re.findall(r"\S+:[0-9]+\b", finding))
-        new = 0 if kind not in kinds else 1 if lines not in seen else 2
-        kinds.add(kind)
-        seen.add(lines)
-        return new
 
-    first = sorted(range(len(findings)), key=[told(each) for each in findings].__getitem__)[:most]
-    return [findings[at] for at in sorted(first)]
+def _cause(finding):
+    """The X-ray's kind, and of a race what would have ordered the two: the same barrier may be missing within a warp and between warps."""
+    kind = finding.partition(": ")[0]
+    return kind, finding.rpartition(": ")[2].replace(_IN_A_WARP, "no ") if kind == "race" else ""
+
+
+def _lines_in(mine, finding):
+    """The lines at which the parties of a finding touch memory: of the learner's file by their number, of a helper's caller there."""
+    lines = []
+    for party in re.split(r", and (?=[a-z ]+ at )", finding):
+        places = re.findall(r"\bat (\S+:[0-9]+)\b", party)
+        of_mine = [place.rpartition(":")[2] for place in places if place.startswith(f"{mine}:")]
+        lines += of_mine[:1] or places[:1]
+    return tuple(dict.fromkeys(lines))
+
+
+def most_telling(findings, mine, most=3, pairs=3):
+    """A few of the X-ray's findings, in their order: the first of each cause, and in short at which other lines a race is found too. And how many
+    are left out."""
+    shown, elsewhere = {}, {}
+    for finding in sorted(findings, key=lambda each: _IN_A_WARP in each):  # the barrier that is enough for all
+        cause, lines = _cause(finding), _lines_in(mine, finding)
+        if cause not in shown and len(shown) < most:
+            shown[cause], elsewhere[cause] = finding, {lines: 1}
+        elif cause in shown:
+            elsewhere[cause][lines] = elsewhere[cause].get(lines, 0) + 1
+    said, told = [], 0
+    for cause, finding in sorted(shown.items(), key=lambda each: findings.index(each[1])):
+        first, *others = elsewhere[cause].items()
+        some = others[:pairs] if cause[0] == "race" else []
+        said.append(finding)
+        if some:
+            said.append(f"  the same at lines {', '.join(' and '.join(lines) for lines, _ in some)}")
+        told += first[1] + sum(count for _, count in some)
+    return said, len(findings) - told
 
 
 _USED = re.compile(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", re.MULTILINE)
@@ -234,6 +264,21 @@ _USED = re.compile(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", re.MULT
 def is_dear(text):
     """Whether a program has used more than one of the budgets that it prints."""
     return any(float(used) > float(allowed) for _, used, allowed, _ in _USED.findall(text))
+
+
+def in_files_of(mine, kernel, text, name, said):
+    """What is `said` of lines of the text, which is called `name`, as of the lines that it is made of: {path: text} of the learner's copy and
+    of our kernel. Where a line is in both, the copy's is named."""
+    lines, at = text.splitlines(), {}
+    for path, from_text in (*kernel.items(), *mine.items()):
+        for block in difflib.SequenceMatcher(None, from_text.splitlines(), lines, autojunk=False).get_matching_blocks():
+            at.update({block.b + n + 1: (path, block.a + n + 1) for n in range(block.size)})
+    here = next(iter(mine))
+
+    def place(found):
+        path, line = at.get(int(found[1] or found[2]), (here, 0))
+        return (f"{path}:{line}" if found[2] else f"line {line} of {path}") if line else str(path)
+    return re.sub(rf"\bline ([0-9]+) of {re.escape(name)}|{re.escape(name)}:([0-9]+)", place, said).replace(name, str(here))
 
 
 class Check:
@@ -261,12 +306,25 @@ class Check:
     def _compile(self, target):
         if target in self._compiled:
             return True
-        what = "" if not self._compiled else ", instrumented: each access is looked at"
-        say(f"building ({self._build.name}{what})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+        if not self._compiled:  # once: how far the others are, the build says itself
+            self._say_building()
         if not self._build.compile(target):
             return False
         self._compiled.add(target)
         return True
+
+    def _say_building(self):
+        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+
+    def told(self, findings):
+        """As most_telling: what is said of the X-ray's findings, and how many are left out."""
+        return most_telling(findings, self._exercise.mine)
+
+    def _warnings(self, unfinished):
+        return compiler_warnings(text_of(self._build.log), self._exercise.mine, unfinished)
+
+    def _where_all_are_shown(self, target, test_filter):
+        return f": ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all"
 
     def _run(self, target, *options, seconds=None, **more):
         done = gtest.run(self._build.folder / target, seconds or self._seconds, *options, **more)
@@ -343,6 +401,38 @@ class Check:
         mine = text_of(self._exercise.mine)
         left = [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine]
         return left if self._red and set(self._red) <= set(left) and len(left) < len(self._exercise.holes()) else []
+
+    def _empty(self):
+        """The holes with a TODO and no line of code; all with a TODO, if it cannot be said whose lines are whose."""
+        mine = text_of(self._exercise.mine)
+        written = holes_of(self._exercise).of(mine).holes or {}
+        return [hole for hole in self._exercise.holes()
+                if f"TODO({hole})" in mine and not any(is_code(line) for part in written.get(hole, []) for line in part)]
+
+    def _shows_alone(self, hole, empty, result, lights):
+        """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
+        would be told of it. Whether that could be said."""
+        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
+        written = holes.of(mine)
+        text, _ = holes.filled(hole, written.holes[hole], written.outside)
+        with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
+            variant = Variant(self._build, self._exercise, text, Path(folder))
+            exercise = copy.copy(self._exercise)
+            exercise.mine = Path(os.path.relpath(variant.mine, ROOT))
+            placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, str(exercise.mine))
+            alone, said = _Alone(exercise, variant), io.StringIO()
+            alone.told = lambda findings: most_telling(list(map(placed, findings)), self._exercise.mine)
+            with contextlib.redirect_stdout(said):
+                passed = alone()
+        if passed or not alone.failing:
+            return False
+        piece = self._exercise.piece
+        are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
+        print("\n".join([f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]))
+        print(placed(said.getvalue()), end="")
+        self.failing, self._said, self._xray_errors, self.wrong_values = alone.failing, alone._said, alone._xray_errors, []
+        self._red.sort(key=hole.__ne__)
+        return True
 
     def _holes_at(self, numbers):
         """The holes that have these lines of the learner's file, if that can be said; several, where a line is in several."""
@@ -503,10 +593,10 @@ class Check:
                 errors = list(dict.fromkeys(line for line in done.text.splitlines()
                                             if (_XRAY_ERROR.match(line) or _HOST_TOUCHES.match(line)) and line != self._host_touches))
                 self._xray_errors = bool(errors)
-                telling = most_telling(errors)
+                telling, more = self.told(errors)
                 shown += telling
-                if len(errors) > len(telling):
-                    shown.append(f"{len(errors) - len(telling)} more: ./{self._build.name}/{target} --gtest_filter='{test_filter}' shows all")
+                if more:
+                    shown.append(f"{more} more{self._where_all_are_shown(target, test_filter)}")
         if done.timed_out or done.crashed and not _HOST_TOUCHES.search(done.text):
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
@@ -517,10 +607,12 @@ class Check:
         for line in shown:
             print(f"X-ray: {line}")
         if passed and (errors or self._dearer and not self.failing):
-            fault, words = (self._is_found, "the X-ray finds this in our kernel") if errors else (self._is_dear, "our kernel is dearer than the budget")
+            fault = self._is_found if errors else self._is_dear
             hole = self._hole_of(fault, target, "\n".join(shown))
             if hole:
-                print(f"{self._exercise.piece} {hole}: with its lines {words} too")
+                piece = f"{self._exercise.piece} {hole}"
+                print(f"Your lines of {piece}, put into our kernel, " + (f"give a finding there too: the fault is in {piece}." if errors else
+                                                                         f"make it dearer than the budget too: the cost is in {piece}."))
                 self._red.append(hole)
         return clean
 
@@ -548,7 +640,7 @@ class Check:
             too_many = float(used) > float(allowed)
             self._dearer |= too_many
             if too_many or not self.failing and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
-                shown.append(f"{used} of {allowed} {rest}" + ("  <- too many" if too_many else ""))
+                shown.append(f"{used} of {allowed} {rest}  <- too many" if too_many else f"budget {allowed}, used {used}: {rest.replace(' used,', ',')}")
             if dearest:
                 shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
         return shown
@@ -583,7 +675,7 @@ class Check:
             if where == "On the GPU" and not self._build.runs_on_gpu():
                 print(f"{where}: compiled, but there is none to run it")
                 continue
-            warnings = warnings or compiler_warnings(text_of(self._build.log), exercise.mine, exercise.first_todo())
+            warnings = warnings or self._warnings(exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)
@@ -592,6 +684,10 @@ class Check:
             todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
             lights = self._light_up(target) if todo else []
             left = self._unfinished()
+            empty = self._empty() if todo else []
+            alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
+            if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
+                return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
                                  *lights]))
@@ -647,20 +743,42 @@ class Check:
             return True
         if passed and self._dearer:
             print("Right, but dearer than the budget.")
-        if self._xray_errors and not passed:
-            print("Mend first what the X-ray found: it may be all that is wrong.")
+        first = "Mend first what the X-ray found: it may be all that is wrong." if self._xray_errors and not passed else ""
         if self._red and (todo is None or todo[0] != self._red[0]):
-            print(f"Next: {exercise.piece} {self._red[0]}{'' if passed else ', the first that is red'}.\nA hint: ./ladder exercise {exercise.name} --hint")
+            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
+            print(f"Next: {exercise.piece} {self._red[0]}{which}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
-            print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                print("No TODO is left, but something is wrong.")
+                print(first or "No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
             print(f"A hint: ./ladder exercise {exercise.name} --hint{of_one}")
         return False
+
+
+class _Alone(Check):
+    """A round around a kernel that is ours but for one hole; whose lines it has is known. It returns whether nothing is wrong."""
+
+    def _say_building(self):
+        pass
+
+    def _where_all_are_shown(self, target, test_filter):
+        return ""  # the program is gone then
+
+    def _light_up(self, target):
+        return []
+
+    def _hole_of(self, fault, target, text):
+        return None
+
+    def _note_red(self, holes):
+        pass
+
+    def _verdict(self, passed, clean):
+        return passed and clean
 
 
 def build_ahead(exercise, build):

@@ -205,6 +205,7 @@ def exercise(words, preset, caller):
     if page is None and text_of(one.mine) == fresh(one)[0]:
         introduce(one)
         build_ahead(one, Build(preset))
+        print("Built. " + (f"Now change {one.mine}." if one.begins_with else f"Now write {one.piece} {one.first_todo()[0]}."))
         return 1
     if not began:
         say(f"checking {one.mine}")

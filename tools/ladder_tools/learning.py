@@ -221,15 +221,14 @@ def budget_of(exercise):
 
 
 def reward(exercise, xray_log):
-    """One line for whoever has solved it: the learner's counts as the X-ray printed them, ours, those of the step before, and what the step
-    brought on a GPU; "" if nothing of that is known."""
+    """One line for whoever has solved it: the learner's counts beside those of the step before, where they differ, and what the step brought on a
+    GPU; "" if nothing of that is known."""
     log = text_of(xray_log)
     name = _implementation(exercise)
     counted = re.findall(rf"^budget: (\S+) of (\S+) global (\w+) used, (per element of \w+), {name}$", log, re.MULTILINE)
     before = _step_before(exercise)
     needed = budget_of(before) if before and budget_of(exercise) else {}
-    counts = [f"{used} {what[:-1] if used == '1' else what} {each}, ours {ours}"
-              + (f", {before.name} needed {needed[what]:.4g}" if what in needed else "")
-              for used, ours, what, each in counted if (float(ours) != needed[what] if what in needed else float(used))]
+    counts = [f"{used} {what[:-1] if used == '1' else what} {each}, {before.name} needed {needed[what]:.4g}"
+              for used, ours, what, each in counted if what in needed and float(ours) != needed[what]]
     sentence = "; ".join(counts + list(filter(None, [recorded_step(exercise)])))
     return sentence[:1].upper() + sentence[1:] + "." if sentence else ""

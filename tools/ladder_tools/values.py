@@ -261,8 +261,9 @@ def first_wrong(yours, ours, half="e"):
         if wrong is not None:
             touch = Touch(yours, wrong)
             others = list(dict.fromkeys(other.text(half) for other in right.stored_at(mine.key(wrong))))
+            others = others[len(others) > 1 and others[0] == "0":]  # which only clears it
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
-                       else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there")
+                       else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
             said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong[2])] if alike else [])

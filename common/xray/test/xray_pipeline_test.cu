@@ -185,6 +185,45 @@ TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
   }
 }
 
+// Each thread reads what its neighbour's copy brought, and asks for the next one: too early, if that is not behind the barrier.
+__global__ void asks_early(float* out, const float* in, bool early) {
+  __shared__ float words[64];
+  const int i = static_cast<int>(threadIdx.x);
+  const auto fetch = [&] {
+    __pipeline_memcpy_async(&words[i], in + i, 4);
+    __pipeline_commit();
+  };
+  fetch();
+  for (int round = 0; round < 3; ++round) {
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    out[i] = words[63 - i];
+    if (early) fetch();
+    __syncthreads();
+    if (!early) fetch();
+  }
+  __pipeline_wait_prior(0);
+}
+
+TEST_F(XrayPipeline, ACopyOverWhatIsStillReadIsAskedForTooEarly) {
+  const DeviceVector<float> in(std::vector<float>(64, 1.0f)), out(64);
+  for (const Schedule& schedule : kSchedules) {
+    emulator::set_schedule(schedule);
+    asks_early<<<1, 64>>>(out.data(), in.data(), false);
+    EXPECT_TRUE(only().errors.empty());
+    asks_early<<<1, 64>>>(out.data(), in.data(), true);
+    unsigned early = 0;
+    const Kernel kernel = only();
+    for (const Error& error : kernel.errors) {
+      early += error.message.find(
+                   ": the copy is asked for before the barrier that ends these "
+                   "reads") != std::string::npos;
+      EXPECT_EQ(error.message.find("__pipeline_wait_prior"), std::string::npos) << error.message;
+    }
+    EXPECT_GT(early, 0u);
+  }
+}
+
 // Thread 0 copies and a neighbour reads. What they pass before the wait orders nothing.
 __global__ void waits_behind_a_barrier(float* out, const float* in, bool whole_block, bool again) {
   __shared__ float word;
