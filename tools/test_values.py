@@ -84,6 +84,13 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
         self.assertIn("lane 0 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 
+    def test_shuffles_before_the_same_of_several_stores_are_compared(self):
+        """At first a place is set to zero, by both."""
+        takes = {"takes": [(0, lane, lane ^ 1, 1) for lane in range(4)]}
+        zero = (_STORE, 0, 0, "o", 1, 0.0)
+        said = first_wrong(trail(zero, (_STORE, 0, 0, "o", 1, 9.0), **takes), trail(zero, (_STORE, 0, 0, "o", 1, 3.0), **takes))[0]
+        self.assertNotIn("by shuffles", " ".join(said))
+
     def test_where_a_thread_ends_that_stores_something_in_ours(self):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])
         self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); in yours "
