@@ -202,8 +202,8 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   ladder::cuda::allow_shared_memory("attention_backward", add_gradients<Element, D>, kBytes);
   const std::int64_t tiles = query_tiles(forward, S::kQueries);
   const Scratch<QueryRows<S::kQueries>> rows(tiles);
-  const Scratch<float4> dq(tiles * (S::kQueries * D / 4));
-  const Work<S::kQueries> work{rows.pointer(), dq.pointer()};
+  const Scratch<float4> dq_sums(tiles * (S::kQueries * D / 4));
+  const Work<S::kQueries> work{rows.pointer(), dq_sums.pointer()};
   const unsigned n = sequence_count(forward);
   const dim3 query_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
   const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);

@@ -217,7 +217,7 @@ TEST_F(Language, TextAndShiftsAreLeftAlone) {
 }
 
 TEST_F(Language, LineAndFileAreTheSources) {
-  EXPECT_EQ(__LINE__, 219);
+  EXPECT_EQ(__LINE__, 220);
   EXPECT_NE(std::string(__FILE__).find("/test/language_test.cu"), std::string::npos);
 }
 
