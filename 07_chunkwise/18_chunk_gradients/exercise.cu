@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
 #pragma unroll
     for (int iv = 0; iv < kChannels; ++iv) {
       border[iv * kChannels] = state[iv];
-      // TODO(1): roughly 3 lines; S or D in this column at the chunk's other end; budget: 17 operations.
+      // TODO(1): roughly 3 lines; S or D in this column at the chunk's other end; budget: one multiplication and 16 multiply-adds.
     }
   }
 }
@@ -165,12 +165,12 @@ __global__ void __launch_bounds__(kChannels)
 #pragma unroll
     for (int p = 0; p < kChunk; ++p) {
       if (p <= s) continue;
-      // TODO(2): roughly 3 lines; what is left before step p, what it adds to dq, what is left behind step p; budget: no memory.
+      // TODO(2): roughly 3 lines; what is left before step p, what it adds to dq, what is left behind step p; budget: no memory but what d_score(p) reads.
     }
 #pragma unroll
     for (int p = kChunk - 1; p >= 0; --p) {
       if (p <= s) continue;
-      // TODO(2): roughly 3 lines; d_left from behind step p to before it, and what the step adds to d_log_w; budget: no memory.
+      // TODO(2): roughly 3 lines; d_left from behind step p to before it, and what the step adds to d_log_w; budget: no memory but what d_score(p) reads.
     }
     return left;
   };
