@@ -22,6 +22,15 @@ struct DecayPerHead
   using State = Eigen::
       ArrayXXd;  // (V, K): a column for each channel of k, so that products run along columns
 
+  // As elsewhere up to 32, but for what the kernel allows only whole.
+  static ladder::Shape small_shape(const ladder::Shape& like) {
+    ladder::Shape small;
+    for (const ladder::Size& size : like.sizes()) {
+      const bool is_channel = size.name == "K" || size.name == "V";
+      small.set(size.name, std::min<std::int64_t>(size.value, is_channel ? 64 : 32));
+    }
+    return small;
+  }
   static Case make_case(const Sizes& sizes) {
     Case c{sizes};
     c.precision = "bf16";
