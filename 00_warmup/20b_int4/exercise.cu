@@ -4,7 +4,7 @@
 // Why:    with one row each weight is used once, so reading the weights is all that takes time: it must never pause.
 // Needs:  weights that begin at a multiple of 4 bytes; GROUP 32, 64, 128 and so on, or K or more; numbers of A that are 0 or between
 //         2^-40 and 2^60 in magnitude.
-// Costs:  each row of A reads all weights again. 128 registers a thread, half of them for weights under way or in use.
+// Costs:  each row of A reads all weights again. 128 registers a thread, a third of them for parts under way.
 #include <cuda_runtime.h>
 
 #include <algorithm>
