@@ -118,18 +118,33 @@ bool is_of_kernel_file(const Source& source) {
          source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0;
 }
 
+// The same file in this copy of the repository: a compiler's cache may give what was compiled in another one.
+std::string in_this_copy(const std::string& file) {
+  static std::map<std::string, std::string> found;
+  const auto [known, is_new] = found.try_emplace(file, file);
+  for (std::size_t slash = file.find('/'); is_new && slash != std::string::npos;
+       slash = file.find('/', slash + 1)) {
+    const std::string end = file.substr(slash + 1);
+    if (!std::filesystem::is_regular_file(std::filesystem::path(EMULATOR_XRAY_ROOT) / end))
+      continue;
+    known->second = end;
+    break;
+  }
+  return known->second;
+}
+
 // From the repository's root. The compiler names some lines by the rewritten copy,
 // .../emulated/03_x/kernel.cu.cpp.
 Source relative(Source source) {
-  const std::string root = EMULATOR_XRAY_ROOT "/", copies = "/emulated/", ending = ".cu.cpp";
+  const std::string copies = "/emulated/", ending = ".cu.cpp";
   source.file = std::filesystem::path(source.file).lexically_normal().string();
   const std::size_t copy = source.file.find(copies);
   if (copy != std::string::npos && source.file.size() > ending.size() &&
       source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0) {
     source.file = source.file.substr(copy + copies.size());
     source.file.resize(source.file.size() - std::string_view(".cpp").size());
-  } else if (source.file.rfind(root, 0) == 0) {
-    source.file.erase(0, root.size());
+  } else {
+    source.file = in_this_copy(source.file);
   }
   return source;
 }

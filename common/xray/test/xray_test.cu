@@ -949,4 +949,14 @@ TEST_F(Xray, WarpOperationsTouchNoMemory) {
   EXPECT_EQ(out.host()[3], 496.0f);
 }
 
+// Last in the file: from here on the lines are those of an object that a compiler's cache took from
+// another copy of the repository.
+#line 1000 "/another/copy/common/xray/test/xray_test.cu"
+TEST_F(Xray, NamesALineThatAnotherCopyOfTheRepositoryHasCompiled) {
+  const DeviceVector<float> array(std::vector<float>(4, 1.0f));
+  volatile float* const at = array.data() + 1;
+  EXPECT_DEATH(static_cast<void>(*at),
+               "^common/xray/test/xray_test.cu:1003: the host reads device memory");
+}
+
 }  // namespace
