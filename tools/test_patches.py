@@ -60,7 +60,7 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(check._hole_of(check._is_dear, "my03_xray", "made at my/03_x/exercise.cu:5, 4 bytes at a time"), "2", "whose line was named")
 
     def test_what_only_the_xray_has_found_is_not_blamed_on_the_next_todo(self):
-        for red, said in (([], "The tests pass, but the X-ray has something to say."), (["2"], "Next: hole 2.")):
+        for red, said in (([], "The tests pass, but the X-ray has something to say."), (["2"], "Next: hole 2 (my/03_x/exercise.cu:5).")):
             check = self.filled("// TODO(1): roughly 1 line; x", "y;")
             check._xray_errors, check._red = True, red
             text = printed(check._verdict, True, False)[1]
@@ -93,14 +93,14 @@ class HolesOfACopy(InAFolder):
                                "X-ray: race: load at my/03_x/exercise.cu:2 by x, and store at 03_x/kernel.cu:5 by y: no barrier\n"
                                "X-ray:   the same at lines 1 and 03_x/kernel.cu:5\n")
         verdict = printed(check._verdict, False, False)[1]
-        self.assertEqual(verdict, "Next: hole 1, the first that is red. Mend first what the X-ray found: it may be all that is wrong.\n"
+        self.assertEqual(verdict, "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). Mend first what the X-ray found: it may be all that is wrong.\n"
                                   "A hint: ./ladder exercise 03 --hint\n")
 
     def test_of_an_empty_hole_before_the_wrong_one_nothing_is_said(self):
         check = self.filled("// TODO(1): x", "z;")
         self.assertEqual(check._empty(), ["1"])
         check._red = ["2", "1"]
-        self.assertIn("Next: hole 2, which is red.\n", printed(check._verdict, False, True)[1])
+        self.assertIn("Next: hole 2, which is red (my/03_x/exercise.cu:5).\n", printed(check._verdict, False, True)[1])
         self.assertEqual(self.filled("z;\n  // TODO(1): x", "// TODO(2): y")._empty(), ["2"], "one is begun")
 
     def test_what_follows_from_an_empty_hole_is_no_finding_to_mend(self):

@@ -442,6 +442,14 @@ class Check:
         written = holes_of(exercise).of(text_of(exercise.mine)).holes if exercise.kind == "exercise" else None
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
+    def _place_of(self, hole):
+        """" (my/x.cu:52)", where the hole's TODO stands or else its first line of code; nothing, if that cannot be said of one line."""
+        mine = text_of(self._exercise.mine)
+        written = holes_of(self._exercise).of(mine).holes if self._exercise.kind == "exercise" else None
+        first = next((line for part in (written or {}).get(hole, []) for line in part if is_code(line)), None)
+        numbers = [number for number, line in enumerate(mine.splitlines(), 1) if (f"TODO({hole})" in line if f"TODO({hole})" in mine else line == first)]
+        return f" ({self._exercise.mine}:{numbers[0]})" if len(numbers) == 1 or f"TODO({hole})" in mine else ""
+
     def _hole_of(self, fault, target, text):
         """The first hole whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; None where that cannot be
         said. Holes with a line that the X-ray has named come first."""
@@ -746,7 +754,7 @@ class Check:
         first = "Mend first what the X-ray found: it may be all that is wrong." if self._xray_errors and not passed else ""
         if self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
-            print(f"Next: {exercise.piece} {self._red[0]}{which}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
             print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
