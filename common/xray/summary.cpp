@@ -370,6 +370,11 @@ std::string Recorder::missing_in(const Error& error, const Finding& finding,
                                  const std::set<std::string>& changed_by_several) {
   if (!error.has_other) return "";
   const std::string nothing_between = missing_between(finding.party, finding.other);
+  if (error.party.asynchronous && error.other.asynchronous &&
+      error.party.where.text() == error.other.where.text() &&
+      finding.party.thread != finding.other.thread && finding.party.block == finding.other.block &&
+      finding.party.epoch == finding.other.epoch)
+    return "should each thread copy to a place of its own?";
   if (!is_of_one_line(error)) return nothing_between;
   const std::string blocks = relation_of(finding.party, finding.other) == Relation::kOtherBlock
                                  ? nothing_between + "; "

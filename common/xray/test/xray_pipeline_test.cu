@@ -135,6 +135,7 @@ enum How {
   kOwnStoreBeforeWait,
   kReadBeforeIssue,
   kTwoCopiesToOnePlace,
+  kTwoThreadsToOnePlace,
   kWaitsForOlderOnly,
 };
 
@@ -146,8 +147,9 @@ __global__ void exchanges(float* out, const float* in, How how) {
   words[i] = 0.0f;
   __syncthreads();
   if (how == kReadBeforeIssue) early = words[63 - i];
+  const int to = how == kTwoThreadsToOnePlace ? i / 2 : i;
   copy_line = __LINE__ + 1;
-  __pipeline_memcpy_async(&words[i], in + i, 4);
+  __pipeline_memcpy_async(&words[to], in + i, 4);
   if (how == kTwoCopiesToOnePlace) __pipeline_memcpy_async(&words[i], in + i, 4);
   __pipeline_commit();
   if (how == kOwnReadBeforeWait) early = words[i];
@@ -165,7 +167,7 @@ TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
     emulator::set_schedule(schedule);
     for (const How how :
          {kRight, kNoBarrierAfterWait, kBarrierButNoWait, kOwnReadBeforeWait, kOwnStoreBeforeWait,
-          kReadBeforeIssue, kTwoCopiesToOnePlace, kWaitsForOlderOnly}) {
+          kReadBeforeIssue, kTwoCopiesToOnePlace, kTwoThreadsToOnePlace, kWaitsForOlderOnly}) {
       exchanges<<<1, 64>>>(out.data(), in.data(), how);
       const Kernel kernel = only();
       EXPECT_EQ(kernel.errors.empty(), how == kRight) << how;
@@ -174,6 +176,11 @@ TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
         EXPECT_EQ(error.kind, "race") << error.message;
         EXPECT_EQ(error.space, Space::kShared);
         names_the_copy |= error.message.find(copy + std::to_string(copy_line)) != std::string::npos;
+        if (how == kTwoThreadsToOnePlace) {
+          EXPECT_NE(error.message.find(": should each thread copy to a place of its own?"),
+                    std::string::npos)
+              << error.message;
+        }
         // It waits, for too little.
         if (how == kWaitsForOlderOnly) {
           EXPECT_NE(error.message.find("with a small enough number"), std::string::npos)
