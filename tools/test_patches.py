@@ -143,7 +143,7 @@ class HolesOfACopy(InAFolder):
 
     def test_holes_that_are_not_filled_in_yet_fail_as_they_must(self):
         for one, two, red, left in (("x;", "// TODO(2): y", ["2"], ["2"]), ("z;", "// TODO(2): y", ["1", "2"], []), ("z;", "y;", ["1"], []),
-                                    ("// TODO(1): x", "// TODO(2): y", ["1", "2"], [])):
+                                    ("// TODO(1): x", "// TODO(2): y", ["1", "2"], []), ("x;", "// TODO(2): y\n  z;", ["2"], [])):
             check = self.filled(one, two)
             check._red = red
             self.assertEqual(check._unfinished(), left)

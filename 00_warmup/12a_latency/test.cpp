@@ -33,7 +33,7 @@ TEST(scale_in_flight, Hole1MakesOneRingOfAllPlaces) {
       ASSERT_TRUE(at == 0 && steps == places)
           << "WRONG RESULT: " << places << " places; the walk from place 0 is "
           << (at == 0 ? "back" : "not back") << " after " << steps
-          << " steps: the places are more than one ring";
+          << " steps: the places are not one ring";
     }
   }
 }

@@ -397,9 +397,8 @@ class Check:
         return said
 
     def _unfinished(self):
-        """The holes that have a TODO still, if some are filled and each of these is right by itself; what fails then says nothing new."""
-        mine = text_of(self._exercise.mine)
-        left = [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine]
+        """The holes that are empty, if some are filled and each of these is right by itself; what fails then says nothing new."""
+        left = self._empty()
         return left if self._red and set(self._red) <= set(left) and len(left) < len(self._exercise.holes()) else []
 
     def _empty(self):

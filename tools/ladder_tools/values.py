@@ -35,7 +35,7 @@ class Trail:
         self.takes = list(zip(*(numbers[touches + at:touches + takes:_TAKE_FIELDS] for at in range(_TAKE_FIELDS))))
         ends = zip(*(numbers[touches + takes + at::_END_FIELDS] for at in range(_END_FIELDS)))
         # The newest of its last basic blocks is the kernel's end, the next is where its ways there meet.
-        self.ends = {(launch, block, thread): places[2] for launch, block, thread, *places in ends}
+        self.ends = {(launch, block, thread): places[2:] for launch, block, thread, *places in ends}
         numbers = numbers[:touches]
         self.complete = head["complete"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
@@ -331,9 +331,9 @@ def _taken(mine, right, wrong):
 
 def _other_input(mine, right, block):
     """The first element that this block reads, that no thread stores, and that held another number before the launch than in our run."""
-    stored, ours = {name for launch in (mine, right) for name, _, _ in launch.stored}, right.read_by(block)
+    ours = right.read_by(block)
     for key, row in mine.read_by(block).items():
-        if key[0] not in stored and key in ours and ours[key][7] != row[7]:
+        if key not in mine.stored and key not in right.stored and key in ours and ours[key][7] != row[7]:
             touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
             return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there:"
                     f" was something else copied to {key[0]} before the launch?")
@@ -357,8 +357,10 @@ def _unwritten(mine, right):
     said = [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in Counter(key[0] for key in missed).items()]
     if missed and mine.trail.launches[mine.number] == right.trail.launches[right.number]:
         touch = right.stored_at(missed[0])[0]
-        end = mine.trail.ends.get((mine.number, touch.block, touch.thread))
-        if end is not None and end < len(mine.trail.places):
+        # Several returns may be one piece of code, which has the line of one of them: where threads that store come by says nothing.
+        common = {end for rows in mine.stored.values() for row in rows for end in mine.trail.ends.get((mine.number, row[2], row[3]), [])[:1]}
+        end = next((end for end in mine.trail.ends.get((mine.number, touch.block, touch.thread), []) if end not in common), None)
+        if end is not None and end < len(mine.trail.places) and not mine.trail.places[end][0].startswith("/"):
             said.append(f"Ours stores {touch.name()} by {touch.who()}; in yours this thread ends behind {Touch.line(mine.trail, end)}.")
     return said
 

@@ -27,6 +27,11 @@ Streams& streams() {
   return instance;
 }
 
+void log(char letter) {
+  if (streams().log.size() == kLongestLog) streams().log.erase(0, kLongestLog / 2);
+  streams().log += letter;
+}
+
 // Does what stands first in a stream. False where that has to wait, or nothing stands there.
 bool step(CUstream_st* stream) {
   if (stream->entries.empty()) return false;
@@ -39,8 +44,7 @@ bool step(CUstream_st* stream) {
     entry.sets->reached = true;
     entry.sets->at = std::chrono::steady_clock::now();
   }
-  if (streams().log.size() == kLongestLog) streams().log.erase(0, kLongestLog / 2);
-  streams().log += entry.letter;
+  log(entry.letter);
   return true;
 }
 
@@ -99,6 +103,7 @@ std::shared_ptr<Mark> put_mark(CUstream_st* stream) {
   if (stream == nullptr) {
     mark->reached = true;
     mark->at = std::chrono::steady_clock::now();
+    log('d');
   } else {
     mark->stream = stream;
     const bool idle = stream->entries.empty();

@@ -79,7 +79,8 @@ void leave_device_memory_open();
 bool is_host_memory(const void* pointer);
 
 // What was done in created streams since reset(), in this order, a letter each: k kernel, c copy,
-// f fill, e event reached, w an event that was waited for. The last 32,768 or more of them.
+// f fill, e event reached, w an event that was waited for; and d, an event in the default stream.
+// The last 32,768 or more of them.
 std::string stream_log();
 
 // What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds,
