@@ -16,7 +16,7 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
 
 def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), ends=()):
     """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ...; `takes`: (block, thread,
-    source, after) and `ends`: (block, thread), all at line 1."""
+    source, after) and `ends`: (block, thread), all at line 1, or at the two places that follow."""
     head = {"complete": complete, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
             "touches": len(touches), "takes": len(takes), "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
     numbers = array("Q")
@@ -25,8 +25,8 @@ def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), ends=()):
         numbers.extend((operation, *(launch or [0]), block, thread, at, [each["name"] for each in _ARRAYS].index(name), element, bits))
     for block, thread, source, after in takes:
         numbers.extend((0, block, thread, 0, source, after))
-    for block, thread in ends:
-        numbers.extend((0, block, thread, 99, 99, 0, 99))
+    for block, thread, *places in ends:
+        numbers.extend((0, block, thread, 99, 99, *(places or (0, 99))))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "values"
         path.write_bytes(json.dumps(head).encode() + b"\n" + numbers.tobytes())
@@ -95,6 +95,12 @@ class FirstWrong(unittest.TestCase):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])
         self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); in yours "
                          "this thread ends behind my/kernel.cu:1.")
+
+    def test_a_return_that_has_the_line_of_an_earlier_one_is_not_blamed(self):
+        mine = [(_LOAD, 0, 0, "k", 1, 1.0), (_LOAD, 0, 0, "k", 2, 1.0), (_STORE, 0, 1, "o", 1, 3.0)]
+        for places, line in (((0, 1), 2), ((1, 0), 2), ((0, 99), 1)):
+            said = " ".join(first_wrong(trail(*mine, ends=[(1, 1, *places)]), trail(*_OURS[2:]))[0])
+            self.assertIn(f"ends behind my/kernel.cu:{line}.", said)
 
     def test_the_same_work_in_another_order_is_not_accused(self):
         self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")

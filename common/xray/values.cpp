@@ -53,6 +53,7 @@ void ValueLog::touched(const ValueTouch& touch, const Values::Array& array, std:
     if (each.operation != Operation::kLoad) {
       pending_.emplace_back(each, reinterpret_cast<const void*>(from + each.element * size));
     } else if (read_.insert(std::uint64_t{each.array} << 40 | each.element).second) {
+      std::memcpy(&each.bits, reinterpret_cast<const void*>(from + each.element * size), size);
       keep(each);
     }
   }

@@ -22,7 +22,7 @@ struct ValueTouch {
   std::uint32_t place;    // index into Values::places, once they are taken
   std::uint32_t array;    // index into Values::arrays
   std::uint64_t element;  // of an array whose elements are larger than 4 bytes: the word of 4
-  std::uint64_t bits;     // what it holds after a store or an atomic; of a load 0
+  std::uint64_t bits;     // what it holds after a store or an atomic, or before a load
 };
 
 // What a thread asks for by a shuffle.

@@ -333,7 +333,8 @@ def _other_input(mine, right, block):
     """The first element that this block reads, that no thread stores, and that held another number before the launch than in our run."""
     ours = right.read_by(block)
     for key, row in mine.read_by(block).items():
-        if key not in mine.stored and key not in right.stored and key in ours and ours[key][7] != row[7]:
+        stored = {(key[0], None, key[1]), (key[0], block, key[1])} & (mine.stored.keys() | right.stored.keys())
+        if not stored and key in ours and ours[key][7] != row[7]:
             touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
             return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there:"
                     f" was something else copied to {key[0]} before the launch?")
@@ -357,12 +358,20 @@ def _unwritten(mine, right):
     said = [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in Counter(key[0] for key in missed).items()]
     if missed and mine.trail.launches[mine.number] == right.trail.launches[right.number]:
         touch = right.stored_at(missed[0])[0]
-        # Several returns may be one piece of code, which has the line of one of them: where threads that store come by says nothing.
-        common = {end for rows in mine.stored.values() for row in rows for end in mine.trail.ends.get((mine.number, row[2], row[3]), [])[:1]}
-        end = next((end for end in mine.trail.ends.get((mine.number, touch.block, touch.thread), []) if end not in common), None)
-        if end is not None and end < len(mine.trail.places) and not mine.trail.places[end][0].startswith("/"):
+        end = _end_of(mine.trail, (mine.number, touch.block, touch.thread))
+        if end is not None:
             said.append(f"Ours stores {touch.name()} by {touch.who()}; in yours this thread ends behind {Touch.line(mine.trail, end)}.")
     return said
+
+
+def _end_of(trail, thread):
+    """Where the thread was at its end. Several returns may be one piece of code, which has the line of the first: then the place before."""
+    ends = [end for end in trail.ends.get(thread, ()) if end < len(trail.places)]
+    lines = [trail.places[end][0].rpartition(":") for end in ends]
+    if not lines or lines[0][0].startswith("/"):
+        return None
+    goes_back = len(lines) > 1 and lines[1][0] == lines[0][0] and int(lines[1][2]) > int(lines[0][2])
+    return ends[goes_back]
 
 
 def _elements(count, name):
