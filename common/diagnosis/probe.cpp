@@ -98,6 +98,7 @@ class Input {
     return linear() ? 1.0f : other_value(real_.values[element], real_.values);
   }
   float value(std::int64_t element) const { return real_.values[element]; }
+  const std::vector<float>& values() const { return real_.values; }
 
   // The elements beside the base along one axis, itself among them: about so many, at equal distances, and the first and the last.
   std::vector<std::int64_t> line(std::size_t axis, std::int64_t most) const {
@@ -501,28 +502,37 @@ class Probe {
     std::string said;
     std::size_t fewest = 2 * layout_.axes.size() + 1;
     for (const Input& input : inputs_) {
+      if (is_rounded_to_whole_numbers(input)) continue;
       for (const auto& [element, response] : base_first(input)) {
         if (!response->is_known) continue;
         const double tiny = 1e-12 * largest(response->right), noise = response->noise;
         const double strong = std::max(kStrong * largest(response->right), 10 * noise);
         const auto yours = where(response->yours, noise), right = where(response->right, tiny);
         const auto extra = where(response->yours, response->close),
-                   missing = where(response->right, strong);
-        std::size_t differ = 0;
+                   needed = where(response->right, strong);
+        const double by_chance = std::min(1.0, noise / typical(response->yours, noise));
+        std::vector<std::size_t> axes;
         bool comes_too_far = false;
         for (std::size_t axis = 0; axis < yours.size(); ++axis) {
           const bool too_far = !are_all_in(extra[axis], right[axis]);
+          const auto missing = static_cast<double>(outside(needed[axis], yours[axis]).size());
+          const bool misses = missing > 4 * by_chance * static_cast<double>(needed[axis].size());
           comes_too_far = comes_too_far || too_far;
-          differ += too_far || !are_all_in(missing[axis], yours[axis]);
+          if (too_far || misses) axes.push_back(axis);
         }
-        if (differ == 0) continue;
-        if (!comes_too_far) differ += layout_.axes.size();
+        if (axes.empty()) continue;
+        const std::size_t differ = axes.size() + (comes_too_far ? 0 : layout_.axes.size());
         if (differ >= fewest) continue;
         fewest = differ;
         said = "A change of " + input.layout().position(element) + " alone changes ";
-        said += yours.front().empty()
-                    ? "nothing in " + layout_.array + "; it should"
-                    : places(yours, right) + "; it should change " + places(right, yours);
+        if (yours.front().empty()) {
+          said += "nothing in " + layout_.array + "; it should";
+          continue;
+        }
+        auto shown = yours;
+        for (const std::size_t axis : axes)
+          shown[axis] = with_the_faint(yours[axis], right[axis], needed[axis]);
+        said += places(axes, shown) + "; it should change " + places(axes, right);
       }
     }
     return said;
@@ -543,13 +553,63 @@ class Probe {
     return std::includes(all.begin(), all.end(), some.begin(), some.end());
   }
 
-  // "o of head 1, steps 3 to 17": along the axes in which the two are not alike.
-  std::string places(const std::vector<std::vector<std::int64_t>>& here,
-                     const std::vector<std::vector<std::int64_t>>& other) const {
-    if (here.front().empty()) return "nothing of it";
+  static std::vector<std::int64_t> outside(const std::vector<std::int64_t>& some,
+                                           const std::vector<std::int64_t>& all) {
+    std::vector<std::int64_t> rest;
+    std::set_difference(some.begin(), some.end(), all.begin(), all.end(), std::back_inserter(rest));
+    return rest;
+  }
+
+  // The root of the mean square of what is above the noise: the noise's share of it falls below by chance.
+  static double typical(const Values& values, double noise) {
+    double squares = 0, count = 0;
+    for (const double x : values) {
+      if (std::abs(x) > noise) squares += x * x, ++count;
+    }
+    return count > 0 ? std::sqrt(squares / count) : INFINITY;
+  }
+
+  // Where `right` is too faint to be seen above the noise, and so is not in `needed`, nobody can tell whether it is in `yours`: it is
+  // taken to be as its neighbour is.
+  static std::vector<std::int64_t> with_the_faint(const std::vector<std::int64_t>& yours,
+                                                  const std::vector<std::int64_t>& right,
+                                                  const std::vector<std::int64_t>& needed) {
+    std::vector<std::int64_t> all, result;
+    std::set_union(yours.begin(), yours.end(), right.begin(), right.end(), std::back_inserter(all));
+    const auto has = [](const std::vector<std::int64_t>& list, std::int64_t i) {
+      return std::binary_search(list.begin(), list.end(), i);
+    };
+    const auto first = std::find_if(
+        all.begin(), all.end(), [&](std::int64_t i) { return has(yours, i) || has(needed, i); });
+    bool there = first != all.end() && has(yours, *first);
+    for (const std::int64_t i : all) {
+      if (has(yours, i) || has(needed, i)) there = has(yours, i);
+      if (there) result.push_back(i);
+    }
+    return result;
+  }
+
+  // What is rounded to whole numbers may change or not by a chance.
+  bool is_rounded_to_whole_numbers(const Input& input) const {
+    const auto is_whole = [](double x) { return std::isfinite(x) && x == std::rint(x); };
+    const bool changes_something =
+        std::any_of(input.responses.begin(), input.responses.end(),
+                    [](const auto& each) { return largest(each.second.right) > 0; });
+    const bool all_are_whole =
+        std::all_of(input.responses.begin(), input.responses.end(), [&](const auto& each) {
+          return std::all_of(each.second.right.begin(), each.second.right.end(), is_whole);
+        });
+    return changes_something && all_are_whole &&
+           !std::all_of(input.values().begin(), input.values().end(), is_whole);
+  }
+
+  // "o of head 1, steps 3 to 17"
+  std::string places(const std::vector<std::size_t>& axes,
+                     const std::vector<std::vector<std::int64_t>>& here) const {
     std::vector<std::string> parts;
-    for (std::size_t axis = 0; axis < here.size(); ++axis) {
-      if (here[axis] != other[axis]) parts.push_back(named(layout_, axis, here[axis]));
+    for (const std::size_t axis : axes) {
+      if (here[axis].empty()) return "nothing of it";
+      parts.push_back(named(layout_, axis, here[axis]));
     }
     return layout_.array + " of " + joined(parts, ", ");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "common/judge/judging.hpp"
 
@@ -226,6 +227,17 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
   return {words + ". There it is " + short_number(factor) + " times what it should be", true};
 }
 
+// Whether a row's right shares have one sum for all rows: they are divided by the sum of what was taken, as softmax does.
+bool add_up_alike(const SharesOfHead& shares) {
+  std::vector<double> sums(static_cast<std::size_t>(shares.queries), 0.0);
+  for (std::int64_t t = 0; t < shares.queries; ++t) {
+    const auto row = shares.right.begin() + t * shares.keys;
+    sums[static_cast<std::size_t>(t)] = std::accumulate(row, row + shares.keys, 0.0);
+  }
+  const auto [least, most] = std::minmax_element(sums.begin(), sums.end());
+  return *most - *least <= kCloseShare * std::abs(*most);
+}
+
 }  // namespace
 
 SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
@@ -235,6 +247,7 @@ SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input
   if (own.count(all).wrong_inside == 0) return {};
   const SaidOfShares said = explain(own, shares, input, query, key, "all else is right");
   if (!said.words.empty()) return said;
+  if (!add_up_alike(shares)) return {};
   const Comparison proportions(shares, true);
   if (proportions.count(all).wrong_inside > 0) {
     return explain(proportions, shares, input, query, key, "all else is in the right proportion");

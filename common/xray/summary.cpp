@@ -182,6 +182,10 @@ std::vector<Source> Recorder::sources_of(std::uint32_t place, const Lines& lines
 std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   const Relation relation = relation_of(party, other);
   if (relation == Relation::kOtherBlock) return "nothing orders blocks of one launch";
+  if (other.pending && other.thread == party.thread && party.pending)
+    return "the same thread copies there twice: is it asked for twice, or does no "
+           "__pipeline_wait_prior() with a small enough number lie between, or is a "
+           "__pipeline_commit() missing?";
   if (other.pending && other.thread == party.thread)
     return "no __pipeline_wait_prior() with a small enough number waits for the copy, or a "
            "__pipeline_commit() is missing before";

@@ -280,17 +280,19 @@ def _moved(mine, right, wrong, half):
     touch, (name, block, _) = Touch(mine.trail, wrong), mine.key(wrong)
     if touch.kind["bytes"] < 4:
         return []  # of 16 bits many are alike by chance
-    places = {row[7]: row for key, rows in right.stored.items() if key[:2] == (name, block) for row in rows}
-    differ = islice((rows[-1] for key, rows in mine.stored.items()
+    # An element that is stored to again and again has its turns: a number of another turn is another number.
+    places = {(turn, row[7]): row for key, rows in right.stored.items() if key[:2] == (name, block) for turn, row in enumerate(rows)}
+    differ = islice(((len(rows) - 1, rows[-1]) for key, rows in mine.stored.items()
                      if key[:2] == (name, block) and not right.has_stored(Touch(mine.trail, rows[-1]), key, half)), _MOST_MOVED)
-    differ = [row for row in differ if row[7]]  # zeros are in many places
-    moved = [row for row in differ if row[7] in places]
-    if len({row[7] for row in moved}) < _FEWEST_MOVED or 4 * len(moved) < 3 * len(differ):
+    differ = [(turn, row) for turn, row in differ if row[7]]  # zeros are in many places
+    moved = [(turn, row) for turn, row in differ if (turn, row[7]) in places]
+    if len({row[7] for _, row in moved}) < _FEWEST_MOVED or 4 * len(moved) < 3 * len(differ):
         return []
-    one = wrong if wrong[7] in places else moved[0]
+    of_wrong = (mine.stored[mine.key(wrong)].index(wrong), wrong)
+    turn, one = of_wrong if (of_wrong[0], wrong[7]) in places else moved[0]
     of = "This value" if one is wrong else f"What yours stores in {Touch(mine.trail, one).name()}"
-    return [f"{of} is right elsewhere: ours stores it in {Touch(right.trail, places[one[7]]).name()}, and so it is with most values of {name} "
-            "that differ. Look at the indices, not at the arithmetic."]
+    return [f"{of} is right elsewhere: ours stores it in {Touch(right.trail, places[turn, one[7]]).name()}, and so it is with most values of {name} "
+            "that differ. Look at the indices and at the order of the lines, not at the arithmetic."]
 
 
 def _lanes(launch, row):
@@ -319,6 +321,8 @@ def _taken(mine, right, wrong):
     (own, made), (taken, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
     if made == right_made and (made is not None or len(own) == len(taken)):
         return []
+    if len(own) < len(taken) and len({place for _, place in own}) == len({place for _, place in taken}):
+        return []  # the same shuffles, in a loop that has fewer rounds
     if len(own) < len(taken):
         counts = f"{len(taken)} shuffle{'s' if len(taken) != 1 else ''}, yours {len(own) or 'none'}"
         return [f"Before it our thread makes {counts}: is something not yet put together over the lanes?"]
