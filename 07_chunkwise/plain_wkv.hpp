@@ -1,4 +1,4 @@
-// What lessons 12 and 13 compute: WKV in bf16, of heads of 64 channels. They refuse the rest.
+// What lessons 12 to 14 compute: WKV in bf16, of heads of 64 channels. They refuse the rest.
 #pragma once
 
 #include <cuda_runtime.h>

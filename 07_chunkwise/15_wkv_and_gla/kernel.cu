@@ -256,111 +256,135 @@ __device__ void multiply_level(float2& score, const Matrix<Element, kStride>& ro
   score.y += folded[0][1] + folded[1][3];
 }
 
+// Where a unit's rows lie, of a group of channels.
+template <typename Tile>
+struct UnitRows {
+  using Element = typename Tile::Element;
+  using LogW = typename Tile::LogW;
+  Matrix<Element, Tile::kK> q, k;
+  Matrix<LogW, Tile::kK> log_w;
+  Matrix<Element, Tile::kK * sizeof(LogW) / sizeof(Element)> scratch;  // where log_w has been read
+
+  __device__ UnitRows(Chunk<Tile>& chunk, int unit, int group)
+      : q{chunk.q(unit).x + group * kGroup},
+        k{chunk.k(unit).x + group * kGroup},
+        log_w{chunk.log_w(unit).x + group * kGroup},
+        scratch{reinterpret_cast<Element*>(log_w.x)} {}
+};
+
+// A lane's two channels of a unit, which is cut into blocks of tokens. decay[t]: of the block that ends with t. q[t], k[t]: decayed
+// from the block's beginning, to its end.
+struct Blocks {
+  float2 q[kUnit], k[kUnit], decay[kUnit];
+};
+
+// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
+template <bool kScores>
+__device__ void join(Blocks& blocks, int size) {
+#pragma unroll
+  for (int left = 0; left < kUnit; left += 2 * size) {
+    const int right = left + size, last = right + size - 1;
+    const float2 of_left = blocks.decay[right - 1], of_right = blocks.decay[last];
+#pragma unroll
+    for (int i = 0; i < size; ++i) {
+      float2 &k = blocks.k[left + i], &q = blocks.q[right + i];
+      k = {k.x * of_right.x, k.y * of_right.y};
+      if constexpr (kScores) q = {q.x * of_left.x, q.y * of_left.y};
+    }
+    blocks.decay[last] = {of_left.x * of_right.x, of_left.y * of_right.y};
+  }
+}
+
+// The q side of the right blocks, the k side of the left ones: where they meet, both have the same anchor.
+template <typename Rows>
+__device__ void put_level(const Rows& rows, const Blocks& blocks, int size, int ik) {
+  int row = 0;
+#pragma unroll
+  for (int left = 0; left < kUnit; left += 2 * size) {
+#pragma unroll
+    for (int i = 0; i < size; ++i, ++row) {
+      store_pair(rows.at(row, ik), blocks.q[left + size + i]);
+      store_pair(rows.at(row + 8, ik), blocks.k[left + i]);
+    }
+  }
+}
+
+// Neighbours have no decay between them, and the bonus has none at all: their products take q and k as they arrived.
+template <Task kTask, typename Tile>
+__device__ void multiply_neighbours(Scores& score, Blocks& blocks, const UnitRows<Tile>& rows,
+                                    float2 u, int lane) {
+  using Element = typename Tile::Element;
+  const auto scratch = rows.scratch;
+  const int ik = 2 * lane;
+  float2(&q)[kUnit] = blocks.q;
+  __syncwarp();  // every lane has read log_w
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t)
+    q[t] = load_pair(rows.q.at(t, ik));
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    if constexpr (kTask == Task::kWkv) {
+      store_pair(scratch.at(t, ik), {q[t].x * u.x, q[t].y * u.y});
+    } else {
+      q[t] = {q[t].x * blocks.decay[t].x, q[t].y * blocks.decay[t].y};
+      if (t % 2 == 1) store_pair(scratch.at(t, ik), q[t]);
+    }
+  }
+  __syncwarp();
+#pragma unroll
+  for (int column = 0; column < kGroup; column += 16) {
+    Right<Element> k_side[2];
+    load_right_alternate(k_side, rows.k, column, lane);
+    for (int half = 0; half < 2; ++half) {
+      Left<Element> q_side;
+      if constexpr (kTask == Task::kWkv) {
+        load_left_alternate(q_side, rows.q, 1 - half, scratch, column, lane);
+      } else {
+        load_left_alternate(q_side, scratch, 1 - half, rows.q, column, lane);
+      }
+      multiply(score.neighbours[half], q_side, k_side[half]);
+    }
+  }
+}
+
+// Of one group of channels: the scores, the q side and the k side of the whole unit, and its decays.
 template <Task kTask, typename Tile>
 __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, float2 u, int unit,
                         int group, int lane) {
-  using Element = typename Tile::Element;
-  using LogW = typename Tile::LogW;
   constexpr bool kScores = kTask != Task::kStates;
-  // The unit's own rows, of this group of channels. The last block is scratch as soon as it has been read.
-  const Matrix<Element, Tile::kK> block0{chunk.q(unit).x + group * kGroup};
-  const Matrix<Element, Tile::kK> block1{chunk.k(unit).x + group * kGroup};
-  const Matrix<LogW, Tile::kK> log_w_smem{chunk.log_w(unit).x + group * kGroup};
-  const Matrix<Element, Tile::kK * sizeof(LogW) / sizeof(Element)> block2{
-      reinterpret_cast<Element*>(log_w_smem.x)};
+  const UnitRows<Tile> rows(chunk, unit, group);
   const int ik = 2 * lane;
-
-  // w[t]: decay of the block of tokens that ends with t. q[t], k[t]: decayed from the block's beginning, to its end.
-  float2 q[kUnit], k[kUnit], w[kUnit];
+  Blocks blocks;
 #pragma unroll
   for (int t = 0; t < kUnit; ++t) {
-    const float2 log_w = load_pair(log_w_smem.at(t, ik));
-    w[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
+    const float2 log_w = load_pair(rows.log_w.at(t, ik));
+    blocks.decay[t] = {decay_factor(log_w.x), decay_factor(log_w.y)};
   }
-
-  // Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
-  const auto join = [&](int size) {
-#pragma unroll
-    for (int left = 0; left < kUnit; left += 2 * size) {
-      const int right = left + size;
-      const float2 w_left = w[right - 1], w_right = w[right + size - 1];
-#pragma unroll
-      for (int i = 0; i < size; ++i) {
-        k[left + i] = {k[left + i].x * w_right.x, k[left + i].y * w_right.y};
-        if constexpr (kScores)
-          q[right + i] = {q[right + i].x * w_left.x, q[right + i].y * w_left.y};
-      }
-      w[right + size - 1] = {w_left.x * w_right.x, w_left.y * w_right.y};
-    }
-  };
-  // The q side of the right blocks, the k side of the left ones: where they meet, both have the same anchor.
-  const auto put_level = [&](const auto& rows, int size) {
-    int row = 0;
-#pragma unroll
-    for (int left = 0; left < kUnit; left += 2 * size) {
-#pragma unroll
-      for (int i = 0; i < size; ++i, ++row) {
-        store_pair(rows.at(row, ik), q[left + size + i]);
-        store_pair(rows.at(row + 8, ik), k[left + i]);
-      }
-    }
-  };
-
-  if constexpr (kScores) {
-    // Neighbours have no decay between them, and the bonus has none at all: their products take q and k as they arrived.
-    __syncwarp();  // every lane has read log_w
-#pragma unroll
-    for (int t = 0; t < kUnit; ++t)
-      q[t] = load_pair(block0.at(t, ik));
-#pragma unroll
-    for (int t = 0; t < kUnit; ++t) {
-      if constexpr (kTask == Task::kWkv) {
-        store_pair(block2.at(t, ik), {q[t].x * u.x, q[t].y * u.y});
-      } else {
-        q[t] = {q[t].x * w[t].x, q[t].y * w[t].y};
-        if (t % 2 == 1) store_pair(block2.at(t, ik), q[t]);
-      }
-    }
-    __syncwarp();
-#pragma unroll
-    for (int column = 0; column < kGroup; column += 16) {
-      Right<Element> k_side[2];
-      load_right_alternate(k_side, block1, column, lane);
-      for (int half = 0; half < 2; ++half) {
-        Left<Element> q_side;
-        if constexpr (kTask == Task::kWkv) {
-          load_left_alternate(q_side, block0, 1 - half, block2, column, lane);
-        } else {
-          load_left_alternate(q_side, block2, 1 - half, block0, column, lane);
-        }
-        multiply(score.neighbours[half], q_side, k_side[half]);
-      }
-    }
-  }
+  if constexpr (kScores) multiply_neighbours<kTask>(score, blocks, rows, u, lane);
 #pragma unroll
   for (int t = 0; t < kUnit; ++t)
-    k[t] = load_pair(block1.at(t, ik));
+    blocks.k[t] = load_pair(rows.k.at(t, ik));
   __syncwarp();  // every lane has read q and k
-  join(1);
-  if constexpr (kScores) put_level(block0, 2);
-  join(2);
-  if constexpr (kScores) put_level(block1, 4);
-  join(4);
+  join<kScores>(blocks, 1);
+  if constexpr (kScores) put_level(rows.q, blocks, 2, ik);
+  join<kScores>(blocks, 2);
+  if constexpr (kScores) put_level(rows.k, blocks, 4, ik);
+  join<kScores>(blocks, 4);
   if constexpr (kScores) {
-    put_level(block2, 8);
+    put_level(rows.scratch, blocks, 8, ik);
     __syncwarp();
-    multiply_level(score.apart2, block0, lane);
-    multiply_level(score.apart4, block1, lane);
-    multiply_level(score.apart8, block2, lane);
+    multiply_level(score.apart2, rows.q, lane);
+    multiply_level(score.apart4, rows.k, lane);
+    multiply_level(score.apart8, rows.scratch, lane);
     __syncwarp();
   }
-  join(8);
+  join<kScores>(blocks, 8);
 #pragma unroll
   for (int t = 0; t < kUnit; ++t) {
-    if constexpr (kScores) store_pair(block0.at(t, ik), q[t]);
-    store_pair(block1.at(t, ik), k[t]);
+    if constexpr (kScores) store_pair(rows.q.at(t, ik), blocks.q[t]);
+    store_pair(rows.k.at(t, ik), blocks.k[t]);
   }
-  *reinterpret_cast<float2*>(decay_smem + group * kGroup + ik) = w[kUnit - 1];
+  *reinterpret_cast<float2*>(decay_smem + group * kGroup + ik) = blocks.decay[kUnit - 1];
 }
 
 // Where a lane's scores stand: with a = row / size, rows a * 2 size + size + row % size of the unit and columns
@@ -523,6 +547,88 @@ __device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Ch
   }
 }
 
+// u of a warp's groups of channels, of which the first `channels` exist.
+template <typename Tile, typename Args, int kMyGroups>
+__device__ void load_u(float2 (&u)[kMyGroups], const Args& args, int head, int my_part, int K,
+                       int channels, int lane) {
+  for (int i = 0; i < kMyGroups; ++i) {
+    const int ik = (my_part + i * Tile::kParts) * kGroup + 2 * lane;
+    const auto* const mine = args.u + head * K + ik;
+    u[i] = {ik < channels ? ladder::cuda::load(mine) : 0.0f,
+            ik + 1 < channels ? ladder::cuda::load(mine + 1) : 0.0f};
+  }
+}
+
+// ---- The state, from and to global memory ----
+
+// Which part of the state a lane has: element (n, e) is of channel(n, e) and of value column column(e).
+template <typename Tile>
+struct StatePart {
+  const int share, my_v, first_iv, lane, K, V;
+  const std::int64_t first;  // where the head's state begins, (K, V)
+
+  __device__ int channel(int n, int e) const {
+    return share * Tile::kShareK + n * 8 + lane % 4 * 2 + e % 2;
+  }
+  __device__ int column(int e) const { return first_iv + my_v + lane / 4 + e / 2 * 8; }
+};
+
+template <typename Tile, typename Args>
+__device__ void load_initial_state(State<Tile::kShareK>& state, const Args& args,
+                                   const StatePart<Tile>& mine) {
+#pragma unroll
+  for (int n = 0; n < Tile::kShareK / 8; ++n)
+    for (int e = 0; e < 4; ++e)
+      if (mine.channel(n, e) < mine.K && mine.column(e) < mine.V)
+        state.x[n][e] =
+            args.initial_state[mine.first + mine.channel(n, e) * mine.V + mine.column(e)];
+}
+
+template <typename Tile, typename Args>
+__device__ void store_final_state(const Args& args, const State<Tile::kShareK>& state,
+                                  const StatePart<Tile>& mine) {
+#pragma unroll
+  for (int n = 0; n < Tile::kShareK / 8; ++n)
+    for (int e = 0; e < 4; ++e)
+      if (mine.channel(n, e) < mine.K && mine.column(e) < mine.V)
+        args.final_state[mine.first + mine.channel(n, e) * mine.V + mine.column(e)] = state.x[n][e];
+}
+
+// The state before segment number `segment`: each earlier one lets it decay and adds its own.
+template <typename Tile>
+__device__ void add_segments(State<Tile::kShareK>& state, const Segments& segments, int segment,
+                             const StatePart<Tile>& mine) {
+  const int tid = threadIdx.x;
+  for (std::int64_t before = segment; before > 0; --before) {
+    const std::int64_t block = blockIdx.x - before * segments.stride;
+#pragma unroll
+    for (int n = 0; n < Tile::kShareK / 8; ++n) {
+      const float4 added = segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid];
+      const float2 decay =
+          *reinterpret_cast<const float2*>(segments.decays + block * Tile::kK + mine.channel(n, 0));
+      state.x[n][0] = decay.x * state.x[n][0] + added.x;
+      state.x[n][1] = decay.y * state.x[n][1] + added.y;
+      state.x[n][2] = decay.x * state.x[n][2] + added.z;
+      state.x[n][3] = decay.y * state.x[n][3] + added.w;
+    }
+  }
+}
+
+// What Task::kStates leaves of a segment. decay_of_all: of channels tid, tid + kThreads, ...
+template <typename Tile, int kMyChannels>
+__device__ void leave_segment(const Segments& segments, const State<Tile::kShareK>& state,
+                              const float (&decay_of_all)[kMyChannels]) {
+  const int tid = threadIdx.x;
+  const std::int64_t block = blockIdx.x;
+#pragma unroll
+  for (int n = 0; n < Tile::kShareK / 8; ++n)
+    segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid] = {
+        state.x[n][0], state.x[n][1], state.x[n][2], state.x[n][3]};
+  for (int i = 0; i < kMyChannels; ++i)
+    if (tid + i * Tile::kThreads < Tile::kK)
+      segments.decays[block * Tile::kK + tid + i * Tile::kThreads] = decay_of_all[i];
+}
+
 // ---- The kernel ----
 
 template <Task kTask, typename Tile>
@@ -572,15 +678,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const int my_unit = warp % Tile::kUnits, my_part = warp / Tile::kUnits;
   constexpr int kMyGroups = Tile::kGroups / Tile::kParts;
   float2 u[kMyGroups] = {};
-  if constexpr (kTask == Task::kWkv) {
-    const int channels = chunks > 0 ? K : 0;  // without steps u may be a null pointer
-    for (int i = 0; i < kMyGroups; ++i) {
-      const int ik = (my_part + i * Tile::kParts) * kGroup + 2 * lane;
-      const Element* mine = args.u + walk.head * K + ik;
-      u[i] = {ik < channels ? ladder::cuda::load(mine) : 0.0f,
-              ik + 1 < channels ? ladder::cuda::load(mine + 1) : 0.0f};
-    }
-  }
+  // Without steps u may be a null pointer.
+  if constexpr (kTask == Task::kWkv)
+    load_u<Tile>(u, args, walk.head, my_part, K, chunks > 0 ? K : 0, lane);
   for (int i = tid; i < static_cast<int>(sizeof(shared.score_) / sizeof(float));
        i += Tile::kThreads)
     reinterpret_cast<float*>(shared.score_)[i] = 0.0f;
@@ -588,36 +688,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   // What it walks.
   const int share = Tile::kShares == 1 ? 0 : warp / Tile::kColumnWarps;
   const int my_v = warp % Tile::kColumnWarps * kUnit;
-  // state element (n, e) of a lane: channel ik(n, e) and value column iv(e)
-  const auto channel = [&](int n, int e) {
-    return share * Tile::kShareK + n * 8 + lane % 4 * 2 + e % 2;
-  };
-  const auto column = [&](int e) { return walk.first_iv + my_v + lane / 4 + e / 2 * 8; };
-  const std::int64_t first_state = (walk.sequence * args.H + walk.head) * K * V;
+  const StatePart<Tile> mine{
+      share, my_v, walk.first_iv, lane, K, V, (walk.sequence * args.H + walk.head) * K * V};
   State<Tile::kShareK> state = {};
-  if (kOutputs && args.initial_state != nullptr) {
-#pragma unroll
-    for (int n = 0; n < Tile::kShareK / 8; ++n)
-      for (int e = 0; e < 4; ++e)
-        if (channel(n, e) < K && column(e) < V)
-          state.x[n][e] = args.initial_state[first_state + channel(n, e) * V + column(e)];
-  }
-  if constexpr (kOutputs) {
-    for (std::int64_t before = walk.segment; before > 0; --before) {
-      const std::int64_t block = blockIdx.x - before * segments.stride;
-#pragma unroll
-      for (int n = 0; n < Tile::kShareK / 8; ++n) {
-        const float4 added =
-            segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid];
-        const float2 decay =
-            *reinterpret_cast<const float2*>(segments.decays + block * Tile::kK + channel(n, 0));
-        state.x[n][0] = decay.x * state.x[n][0] + added.x;
-        state.x[n][1] = decay.y * state.x[n][1] + added.y;
-        state.x[n][2] = decay.x * state.x[n][2] + added.z;
-        state.x[n][3] = decay.y * state.x[n][3] + added.w;
-      }
-    }
-  }
+  if (kOutputs && args.initial_state != nullptr) load_initial_state(state, args, mine);
+  if constexpr (kOutputs) add_segments(state, segments, walk.segment, mine);
   constexpr int kMyChannels = (Tile::kK + Tile::kThreads - 1) / Tile::kThreads;
   float decay_of_all[kMyChannels];
   for (float& decay : decay_of_all)
@@ -653,23 +728,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     put_outputs(chunks - 1);
   }
 
-  if constexpr (!kOutputs) {
-    const std::int64_t block = blockIdx.x;
-#pragma unroll
-    for (int n = 0; n < Tile::kShareK / 8; ++n)
-      segments.states[(block * Tile::kShareK / 8 + n) * Tile::kThreads + tid] = {
-          state.x[n][0], state.x[n][1], state.x[n][2], state.x[n][3]};
-    for (int i = 0; i < kMyChannels; ++i)
-      if (tid + i * Tile::kThreads < Tile::kK)
-        segments.decays[block * Tile::kK + tid + i * Tile::kThreads] = decay_of_all[i];
-  }
-  if (kOutputs && walk.is_last && args.final_state != nullptr) {
-#pragma unroll
-    for (int n = 0; n < Tile::kShareK / 8; ++n)
-      for (int e = 0; e < 4; ++e)
-        if (channel(n, e) < K && column(e) < V)
-          args.final_state[first_state + channel(n, e) * V + column(e)] = state.x[n][e];
-  }
+  if constexpr (!kOutputs) leave_segment<Tile>(segments, state, decay_of_all);
+  if (kOutputs && walk.is_last && args.final_state != nullptr) store_final_state(args, state, mine);
 }
 
 // ---- Launches ----

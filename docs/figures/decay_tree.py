@@ -1,4 +1,4 @@
-"""Draws the figures of 07_chunkwise/12_pairs and 13_tree beside this script. usage: python3 docs/figures/decay_tree.py"""
+"""Draws the figures of 07_chunkwise/12_pairs, 13_tree and 14_places_used_again beside this script. usage: python3 docs/figures/decay_tree.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
 
 NOTE = "#666666"
@@ -92,5 +92,63 @@ def tree():
     d.save("decay_tree.svg")
 
 
+def places():
+    """Two stages over time: what each place of shared memory holds; then one, two and three blocks on a multiprocessor."""
+    d = Drawing(900, 640)
+    d.text(20, 28, "One block: what each place holds while a stage is prepared and walked", 15, "start", bold=True)
+    left, half, gap = 128, 182, 8
+    starts = [left + (half + gap) * n for n in range(4)]  # prepare 0, walk 0, prepare 1, walk 1
+    coming, used, sent = "#fff2cc", BLUE, "#f4cccc"
+
+    def bar(x, y, width, words, colour, height=28):
+        d.box(x, y, width, height, colour)
+        d.text(x + width / 2, y + height / 2 + 4.5, words, 12)
+
+    rows = {"the block": 66, "q, k: place 0": 112, "q, k: place 1": 146, "log_w": 188, "v": 230}
+    for name, y in rows.items():
+        d.text(20, y + 19, name, 13, "start", bold=name == "the block")
+    for n, x in enumerate(starts):
+        bar(x, rows["the block"], half, ("prepare", "walk")[n % 2] + f" {n // 2}", LEVELS[4] if n % 2 else LEVELS[2])
+        d.line([(x - gap / 2, 54), (x - gap / 2, 266)], RED, 2.6)
+    d.line([(starts[3] + half + gap / 2, 54), (starts[3] + half + gap / 2, 266)], RED, 2.6)
+    whole = 2 * half + gap
+    for n, place in ((0, 0), (1, 1)):
+        y, other = rows[f"q, k: place {place}"], rows[f"q, k: place {1 - place}"]
+        bar(starts[2 * n], y, whole, f"q {n} and k {n}, then q~ and k~", used)
+        bar(starts[2 * n], other, whole, f"q {n + 1} and k {n + 1} are coming", coming)
+        bar(starts[2 * n], rows["log_w"], half, f"log_w {n}, then q u", used)
+        bar(starts[2 * n + 1], rows["log_w"], half, f"log_w {n + 1} is coming", coming)
+        send = 52 * n  # the first round has no outputs to send yet
+        if send:
+            d.box(starts[2], rows["v"], send, 28, sent)
+            d.text(starts[2] + send / 2, rows["v"] + 18, "send o", 11.5)
+        bar(starts[2 * n] + send, rows["v"], half - send, f"v {n} is coming", coming)
+        bar(starts[2 * n + 1], rows["v"], half, f"v {n}, unit by unit o {n}", used)
+    d.text(20, 292, "Red lines are barriers: behind each, all warps have left the half of the round before it. Only then a place is filled again.", 12.5, "start", NOTE)
+    for i, (colour, words) in enumerate(((used, "in use"), (coming, "filled by asynchronous copies"), (sent, "outputs on their way to global memory"))):
+        d.box(20 + 250 * i, 306, 16, 16, colour, GREY)
+        d.text(44 + 250 * i, 319, words, 12, "start")
+
+    d.text(20, 366, "A multiprocessor with one, two and three blocks (a sketch: lengths are not measured)", 15, "start", bold=True)
+    work, wait, shift = 92, 46, 46
+    y = 390
+    for blocks in (1, 2, 3):
+        d.text(20, y + 13 + 11 * (blocks - 1) + 3, f"{blocks} block" + "s" * (blocks > 1), 13, "start", bold=True)
+        for block in range(blocks):
+            x, n = left + shift * block, 0
+            top = y + 24 * block
+            while x + work < 880:
+                d.box(x, top, work, 20, LEVELS[4] if n % 2 else LEVELS[2], GREY, 0.8)
+                d.text(x + work / 2, top + 14.5, ("prepare", "walk")[n % 2] + f" {n // 2}", 11)
+                if x + work + wait < 880:
+                    d.line([(x + work + 3, top + 10), (x + work + wait - 3, top + 10)], GREY, 1.4, "3 3")
+                x, n = x + work + wait, n + 1
+        y += 24 * blocks + 22
+    d.text(20, 606, "Dashes: the block's warps wait, for a barrier or for results of earlier instructions. With one block the multiprocessor waits too.", 12.5, "start", NOTE)
+    d.text(20, 626, "With more blocks another one works meanwhile. Each needs shared memory and registers of its own.", 12.5, "start", NOTE)
+    d.save("places_used_again.svg")
+
+
 pairs()
 tree()
+places()

@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+constexpr std::uint64_t kT = 128, kH = 2, kWarps = 4;
+constexpr std::uint64_t kCopies = 64 * 64 / 8;  // of 64 tokens of an input
+
+Kernel kernel_of(const std::string& name) {
+  return xray_of(name, "wkv", {{"B", 1}, {"T", kT}, {"H", kH}, {"K", 64}, {"V", 64}}, {}, "bf16");
+}
+
+// Three stages, the last one of two tokens: every place is used again.
+const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
+constexpr std::int64_t kHeads = 2, kUnits = kHeads * 3 * 4;
+
+const bool bounds =
+    ladder::testing::register_bounds("wkv_places_used_again", "wkv", kRagged, {}, {"bf16"});
+
+// Units of 16 bytes of q, k, v and log_w, and of o; u once for each head. All four units of a stage are prepared; 130 rows of o are
+// sent by 33 requests. Half of the threads load u between asking for the first stage and waiting for it.
+const bool registered = ladder::testing::register_budget(
+    "wkv_places_used_again", "wkv",
+    {.loads = 4.0 / 8 + 1.0 / 130,
+     .stores = 1.0 / 8,
+     .atomics = 0,
+     .counts = {{kTensorOperations, kWarps * 18 + 40, "unit of 16 tokens", kUnits},
+                {kSharedLoadRequests, 81 + 33.0 / 12, "unit of 16 tokens", kUnits},
+                {kBarriers, 3 * 2 + 1, "head", kHeads},
+                {kAsyncCopiesAtOnce, 3 * kCopies / 2, "head", kHeads}}},
+    kRagged, {}, {}, "bf16");
+
+// The table of the page.
+TEST(WkvPlacesUsedAgain, TakesLessSharedMemoryAndDoesTheSame) {
+  const Kernel tree = kernel_of("wkv_tree"), ours = kernel_of("wkv_places_used_again");
+  EXPECT_EQ(tree.dynamic_shared_bytes, 77056u);
+  EXPECT_EQ(ours.dynamic_shared_bytes, 52480u);
+  // Of a head, its first stage: q, k and log_w, and before v too. Half of the threads load u meanwhile.
+  EXPECT_EQ(tree[kAsyncCopiesAtOnce], kH * 4 * kCopies / 2);
+  EXPECT_EQ(tree[kAsyncCopiesAtOnce], 2048u);
+  EXPECT_EQ(ours[kAsyncCopiesAtOnce], kH * 3 * kCopies / 2);
+  EXPECT_EQ(ours[kAsyncCopiesAtOnce], 1536u);
+  EXPECT_EQ(ours[kAsyncCopies], 8192u);
+  EXPECT_EQ(ours[kBarriers], 10u);
+  EXPECT_EQ(ours[kSharedLoadRequests], 1360u);
+  EXPECT_EQ(ours[kSharedStoreRequests], 2644u);
+  EXPECT_EQ(ours[kTensorOperations], 1792u);
+  for (unsigned counter = 0; counter < kCounters; ++counter)
+    if (counter != kSharedBytes && counter != kAsyncCopiesAtOnce)
+      EXPECT_EQ(ours[Counter(counter)], tree[Counter(counter)]) << info(Counter(counter)).name;
+}
+
+// Other places, the same sums in the same order. Four stages, the last one ragged: each place is used again.
+TEST(WkvPlacesUsedAgain, GivesTheBitsOfTheTree) {
+  const ladder::WkvProblem problem = ladder::make_problem(
+      {.B = 1, .T = 200, .H = 1, .K = 64, .V = 64, .precision = ladder::Precision::kBf16});
+  const auto o_of = [&](const char* name) {
+    return ladder::run(ladder::find_implementation(name), problem).o;
+  };
+  const auto tree = o_of("wkv_tree"), ours = o_of("wkv_places_used_again");
+  ASSERT_EQ(ours.size(), tree.size());
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    ASSERT_EQ(ours[i], tree[i]) << "element " << i;
+}
+
+// The page's table of blocks on a multiprocessor. The system takes 1 KB for each block.
+TEST(WkvPlacesUsedAgain, LeavesRoomForMoreBlocks) {
+  constexpr std::uint64_t kKilobyte = 1024;
+  const std::uint64_t tree = kernel_of("wkv_tree").dynamic_shared_bytes + kKilobyte;
+  const std::uint64_t ours = kernel_of("wkv_places_used_again").dynamic_shared_bytes + kKilobyte;
+  for (const auto& [kilobytes, before, after] :
+       {std::array<std::uint64_t, 3>{228, 2, 4}, {164, 2, 3}, {100, 1, 1}}) {
+    EXPECT_EQ(kilobytes * kKilobyte / tree, before) << kilobytes;
+    EXPECT_EQ(kilobytes * kKilobyte / ours, after) << kilobytes;
+  }
+}
+
+TEST(WkvPlacesUsedAgain, FetchesEachElementOnceAndConflictsInNoBank) {
+  const Kernel kernel = kernel_of("wkv_places_used_again");
+  for (const char* name : {"q", "k", "v", "log_w", "u"})
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 1u) << name;
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+  for (const Access& access : kernel.accesses)
+    EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
+}
+
+}  // namespace
