@@ -2,12 +2,26 @@
 
 #include "07_chunkwise/refused_states.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 using ladder::WkvCase;
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages = register_hole("wkv_two_walks", "Stage1BringsAStep", "wkv_backward",
+                                  {{"B", 2}, {"T", 3}, {"H", 3}, {"K", 64}, {"V", 64}}) &&
+                    register_hole("wkv_two_walks", "Stage2WalksForward", "wkv_backward",
+                                  {{"B", 2}, {"T", 4}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+                    register_hole("wkv_two_walks", "Stage3AddsUpRowsAndColumns", "wkv_backward",
+                                  {{"B", 2}, {"T", 4}, {"H", 2}, {"K", 64}, {"V", 64}},
+                                  {{"decay_per_head", "true"}}) &&
+                    register_hole("wkv_two_walks", "Stage4MovesTheAdjointOn", "wkv_backward",
+                                  {{"B", 1}, {"T", 6}, {"H", 1}, {"K", 64}, {"V", 64}});
 
 const bool registered =
     ladder::testing::register_suite("wkv_backward", "wkv_two_walks",
