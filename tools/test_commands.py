@@ -212,6 +212,9 @@ sys.exit(1)
         tests = [self.case(37, 64, 64, "decay=strong"), self.case(1, 4, 4), refuses, smallest, self.case(15, 64, 64), self.case(1000, 4, 4)]
         self.assertEqual(cases.smallest_case(tests), smallest)
         self.assertIsNone(cases.smallest_case([refuses]))
+        of_a_hole = gtest.Test("wkv.Hole1Loads")
+        of_a_hole.case = "; ; bf16"  # which says only what its numbers are: hole.hpp
+        self.assertIsNone(cases.smallest_case([of_a_hole]))
         self.assertEqual(cases.first_tests(tests), [smallest])
         plain = [gtest.Test("wkv.PlainCase"), gtest.Test("gla.GlaPlainCase")]
         self.assertEqual(cases.first_tests(tests + plain), ["wkv.PlainCase:gla.GlaPlainCase", smallest])

@@ -44,6 +44,14 @@ class MustFail(InAFolder):
         self.assertIn("they say:\n  It equals the transposed.\n  It equals the sum.\n", said)
         self.assertNotIn("[  FAILED  ]", said)
 
+    def test_a_stages_own_tests_are_asked_last(self):
+        for with_them in (False, True):  # the diagnosis is said by other tests, by a stage's
+            report = json.dumps({"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": "the bonus forgotten"}]}]}]})
+            program = self.program(f"said = any('*.Stage' in word for word in sys.argv) != {with_them}\n"
+                                   f"open(report, 'w').write({report!r} if said else '{{\"testsuites\": []}}')\nsys.exit(said)\n")
+            patch, kernel = self.file("x.patch", PATCH), self.file("kernel.cu", '.name = "wkv_atomic"')
+            self.assertEqual(self.judge("mistake", "mistake.03.x", str(program), patch, kernel)[0], 0, with_them)
+
     def test_a_stub_must_fail_in_the_judges_words(self):
         self.assertEqual(self.judge("stub", "stub.03.kernel", self.ends(["x\nWRONG RESULT in o"], 1), str(STUB))[0], 0)
         for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not say WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):

@@ -1,4 +1,25 @@
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("linear_attention_copies_ahead", "Stage1StoresPairsOfSums", "linear_attention",
+                  {{"B", 1}, {"T", 70}, {"H", 1}, {"K", 64}, {"V", 64}},
+                  {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+    register_hole("linear_attention_copies_ahead", "Stage2CopiesAChunk", "linear_attention",
+                  {{"B", 2}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}},
+                  {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+    register_hole("linear_attention_copies_ahead", "Stage3BringsTheNextChunkInTime",
+                  "linear_attention", {{"B", 1}, {"T", 192}, {"H", 1}, {"K", 64}, {"V", 64}},
+                  {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+    register_hole("linear_attention_copies_ahead", "Stage4MultipliesWithStateAndScores",
+                  "linear_attention", {{"B", 1}, {"T", 128}, {"H", 1}, {"K", 64}, {"V", 64}},
+                  {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16") &&
+    register_hole("linear_attention_copies_ahead", "Stage5AddsTheChunkToTheState",
+                  "linear_attention", {{"B", 1}, {"T", 192}, {"H", 1}, {"K", 64}, {"V", 64}},
+                  {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16");
 
 // Chunks of 64 tokens; masked scores are computed in the 16 tokens of a block on the diagonal.
 const bool registered = ladder::testing::register_suite(

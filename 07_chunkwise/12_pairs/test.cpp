@@ -1,10 +1,28 @@
 #include <gtest/gtest.h>
 
 #include "07_chunkwise/decays_between.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("wkv_pairs", "Stage1LoadsQueriesAndKeys", "wkv",
+                  {{"B", 1}, {"T", 16}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_pairs", "Stage2ScoresThePairs", "wkv",
+                  {{"B", 1}, {"T", 16}, {"H", 1}, {"K", 64}, {"V", 64}}, {{"decay", "strong"}}, {},
+                  "bf16") &&
+    register_hole("wkv_pairs", "Stage3DecaysQueriesAndKeys", "wkv",
+                  {{"B", 1}, {"T", 40}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_pairs", "Stage4SumsTheDecays", "wkv",
+                  {{"B", 1}, {"T", 40}, {"H", 1}, {"K", 64}, {"V", 64}}, {{"decay", "total"}}, {},
+                  "bf16") &&
+    register_hole("wkv_pairs", "Stage5WalksTheUnits", "wkv",
+                  {{"B", 1}, {"T", 130}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
 // Units of 16 tokens, stages of 64.
 const bool registered = ladder::testing::register_suite(

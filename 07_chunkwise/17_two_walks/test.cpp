@@ -1,17 +1,27 @@
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <stdexcept>
-#include <string>
-
+#include "07_chunkwise/refused_states.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 using ladder::WkvCase;
-using ladder::WkvGradArgs;
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages = register_hole("wkv_two_walks", "Stage1BringsAStep", "wkv_backward",
+                                  {{"B", 2}, {"T", 3}, {"H", 3}, {"K", 64}, {"V", 64}}) &&
+                    register_hole("wkv_two_walks", "Stage2WalksForward", "wkv_backward",
+                                  {{"B", 2}, {"T", 4}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+                    register_hole("wkv_two_walks", "Stage3AddsUpRowsAndColumns", "wkv_backward",
+                                  {{"B", 2}, {"T", 4}, {"H", 2}, {"K", 64}, {"V", 64}},
+                                  {{"decay_per_head", "true"}}) &&
+                    register_hole("wkv_two_walks", "Stage4MovesTheAdjointOn", "wkv_backward",
+                                  {{"B", 1}, {"T", 6}, {"H", 1}, {"K", 64}, {"V", 64}});
 
 const bool registered =
     ladder::testing::register_suite("wkv_backward", "wkv_two_walks",
@@ -29,29 +39,8 @@ KERNEL_TEST(wkv_two_walks, GivesNoGradientToATotalDecay) {
     EXPECT_EQ(gradient, 0.0f);
 }
 
-// The gradients of states, which the suite does not ask for where states are refused.
 TEST(wkv_two_walks, RefusesGradientsOfStates) {
-  const auto refusal = [](const std::function<void(WkvGradArgs&)>& give) -> std::string {
-    WkvGradArgs args;
-    float some = 0;
-    args.forward.T = 0, args.forward.B = args.forward.H = 1;
-    args.forward.K = args.forward.V = 64;
-    args.forward.u = args.du = args.d_log_w = &some;
-    give(args);
-    try {
-      ladder::launch<ladder::WkvBackward>(ladder::find_implementation("wkv_two_walks"), args);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
-  };
-  static float state = 0;
-  EXPECT_NE(
-      refusal([](WkvGradArgs& a) { a.d_final_state = &state; }).find("d_final_state is given"),
-      std::string::npos);
-  EXPECT_NE(
-      refusal([](WkvGradArgs& a) { a.d_initial_state = &state; }).find("d_initial_state is given"),
-      std::string::npos);
+  chunkwise::expect_gradients_of_states_refused("wkv_two_walks");
 }
 
 }  // namespace

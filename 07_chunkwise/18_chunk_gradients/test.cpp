@@ -1,3 +1,6 @@
+#include <gtest/gtest.h>
+
+#include "07_chunkwise/refused_states.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
@@ -9,5 +12,9 @@ const bool registered = ladder::testing::register_suite(
      .refuses = {"states", "reverse", "packed sequences", "K != V"},
      .most = {{"B * H", INT32_MAX}},
      .borders = {{.size = "T", .at = {16, 32}, .others = {{"K", 64}, {"V", 64}}}}});
+
+TEST(wkv_chunk_gradients, RefusesGradientsOfStates) {
+  chunkwise::expect_gradients_of_states_refused("wkv_chunk_gradients");
+}
 
 }  // namespace

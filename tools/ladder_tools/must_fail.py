@@ -8,7 +8,6 @@ and what they may cost, the README has three hints for each, and solving it only
 is the step before's kernel is right and dearer than the budget. Of a
 boss's program the X-ray says what the patch announces, in a line of the kernel, or a test says it of a kernel for the CPU; its reason is
 one of those that a learner may answer."""
-import difflib
 import os
 import re
 import sys
@@ -43,12 +42,14 @@ def faults_of_mistake(program, patch, source):
     if faults:
         return faults
     # Only the tests of what the file registers; all, where it registers nothing.
-    names = ":".join(f"{name}.*" for name in registered_names(Path(source).read_text())) or "*"
-    # A wrong answer takes long to diagnose, and the first failure is mostly enough; then the first of each part; then all are asked.
+    names = (":".join(f"{name}.*" for name in registered_names(Path(source).read_text())) or "*") + _NO_LONG_SEQUENCES
+    # A wrong answer takes long to diagnose, and the first failure is mostly enough; then the first of each part; then all are asked. A stage's
+    # small case says in other words what the plain case says.
     parts = [{"GTEST_TOTAL_SHARDS": str(_PARTS), "GTEST_SHARD_INDEX": str(part)} for part in range(_PARTS)]
-    for options, environment in [(["--gtest_fail_fast"], {}), *((["--gtest_fail_fast"], part) for part in parts), ([], {})]:
-        done = gtest.run(program, _SECONDS, *options, test_filter=names + _NO_LONG_SEQUENCES, environment=environment)
-        if environment and done.status == 0:
+    tries = [(f"{names}:*.Stage*", ["--gtest_fail_fast"], environment) for environment in ({}, *parts)]
+    for test_filter, options, environment in [*tries, (names, [], {})]:
+        done = gtest.run(program, _SECONDS, *options, test_filter=test_filter, environment=environment)
+        if options and done.status == 0:
             continue
         if done.timed_out or done.status != 1:
             return [wrong_end(done, "tests fail")]
@@ -76,10 +77,10 @@ def faults_of_holes(exercise):
         if stub != under_head_of(stub, (ROOT / exercise.begins_with).read_text()):
             faults.append(f"the stub is not {exercise.begins_with} under a comment and a name of its own")
         return faults
-    solution = (ROOT / exercise.solution).read_text()
-    for line in difflib.ndiff(stub.splitlines(), solution.splitlines()):
-        if line.startswith("- ") and "TODO(" not in line:
-            faults.append(f"solving it must only add lines to reach {exercise.solution}; this one goes: {line[2:].strip()}")
+    solution = iter((ROOT / exercise.solution).read_text().splitlines())
+    gone = next((line for line in stub.splitlines() if "TODO(" not in line and line not in solution), None)  # `in` looks behind the line found last
+    if gone is not None:
+        faults.append(f"solving it must only add lines to reach {exercise.solution}; this one goes: {gone.strip()}")
     return faults
 
 

@@ -207,6 +207,8 @@ Variants<WkvGradSwitches> wkv_gradient_variants(const WkvCase& c) {
       &S::d_log_w_factor, [](double) { return 1.0; });
   add("with the decay factor twice in d_log_w", "w * w * G * S", &S::d_log_w_factor,
       [](double w) { return w * w; });
+  add("with the sign of d_log_w turned", "d_log_w = -w * G * S", &S::d_log_w_factor,
+      [](double w) { return -w; });
   add("with the state after the step in d_log_w", "G * S after S = w S + k v",
       &S::state_after_in_d_log_w, true);
   if (!gla) {

@@ -1,0 +1,143 @@
+// 09 ldmatrix and swizzle: one instruction loads a fragment, from tiles without bank conflicts.
+// Change: 07.08 with swizzled tiles; each of its four loads is one ldmatrix, plain or transposed, with rows named in one of two orders.
+// Why:    a fragment took four or eight loads of eight or four turns each; now one load of four turns.
+// Needs:  what 07 needs.
+// Costs:  every chunk is still waited for: nothing is multiplied while it comes.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "07_chunkwise/plain_product.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
+
+namespace chunkwise {
+namespace {
+
+namespace tiles = ladder::cuda::tiles;
+using ladder::bfloat16;
+using ladder::cuda::kWarpSize;
+using tiles::load_a_mk;
+using tiles::load_b_kn;
+using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
+using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
+
+constexpr int kChunk = kChannels;          // tokens: q, k, v, scores and state are all 64 x 64
+constexpr int kSize = kChunk * kChannels;  // elements of each
+constexpr int kBlock = 16;                 // rows and columns of two products side by side
+constexpr int kBlocks = kChunk / kBlock;   // of these along a side
+constexpr int kThreads = kBlocks * kWarpSize;
+
+// Rows of 128 bytes, the units of each in an order of its own.
+using Tile = tiles::Tile<bfloat16, kChannels>;
+
+// Beside load_a_mk and load_b_kn: the same for operands that lie the other way round.
+__device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
+  FragmentA a = {};
+  // TODO(1): roughly 2 lines; A whose rows m are columns of the tile. budget: one load of four matrices, no bank conflict.
+  return a;
+}
+__device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
+  std::uint32_t x[4] = {};
+  // TODO(1): roughly 2 lines; two B whose columns n are rows of the tile. budget: one load of four matrices, no bank conflict.
+  b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
+}
+
+// Key s is seen by query l if s <= l.
+__device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const auto [l, s] = tiles::accumulator_place(lane, i % 4);
+    if (i / 4 * 8 + s > l) scores[i / 4][i % 4] = 0.0f;
+  }
+}
+
+// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+template <typename Visit>
+__device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const tiles::Place mn = tiles::accumulator_place(lane, i % 2 * 2);
+    visit(&sum[i / 2][i % 2 * 2], mn.row, i / 2 * 8 + mn.column);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    linear_attention_ldmatrix_swizzle(const ladder::LinearAttentionBf16Args args) {
+  __shared__ alignas(128) bfloat16 smem[4 * kSize];
+  const Tile q{smem}, k{smem + kSize}, v{smem + 2 * kSize};  // (token, channel)
+  const Tile scores{smem + 3 * kSize};                       // (query, key)
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
+  // Where this warp's 16 begin: rows of the scores; columns of v, o and the state.
+  const int mine = warp * kBlock;
+
+  const auto first_of = [&](std::int64_t t) { return (b * args.T_q + t) * stride + h * kChannels; };
+  const auto rows_of = [&](std::int64_t t) {
+    return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
+  };
+  // The chunk from token t on; zeros beyond the last token.
+  const auto fetch = [&](std::int64_t t) {
+    // TODO(2): roughly 5 lines; the chunk's rows of q, k and v go to their tiles, by tiles::copy_rows: from first_of(t) on, rows_of(t) rows of
+    // TODO(2): kChannels elements, `stride` apart, aligned; zeros beyond them. budget: one read of each element.
+  };
+
+  // S^T: this warp's 16 columns of S as rows; state[c] has channels 16 c to 16 c + 15.
+  tiles::Accumulator state[kBlocks][2] = {};
+  for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
+    // TODO(2): roughly 2 lines; the chunk comes, and all threads wait for it. budget: one barrier.
+
+    // Q K^T: this warp's queries with the keys up to them.
+    FragmentA of_q[kBlocks];
+    // TODO(3): roughly 18 lines; this warp's 16 queries as A, once; Q K^T for each 16 keys up to them, masked where the keys are the queries' own
+    // TODO(3): tokens; the scores to their tile, two neighbours at a time; all threads wait for them. budget: four loads of matrices, and four more
+    // TODO(3): for each 16 keys; one barrier.
+
+    // Q S + scores V: this warp's columns, for all queries.
+    FragmentB of_state[kBlocks][2], factor[2];
+    FragmentA of_v[kBlocks];  // V^T, which as a B is V
+    // TODO(4): roughly 5 lines; what all queries' products share: S as B, 16 channels at a time, and V^T as A, 16 tokens at a time. budget: four
+    // TODO(4): loads of matrices.
+#pragma unroll
+    for (int l = 0; l < kBlocks; ++l) {
+      tiles::Accumulator sum[2] = {};
+      // TODO(4): roughly 8 lines; Q S and scores V of the 16 queries from l * kBlock on, to `sum`; later keys are left out. budget: one load of
+      // TODO(4): matrices for each 16 x 16 of q and of the scores.
+      for_pairs(sum, lane, [&](const float* two, int row, int column) {
+        if (l * kBlock + row >= rows_of(t)) return;
+        bfloat16* const o = args.o + first_of(t) + (l * kBlock + row) * stride + mine + column;
+        *reinterpret_cast<std::uint32_t*>(o) = ladder::cuda::pack_bf16(two[0], two[1]);
+      });
+    }
+
+    // S^T += V^T K
+    // TODO(5): roughly 9 lines; V^T K is added to the state, 16 channels and 16 tokens at a time; then the next chunk may come to the same places.
+    // TODO(5): budget: 16 loads of matrices, one barrier.
+  }
+}
+
+void linear_attention(const ladder::LinearAttentionBf16Args& args) {
+  require_plain_product(args);
+  if (args.B == 0 || args.T_q == 0) return;
+  const dim3 grid(static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
+  linear_attention_ldmatrix_swizzle<<<grid, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{
+    {.name = "linear_attention_ldmatrix_swizzle",
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
+
+}  // namespace
+}  // namespace chunkwise

@@ -1,0 +1,108 @@
+// 07 chunkwise, two walks: the gradients of WKV by its recurrence, once forward and once backward in time; a thread has a row and a column.
+// Change: rewrite: the gradients have sums that the forward pass does not have; what they share with it is the line of the state.
+// Why:    the state S walks forward, its gradient D backward, and every gradient of a step is a sum over a row or a column of one of them.
+// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
+// Costs:  S of every step is kept in memory, 16 KB for each step of a head; a block has a head with all its batches, so few heads leave
+//         a GPU idle. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "07_chunkwise/plain_gradients.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace {
+
+using chunkwise::kChannels;
+using ladder::WkvGradArgs;
+
+// What a step has of every row and every column. Thread n of a block has key row n and value column n.
+struct Step {
+  float q[kChannels], k[kChannels], w[kChannels];
+  float v[kChannels], d_o[kChannels];
+};
+
+// states: (H, T, V, K), of one batch after the other
+__global__ void __launch_bounds__(kChannels)
+    wkv_two_walks(const WkvGradArgs args, float* const states) {
+  __shared__ Step step;
+  __shared__ float u_smem[kChannels];
+  const ladder::WkvArgs& forward = args.forward;
+  const int n = static_cast<int>(threadIdx.x);
+  const std::int64_t h = blockIdx.x, T = forward.T;
+  const bool per_head = forward.log_w_stride_T == 0;
+  const float scale = forward.scale, u = forward.u[h * kChannels + n];
+  u_smem[n] = u;
+
+  const auto fetch = [&](std::int64_t element, std::int64_t log_w) {
+    // TODO(1): roughly 7 lines; this thread's element of q, k, v and d_o, and the decay of its row, go to `step`: when all have left the step before,
+    // TODO(1): and for all to see. budget: one read of each element, two barriers.
+  };
+
+  float du = 0.0f, d_log_w_sum = 0.0f;
+  for (std::int64_t b = 0; b < forward.B; ++b) {
+    const auto element_of = [&](std::int64_t t) {
+      return ((b * T + t) * forward.H + h) * kChannels + n;
+    };
+    const auto log_w_of = [&](std::int64_t t) {
+      return b * forward.log_w_stride_B + t * forward.log_w_stride_T + h * kChannels + n;
+    };
+    const auto state_of = [&](std::int64_t t) {
+      return states + (h * T + t) * kChannels * kChannels + n;
+    };
+
+    // TODO(2): roughly 16 lines; the walk forward: row n of S begins with 0; each step is fetched, the row as it is before the step is kept at
+    // TODO(2): state_of(t), then it moves on; dq of the step is stored, and du grows. budget: 64 stores of the state, one of dq.
+
+    // Row n and column n of D, behind step t: dk, d_log_w sum over a row, dv over a column.
+    float row[kChannels] = {}, column[kChannels] = {};
+    for (std::int64_t t = T - 1; t >= 0; --t) {
+      fetch(element_of(t), log_w_of(t));
+      const float q = step.q[n], w = step.w[n], d_o = step.d_o[n];
+      const float* const kept = state_of(t);
+      float s_d = 0.0f, d_v = 0.0f, v_do = 0.0f;
+#pragma unroll
+      for (int iv = 0; iv < kChannels; ++iv) {
+        // TODO(3): roughly 2 lines; what this column adds to row n of S times row n of D, and to row n of D times v.
+        v_do += step.v[iv] * step.d_o[iv];
+        // TODO(4): roughly 1 line; this element of row n of D, as it is behind step t - 1. budget: nothing of global memory.
+      }
+      float d_k = 0.0f, bonus = 0.0f;
+#pragma unroll
+      for (int ik = 0; ik < kChannels; ++ik) {
+        // TODO(3): roughly 1 line; what this row adds to column n of D times k.
+        bonus += step.q[ik] * u_smem[ik] * step.k[ik];
+        // TODO(4): roughly 1 line; this element of column n of D, as it is behind step t - 1.
+      }
+      // TODO(3): roughly 4 lines; dk, dv and d_log_w of this step; if a head has one decay for all steps, d_log_w is only added up. budget: 64 reads
+      // TODO(3): of the state, one store of each.
+    }
+  }
+  args.du[h * kChannels + n] = du;
+  // TODO(3): roughly 1 line; the sum of d_log_w over all steps and batches, if a head has one decay for all.
+}
+
+void wkv(const WkvGradArgs& args) {
+  chunkwise::require_plain_gradients(args, "07.17 two walks");
+  const ladder::WkvArgs& forward = args.forward;
+  ladder::require(forward.H <= INT32_MAX,
+                  "H is " + std::to_string(forward.H) + "; allowed: up to 2^31 - 1 blocks");
+  const bool any = forward.B > 0;
+  const ladder::cuda::Scratch<float> states(any ? forward.H * forward.T * kChannels * kChannels
+                                                : 0);
+  const auto blocks = static_cast<unsigned>(forward.H);
+  wkv_two_walks<<<blocks, kChannels, 0, ladder::cuda::stream()>>>(args, states.pointer());
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{{.name = "wkv_two_walks",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .launchers = ladder::launchers<ladder::WkvBackward>(wkv)}};
+
+}  // namespace
