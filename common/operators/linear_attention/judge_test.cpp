@@ -118,8 +118,10 @@ TEST(Diagnosis, StripsOfKeyRows) {
   for (std::size_t i = 0; i < o.size(); ++i)
     o[i] = strips[i % 3][i];
   expect_words("the parts overwrite each other", verdict(problem, o));
-  o[7] += 1.0f;
-  EXPECT_EQ(verdict(problem, o).find("the parts overwrite each other"), std::string::npos);
+  for (float wrong : {o[7] + 1.0f, INFINITY}) {
+    o[7] = wrong;
+    EXPECT_EQ(verdict(problem, o).find("the parts overwrite each other"), std::string::npos);
+  }
 }
 
 TEST(LinearAttentionInBf16, IsRightAsAPlainLoopComputesIt) {

@@ -1,0 +1,166 @@
+// 07 chunk products: linear attention in bf16, the three loops of a chunk as products on tensor cores.
+// Change: rewrite. 07.02's walk with chunks of 64 tokens; a warp multiplies blocks of 16 x 16, fragments loaded from shared memory.
+// Why:    a lane's multiply-add took two numbers from shared memory; one instruction of a warp does 2,048 of them.
+// Needs:  K = V = 64, bf16, the causal product: no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
+// Costs:  fragments come two or four bytes at a time, with bank conflicts; the state is read twice and written once in a chunk.
+//         A NaN in v_s reaches its column of o in all of its 16 tokens, the earlier ones too: 0 times NaN is NaN.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "07_chunkwise/plain_product.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
+
+namespace chunkwise {
+namespace {
+
+namespace tiles = ladder::cuda::tiles;
+using ladder::bfloat16;
+using ladder::cuda::kWarpSize;
+using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
+using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
+
+constexpr int kChunk = kChannels;          // tokens: q, k, v, scores and state are all 64 x 64
+constexpr int kSize = kChunk * kChannels;  // elements of each
+constexpr int kBlock = 16;                 // rows and columns of two products side by side
+constexpr int kBlocks = kChunk / kBlock;   // of these along a side
+constexpr int kThreads = kBlocks * kWarpSize;
+
+// Row after row.
+using Tile = tiles::Tile<bfloat16, kChannels, tiles::Layout::kStraight>;
+using State = tiles::Tile<float, kChannels, tiles::Layout::kStraight>;
+
+// Two elements as a register: neighbours of a row, or of a column.
+__device__ std::uint32_t side_by_side(const bfloat16* first) {
+  return *reinterpret_cast<const std::uint32_t*>(first);
+}
+__device__ std::uint32_t below_each_other(const bfloat16* first) {
+  return first->bits | static_cast<std::uint32_t>(first[kChannels].bits) << 16;
+}
+
+// 16 x 16 elements from (row, column) on, as an A or as two B side by side. The names say how the tile lies: its rows are m, n or k.
+__device__ FragmentA load_a_mk(Tile tile, int row, int column, int lane) {
+  FragmentA a = {};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const tiles::Place mk = FragmentA::place(lane, i);
+    a.x[i] = side_by_side(tile.at(row + mk.row, column + mk.column));
+  }
+  return a;
+}
+__device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
+  FragmentA a = {};
+  // TODO(1): roughly 4 lines; the four registers of A, whose rows m are columns of the tile. budget: two loads from shared memory for each.
+  return a;
+}
+__device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
+  // TODO(1): roughly 4 lines; both registers of both B, whose columns n are rows of the tile. budget: one load for each.
+}
+__device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const tiles::Place kn = FragmentB::place(lane, i % 2);
+    b[i / 2].x[i % 2] = below_each_other(tile.at(row + kn.row, column + i / 2 * 8 + kn.column));
+  }
+}
+
+// The same of the state, rounded to bf16.
+__device__ void load_b_kn(FragmentB (&b)[2], State tile, int row, int column, int lane) {
+  // TODO(1): roughly 5 lines; both registers of both B, whose columns n are columns of the tile of floats; a register holds two, rounded to
+  // TODO(1): bf16, the upper one in its lower half. budget: two loads for each.
+}
+
+// Key s is seen by query l if s <= l.
+__device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const auto [l, s] = tiles::accumulator_place(lane, i % 4);
+    if (i / 4 * 8 + s > l) scores[i / 4][i % 4] = 0.0f;
+  }
+}
+
+// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+template <typename Visit>
+__device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const tiles::Place mn = tiles::accumulator_place(lane, i % 2 * 2);
+    visit(&sum[i / 2][i % 2 * 2], mn.row, i / 2 * 8 + mn.column);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    linear_attention_chunk_products(const ladder::LinearAttentionBf16Args args) {
+  __shared__ alignas(128) bfloat16 smem[4 * kSize];
+  __shared__ alignas(128) float state_smem[kSize];
+  const Tile q{smem}, k{smem + kSize}, v{smem + 2 * kSize};  // (token, channel)
+  const Tile scores{smem + 3 * kSize};                       // (query, key)
+  const State state{state_smem};                             // (K, V)
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
+  // Where this warp's 16 begin: rows of the scores; columns of v, o and the state.
+  const int mine = warp * kBlock;
+
+  const auto first_of = [&](std::int64_t t) { return (b * args.T_q + t) * stride + h * kChannels; };
+  const auto rows_of = [&](std::int64_t t) {
+    return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
+  };
+  // The chunk from token t on; zeros beyond the last token.
+  const auto fetch = [&](std::int64_t t) {
+    // TODO(2): roughly 4 lines; the chunk's rows of q, k and v go to the three tiles, by tiles::copy_rows<kChunk, kThreads>: from first_of(t)
+    // TODO(2): on, rows_of(t) rows of kChannels elements, `stride` apart, aligned; zeros beyond them. budget: one read of each element.
+  };
+
+  // TODO(2): roughly 2 lines; before the first chunk the state is zero everywhere.
+
+  for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
+    // TODO(2): roughly 2 lines; the chunk from token t on is here, for all threads.
+
+    // Q K^T: this warp's queries with the keys up to them.
+    FragmentA of_q[kBlocks];
+    // TODO(3): roughly 15 lines; Q as four A, loaded once; for each 16 keys up to `mine`, the last ones too: their scores, masked on the
+    // TODO(3): diagonal, go to `scores` as bf16. All warps need all scores. budget: 8 tensor-core instructions for 16 x 16 scores.
+
+    // Q S + scores V: this warp's columns, for all queries.
+    FragmentB of_state[kBlocks][2], of_v[kBlocks][2];
+    // TODO(4): roughly 4 lines; of_state[i] and of_v[i]: rows 16 i to 16 i + 15 of S and of V, this warp's columns. budget: each is loaded once.
+#pragma unroll
+    for (int l = 0; l < kBlocks; ++l) {
+      tiles::Accumulator sum[2] = {};
+      // TODO(4): roughly 6 lines; add Q S and the scores times V, for the queries of block l. budget: no load of a fragment of S or of V.
+      for_pairs(sum, lane, [&](const float* two, int row, int column) {
+        // TODO(4): roughly 3 lines; two neighbours of o, if the chunk has such a row: row 16 l + row, columns mine + column and the next one.
+        // TODO(4): budget: one store of 4 bytes for the two.
+      });
+    }
+    // TODO(5): roughly 15 lines; S += K^T V, this warp's columns: for each 16 channels the old sums come to registers, the products of all
+    // TODO(5): tokens are added, the sums go back. Before it and behind it: who may still read what is about to change? budget: 8 bytes of the
+    // TODO(5): state are moved at once; V is in registers.
+  }
+}
+
+void linear_attention(const ladder::LinearAttentionBf16Args& args) {
+  require_plain_product(args);
+  if (args.B == 0 || args.T_q == 0) return;
+  const dim3 grid(static_cast<unsigned>(args.H), static_cast<unsigned>(args.B));
+  linear_attention_chunk_products<<<grid, kThreads>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+const ladder::Registration registration{
+    {.name = "linear_attention_chunk_products",
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::LinearAttention>(linear_attention)}};
+
+}  // namespace
+}  // namespace chunkwise
