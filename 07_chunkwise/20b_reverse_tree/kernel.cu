@@ -118,19 +118,28 @@ __device__ void walk(State& state, const FragmentA<bfloat16>& columns_reg, Rows 
   }
 }
 
-// ---- First kernel: S before each chunk ----
-
-// Calls `visit(in memory, in registers)` for each four floats of a thread's S.
-template <typename Visit>
-__device__ void for_saved(const Work& work, std::int64_t chunk, State& state, const Visit& visit) {
-  float4* const saved =
-      work.states + (blockIdx.x * work.chunks + chunk) * 2 * kBlocks * kThreads + threadIdx.x;
+// A thread's part of S or D, as it lies in registers: in memory its fours are `stride` fours apart.
+__device__ void put(float4* to, int stride, const State& state) {
 #pragma unroll
   for (int c = 0; c < kBlocks; ++c) {
 #pragma unroll
     for (int j = 0; j < 2; ++j)
-      visit(reinterpret_cast<float*>(saved + (2 * c + j) * kThreads), state[c][j]);
+      copy<4>(reinterpret_cast<float*>(to + (2 * c + j) * stride), state[c][j]);
   }
+}
+__device__ void take(State& state, const float4* from, int stride) {
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+      copy<4>(state[c][j], reinterpret_cast<const float*>(from + (2 * c + j) * stride));
+  }
+}
+
+// ---- First kernel: S before each chunk ----
+
+__device__ float4* saved_state(const Work& work, std::int64_t chunk) {
+  return work.states + (blockIdx.x * work.chunks + chunk) * 2 * kBlocks * kThreads + threadIdx.x;
 }
 
 // Of a unit only what is left of its keys at its end.
@@ -165,7 +174,7 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
     __syncthreads();
     prepare_keys(shared, warp, lane);
     __syncthreads();
-    for_saved(work, chunk, state, [](float* saved, float* held) { copy<4>(saved, held); });
+    put(saved_state(work, chunk), kThreads, state);
     for (int unit = 0; unit < kUnits; ++unit)
       walk(state, load_a_km(Rows{shared.v}, unit * kUnit, warp * kUnit, lane), Rows{shared.k},
            unit * kUnit, shared.decays[unit], lane);
@@ -280,7 +289,7 @@ __device__ void put_state(bfloat16* to_smem, const State& state, int column, int
 
 // S from unit to unit, from the chunk's beginning on.
 __device__ void walk_forward(Shared& shared, State& state, int column, int lane) {
-#pragma unroll
+#pragma unroll 1
   for (int unit = 0; unit < kUnits; ++unit) {
     put_state(shared.states[unit], state, column, lane);
     if (unit + 1 < kUnits)
@@ -291,7 +300,7 @@ __device__ void walk_forward(Shared& shared, State& state, int column, int lane)
 
 // D from unit to unit, from the chunk's end on; and dv, k~ D and the scores' columns times d_o.
 __device__ void walk_backward(Shared& shared, State& adjoint, float scale, int column, int lane) {
-#pragma unroll
+#pragma unroll 1
   for (int unit = kUnits - 1; unit >= 0; --unit) {
     const int token = unit * kUnit;
     put_state(shared.adjoints[unit], adjoint, column, lane);
@@ -355,6 +364,27 @@ __device__ void part(Gradients& gradients, const float (&decay)[kUnit][2], Rows 
   }
 }
 
+// The product of a unit's rows with a state, to where all lanes find it. It may overwrite the state.
+__device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
+  Accumulator product[kBlocks][2] = {};
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+    const auto rows_reg = load_a_mk(rows_smem, 0, c * kUnit, lane);
+#pragma unroll
+    for (int n = 0; n < kBlocks; ++n) {
+      FragmentB<bfloat16> b_reg[2];
+      load_b_kn(b_reg, state_smem, c * kUnit, n * kUnit, lane);
+      multiply(product[n], rows_reg, b_reg);
+    }
+  }
+  __syncwarp();  // all lanes have read the state
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n) {
+    store_c(to_smem, 0, n * kUnit, product[n][0], lane);
+    store_c(to_smem, 0, n * kUnit + 8, product[n][1], lane);
+  }
+}
+
 // What a warp gives back of its unit, from S before it and D behind it. du and the sum of d_log_w are added to.
 __device__ void descend(Shared& shared, const Args& args, const Head& head, std::int64_t t0,
                         int unit, int lane, float (&du)[2], float (&d_log_w_sum)[2]) {
@@ -363,23 +393,16 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
   const Rows state_smem{shared.states[unit]}, adjoint_smem{shared.adjoints[unit]};
   const int ik = 2 * lane;
 
-  // The gradients of the scores, and their transpose; those of the whole unit's q and k.
+  // The gradients of the scores, and their transpose above the diagonal.
   Accumulator d_scores[2] = {}, d_scores_by_key[2] = {};
   multiply_rows(d_scores, d_o_smem, v_smem, lane);
   multiply_rows(d_scores_by_key, v_smem, d_o_smem, lane);
-  Accumulator from_state[kBlocks][2] = {}, from_adjoint[kBlocks][2] = {};
 #pragma unroll
-  for (int c = 0; c < kBlocks; ++c) {
-    const auto d_o_reg = load_a_mk(d_o_smem, 0, c * kUnit, lane);
-    const auto v_reg = load_a_mk(v_smem, 0, c * kUnit, lane);
-#pragma unroll
-    for (int n = 0; n < kBlocks; ++n) {
-      FragmentB<bfloat16> b_reg[2];
-      load_b_kn(b_reg, state_smem, c * kUnit, n * kUnit, lane);
-      multiply(from_state[n], d_o_reg, b_reg);
-      load_b_kn(b_reg, adjoint_smem, c * kUnit, n * kUnit, lane);
-      multiply(from_adjoint[n], v_reg, b_reg);
-    }
+  for (int n = 0; n < 8; ++n) {
+    const auto [l, column] = accumulator_place(lane, n % 4);
+    const int s = n / 4 * 8 + column;
+    if (l == s) shared.own[unit * kUnit + l] = d_scores[n / 4][n % 4];
+    if (l < s) d_scores[n / 4][n % 4] = d_scores_by_key[n / 4][n % 4];
   }
   Gradients gradients;
   float decay_of_unit[2], overlap[2] = {};
@@ -394,24 +417,13 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
   for (int e = 0; e < 2; ++e)
     gradients.log_decay[0][e] = decay_of_unit[e] * overlap[e];
 
-  // Products have a token in each row, a lane needs all 16 of its channels: they pass through this unit's S and D, which nobody needs.
+  // Products have a token in each row, a lane needs all 16 of its channels: they pass through this unit's S and D, which nobody else
+  // needs.
   auto* const passing = reinterpret_cast<float*>(shared.states[unit]);
   const Exact q_passing{passing}, k_passing{passing + kUnit * kChannels};
   const Exact products_smem{reinterpret_cast<float*>(shared.adjoints[unit])};
-  __syncwarp();  // all lanes have read S and D
-#pragma unroll
-  for (int n = 0; n < kBlocks; ++n) {
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      store_c(q_passing, 0, n * kUnit + j * 8, from_state[n][j], lane);
-      store_c(k_passing, 0, n * kUnit + j * 8, from_adjoint[n][j], lane);
-    }
-  }
-#pragma unroll
-  for (int n = 0; n < 8; ++n) {
-    const auto [l, column] = accumulator_place(lane, n % 4);
-    if (l == n / 4 * 8 + column) shared.own[unit * kUnit + l] = d_scores[n / 4][n % 4];
-  }
+  pass(q_passing, d_o_smem, state_smem, lane);
+  pass(k_passing, v_smem, adjoint_smem, lane);
   __syncwarp();
   float decay[kUnit][2];
 #pragma unroll
@@ -429,9 +441,8 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
       const auto [l, column] = accumulator_place(lane, n % 4);
-      const int s = n / 4 * 8 + column;
-      const float d_score = l > s ? d_scores[n / 4][n % 4] : d_scores_by_key[n / 4][n % 4];
-      taken[n / 4][n % 4] = meet(l, s, 1 << level) ? d_score : 0.0f;
+      const bool meets = meet(l, n / 4 * 8 + column, 1 << level);
+      taken[n / 4][n % 4] = meets ? d_scores[n / 4][n % 4] : 0.0f;
     }
     const auto taken_reg = as_a<bfloat16>(taken[0], taken[1]);
     __syncwarp();  // all lanes have read the products before
@@ -490,11 +501,11 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
     fetch_rows(shared.q, forward.q + at, head.stride, rows);
     fetch_rows(shared.d_o, args.d_o + at, head.stride, rows);
     __pipeline_commit();
-    State state;
-    for_saved(work, chunk, state, [](float* saved, float* held) { copy<4>(held, saved); });
     __pipeline_wait_prior(0);
     __syncthreads();
     prepare(shared, warp, lane);
+    State state;
+    take(state, saved_state(work, chunk), kThreads);
     __syncthreads();  // all units are prepared
     walk_forward(shared, state, warp * kUnit, lane);
     walk_backward(shared, adjoint, forward.scale, warp * kUnit, lane);
@@ -509,16 +520,16 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
     if (forward.log_w_stride_T > 0) write(args.d_log_w, shared.log_w);
   }
 
-  // The warps' sums, one after the other.
-  for (int turn = 0; turn < kWarps; ++turn) {
-    __syncthreads();
-    if (warp != turn) continue;
-    for (int e = 0; e < 2; ++e) {
-      const std::int64_t part = blockIdx.x * std::int64_t{kChannels} + 2 * lane + e;
-      work.du_parts[part] = du[e] + (turn > 0 ? work.du_parts[part] : 0.0f);
-      work.d_log_w_parts[part] = d_log_w_sum[e] + (turn > 0 ? work.d_log_w_parts[part] : 0.0f);
-    }
-  }
+  // The warps' sums of du and of d_log_w: half of the threads have one, half the other.
+  auto* const sums = reinterpret_cast<float(*)[kWarps][kChannels]>(shared.states[0]);
+  copy<2>(sums[0][warp] + 2 * lane, du), copy<2>(sums[1][warp] + 2 * lane, d_log_w_sum);
+  __syncthreads();
+  const int which = tid / kChannels, ik = tid % kChannels;
+  float sum = 0.0f;
+  for (int w = 0; w < kWarps; ++w)
+    sum += sums[which][w][ik];
+  (which == 0 ? work.du_parts : work.d_log_w_parts)[blockIdx.x * std::int64_t{kChannels} + ik] =
+      sum;
 }
 
 // to[i] = sum over parts[b][i], always in the same order. A block has a head.
