@@ -1,4 +1,5 @@
-"""Draws the figures of 07_chunkwise/12_pairs, 13_tree and 14_places_used_again beside this script. usage: python3 docs/figures/decay_tree.py"""
+"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again and 20b_reverse_tree beside this script.
+usage: python3 docs/figures/decay_tree.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
 
 NOTE = "#666666"
@@ -149,6 +150,35 @@ def places():
     d.save("places_used_again.svg")
 
 
+def reverse():
+    """One join, taken apart: what the gradients lose, what the decays get, and what is added last."""
+    d = Drawing(900, 452)
+    d.text(20, 28, "A join is taken apart: from the gradients of the joined block to those of its halves", 15, "start", bold=True)
+    left, middle, right, top = 150, 500, 850, 62
+    d.box(left, top, right - left, 40, LIGHT, GREY, 0.7)
+    d.text((left + middle) / 2, top + 25, "the joined block: dq and dk of its tokens,", 12.5)
+    d.text((middle + right) / 2, top + 25, "and Λ, for the logarithm of its decay", 12.5)
+    low = 356
+    for begin, end, name, colour in ((left, middle, "left block L: decay W_L", "#d9e7f6"), (middle, right, "right block R: decay W_R", LEVELS[4])):
+        d.box(begin, low, end - begin, 40, colour, GREY, 0.7)
+        d.text((begin + end) / 2, low + 25, name, 13, bold=True)
+    d.line([(middle, top - 6), (middle, low + 46)], RED, 2.4)
+    rows = [(134, "1", "dq and dk are\nmultiplied", "dk_s = W_R dk_s\nfor each key s of L", "dq_p = W_L dq_p\nfor each query p of R", INK),
+            (206, "2", "each decay gets\nits gradient", "Λ_L = Λ + sum of q_p dq_p\nover the queries of R", "Λ_R = Λ + sum of k_s dk_s\nover the keys of L", GREEN),
+            (278, "3", "the pairs that\nmeet here", "dk_s = dk_s + sum of G_ps q_p\nover the queries of R", "dq_p = dq_p + sum of G_ps k_s\nover the keys of L", DARK_BLUE)]
+    for y, number, what, of_left, of_right, colour in rows:
+        d.text(24, y + 20, number, 16, "start", colour, True)
+        d.text(46, y + 12, what, 12, "start", colour)
+        d.box(left + 10, y - 8, middle - left - 20, 52, "white", colour, 1)
+        d.box(middle + 10, y - 8, right - middle - 20, 52, "white", colour, 1)
+        d.text((left + middle) / 2, y + 12, of_left, 13, colour=colour)
+        d.text((middle + right) / 2, y + 12, of_right, 13, colour=colour)
+    d.text(20, 424, "q and k are those before the join. dq of L and dk of R do not change. Step 2 comes before step 3: between the two tokens of a pair", 12.5, "start")
+    d.text(20, 442, "that meets here lies only a part of L's decays and a part of R's. The deeper joins see to these.", 12.5, "start")
+    d.save("decay_reverse.svg")
+
+
 pairs()
 tree()
 places()
+reverse()
