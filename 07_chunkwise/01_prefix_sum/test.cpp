@@ -67,7 +67,7 @@ testing::AssertionResult equals(const char* name, const Integers& is, const Inte
     if (is[i] != should[i])
       return testing::AssertionFailure()
              << "WRONG RESULT in " << name << "\nfirst bad element: " << name << "(" << i << ") is "
-             << is[i] << ", should be " << should[i];
+             << is[i] << ", should be " << should[i] << "\n";
   }
   return testing::AssertionSuccess();
 }
