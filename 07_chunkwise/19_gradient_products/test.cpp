@@ -185,7 +185,7 @@ TEST(wkv_gradient_products, DifferenceLosesDigitsWhereDecaysAreStrong) {
     double times;            // so many times lesson 18's error at least
   };
   const bool is_emulated = ladder::device(ladder::DeviceKind::kCuda).back_end() == "emulator";
-  const double factor = is_emulated ? 1.1 : 10;
+  const double factor = is_emulated ? 3 : 10;  // another order of the same sums has twice the error
   const auto expect_about = [&](double error, double on_page) {
     EXPECT_GT(error, on_page / factor);
     EXPECT_LT(error, on_page * factor);
