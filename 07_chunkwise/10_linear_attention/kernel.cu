@@ -1,4 +1,4 @@
-// 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16 and in fp32.
+// 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16, fp16 and fp32.
 // Change: rewrite: a warp walks the sequence 16 tokens at a time: o = q S + (q k^T . M) v, then S += k^T v, five products of blocks.
 // Why:    a product of blocks does 4096 multiply-adds at once; q, k, v and o then move once, about as fast as a copy.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte rows to be fast.
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "07_chunkwise/linear_attention.hpp"
 #include "common/core/errors.hpp"
@@ -33,6 +34,7 @@ namespace {
 
 using ladder::BasicLinearAttentionArgs;
 using ladder::bfloat16;
+using ladder::float16;
 using ladder::cuda::kWarpSize;
 using namespace ladder::cuda::tiles;
 
@@ -246,7 +248,9 @@ __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + work.args.eps;
-      const float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
+      float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
+      // In fp16 the keys' sum may be infinite as a factor: NaN then, for 1 / infinity is a number.
+      if constexpr (std::is_same_v<Element, float16>) factor += denominator - denominator;
       kept[unit][0][i] *= factor, kept[unit][1][i] *= factor;
     }
 #pragma unroll
@@ -408,13 +412,14 @@ void linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   launch<Cut<256, kHalf ? 32 : 16, 2>>(args);
 }
 
-const ladder::Registration registration{{.name = "linear_attention_chunkwise",
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kTensorCores,
-                                         .launchers = ladder::launchers<ladder::LinearAttention>(
-                                             linear_attention<float>, linear_attention<bfloat16>)}};
+const ladder::Registration registration{
+    {.name = "linear_attention_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::LinearAttention>(
+         linear_attention<float>, linear_attention<bfloat16>, linear_attention<float16>)}};
 
 }  // namespace
 }  // namespace chunkwise

@@ -20,7 +20,7 @@ Kernel walk(Precision precision, const ladder::LinearAttentionSizes& shape = kSh
 
 const bool bounds =
     ladder::testing::register_bounds("linear_attention_chunkwise", "linear_attention",
-                                     ladder::testing::kRaggedShape, {}, {"fp32", "bf16"});
+                                     ladder::testing::kRaggedShape, {}, {"fp32", "bf16", "fp16"});
 
 TEST(LinearAttentionChunkwise, MovesHardlyMoreThanItMust) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
