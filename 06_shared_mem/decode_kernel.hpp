@@ -1,4 +1,5 @@
-// What 08_decode/kernel.cu has for the launcher of another lesson, for float, bfloat16, and bfloat16 with log_w in float.
+// What 08_decode/kernel.cu has for the launcher of another lesson, for float, bfloat16, bfloat16 with log_w in float, and
+// float16.
 #pragma once
 
 #include "common/operators/wkv/wkv.hpp"

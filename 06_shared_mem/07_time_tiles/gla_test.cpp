@@ -21,7 +21,7 @@ using ladder::testing::is_right;
 // What differs from WKV is inside of a unit of four steps, and in the single step; the rest has WKV's suite.
 const bool registered = ladder::testing::register_suite(
     "gla", "wkv_time_tiles",
-    {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+    {.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
      .sizes = {{"T", {0, 1, 4, 6, 65}}, {"K", {36, 64, 256}}, {"V", {20, 64}}},
      .refuses = {"packed sequences"},
      .nan_tile = 4});  // masked scores

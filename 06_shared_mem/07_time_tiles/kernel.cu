@@ -2,7 +2,7 @@
 // Change: rewrite of 06.06 for every K and V, states, reverse, bf16 and GLA: a block is cut by a tiling, which the launcher chooses by the
 //         shape; what is copied and what is prepared have tiles of their own.
 // Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
-// Needs:  K up to 256, any V; initial and final state, reverse; fp32 or bf16; a GPU since Ampere (asynchronous copies).
+// Needs:  K up to 256, any V; initial and final state, reverse; fp32, bf16 or fp16; a GPU since Ampere (asynchronous copies).
 // Costs:  shared memory for one tile as it is copied and two as they are prepared; a NaN reaches up to three steps before it.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -30,6 +30,7 @@ namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
+using ladder::float16;
 using ladder::Recurrence;
 using ladder::cuda::kWarpSize;
 using ladder::cuda::tiles::copy;
@@ -554,9 +555,9 @@ const ladder::Registration registration{
      .device = ladder::DeviceKind::kCuda,
      .fma_share = 0.75,  // nine for four steps
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
-                                                 wkv<bfloat16, float>) +
+                                                 wkv<bfloat16, float>, wkv<float16, float16>) +
                   ladder::launchers<ladder::Gla>(gla<float, float>, gla<bfloat16, bfloat16>,
-                                                 gla<bfloat16, float>)}};
+                                                 gla<bfloat16, float>, gla<float16, float16>)}};
 
 }  // namespace
 }  // namespace shared_mem

@@ -39,7 +39,7 @@ const std::vector<ladder::Border> kBorders = {
 
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_time_tiles",
-    {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+    {.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
      .refuses = {"packed sequences"},
      .most = {{"K", 256}, {"V", 65535 * 16}, {"T", INT32_MAX - 64}, {"B * H", INT32_MAX}},
      .nan_tile = 4,  // masked scores
@@ -71,6 +71,48 @@ KERNEL_TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
     std::fill_n(problem["log_w"].begin() + forgets * step, step, -INFINITY);
     EXPECT_TRUE(is_right(problem, run(implementation, problem))) << "at step " << forgets;
   }
+}
+
+// fp16 ends at 65504: an output from 65520 on becomes infinite when it is stored. Nothing else does, for the state is fp32; so a later
+// output is right again. Each value column is a sum of its own.
+KERNEL_TEST(wkv_time_tiles, StoresInfinityBeyondFp16) {
+  const Implementation implementation = find_implementation("wkv_time_tiles");
+  const std::vector<std::vector<float>> v = {{65504, 65504, 60000, -60000},  // the steps
+                                             {0, 15, 60000, -60000},
+                                             {0, 1, -60000, 60000},
+                                             {0, 0, 0, 0}};
+  const std::vector<std::vector<float>> sums = {
+      {0, 0, 0, 0},
+      {65504, 65504, 60000, -60000},
+      {65504, 65504, INFINITY, -INFINITY},  // 65519 is nearer to 65504
+      {65504, INFINITY, 60000, -60000}};
+  WkvCase c{.B = 1, .T = 4, .H = 1, .K = 4, .V = 4};
+  c.precision = ladder::Precision::kFp16;
+  c.decay = Decay::kNone;
+  c.initial_state = c.final_state = true;
+  WkvProblem problem = make_problem(c);
+  for (const char* array : {"q", "k", "v", "u", "initial_state"})
+    std::fill(problem[array].begin(), problem[array].end(), 0.0f);
+  for (std::int64_t t = 0; t < c.T; ++t) {
+    problem["q"][t * c.K] = problem["k"][t * c.K] = 1;
+    std::copy(v[t].begin(), v[t].end(), problem["v"].begin() + t * c.V);
+  }
+  const ladder::WkvOutputs outputs = run(implementation, problem);
+  for (std::int64_t i = 0; i < c.T * c.V; ++i)
+    EXPECT_EQ(outputs.o[i], sums[i / c.V][i % c.V]) << "step " << i / c.V << ", column " << i % c.V;
+  EXPECT_EQ(outputs.final_state[1], 65520);
+  EXPECT_EQ(outputs.final_state[2], 60000);
+
+  // A single step has its own kernel.
+  c.T = 1;
+  WkvProblem step = make_problem(c);
+  for (const char* array : {"q", "k", "v", "u", "initial_state"})
+    std::fill(step[array].begin(), step[array].end(), 0.0f);
+  step["q"][0] = 1;
+  step["initial_state"][0] = 65519, step["initial_state"][1] = 65520;
+  const ladder::WkvOutputs stepped = run(implementation, step);
+  EXPECT_EQ(stepped.o, (std::vector<float>{65504, INFINITY, 0, 0}));
+  EXPECT_EQ(stepped.final_state, step["initial_state"]);
 }
 
 // The state may be updated where it is.

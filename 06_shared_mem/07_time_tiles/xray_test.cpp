@@ -12,9 +12,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-const bool bounds = ladder::testing::register_bounds(
-    "wkv_time_tiles", "wkv", ladder::testing::kRaggedShape,
-    {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
+const bool bounds =
+    ladder::testing::register_bounds("wkv_time_tiles", "wkv", ladder::testing::kRaggedShape,
+                                     {{"initial_state", "true"}, {"final_state", "true"}},
+                                     {"fp32", "bf16", "bf16_fp32_decay", "fp16"});
 
 // Of four multiprocessors: 2, 3 and 9 heads are few, many and a crowd.
 struct WkvTimeTilesByShare : testing::Test {
@@ -60,8 +61,11 @@ TEST_F(WkvTimeTilesByShare, FetchesAnElementOncePerBlockOfColumns) {
 
 // K = 100 in bf16: rows begin at multiples of 8 bytes, but not of 16.
 TEST(WkvTimeTiles, CopiesFourElementsAtOnceWhereRowsConsistOfFours) {
-  for (const auto& [storage, K, bytes] :
-       {std::tuple{"fp32", 100, 16u}, {"bf16", 100, 8u}, {"fp32", 99, 4u}, {"bf16", 99, 2u}}) {
+  for (const auto& [storage, K, bytes] : {std::tuple{"fp32", 100, 16u},
+                                          {"bf16", 100, 8u},
+                                          {"fp16", 100, 8u},
+                                          {"fp32", 99, 4u},
+                                          {"bf16", 99, 2u}}) {
     const ladder::Shape shape = {{"B", 1}, {"T", 9}, {"H", 2}, {"K", K}, {"V", 36}};
     const Kernel kernel = xray_of("wkv_time_tiles", "wkv", shape, {}, storage);
     for (const char* name : {"q", "k", "log_w"}) {

@@ -1,7 +1,7 @@
 // 06 shared_mem, decode: one step, as a model takes it when it writes text.
 // Change: rewrite: no tile and no pipeline; a block reads 64 columns of the state, and issues every load before it uses the first.
 // Why:    the state is read once and written once, and nothing else matters: what counts is how many loads are under way.
-// Needs:  T = 1, any K and V; initial and final state; fp32 or bf16. wkv_time_tiles calls it, and checks its arguments.
+// Needs:  T = 1, any K and V; initial and final state; fp32, bf16 or fp16. wkv_time_tiles calls it, and checks its arguments.
 // Costs:  a block's eight warps add up their outputs in shared memory, behind one barrier.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -21,6 +21,7 @@ namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
+using ladder::float16;
 using ladder::Recurrence;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
@@ -127,14 +128,18 @@ void single_step(const BasicWkvArgs<Element, LogW>& args) {
 template void single_step<Recurrence::kWkv, true>(const BasicWkvArgs<float>&);
 template void single_step<Recurrence::kWkv, true>(const BasicWkvArgs<bfloat16>&);
 template void single_step<Recurrence::kWkv, true>(const BasicWkvArgs<bfloat16, float>&);
+template void single_step<Recurrence::kWkv, true>(const BasicWkvArgs<float16>&);
 template void single_step<Recurrence::kWkv, false>(const BasicWkvArgs<float>&);
 template void single_step<Recurrence::kWkv, false>(const BasicWkvArgs<bfloat16>&);
 template void single_step<Recurrence::kWkv, false>(const BasicWkvArgs<bfloat16, float>&);
+template void single_step<Recurrence::kWkv, false>(const BasicWkvArgs<float16>&);
 template void single_step<Recurrence::kGla, true>(const BasicWkvArgs<float>&);
 template void single_step<Recurrence::kGla, true>(const BasicWkvArgs<bfloat16>&);
 template void single_step<Recurrence::kGla, true>(const BasicWkvArgs<bfloat16, float>&);
+template void single_step<Recurrence::kGla, true>(const BasicWkvArgs<float16>&);
 template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<float>&);
 template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<bfloat16>&);
 template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<bfloat16, float>&);
+template void single_step<Recurrence::kGla, false>(const BasicWkvArgs<float16>&);
 
 }  // namespace shared_mem

@@ -1,4 +1,4 @@
-// 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16 and in fp32.
+// 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16, fp16 and fp32.
 // Change: rewrite: a warp walks the sequence 16 tokens at a time: o = q S + (q k^T . M) v, then S += k^T v, five products of blocks.
 // Why:    a product of blocks does 4096 multiply-adds at once; q, k, v and o then move once, about as fast as a copy.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte rows to be fast.
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "07_chunkwise/linear_attention.hpp"
 #include "common/core/errors.hpp"
@@ -33,6 +34,7 @@ namespace {
 
 using ladder::BasicLinearAttentionArgs;
 using ladder::bfloat16;
+using ladder::float16;
 using ladder::cuda::kWarpSize;
 using namespace ladder::cuda::tiles;
 
@@ -71,7 +73,7 @@ struct Plan {
   std::int64_t segment_steps = 0;  // a multiple of a stage
   int segments = 1;
   int column_tiles = 1;
-  bool wide_rows = false;  // whether q, k, v and o can be moved in 16-byte units
+  Width width = Width::kElement;  // in what q, k, v and o can be moved
 };
 
 enum class Pass {
@@ -141,7 +143,7 @@ struct Work {
   const Element* const k = args.k + (b * args.T_k * args.H + h) * args.K;
   const Element* const v = args.v + (b * args.T_k * args.H + h) * args.V + first_column;
   Element* const o = args.o + (b * args.T_q * args.H + h) * args.V + first_column;
-  const bool wide = kPlain || plan.wide_rows;
+  const Width width = kPlain ? Width::kUnit : plan.width;
   const std::int64_t keys = keys_of(args, b);  // of this sequence
   // The segment's steps.
   const std::int64_t first = segment * plan.segment_steps;
@@ -165,8 +167,9 @@ struct Work {
 // Asks for the stage that begins at step t. A group for every stage, so that they can be counted.
 template <typename C, Pass kPass, bool kPlain, typename Element>
 __device__ void fetch(const Work<C, kPass, kPlain, Element>& work, int place, std::int64_t t) {
-  const auto copy = [&](auto tile, const Element* x, std::int64_t stride, int rows, int width) {
-    copy_rows_async<C::kTokens, kCopyThreads>(tile, x, stride, rows, width, work.wide, threadIdx.x);
+  const auto copy = [&](auto tile, const Element* x, std::int64_t stride, int rows, int columns) {
+    copy_rows_async<C::kTokens, kCopyThreads>(tile, x, stride, rows, columns, work.width,
+                                              threadIdx.x);
   };
   const auto tile = Shared<C, Element>::stage(place);
   if (t < work.end && work.copies) {
@@ -187,7 +190,7 @@ __device__ void send_outputs(const Work<C, kPass, kPlain, Element>& work, int pl
   if (!work.copies) return;
   write_rows<C::kTokens, kCopyThreads>(work.o + l * work.stride_V,
                                        Shared<C, Element>::outputs(place), work.stride_V,
-                                       work.queries_from(l), work.columns, work.wide, threadIdx.x);
+                                       work.queries_from(l), work.columns, work.width, threadIdx.x);
 }
 
 // A warp's columns of the state, transposed: x[c] has rows of V and columns of K, 16 c and on.
@@ -246,7 +249,9 @@ __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + work.args.eps;
-      const float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
+      float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
+      // In fp16 the keys' sum may be infinite as a factor: NaN then, for 1 / infinity is a number.
+      if constexpr (std::is_same_v<Element, float16>) factor += denominator - denominator;
       kept[unit][0][i] *= factor, kept[unit][1][i] *= factor;
     }
 #pragma unroll
@@ -373,16 +378,22 @@ void launch(const BasicLinearAttentionArgs<Element>& args, const Plan& plan) {
   launch_pass<C, Pass::kOutputs, kPlain>(args, plan, states.pointer());
 }
 
+// What all rows begin at a multiple of, and consist of.
+template <typename Element>
+Width width_of(const BasicLinearAttentionArgs<Element>& args) {
+  std::uintptr_t ends = (args.K | args.V) * sizeof(Element);
+  for (const void* pointer : {static_cast<const void*>(args.q), static_cast<const void*>(args.k),
+                              static_cast<const void*>(args.v), static_cast<const void*>(args.o)})
+    ends |= reinterpret_cast<std::uintptr_t>(pointer);
+  return ends % 16 == 0 ? Width::kUnit : ends % 8 == 0 ? Width::kHalf : Width::kElement;
+}
+
 template <typename C, typename Element>
 void launch(const BasicLinearAttentionArgs<Element>& args) {
-  constexpr std::int64_t kUnit = 16 / sizeof(Element);
   Plan plan;
   plan.steps = steps_of(args, C::kTokens);
   plan.column_tiles = static_cast<int>((args.V + kColumns - 1) / kColumns);
-  plan.wide_rows = args.K % kUnit == 0 && args.V % kUnit == 0;
-  for (const void* pointer : {static_cast<const void*>(args.q), static_cast<const void*>(args.k),
-                              static_cast<const void*>(args.v), static_cast<const void*>(args.o)})
-    plan.wide_rows &= reinterpret_cast<std::uintptr_t>(pointer) % sizeof(uint4) == 0;
+  plan.width = width_of(args);
 
   const std::int64_t stages = (plan.steps.count + C::kTokens - 1) / C::kTokens;
   const std::int64_t blocks = args.B * args.H * plan.column_tiles;
@@ -394,7 +405,7 @@ void launch(const BasicLinearAttentionArgs<Element>& args) {
   plan.segments = static_cast<int>((stages + segment_stages - 1) / segment_stages);
 
   const bool identity = args.feature_map == ladder::FeatureMap::kIdentity;
-  const bool plain = identity && !args.normalize && plan.wide_rows;
+  const bool plain = identity && !args.normalize && plan.width == Width::kUnit;
   plain ? launch<C, true>(args, plan) : launch<C, false>(args, plan);
 }
 
@@ -408,13 +419,14 @@ void linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   launch<Cut<256, kHalf ? 32 : 16, 2>>(args);
 }
 
-const ladder::Registration registration{{.name = "linear_attention_chunkwise",
-                                         .device = ladder::DeviceKind::kCuda,
-                                         .rung = true,
-                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
-                                         .units = ladder::Units::kTensorCores,
-                                         .launchers = ladder::launchers<ladder::LinearAttention>(
-                                             linear_attention<float>, linear_attention<bfloat16>)}};
+const ladder::Registration registration{
+    {.name = "linear_attention_chunkwise",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::LinearAttention>(
+         linear_attention<float>, linear_attention<bfloat16>, linear_attention<float16>)}};
 
 }  // namespace
 }  // namespace chunkwise

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
@@ -11,7 +15,7 @@ using ladder::Precision;
 
 const bool registered = ladder::testing::register_suite(
     "linear_attention", "linear_attention_chunkwise",
-    {.storages = {"fp32", "bf16"},
+    {.storages = {"fp32", "bf16", "fp16"},
      .sizes = {{"T", {0, 1, 17, 18, 20, 64, 130, 200}},
                {"K", {4, 64, 100}},
                {"V", {4, 1, 3, 64, 100}}},
@@ -67,7 +71,7 @@ KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
 
 // The suite's cases have at most 100 rows.
 KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWithWideStates) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
     LinearAttentionCase c{.B = 1, .T_q = 40, .T_k = 40, .H = 2, .K = 256, .V = 72};
     c.precision = precision;
     expect_right(c);
@@ -75,6 +79,78 @@ KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWithWideStates) {
     c.normalize = false;
     expect_right(c);
   }
+}
+
+// ---- fp16 ends at 65504 ----
+
+// One channel. v has two columns: these values, and 1/64. Without a normaliser there is no feature map: o_t is the sum over s of q_t k_s v_s.
+std::vector<float> run_in_fp16(const std::vector<float>& q, const std::vector<float>& k,
+                               const std::vector<float>& v, bool normalize = false) {
+  LinearAttentionCase c{.B = 1, .T_q = std::ssize(q), .T_k = std::ssize(q), .H = 1, .K = 1, .V = 2};
+  if (!normalize) c.feature_map = ladder::FeatureMap::kIdentity;
+  c.normalize = normalize;
+  c.eps = 1e-12f;
+  c.precision = Precision::kFp16;
+  auto problem = ladder::make_problem(c);
+  problem["q"] = q, problem["k"] = k;
+  for (std::size_t t = 0; t < v.size(); ++t)
+    problem["v"][2 * t] = v[t], problem["v"][2 * t + 1] = 0x1p-6f;
+  return ladder::run(ladder::find_implementation("linear_attention_chunkwise"), problem);
+}
+
+// An output from 65520 on becomes infinite when it is stored, and the sums are fp32: a later output is right again.
+KERNEL_TEST(linear_attention_chunkwise, StoresInfinityBeyondFp16) {
+  const std::vector<float> o = run_in_fp16({1, 1, 1, 1}, {1, 1, 1, 1}, {65504, 15, 1, -60000}),
+                           expected = {65504, 65504, INFINITY, 5520};
+  for (std::size_t t = 0; t < expected.size(); ++t) {
+    EXPECT_EQ(o[2 * t], expected[t]) << "token " << t;
+    EXPECT_EQ(o[2 * t + 1], static_cast<float>(t + 1) * 0x1p-6f) << "token " << t;
+  }
+}
+
+// A state is a factor of the next product, rounded to fp16, and so is a score. One that is beyond 65504 makes infinities and NaN where
+// the truth is a number that fp16 holds; no number that is wrong, nothing in another column, and nothing once the state, which is fp32, is
+// small again.
+KERNEL_TEST(linear_attention_chunkwise, AStateBeyondFp16IsNoNumber) {
+  const std::size_t T = 48;
+  std::vector<float> q(T, 0x1p-6f), k(T, 1.0f), v(T, 0.0f);
+  std::fill_n(v.begin(), 16, 5000.0f);
+  std::fill_n(v.begin() + 16, 16, -5000.0f);
+  const std::vector<float> o = run_in_fp16(q, k, v);
+  for (std::size_t t = 0; t < T; ++t) {
+    const bool reads_it = t >= 16 && t < 32;  // chunks of 16 tokens
+    const float sum = t < 16 ? 5000.0f * static_cast<float>(t + 1) : 0.0f;
+    EXPECT_TRUE(reads_it ? !std::isfinite(o[2 * t])
+                         : std::abs(o[2 * t] - sum / 64) <= sum * 0x1p-16f)
+        << "token " << t << " is " << o[2 * t];
+    EXPECT_EQ(o[2 * t + 1], static_cast<float>(t + 1) * 0x1p-12f) << "token " << t;
+  }
+}
+KERNEL_TEST(linear_attention_chunkwise, AScoreBeyondFp16IsNoNumber) {
+  const std::vector<float> o = run_in_fp16({256, 255}, {256, 1}, {0, 0});
+  EXPECT_FALSE(std::isfinite(o[1])) << o[1];  // the truth is 256 * 256 / 64 = 1024
+  EXPECT_EQ(o[3], 1024);                      // (255 * 256 + 255) / 64, rounded to fp16
+}
+
+// So is the sum of the keys that an output is divided by: elu(2000) + 1 is 2001, and 33 of them are more than 65504. The quotient would
+// be 0 otherwise, where 1 / 64 is right.
+KERNEL_TEST(linear_attention_chunkwise, ANormaliserBeyondFp16IsNoNumber) {
+  const std::size_t T = 64;
+  const std::vector<float> o =
+      run_in_fp16(std::vector<float>(T, 0.0f), std::vector<float>(T, 2000.0f),
+                  std::vector<float>(T, 1.0f), true);
+  for (std::size_t t = 0; t < T; ++t) {
+    if (t < 32) {
+      EXPECT_NEAR(o[2 * t + 1], 0x1p-6f, 0x1p-16f) << "token " << t;
+    } else if (t >= 48) {
+      EXPECT_TRUE(std::isnan(o[2 * t + 1])) << "token " << t << " is " << o[2 * t + 1];
+    }
+  }
+}
+
+// elu(-20) + 1 = exp(-20) is less than half of the smallest number of fp16: the key is not seen. 1 is right.
+KERNEL_TEST(linear_attention_chunkwise, AFeatureBelowFp16IsZero) {
+  EXPECT_EQ(run_in_fp16({0, 0}, {-20, 0}, {1, 1}, true), (std::vector<float>{0, 0, 1, 0x1p-6f}));
 }
 
 }  // namespace

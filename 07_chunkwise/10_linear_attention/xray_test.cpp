@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -20,7 +23,7 @@ Kernel walk(Precision precision, const ladder::LinearAttentionSizes& shape = kSh
 
 const bool bounds =
     ladder::testing::register_bounds("linear_attention_chunkwise", "linear_attention",
-                                     ladder::testing::kRaggedShape, {}, {"fp32", "bf16"});
+                                     ladder::testing::kRaggedShape, {}, {"fp32", "bf16", "fp16"});
 
 TEST(LinearAttentionChunkwise, MovesHardlyMoreThanItMust) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
@@ -55,6 +58,28 @@ TEST(LinearAttentionChunkwise, ReadsKeysAndValuesTwiceWhereTimeIsCut) {
   EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.most, 2u);
   EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 2u);
+}
+
+// K = V = 100 in 16 bits: rows begin at multiples of 8 bytes, but not of 16.
+TEST(LinearAttentionChunkwise, CopiesRowsInTheWidestPiecesThatTheyConsistOf) {
+  for (const auto& [storage, size, bytes] : {std::tuple{"bf16", 104, 16u},
+                                             {"bf16", 100, 8u},
+                                             {"fp16", 100, 8u},
+                                             {"bf16", 98, 2u},
+                                             {"fp32", 98, 8u},
+                                             {"fp32", 97, 4u}}) {
+    const ladder::Shape shape = {{"B", 1}, {"T", 9}, {"H", 2}, {"K", size}, {"V", size}};
+    const Kernel kernel =
+        xray_of("linear_attention_chunkwise", "linear_attention", shape, {}, storage);
+    for (const char* name : {"q", "k", "v", "o"}) {
+      const bool is_output = name == std::string("o");
+      const Traffic& traffic =
+          is_output ? kernel.buffer(name).stores() : kernel.buffer(name).loads();
+      EXPECT_GT(traffic.accesses, 0u);
+      EXPECT_EQ(traffic.bytes_asked, traffic.accesses * bytes)
+          << name << " in " << storage << ", K = V = " << size;
+    }
+  }
 }
 
 }  // namespace

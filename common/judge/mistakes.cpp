@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/core/bfloat16.hpp"
+#include "common/core/float16.hpp"
 #include "common/core/poison.hpp"
 
 namespace ladder {
@@ -30,6 +31,10 @@ void to_tf32(std::vector<float>& values) {
 
 double bf16(double x) {
   return to_float(to_bfloat16(static_cast<float>(x)));
+}
+
+double fp16(double x) {
+  return to_float(to_float16(static_cast<float>(x)));
 }
 
 }  // namespace ladder

@@ -75,5 +75,6 @@ bool equals_answer(const std::vector<float>& result, const std::vector<double>& 
 // As tensor cores take operands of fp32: to 11 significant bits.
 void to_tf32(std::vector<float>& values);
 double bf16(double x);
+double fp16(double x);
 
 }  // namespace ladder

@@ -21,12 +21,12 @@ int random_power(Random& random, Precision precision) {
   return static_cast<int>(random.below(41)) - 22;
 }
 
-bool powers_fit(std::initializer_list<int> powers) {
-  constexpr int kRange = 28;
+bool powers_fit(std::initializer_list<int> powers, Precision precision) {
+  constexpr int kRange = 28, kRangeInFp16 = 1;
   int sum = 0;
   for (const int power : powers)
     sum += power;
-  return std::abs(sum) <= kRange;
+  return std::abs(sum) <= (precision == Precision::kFp16 ? kRangeInFp16 : kRange);
 }
 
 void scale_by_power(std::vector<float>& values, int power) {

@@ -45,8 +45,9 @@ std::int64_t random_part(Random& random);
 
 // A power of ten for an array's values, 0 most of the time. fp16 ends at 65504.
 int random_power(Random& random, Precision precision);
-// Whether a product of arrays that are multiplied by these stays far from fp32's ends, 1e38 and 1e-38.
-bool powers_fit(std::initializer_list<int> powers);
+// Whether a product of arrays that are multiplied by these stays far from fp32's ends, 1e38 and 1e-38; in fp16, whose end is 65504, whether
+// a sum of some hundred thousand such products does.
+bool powers_fit(std::initializer_list<int> powers, Precision precision = Precision::kFp32);
 void scale_by_power(std::vector<float>& values, int power);
 // Some elements become the smallest numbers there are, which are zeros beside the others.
 void make_some_tiny(Random& random, std::vector<float>& values, Precision precision);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/core/errors.hpp"
+#include "common/core/precision.hpp"
 #include "common/core/shape.hpp"
 
 namespace ladder {
@@ -51,6 +52,19 @@ inline void check_key_lengths(const std::vector<std::int64_t>& lengths, std::int
 }
 
 // What the plans of such operators share.
+
+// Magnitudes of inputs: products of three of them are within fp32 and bf16.
+inline constexpr float kHuge = 1e8f, kTiny = 1e-8f;
+
+// As large, or as small, as fp16 allows: there `kHuge` is infinite and `kTiny` zero. A sum of 1000 products of three numbers up to 2
+// stays below 65504, and of numbers up to 1/64 it is a subnormal number.
+inline float magnitude_within(Precision precision, float magnitude) {
+  if (precision != Precision::kFp16 || magnitude == 1.0f) return magnitude;
+  return magnitude > 1.0f ? 2.0f : 0x1p-6f;
+}
+inline float kind_of_magnitude(float magnitude) {
+  return magnitude == 1.0f ? 1.0f : magnitude > 1.0f ? kHuge : kTiny;
+}
 
 // Long sequences get fewer heads, so that no case takes the emulator more than about a second.
 inline std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {

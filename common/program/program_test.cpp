@@ -434,8 +434,8 @@ TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
   for (const Selection& selection :
        {Selection{.op = "linear_attention", .precision = "bf16_fp32_decay"},
         Selection{.op = "causal_dot_product", .states = true},
-        Selection{.op = "wkv", .precision = "fp16"}, Selection{.op = "gla", .causal = true},
-        Selection{.op = "wkv", .shape = {{"T_q", 1}}},
+        Selection{.op = "wkv_backward", .precision = "fp16"},
+        Selection{.op = "gla", .causal = true}, Selection{.op = "wkv", .shape = {{"T_q", 1}}},
         Selection{.op = "wkv", .shape = {{"H_kv", 4}}},
         Selection{.op = "attention", .shape = {{"K", 64}, {"V", 32}}},
         Selection{.op = "attention", .shape = {{"H", 32}, {"H_kv", 5}}},

@@ -405,9 +405,9 @@ constexpr int kTileRows = 32, kTileColumns = 64, kThreads = 64;
 
 // Rows of `columns` elements to a tile and, all of it, on to `tile` (kTileRows, kTileColumns); its
 // rows to `back`.
-template <Copy kCopy, typename Element>
+template <Copy kCopy, typename Element, typename Aligned>
 __global__ void copies(float* tile, Element* back, const Element* from, int stride, int rows,
-                       int columns, bool aligned) {
+                       int columns, Aligned aligned) {
   using T = Tile<Element, kTileColumns>;
   __shared__ __align__(128) Element smem[kTileRows * T::kColumns];
   const T x{smem};
@@ -425,10 +425,10 @@ __global__ void copies(float* tile, Element* back, const Element* from, int stri
   write_rows<kTileRows, kThreads>(back, x, stride, rows, columns, aligned, tid);
 }
 
-template <Copy kCopy, typename Element>
-void expect_copied(int stride, int rows, int columns, bool aligned) {
+template <Copy kCopy, typename Element, typename Aligned>
+void expect_copied(int stride, int rows, int columns, Aligned aligned) {
   SCOPED_TRACE(testing::Message() << "stride " << stride << ", " << rows << " rows of " << columns
-                                  << (aligned ? ", aligned" : ""));
+                                  << ", aligned: " << static_cast<int>(aligned));
   const int exist = std::max(0, std::min(rows, kTileRows));
   // Not one element more than the rows have: the emulator ends at an access beyond.
   const int size = std::max(1, (exist - 1) * stride + columns);
@@ -494,6 +494,21 @@ void expect_edges() {
 TEST(Tiles, RowsAreCopiedWithTheirEdges) {
   expect_edges<Copy::kPlain>();
   expect_edges<Copy::kAsync>();
+}
+
+// A row may end in the middle of a unit, and the next one begin there.
+TEST(Tiles, RowsThatConsistOfHalfUnitsAreCopiedByHalves) {
+  constexpr Copy kAsync = Copy::kAsync;
+  for (const int rows : {0, 1, 31, 32, 40}) {
+    for (const int columns : {4, 8, 12, 60, 64}) {
+      expect_copied<kAsync, bfloat16>(columns, rows, columns, Width::kHalf);
+      expect_copied<kAsync, bfloat16>(columns + 4, rows, columns, Width::kHalf);
+    }
+    for (const int columns : {2, 4, 6, 62, 64})
+      expect_copied<kAsync, float>(columns + 2, rows, columns, Width::kHalf);
+    expect_copied<kAsync, bfloat16>(64, rows, 56, Width::kUnit);
+    expect_copied<kAsync, bfloat16>(37, rows, 37, Width::kElement);
+  }
 }
 
 template <bool kAligned, typename Element>

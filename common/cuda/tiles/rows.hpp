@@ -3,7 +3,8 @@
 // exist is not written.
 //
 // `aligned` says that all rows begin at a multiple of what is moved at once and that what exists of
-// a row ends there too; then it is moved at once, otherwise element by element.
+// a row ends there too; then it is moved at once, otherwise element by element. It is a bool, or,
+// where units of 16 bytes may at least be moved by halves, a Width.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -82,6 +83,24 @@ __device__ void store(Element* to, const float* from_reg, int count) {
 
 // ---- From global to shared memory ----
 
+// Where units have 16 bytes: what all rows begin at a multiple of, and consist of. kHalf is 8 bytes: a
+// row of 100 elements of 16 bits is 12 units and a half. A char, as a bool is one among a kernel's
+// parameters.
+enum class Width : unsigned char { kElement, kHalf, kUnit };
+
+inline __device__ bool is_whole(bool aligned) {
+  return aligned;
+}
+inline __device__ bool is_whole(Width width) {
+  return width == Width::kUnit;
+}
+inline __device__ bool is_half(bool) {
+  return false;
+}
+inline __device__ bool is_half(Width width) {
+  return width == Width::kHalf;
+}
+
 enum class Copy {
   kPlain,  // through a register: the thread waits for the load before it can store
   // By cp.async, past the registers. It has arrived for the thread that asked behind its
@@ -91,12 +110,12 @@ enum class Copy {
 
 // kCount neighbours, 4, 8 or 16 bytes, of which the first `count` exist. 16-bit elements that are
 // not aligned are too small for an asynchronous copy.
-template <Copy kCopy, int kCount, typename Element>
-__device__ void copy_unit(Element* to_smem, const Element* from, int count, bool aligned) {
+template <Copy kCopy, int kCount, typename Element, typename Aligned>
+__device__ void copy_unit(Element* to_smem, const Element* from, int count, Aligned aligned) {
   constexpr std::size_t kBytes = kCount * sizeof(Element);
   using Unit =
       std::conditional_t<kBytes == 16, uint4, std::conditional_t<kBytes == 8, uint2, unsigned>>;
-  if (aligned) {
+  if (is_whole(aligned)) {
     if constexpr (kCopy == Copy::kAsync) {
       __pipeline_memcpy_async(to_smem, from, kBytes, count > 0 ? 0 : kBytes);
     } else {
@@ -105,6 +124,14 @@ __device__ void copy_unit(Element* to_smem, const Element* from, int count, bool
       *reinterpret_cast<Unit*>(to_smem) = unit;
     }
     return;
+  }
+  if constexpr (kBytes == 16) {
+    if (is_half(aligned)) {
+      constexpr int kHalf = kCount / 2;
+      copy_unit<kCopy, kHalf>(to_smem, from, count, true);
+      copy_unit<kCopy, kHalf>(to_smem + kHalf, from + kHalf, count - kHalf, true);
+      return;
+    }
   }
   for (int i = 0; i < kCount; ++i) {
     if constexpr (kCopy == Copy::kAsync && sizeof(Element) == 4) {
@@ -153,9 +180,9 @@ struct Share {
 // `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros fill
 // the rest. The threads are those of one Share: a thread may look at its own units without a
 // barrier, behind its own wait.
-template <int kRows, int kThreads, typename Tile>
+template <int kRows, int kThreads, typename Tile, typename Aligned>
 __device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
-                                std::int64_t stride, int rows, int columns, bool aligned,
+                                std::int64_t stride, int rows, int columns, Aligned aligned,
                                 int thread) {
   using Element = typename Tile::Element;
   const Share<Tile, kRows, kThreads> share(thread);
@@ -164,7 +191,7 @@ __device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from
     copy_unit<Copy::kAsync, Tile::kUnit>(unit, first + n * stride + c,
                                          exists ? columns - (share.column + c) : 0, aligned);
   };
-  if (aligned && rows >= kRows) {
+  if (is_whole(aligned) && rows >= kRows) {
     share.template for_each<Unroll::kAll>(
         to_smem, [&](int n, int c, Element* unit) { copy(n, c, unit, true); });
   } else {
@@ -187,9 +214,9 @@ __device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std:
 }
 
 // The way back. The stores say that nobody here reads these lines again.
-template <int kRows, int kThreads, typename Tile>
+template <int kRows, int kThreads, typename Tile, typename Aligned>
 __device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int64_t stride,
-                           int rows, int columns, bool aligned, int thread) {
+                           int rows, int columns, Aligned aligned, int thread) {
   using Element = typename Tile::Element;
   const Share<Tile, kRows, kThreads> share(thread);
   Element* const first = to + share.row * stride + share.column;
@@ -197,8 +224,12 @@ __device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int6
     const int exist = columns - (share.column + c);
     if (share.row + n >= rows || exist <= 0) return;
     Element* const x = first + n * stride + c;
-    if (aligned) {
+    if (is_whole(aligned)) {
       __stcs(reinterpret_cast<float4*>(x), *reinterpret_cast<const float4*>(unit));
+    } else if (is_half(aligned)) {
+      const auto* const halves = reinterpret_cast<const float2*>(unit);
+      __stcs(reinterpret_cast<float2*>(x), halves[0]);
+      if (exist > Tile::kUnit / 2) __stcs(reinterpret_cast<float2*>(x) + 1, halves[1]);
     } else {
       for (int e = 0; e < Tile::kUnit && e < exist; ++e)
         x[e] = unit[e];

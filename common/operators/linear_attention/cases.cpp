@@ -78,7 +78,10 @@ Design<LinearAttentionCase> linear_attention_design(const Support& support) {
   if (!product) design.factor("T_k", lengths, &Case::T_k);
   design.factor("K", linear_attention_key_rows(support), &Case::K);
   design.factor("V", support.levels("V", kChannels), &Case::V);
-  design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &Case::magnitude);
+  design.factor(
+      "magnitude", std::vector<float>{1.0f, kHuge, kTiny},
+      [](Case& c, float magnitude) { c.magnitude = magnitude; },
+      [](const Case& c) { return kind_of_magnitude(c.magnitude); });
   design.factor("precision", precisions_of(support.storages), &Case::precision);
   if (product) return design;
   const std::vector<bool> both = {false, true};

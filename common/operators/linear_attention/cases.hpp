@@ -33,7 +33,7 @@ struct LinearAttentionCase {
   float eps = 1e-6f;
   bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
   float magnitude = 1.0f;
-  Precision precision = Precision::kFp32;  // or kBf16
+  Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;
 
   template <typename Self, typename Visit>
@@ -59,7 +59,7 @@ struct LinearAttentionInputs {
   using Operator = LinearAttention;
   using Case = LinearAttentionCase;
   using Host = LinearAttentionArgs;
-  using Storages = Types<LinearAttentionArgs, LinearAttentionBf16Args>;
+  using Storages = Types<LinearAttentionArgs, LinearAttentionBf16Args, LinearAttentionFp16Args>;
   static constexpr const char* kName = "linear_attention";
 
   static LinearAttentionArgs sizes(const Case& c) { return sizes_of(c); }

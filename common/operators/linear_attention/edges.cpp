@@ -136,6 +136,7 @@ void expect_clamped_key_lengths(const Implementation& i, Report& report, const S
 std::vector<LinearAttentionCase> linear_attention_cases(const Support& support) {
   const auto finish = [&](LinearAttentionCase& c) {
     if (is_causal_product(support)) c.T_k = c.T_q;
+    c.magnitude = magnitude_within(c.precision, c.magnitude);
     std::tie(c.B, c.H) = batch_and_heads(std::max(c.T_q, c.T_k));
   };
   return linear_attention_design(support).cases(ragged_linear_attention_case(support), finish,
@@ -175,6 +176,8 @@ std::vector<BadInput<Args>> LinearAttention::bad_inputs(const Support& support, 
 template std::vector<BadInput<LinearAttentionArgs>> LinearAttention::bad_inputs(const Support&,
                                                                                 DeviceKind);
 template std::vector<BadInput<LinearAttentionBf16Args>> LinearAttention::bad_inputs(const Support&,
+                                                                                    DeviceKind);
+template std::vector<BadInput<LinearAttentionFp16Args>> LinearAttention::bad_inputs(const Support&,
                                                                                     DeviceKind);
 
 SupportWords LinearAttention::support_words() {

@@ -195,10 +195,11 @@ TEST(Variants, ZerosAndRightResultsOfLinearAttentionHaveNoName) {
   expect_no_name<LinearAttention>(make_problem(plain_linear_attention_case({})));
 }
 
-TEST(Fp16, IsNoStorageOfLinearAttention) {
-  EXPECT_THROW(make_problem(LinearAttentionCase{.precision = Precision::kFp16}),
+TEST(Fp16, IsOneOfThreeStoragesOfLinearAttention) {
+  const LinearAttentionCase c{.precision = Precision::kFp16};
+  EXPECT_EQ(storage_of(make_problem(c).drawn_case()), "fp16");
+  EXPECT_THROW(make_problem(LinearAttentionCase{.precision = Precision::kBf16Fp32Decay}),
                std::invalid_argument);
-  EXPECT_THROW(with_storage<LinearAttention>("fp16", []<typename>() {}), std::invalid_argument);
 }
 
 }  // namespace

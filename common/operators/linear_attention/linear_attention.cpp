@@ -18,7 +18,9 @@ double linear_attention_fma_count(const BasicLinearAttentionArgs<Element>& args)
 
 template void validate(const LinearAttentionArgs&);
 template void validate(const LinearAttentionBf16Args&);
+template void validate(const LinearAttentionFp16Args&);
 template double linear_attention_fma_count(const LinearAttentionArgs&);
 template double linear_attention_fma_count(const LinearAttentionBf16Args&);
+template double linear_attention_fma_count(const LinearAttentionFp16Args&);
 
 }  // namespace ladder

@@ -15,6 +15,7 @@
 
 #include "common/core/arrays.hpp"
 #include "common/core/bfloat16.hpp"
+#include "common/core/float16.hpp"
 
 namespace ladder {
 
@@ -24,6 +25,13 @@ enum class FeatureMap {
   kIdentity,
   kEluPlusOne,  // x > 0: x + 1, else exp(x)
 };
+
+template <typename Element>
+inline constexpr const char* kLinearAttentionStorage = "fp32";
+template <>
+inline constexpr const char* kLinearAttentionStorage<bfloat16> = "bf16";
+template <>
+inline constexpr const char* kLinearAttentionStorage<float16> = "fp16";
 
 // Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic is fp32.
 template <typename Element>
@@ -46,7 +54,7 @@ struct BasicLinearAttentionArgs {
   bool normalize = true;
   float eps = 1e-6f;
 
-  static constexpr const char* kStorage = sizeof(Element) == sizeof(float) ? "fp32" : "bf16";
+  static constexpr const char* kStorage = kLinearAttentionStorage<Element>;
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -69,6 +77,7 @@ struct BasicLinearAttentionArgs {
 
 using LinearAttentionArgs = BasicLinearAttentionArgs<float>;
 using LinearAttentionBf16Args = BasicLinearAttentionArgs<bfloat16>;
+using LinearAttentionFp16Args = BasicLinearAttentionArgs<float16>;
 
 // Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument).
 template <typename Element>

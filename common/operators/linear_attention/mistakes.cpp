@@ -186,7 +186,8 @@ template std::vector<float> linear_attention_loop(const LinearAttentionProblem&,
 
 LinearAttention::Outputs LinearAttention::plain(const Problem& problem, Arithmetic arithmetic) {
   S switches;
-  if (arithmetic == Arithmetic::kBf16Operands) switches.operand = bf16;
+  if (arithmetic == Arithmetic::kBf16Operands)
+    switches.operand = problem.drawn_case().precision == Precision::kFp16 ? fp16 : bf16;
   const Outputs o = linear_attention_loop<float>(problem, switches);
   return stored<LinearAttention>(problem, {{o.begin(), o.end()}});
 }

@@ -42,7 +42,7 @@ struct LinearAttentionSwitches {
   bool lengths_ignored = false;
   bool read_transposed = false;
   bool state_overwritten = false;
-  // What a state becomes in every step, and an operand of a product: rounded to bf16.
+  // What a state becomes in every step, and an operand of a product: rounded to bf16 or fp16.
   double (*kept_state)(double) = nullptr;
   double (*operand)(double) = nullptr;
 };

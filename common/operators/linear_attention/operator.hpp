@@ -9,10 +9,11 @@
 
 namespace ladder {
 
-struct LinearAttention : JudgedOperator<LinearAttention, LinearAttentionSizes, LinearAttentionCase,
-                                        LinearAttentionInputs, LinearAttentionArgs,
-                                        LinearAttentionArgs, LinearAttentionBf16Args>,
-                         SequenceOperator {
+struct LinearAttention
+    : JudgedOperator<LinearAttention, LinearAttentionSizes, LinearAttentionCase,
+                     LinearAttentionInputs, LinearAttentionArgs, LinearAttentionArgs,
+                     LinearAttentionBf16Args, LinearAttentionFp16Args>,
+      SequenceOperator {
   static constexpr const char* kLinearIn[] = {"v"};
   static constexpr const char* kName = "linear_attention";
   static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp

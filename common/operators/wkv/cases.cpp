@@ -172,7 +172,10 @@ Design<WkvCase> wkv_design(const Support& support) {
       [](const WkvCase& c) { return c.initial_state && c.final_state; });
   design.factor("reverse", support.has("reverse") ? both : no, &WkvCase::reverse);
   design.factor("scale", std::vector<float>{1.0f, 0.125f}, &WkvCase::scale);
-  design.factor("magnitude", std::vector<float>{1.0f, 1e8f, 1e-8f}, &WkvCase::magnitude);
+  design.factor(
+      "magnitude", std::vector<float>{1.0f, kHuge, kTiny},
+      [](WkvCase& c, float magnitude) { c.magnitude = magnitude; },
+      [](const WkvCase& c) { return kind_of_magnitude(c.magnitude); });
   design.factor("precision", precisions_of(support.storages), &WkvCase::precision);
   design.exclude("decay", Decay::kStrongToken, "decay_per_head", true,
                  "a decay per head is the same for all tokens");

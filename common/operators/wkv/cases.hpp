@@ -116,7 +116,7 @@ struct WkvInputs {
   using Operator = Wkv;  // or Gla: the case says which
   using Case = WkvCase;
   using Host = WkvArgs;
-  using Storages = Types<WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs>;
+  using Storages = Types<WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs, WkvFp16Args>;
   static constexpr const char* kName = "wkv";
 
   static WkvArgs sizes(const WkvCase& c);

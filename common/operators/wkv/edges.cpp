@@ -358,6 +358,7 @@ std::vector<WkvCase> wkv_cases(const Support& support, Recurrence recurrence) {
   const auto finish = [&](WkvCase& c) {
     std::tie(c.B, c.H) = batch_and_heads(c.T);
     if (!support.has("K != V")) c.V = c.K;
+    c.magnitude = magnitude_within(c.precision, c.magnitude);
   };
   std::vector<WkvCase> found = found_cases<Wkv>(support.also);
   for (WkvCase& c : found)
@@ -383,6 +384,7 @@ std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence re
 template std::vector<BadInput<WkvArgs>> wkv_bad_inputs(const Support&, Recurrence);
 template std::vector<BadInput<WkvBf16Args>> wkv_bad_inputs(const Support&, Recurrence);
 template std::vector<BadInput<WkvBf16Fp32DecayArgs>> wkv_bad_inputs(const Support&, Recurrence);
+template std::vector<BadInput<WkvFp16Args>> wkv_bad_inputs(const Support&, Recurrence);
 template std::vector<BadInput<WkvGradArgs>> wkv_bad_inputs(const Support&, Recurrence);
 template std::vector<BadInput<WkvGradBf16Args>> wkv_bad_inputs(const Support&, Recurrence);
 template std::vector<BadInput<WkvGradBf16Fp32DecayArgs>> wkv_bad_inputs(const Support&, Recurrence);

@@ -413,9 +413,11 @@ TEST(Input, DecayParametrisations) {
   EXPECT_TRUE(std::isfinite(log_decay_from_gla_gate(-3e38f)));
 }
 
-TEST(Fp16, IsNoStorageOfWkv) {
-  EXPECT_THROW(make_problem(WkvCase{.precision = Precision::kFp16}), std::invalid_argument);
-  EXPECT_THROW(with_storage<Wkv>("fp16", []<typename>() {}), std::invalid_argument);
+TEST(Fp16, IsNoStorageOfTheGradientsOfWkv) {
+  const WkvCase c{.precision = Precision::kFp16};
+  EXPECT_EQ(storage_of(make_problem(c).drawn_case()), "fp16");
+  EXPECT_THROW(make_grad_problem(c), std::invalid_argument);
+  EXPECT_THROW(with_storage<WkvBackward>("fp16", []<typename>() {}), std::invalid_argument);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence re
 
 // Cases and problems for who looks at all operators (trials.cpp).
 std::vector<WkvCase> wkv_table_cases(Recurrence recurrence, bool gradients, bool long_too);
-std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, std::uint32_t seed);
+std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, bool gradients, std::uint32_t seed);
 template <typename Problem>
 Problem wkv_fuzz(Random& random, Recurrence recurrence);
 
@@ -35,6 +35,7 @@ struct WkvOperator
   using Problem = Drawn<Inputs>;
   using Host = typename Inputs::Host;
   static constexpr Recurrence kRecurrence = kOf;
+  static constexpr bool kIsGradient = std::is_same_v<Inputs, WkvGradInputs>;
   static constexpr const char* kLinearIn[] = {
       "q", "k", "v", "u", "d_o", "initial_state", "d_final_state"};
 
@@ -85,10 +86,10 @@ struct WkvOperator
   }
 
   static std::vector<WkvCase> table_cases(bool long_too) {
-    return wkv_table_cases(kOf, std::is_same_v<Inputs, WkvGradInputs>, long_too);
+    return wkv_table_cases(kOf, kIsGradient, long_too);
   }
   static std::vector<WkvCase> random_cases(std::uint32_t seed) {
-    return wkv_random_cases(kOf, seed);
+    return wkv_random_cases(kOf, kIsGradient, seed);
   }
   static Problem fuzz(Random& random) { return wkv_fuzz<Problem>(random, kOf); }
   // The sequence that a step of a pack belongs to.
@@ -101,7 +102,8 @@ struct WkvOperator
 };
 
 template <typename Op, Recurrence kOf>
-struct WkvForward : WkvOperator<Op, kOf, WkvInputs, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs> {
+struct WkvForward
+    : WkvOperator<Op, kOf, WkvInputs, WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs, WkvFp16Args> {
   using Outputs = WkvOutputs;
   static constexpr bool kReportsFirst = true;
 };

@@ -13,8 +13,17 @@ constexpr Decay kDecays[] = {Decay::kMild, Decay::kNone, Decay::kStrong, Decay::
                              Decay::kStrongToken};
 constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay};
 
+// Gradients are not stored in fp16.
+std::vector<Precision> precisions_of(bool gradients) {
+  std::vector<Precision> precisions(std::begin(kPrecisions), std::end(kPrecisions));
+  if (!gradients) precisions.push_back(Precision::kFp16);
+  return precisions;
+}
+
 // Short rows and few steps, with everything in turn.
-void add_short_cases(std::vector<WkvCase>& cases, Recurrence recurrence, std::int64_t B) {
+void add_short_cases(std::vector<WkvCase>& cases, Recurrence recurrence, bool gradients) {
+  const std::vector<Precision> precisions = precisions_of(gradients);
+  const std::int64_t B = gradients ? 1 : 2;
   std::uint32_t turn = 0;
   for (const std::int64_t T : {1, 2, 5, 17, 18, 20, 65}) {
     for (const std::int64_t K : {4, 16, 100}) {
@@ -23,7 +32,7 @@ void add_short_cases(std::vector<WkvCase>& cases, Recurrence recurrence, std::in
         c.decay = kDecays[turn % 5];
         c.decay_per_head = turn % 2 == 1 && c.decay != Decay::kStrongToken;
         c.initial_state = c.final_state = turn % 3 == 1;
-        c.precision = kPrecisions[turn % 3];
+        c.precision = precisions[turn % precisions.size()];
         c.seed = 100 + turn++;
         cases.push_back(c);
       }
@@ -31,8 +40,9 @@ void add_short_cases(std::vector<WkvCase>& cases, Recurrence recurrence, std::in
   }
 }
 
-void add_fixed_decays(std::vector<WkvCase>& cases, Recurrence recurrence, std::int64_t size) {
-  for (const Precision precision : kPrecisions) {
+void add_fixed_decays(std::vector<WkvCase>& cases, Recurrence recurrence, bool gradients) {
+  const std::int64_t size = gradients ? 20 : 64;
+  for (const Precision precision : precisions_of(gradients)) {
     for (const float log_w :
          {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -kInfinity}) {
       for (const bool per_head : {false, true}) {
@@ -73,12 +83,14 @@ void add_sums_over_steps(std::vector<WkvCase>& cases, Recurrence recurrence) {
   }
 }
 
-WkvCase random_case(Random& random, Recurrence recurrence, std::int64_t work) {
+WkvCase random_case(Random& random, Recurrence recurrence, bool gradients) {
+  const std::int64_t work = gradients ? kRandomWork / 4 : kRandomWork;
+  const std::vector<Precision> precisions = precisions_of(gradients);
   WkvCase c{.recurrence = recurrence};
   constexpr Decay kKinds[] = {Decay::kNone,  Decay::kMild,        Decay::kMild, Decay::kStrong,
                               Decay::kTotal, Decay::kStrongToken, Decay::kFixed};
   constexpr std::int64_t kSquare[] = {4, 32, 64, 64, 100, 128};  // some take no others
-  c.precision = random.one_of(kPrecisions);
+  c.precision = precisions[random.below(precisions.size())];
   c.decay = random.one_of(kKinds);
   c.fixed_log_w = -random.between(0.0f, 0.1f);
   c.H = random.one_of(kRandomHeads);
@@ -135,28 +147,33 @@ void mix_decays(Random& random, std::vector<float>& decays) {
 }  // namespace
 
 std::vector<WkvCase> wkv_table_cases(Recurrence recurrence, bool gradients, bool long_too) {
-  Support support{.storages = {"fp32", "bf16", "bf16_fp32_decay"}};
-  if (gradients) {
-    const std::vector<std::int64_t> channels = {4, 20, 64, 72, 100};
-    support.sizes = {{"T", {1, 17, 18, 20, 24, 65, 130, 200}}, {"K", channels}, {"V", channels}};
+  std::vector<WkvCase> cases;
+  std::vector<std::vector<std::string>> designs = {{"fp32", "bf16", "bf16_fp32_decay"}};
+  if (!gradients) designs.push_back({"fp16"});
+  for (const std::vector<std::string>& storages : designs) {
+    Support support{.storages = storages};
+    if (gradients) {
+      const std::vector<std::int64_t> channels = {4, 20, 64, 72, 100};
+      support.sizes = {{"T", {1, 17, 18, 20, 24, 65, 130, 200}}, {"K", channels}, {"V", channels}};
+    }
+    for (WkvCase c : wkv_cases(support, recurrence)) {
+      c.B = 1;
+      c.H = 2;
+      if (!long_too) make_small(c.T, c.K, c.V);
+      cases.push_back(c);
+    }
   }
-  std::vector<WkvCase> cases = wkv_cases(support, recurrence);
-  for (WkvCase& c : cases) {
-    c.B = 1;
-    c.H = 2;
-    if (!long_too) make_small(c.T, c.K, c.V);
-  }
-  add_short_cases(cases, recurrence, gradients ? 1 : 2);
-  add_fixed_decays(cases, recurrence, gradients ? 20 : 64);
+  add_short_cases(cases, recurrence, gradients);
+  add_fixed_decays(cases, recurrence, gradients);
   if (gradients) add_sums_over_steps(cases, recurrence);
   return cases;
 }
 
-std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, std::uint32_t seed) {
+std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, bool gradients, std::uint32_t seed) {
   Random random(seed, 0);
   constexpr std::int64_t kSquare[] = {4, 32};
   std::vector<WkvCase> cases;
-  for (const Precision precision : kPrecisions) {
+  for (const Precision precision : precisions_of(gradients)) {
     WkvCase c{.recurrence = recurrence, .B = 1, .T = random.one_of(kSmallLengths), .H = 2};
     c.K = random.one_of(kSmallSizes);
     c.V = random.one_of(kSmallWidths);
@@ -176,7 +193,7 @@ std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, std::uint32_t seed)
 template <typename Problem>
 Problem wkv_fuzz(Random& random, Recurrence recurrence) {
   constexpr bool gradients = std::is_same_v<Problem, WkvGradProblem>;
-  Problem p(random_case(random, recurrence, gradients ? kRandomWork / 4 : kRandomWork));
+  Problem p(random_case(random, recurrence, gradients));
   const WkvCase& c = p.drawn_case();
   if (random.one_in(3)) mix_decays(random, p["log_w"]);
   for (int attempt = 0; attempt < 20; ++attempt) {
@@ -184,9 +201,10 @@ Problem wkv_fuzz(Random& random, Recurrence recurrence) {
               v = random_power(random, c.precision),
               d = gradients ? random_power(random, c.precision) : 0;
     // What kernels multiply: states, scores, and their gradients.
-    if (!powers_fit({q, k}) || !powers_fit({k, v}) || !powers_fit({q, k, v}) ||
-        !powers_fit({q, d}) || !powers_fit({d, v}) || !powers_fit({d, v, k}) ||
-        !powers_fit({d, v, q}) || !powers_fit({d, q, k}) || !powers_fit({q, k, v, d})) {
+    if (!powers_fit({q, k}, c.precision) || !powers_fit({k, v}, c.precision) ||
+        !powers_fit({q, k, v}, c.precision) || !powers_fit({q, d}) || !powers_fit({d, v}) ||
+        !powers_fit({d, v, k}) || !powers_fit({d, v, q}) || !powers_fit({d, q, k}) ||
+        !powers_fit({q, k, v, d})) {
       continue;
     }
     scale_by_power(p["q"], q);

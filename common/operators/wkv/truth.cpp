@@ -252,12 +252,9 @@ Memory remembered(const WkvCase& c, const WkvArgs& a) {
 Roundings roundings_of(const WkvCase& c, const Memory& memory, const std::string& output,
                        Arithmetic arithmetic) {
   const Path path = path_of(c, output);
-  const bool fp32 = c.precision == Precision::kFp32;
-  Roundings result = path.stored && !fp32 ? stored_as<bfloat16>() : Roundings{};
-  if (arithmetic == Arithmetic::kBf16Operands) {
-    const double u = fp32 ? kUnitRoundoff<float> : kUnitRoundoff<bfloat16>;
-    result.operands = u * std::sqrt(path.operands);
-  }
+  Roundings result = path.stored ? stored_in(c.precision) : Roundings{};
+  if (arithmetic == Arithmetic::kBf16Operands)
+    result.operands = unit_roundoff(c.precision) * std::sqrt(path.operands);
   result.sums =
       kFp32Roundoff *
       (std::sqrt(path.additions + kOfStep * path.recurrences * memory.roundings + kFewRoundings) +

@@ -17,9 +17,11 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "common/core/arrays.hpp"
 #include "common/core/bfloat16.hpp"
+#include "common/core/float16.hpp"
 
 namespace ladder {
 
@@ -31,9 +33,10 @@ struct GlaBackward;
 
 // What the tensors are stored as, where states and sums are fp32.
 template <typename Element, typename LogW>
-inline constexpr const char* kWkvStorage = sizeof(Element) == sizeof(float) ? "fp32"
-                                           : sizeof(LogW) == sizeof(float)  ? "bf16_fp32_decay"
-                                                                            : "bf16";
+inline constexpr const char* kWkvStorage = std::is_same_v<Element, float>     ? "fp32"
+                                           : std::is_same_v<Element, float16> ? "fp16"
+                                           : std::is_same_v<LogW, float>      ? "bf16_fp32_decay"
+                                                                              : "bf16";
 
 // Arrays are contiguous and row-major. Sizes count elements, never bytes. `Element` is what q, k, v, u and o are stored as,
 // `LogW` what log_w is; states are always float, and so is all arithmetic.
@@ -121,6 +124,7 @@ struct BasicWkvArgs {
 using WkvArgs = BasicWkvArgs<float>;
 using WkvBf16Args = BasicWkvArgs<bfloat16>;
 using WkvBf16Fp32DecayArgs = BasicWkvArgs<bfloat16, float>;
+using WkvFp16Args = BasicWkvArgs<float16>;  // forward only
 
 // The gradients of a loss with respect to everything the forward pass reads, from those with respect to what it writes. The
 // forward pass is computed again: its o and final_state are not needed and stay null.

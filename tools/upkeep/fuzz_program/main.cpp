@@ -80,7 +80,8 @@ std::string spread(const AnyProblem& problem, const Examined& clean, const Exami
 // A sentence that names an argument of the operator, and says what is allowed.
 bool is_clear(const AnyOperator& op, const AnyProblem& problem, const std::string& message) {
   std::vector<std::string> names;
-  for (const Size& size : op.shape().sizes())
+  const Shape shape = op.shape();  // whose sizes are looked at
+  for (const Size& size : shape.sizes())
     names.push_back(size.name);
   for (const auto& [array, elements] : problem.inputs())
     names.push_back(array);
