@@ -253,28 +253,17 @@ KERNEL_TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
   }
 }
 
-template <typename Args>
-void expect_the_same_in_place(const WkvCase& c) {
-  const Implementation implementation = find_implementation("wkv_chunkwise_time_parallel");
-  const WkvProblem problem = make_problem(c);
-  const WkvOutputs apart = run(implementation, problem);
-  const WkvOutputs in_place = chunkwise::run_in_place<Args>(implementation, problem);
-  EXPECT_TRUE(is_right(problem, in_place, ladder::arithmetic_of(implementation, c.precision)))
-      << name_of(c);
-  EXPECT_TRUE(in_place.o == apart.o && in_place.final_state == apart.final_state)
-      << name_of(c) << ": other bits than with two arrays";
-}
-
 // The state may be updated where it is, however the work is divided. Up to three chunks (of 64 steps, of 48 in fp32) are as many
 // segments. With one step more there are two segments of two chunks.
 KERNEL_TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
+  const std::string name = "wkv_chunkwise_time_parallel";
   WkvCase c = with_states({.B = 1, .H = 2, .K = 64, .V = 20});
   for (c.T = 144; c.T <= 145; ++c.T)
-    expect_the_same_in_place<ladder::WkvArgs>(c);
+    chunkwise::expect_the_same_in_place<ladder::WkvArgs>(name, c);
   c.precision = Precision::kBf16;
   for (c.T = 192; c.T <= 193; ++c.T)
-    expect_the_same_in_place<ladder::WkvBf16Args>(c);
-  expect_the_same_in_place<ladder::WkvBf16Args>(packed(c, {0, 193, 1, 64}));
+    chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, c);
+  chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, packed(c, {0, 193, 1, 64}));
 }
 
 TEST(wkv_chunkwise, RefusesMoreThan256Channels) {
