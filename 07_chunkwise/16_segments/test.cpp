@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "07_chunkwise/decays_between.hpp"
@@ -20,7 +21,6 @@ constexpr std::int64_t kSegment = 128;
 // initial state, which is the key of token -1. So a column of o_l is what the decays leave of its key for query l.
 KERNEL_TEST(wkv_segments, CarriesTheStateFromSegmentToSegment) {
   constexpr std::int64_t kT = 2 * kSegment + 44, kSize = 64;
-  constexpr double kClose = 0.015;  // five numbers are rounded to bf16, each by up to 0.002
   const std::vector<std::int64_t> keys = {-1, 5, kSegment - 1, kSegment, 250, 2 * kSegment + 1};
   ladder::WkvProblem problem = ladder::make_problem({.B = 1,
                                                      .T = kT,
@@ -44,18 +44,20 @@ KERNEL_TEST(wkv_segments, CarriesTheStateFromSegmentToSegment) {
     problem["v"][keys[n] * kSize + static_cast<std::int64_t>(n)] = 1;
   const auto outputs = ladder::run(ladder::find_implementation("wkv_segments"), problem);
 
+  constexpr double kRounded = 0.015;  // five numbers are rounded to bf16, each by up to 0.002
+  constexpr double kDecayed =
+      1e-4;  // decays alone, in fp32: of the initial state in the final state
   // `left` is what is left of key s before token t, by the kernel.
-  const auto is_left = [&](double left, std::int64_t s, std::int64_t t) {
+  const auto is_left = [&](double left, std::int64_t s, std::int64_t t, double close) {
     const double right = s > t ? 0 : s == t ? 1 : std::exp(sums[t] - sums[s + 1]);
-    if (std::abs(left - right) <= kClose * right) return ::testing::AssertionSuccess();
+    if (std::abs(left - right) <= close * right) return ::testing::AssertionSuccess();
     std::string why;
     for (std::int64_t first = 0; why.empty() && first <= t && first < kT; first += kSegment) {
       const double decay = std::exp(sums[std::min(first + kSegment, kT)] - sums[first]);
       const std::string of = " the decay of segment " + std::to_string(first / kSegment);
       const bool passed = first + kSegment <= t;
-      if (passed && std::abs(left * decay - right) < kClose * right)
-        why = ", which is without" + of;
-      if (std::abs(left / decay - right) < kClose * right) why = ", which is" + of + " too often";
+      if (passed && std::abs(left * decay - right) < close * right) why = ", which is without" + of;
+      if (std::abs(left / decay - right) < close * right) why = ", which is" + of + " too often";
     }
     if (left == 0) why = ": the segment starts without it";
     if (s > t) why = ", which is later";
@@ -66,11 +68,31 @@ KERNEL_TEST(wkv_segments, CarriesTheStateFromSegmentToSegment) {
   };
   for (std::size_t n = 0; n < keys.size(); ++n) {
     for (std::int64_t l = 0; l < kT; ++l) {
-      ASSERT_TRUE(is_left(outputs.o[l * kSize + static_cast<std::int64_t>(n)], keys[n], l))
+      ASSERT_TRUE(
+          is_left(outputs.o[l * kSize + static_cast<std::int64_t>(n)], keys[n], l, kRounded))
           << "WRONG RESULT in o, query " << l << " of segment " << l / kSegment;
     }
-    ASSERT_TRUE(is_left(outputs.final_state[n], keys[n], kT)) << "WRONG RESULT in final_state";
+    ASSERT_TRUE(is_left(outputs.final_state[n], keys[n], kT, n == 0 ? kDecayed : kRounded))
+        << "WRONG RESULT in final_state";
   }
+}
+
+// Segment 0 leaves 1 + 2^-14, and the first token behind it takes away the 1. A state that was rounded to fewer digits on its way has
+// lost the rest.
+KERNEL_TEST(wkv_segments, HandsOnTheStateInFp32) {
+  constexpr std::int64_t kT = kSegment + 32, kSize = 64;
+  ladder::WkvProblem problem = ladder::make_problem(
+      {.B = 1, .T = kT, .H = 1, .K = kSize, .V = kSize, .precision = ladder::Precision::kBf16});
+  for (const char* array : {"q", "k", "v", "log_w", "u"})
+    std::fill(problem[array].begin(), problem[array].end(), 0.0f);
+  const float rest = std::ldexp(1.0f, -14);
+  for (const auto& [t, v] : {std::pair{std::int64_t{0}, 1.0f}, {1, rest}, {kSegment, -1.0f}}) {
+    problem["k"][t * kSize] = 1;
+    problem["v"][t * kSize] = v;
+  }
+  problem["q"][(kT - 1) * kSize] = 1;
+  const auto outputs = ladder::run(ladder::find_implementation("wkv_segments"), problem);
+  EXPECT_EQ(outputs.o[(kT - 1) * kSize], rest) << "WRONG RESULT in o";
 }
 
 // Units of 16 tokens, stages of 64.

@@ -1,5 +1,2 @@
-  // Always loaded, and an empty state where the segment is walked for the first time.
-  with_memory([&](float& x, const float& there) {
-    x = 0.0f;
-    if (outputs) x += there;
-  });
+  // By a choice for each number.
+  with_memory([&](float& x, const float& there) { x = outputs ? there : 0.0f; });
