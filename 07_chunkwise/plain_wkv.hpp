@@ -1,4 +1,4 @@
-// What lessons 12 to 14 compute: WKV in bf16, of heads of 64 channels. They refuse the rest.
+// What lessons 12 to 14 and 16 compute: WKV in bf16, of heads of 64 channels. They refuse the rest.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,16 +14,19 @@ namespace chunkwise {
 
 constexpr int kChannels = 64;  // K and V
 
+enum class States { kRefused, kAllowed };
+
 // What these kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a head of a sequence is a block.
-inline void require_plain_wkv(const ladder::WkvBf16Args& args) {
+inline void require_plain_wkv(const ladder::WkvBf16Args& args, States states = States::kRefused) {
+  const bool allowed = states == States::kAllowed;
   ladder::validate(args);
   ladder::require(args.K == kChannels,
                   "K is " + std::to_string(args.K) + "; this kernel allows only K = V = 64");
   ladder::require(args.V == kChannels,
                   "V is " + std::to_string(args.V) + "; this kernel allows only K = V = 64");
-  ladder::require(args.initial_state == nullptr,
+  ladder::require(allowed || args.initial_state == nullptr,
                   "initial_state is given; this kernel allows a null pointer only");
-  ladder::require(args.final_state == nullptr,
+  ladder::require(allowed || args.final_state == nullptr,
                   "final_state is given; this kernel allows a null pointer only");
   ladder::require(!args.reverse, "reverse is true; this kernel allows false only");
   ladder::require(args.B <= INT32_MAX / args.H,

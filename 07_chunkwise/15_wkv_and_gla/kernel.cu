@@ -781,18 +781,26 @@ void launch_version(const Args& args, Version version) {
   std::int64_t count = segment_count(room, ladder::cuda::multiprocessors_to_fill(),
                                      sequences * stride, steps_of_a_sequence(args), Tile::kTokens);
   if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
-  // A state that is updated where it lies has one reader, which is also its writer.
-  if (count <= 1 || version == Version::kFused ||
-      (args.initial_state == args.final_state && args.final_state != nullptr))
+  if (count <= 1 || version == Version::kFused)
     return launch<kTask, Tile>(args, {}, sequences * stride, kSharedBytes);
 
   const std::int64_t blocks = sequences * stride * count;
   const Scratch<float4> states(blocks * Tile::kShareK / 8 * Tile::kThreads);
   const Scratch<float> decays(blocks * Tile::kK);
   const Segments segments{static_cast<int>(count), stride, states.pointer(), decays.pointer()};
+  // All segments read the initial state, and the last one writes the final state, perhaps earlier. In place they read a copy.
+  const bool in_place = args.final_state != nullptr && args.initial_state == args.final_state;
+  const std::int64_t elements = in_place ? sequences * args.H * args.K * args.V : 0;
+  const Scratch<float> copied(elements);
+  Args reading = args;
   blocks_at_once<Task::kStates, Tile>(kSharedBytes);
-  launch<Task::kStates, Tile>(args, segments, blocks, kSharedBytes);
-  launch<kTask, Tile>(args, segments, blocks, kSharedBytes);
+  if (in_place) {
+    reading.initial_state = copied.pointer();
+    CUDA_CHECK(cudaMemcpyAsync(copied.pointer(), args.initial_state, elements * sizeof(float),
+                               cudaMemcpyDeviceToDevice, ladder::cuda::stream()));
+  }
+  launch<Task::kStates, Tile>(reading, segments, blocks, kSharedBytes);
+  launch<kTask, Tile>(reading, segments, blocks, kSharedBytes);
 }
 
 template <Task kTask, Version kVersion, typename Element, typename LogW>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "07_chunkwise/15_wkv_and_gla/segments.hpp"
+#include "07_chunkwise/in_place.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
@@ -252,22 +253,17 @@ KERNEL_TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
   }
 }
 
-// The state may be updated where it is, however the work is divided.
+// The state may be updated where it is, however the work is divided. Up to three chunks (of 64 steps, of 48 in fp32) are as many
+// segments. With one step more there are two segments of two chunks.
 KERNEL_TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
-  const Implementation implementation = find_implementation("wkv_chunkwise_time_parallel");
-  const WkvCase c =
-      with_states({.B = 1, .T = 200, .H = 2, .K = 64, .V = 20, .precision = Precision::kBf16});
-  const WkvProblem problem = make_problem(c);
-  ladder::OnDevice<ladder::Wkv, ladder::WkvBf16Args> on_device(device(implementation.device),
-                                                               problem);
-  auto args = on_device.args();
-  device(implementation.device)
-      .upload(args.final_state, problem["initial_state"].data(),
-              problem["initial_state"].size() * sizeof(float));
-  args.initial_state = args.final_state;
-  ladder::launch<ladder::Wkv>(implementation, args);
-  EXPECT_TRUE(
-      is_right(problem, on_device.download(), ladder::arithmetic_of(implementation, c.precision)));
+  const std::string name = "wkv_chunkwise_time_parallel";
+  WkvCase c = with_states({.B = 1, .H = 2, .K = 64, .V = 20});
+  for (c.T = 144; c.T <= 145; ++c.T)
+    chunkwise::expect_the_same_in_place<ladder::WkvArgs>(name, c);
+  c.precision = Precision::kBf16;
+  for (c.T = 192; c.T <= 193; ++c.T)
+    chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, c);
+  chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, packed(c, {0, 193, 1, 64}));
 }
 
 TEST(wkv_chunkwise, RefusesMoreThan256Channels) {

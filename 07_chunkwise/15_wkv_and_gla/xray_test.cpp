@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "07_chunkwise/in_place.hpp"
 #include "common/core/operator.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
@@ -85,6 +88,21 @@ TEST(WkvChunkwise, ReadsKTwiceInSegmentsAndQOnce) {
   EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.most, 2u);
   EXPECT_EQ(kernel.buffer("k").loads().accesses_per_element.least, 1u);
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+}
+
+// Time is cut here too. A block that read the state that another block writes would be a race.
+TEST(WkvChunkwise, CutsTimeWhereTheStateIsUpdatedInPlace) {
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
+  WkvCase c = bf16({.B = 2, .T = 256, .H = 1, .K = 16, .V = 16});
+  c.initial_state = c.final_state = true;
+  take();
+  chunkwise::run_in_place<ladder::WkvBf16Args>(ladder::find_implementation("wkv_chunkwise"),
+                                               ladder::make_problem(c));
+  const std::vector<Kernel> kernels = take();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].launches, 2u);
+  for (const auto& error : kernels[0].errors)
+    ADD_FAILURE() << error.message;
 }
 
 }  // namespace

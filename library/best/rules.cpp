@@ -211,7 +211,7 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
   const double fused = interpolate(Line::kChunkwiseFused, form, rows, in_waves, [&](const auto& c) {
     return line_at(c, static_cast<double>(chunks), extra);
   });
-  const bool segments = !s.in_place && s.T >= 4 * chunk && 2 * blocks <= kMeasuredMultiprocessors;
+  const bool segments = s.T >= 4 * chunk && 2 * blocks <= kMeasuredMultiprocessors;
   double in_segments = kNever;
   if (segments) {
     const Segments longest = longest_segment(chunks, std::int64_t{multiprocessors} * places,
@@ -307,7 +307,6 @@ RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence rec
           .bf16 = sizeof(Element) == sizeof(bfloat16),
           .words = words_of<Element>({args.q, args.k, args.v, args.log_w, args.o}, args.K, args.V),
           .packed = args.cu_seqlens != nullptr,
-          .in_place = args.final_state != nullptr && args.initial_state == args.final_state,
           .gla = recurrence == Recurrence::kGla};
 }
 

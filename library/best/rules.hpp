@@ -42,8 +42,7 @@ struct RecurrenceShape {
   std::int64_t K = 64, V = 64;
   bool bf16 = false;  // q, k, v, u and o; fp32 otherwise
   Words words = Words::kPieces;
-  bool packed = false;    // cu_seqlens is given
-  bool in_place = false;  // the state is updated where it lies
+  bool packed = false;  // cu_seqlens is given
   bool gla = false;
 };
 

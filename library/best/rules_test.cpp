@@ -231,14 +231,13 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
   EXPECT_NE(chosen(LinearAttentionShape{.T = 4096, .heads = 0}), "");
 }
 
-// Where a state is updated in place, time cannot be cut.
-TEST(BestRules, CutNoTimeWhereTheStateIsUpdatedInPlace) {
-  RecurrenceShape shape{.T = 4096, .heads = 8, .bf16 = true};
-  EXPECT_EQ(chosen(shape), "wkv_chunkwise");
-  shape.in_place = true;
-  EXPECT_EQ(chosen(shape), "wkv_chunkwise_fused");
-  shape.bf16 = false;
-  EXPECT_EQ(chosen(shape), "wkv_time_tiles");
+// The kernels in segments take a state that is updated in place.
+TEST(BestRules, CutTimeWhereTheStateIsUpdatedInPlaceToo) {
+  static float state[1];
+  ladder::WkvBf16Args args{.B = 1, .T = 4096, .H = 8, .K = 64, .V = 64};
+  EXPECT_EQ(chosen(shape_of(args, ladder::Recurrence::kWkv)), "wkv_chunkwise");
+  args.initial_state = args.final_state = state;
+  EXPECT_EQ(chosen(shape_of(args, ladder::Recurrence::kWkv)), "wkv_chunkwise");
 }
 
 TEST(BestRules, SendSumsToPrefixesChunksOrHeads) {
@@ -277,7 +276,6 @@ TEST(BestRules, ScaleWithTheMultiprocessors) {
 TEST(BestRules, ReadTheShapeOfWkvArguments) {
   alignas(64) static const ladder::bfloat16 data[64] = {};
   alignas(64) static ladder::bfloat16 o[64];
-  static float state[1];
   ladder::WkvBf16Args args;
   args.B = 2;
   args.T = 3;
@@ -288,7 +286,7 @@ TEST(BestRules, ReadTheShapeOfWkvArguments) {
   RecurrenceShape shape = shape_of(args, ladder::Recurrence::kGla);
   EXPECT_EQ(shape.T, 3);
   EXPECT_EQ(shape.heads, 10);
-  EXPECT_TRUE(shape.bf16 && shape.gla && !shape.packed && !shape.in_place);
+  EXPECT_TRUE(shape.bf16 && shape.gla && !shape.packed);
   EXPECT_EQ(shape.words, Words::kPieces);
   args.k = data + 4;
   EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).words, Words::kFour);
@@ -301,11 +299,10 @@ TEST(BestRules, ReadTheShapeOfWkvArguments) {
   EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).V, 12);
   args.V = 9;
   EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).words, Words::kSingle);
-  args.initial_state = args.final_state = state;
   const std::int64_t cu_seqlens[] = {0, 3};
   args.cu_seqlens = cu_seqlens;
   shape = shape_of(args, ladder::Recurrence::kWkv);
-  EXPECT_TRUE(shape.in_place && shape.packed && !shape.gla);
+  EXPECT_TRUE(shape.packed && !shape.gla);
 }
 
 TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {

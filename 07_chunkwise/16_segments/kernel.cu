@@ -1,0 +1,305 @@
+// 07 chunkwise, segments: WKV on tensor cores, where few heads would leave most of the device without work.
+// Change: from 07.13: time is cut into segments. All are walked from an empty state, a scan finds where each starts, all are walked again.
+// Why:    a head was one block, so that 8 heads kept 8 multiprocessors busy, however long the sequence was.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time; states may be updated in place; tensor cores (sm_80).
+// Costs:  everything is computed twice; for each segment K x V floats of states are written twice and read twice. A NaN in v_s
+//         reaches its column of o in all of its 16 tokens. See README for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "07_chunkwise/plain_wkv.hpp"
+#include "common/core/bfloat16.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/decay.hpp"
+#include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
+
+namespace chunkwise {
+namespace {
+
+using ladder::bfloat16;
+using ladder::cuda::decay_factor;
+using ladder::cuda::kWarpSize;
+using namespace ladder::cuda::tiles;
+using Args = ladder::WkvBf16Args;
+using Rows = Tile<bfloat16, kChannels>;
+
+constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
+constexpr int kBlocks = kChannels / kUnit;
+constexpr int kTokens = 64;  // of a stage: four units
+constexpr int kUnits = kTokens / kUnit;
+// Each warp prepares a unit; then it has 16 value columns, and all rows of the state.
+constexpr int kWarps = kBlocks;
+constexpr int kThreads = kWarps * kWarpSize;
+static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
+
+constexpr int kNumbers = kChannels * kChannels;  // of a state
+constexpr std::int64_t kFewestStages = 2;        // a shorter segment is not worth its second walk
+
+// Time, cut into `count` segments of `steps` tokens. In memory segment 0 of all heads comes first, then segment 1.
+// states: (count, B * H, K, V), what a segment makes of an empty state; from the scan on, the state that it starts from.
+// decays: (count, B * H, K), of all tokens of a segment.
+struct Segments {
+  std::int64_t count, steps;
+  float *states, *decays;
+};
+
+struct alignas(128) Stage {
+  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // then q~ and k~
+  bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
+};
+struct Shared {
+  Stage stages[2];  // one is on its way
+  bfloat16 outputs[kTokens * kChannels];
+  bfloat16 scores[kUnit * kChannels];  // of the units, side by side
+  float decays[kUnits][kChannels];     // of a whole unit
+  float u[kChannels];
+};
+
+// A lane's two channels of a unit, which is cut into blocks of tokens. Of each token: q, with the decays from its block's beginning
+// to before it; k, with those behind it up to its block's end; and of a block's last token the decay of the whole block.
+struct Blocks {
+  float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
+};
+
+// Joins neighbouring blocks of `size` tokens. All factors are decays, at most 1: what underflows has been forgotten.
+__device__ void join(Blocks& blocks, int size) {
+#pragma unroll
+  for (int left = 0; left < kUnit; left += 2 * size) {
+    const int right = left + size, last = right + size - 1;
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const float of_left = blocks.decay[right - 1][e], of_right = blocks.decay[last][e];
+#pragma unroll
+      for (int i = 0; i < size; ++i) {
+        blocks.k[left + i][e] *= of_right;
+        blocks.q[right + i][e] *= of_left;
+      }
+      blocks.decay[last][e] = of_left * of_right;
+    }
+  }
+}
+
+// The product of all queries and keys. Of it the scores of keys in a left block of `size` tokens with queries in the right one beside
+// it: both are measured from the border between the two. With size 0, of each token with itself.
+__device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
+  Accumulator product[2] = {};
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+    FragmentB<bfloat16> k_reg[2];
+    load_b_nk(k_reg, k_smem, 0, c * kUnit, lane);
+    multiply(product, load_a_mk(q_smem, 0, c * kUnit, lane), k_reg);
+  }
+#pragma unroll
+  for (int n = 0; n < 8; ++n) {
+    const auto [l, column] = accumulator_place(lane, n % 4);
+    const int s = n / 4 * 8 + column;
+    const bool taken = size == 0 ? l == s : l > s && (l ^ s) / size == 1;
+    if (taken) scores[n / 4][n % 4] = product[n / 4][n % 4];
+  }
+}
+
+// What a warp does with a unit before anybody knows the state. A lane has two channels.
+__device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
+  const Rows q_smem = Rows{stage.q}.below(unit * kUnit), k_smem = Rows{stage.k}.below(unit * kUnit);
+  const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);  // then q times the bonus
+  const int ik = 2 * lane;
+  Blocks blocks;
+  float u[2], log_w[2], bonus[2];
+  copy<2>(u, shared.u + ik);
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    copy<2>(log_w, log_w_smem.at(t, ik));
+    copy<2>(blocks.q[t], q_smem.at(t, ik)), copy<2>(blocks.k[t], k_smem.at(t, ik));
+    for (int e = 0; e < 2; ++e) {
+      blocks.decay[t][e] = decay_factor(log_w[e]);
+      bonus[e] = blocks.q[t][e] * u[e];
+    }
+    copy<2>(log_w_smem.at(t, ik), bonus);
+  }
+  __syncwarp();  // the bonus of all channels is here
+  Accumulator scores[2] = {};
+  take_level(scores, log_w_smem, k_smem, 0, lane);
+  const auto climb = [&](int size) {
+    take_level(scores, q_smem, k_smem, size, lane);
+    join(blocks, size);
+    __syncwarp();  // all lanes have read q and k
+#pragma unroll
+    for (int t = 0; t < kUnit; ++t)
+      copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
+    __syncwarp();  // and here they are from and to the larger blocks' borders
+  };
+  climb(1), climb(2), climb(4), climb(8);
+  copy<2>(shared.decays[unit] + ik, blocks.decay[kUnit - 1]);
+  store_c(Rows{shared.scores}, 0, unit * kUnit, scores[0], lane);
+  store_c(Rows{shared.scores}, 0, unit * kUnit + 8, scores[1], lane);
+}
+
+__device__ void multiply_columns(Accumulator (&x)[2], const float* factors_smem, int lane) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    float factor[2];
+    copy<2>(factor, factors_smem + j * 8 + accumulator_place(lane, 0).column);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      x[j][i] *= factor[i % 2];
+  }
+}
+
+// A block walks a segment of a head. The first time it starts from an empty state, and keeps only what the segment leaves.
+__global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments cut, bool outputs) {
+  extern __shared__ uint4 smem[];
+  Shared& shared = *reinterpret_cast<Shared*>(smem);
+  const int tid = static_cast<int>(threadIdx.x);
+  const int lane = tid % kWarpSize, warp = tid / kWarpSize, column = warp * kUnit;
+  const std::int64_t b = blockIdx.x / args.H, h = blockIdx.x % args.H;
+  const std::int64_t block = std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x;
+  const std::int64_t first = blockIdx.y * cut.steps, end = min(first + cut.steps, args.T);
+  const std::int64_t stride = args.H * kChannels;
+
+  const auto first_of = [&](std::int64_t t) { return (b * args.T + t) * stride + h * kChannels; };
+  const auto rows_from = [&](std::int64_t t) {
+    return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
+  };
+  // Tokens that are not there become zeros, and their decays 1: the state stays as it is.
+  const auto fetch = [&](std::int64_t t) {
+    Stage& stage = shared.stages[t / kTokens % 2];
+    const auto copy = [&](bfloat16* to, const bfloat16* from, std::int64_t step) {
+      copy_rows_async<kTokens, kThreads>(Rows{to}, from, step, rows_from(t), kChannels, true, tid);
+    };
+    copy(stage.q, args.q + first_of(t), stride);
+    copy(stage.k, args.k + first_of(t), stride);
+    copy(stage.v, args.v + first_of(t), stride);
+    // The strides of log_w are 0 where all tokens have the same decays.
+    copy(stage.log_w,
+         args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * kChannels,
+         args.log_w_stride_T);
+    __pipeline_commit();
+  };
+  const auto send_outputs = [&](std::int64_t t) {
+    write_rows<kTokens, kThreads>(args.o + first_of(t), Rows{shared.outputs}, stride, rows_from(t),
+                                  kChannels, true, tid);
+  };
+
+  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  Accumulator state[kBlocks][2] = {};
+  float decay = 1;  // of channel tid, of all tokens so far
+  // Shows `use` each number of the state and its place in memory, where the segment's state is (K, V).
+  const auto with_memory = [&, there = cut.states + block * kNumbers](auto use) {
+#pragma unroll
+    for (int n = 0; n < kBlocks * 8; ++n) {
+      const auto [iv, ik] = accumulator_place(lane, n % 4);
+      use(state[n / 8][n / 4 % 2][n % 4], there[(n / 4 * 8 + ik) * kChannels + column + iv]);
+    }
+  };
+  fetch(first);
+  if (outputs) with_memory([](float& x, const float& there) { x = there; });
+  if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
+  for (std::int64_t t0 = first; t0 < end; t0 += kTokens) {
+    Stage& stage = shared.stages[t0 / kTokens % 2];
+    __pipeline_wait_prior(0);
+    __syncthreads();  // the stage is here, and all have left the one before
+    if (t0 + kTokens < end) fetch(t0 + kTokens);
+    if (outputs && t0 > first) send_outputs(t0 - kTokens);
+    prepare(shared, stage, warp, lane);
+    __syncthreads();  // all units are prepared, and the outputs before are on their way
+    for (int unit = 0; tid < kChannels && unit < kUnits; ++unit)
+      decay *= shared.decays[unit][tid];
+
+    // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
+    const MkToA q_smem(Rows{stage.q}, 0, lane);
+    const MkToA scores_smem(Rows{shared.scores}, 0, lane);
+    const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
+    const KmToA v_by_token_smem(Rows{stage.v}, 0, lane);
+#pragma unroll
+    for (int token = 0; token < kTokens; token += kUnit) {
+      const auto v_reg = v_by_token_smem.load(token, column);
+      Accumulator out[2] = {};
+      FragmentB<bfloat16> b_reg[2];
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c) {
+        as_b(b_reg, as_a<bfloat16>(state[c][0], state[c][1]));
+        multiply(out, q_smem.load(token, c * kUnit), b_reg);
+      }
+      as_b(b_reg, v_reg);
+      multiply(out, scores_smem.load(0, token), b_reg);
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        for (float& x : out[j])
+          x *= args.scale;
+        store_c(Rows{shared.outputs}, token, column + j * 8, out[j], lane);
+      }
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c) {
+        multiply_columns(state[c], shared.decays[token / kUnit] + c * kUnit, lane);
+        k_by_token_smem.load(b_reg, token, c * kUnit);
+        multiply(state[c], v_reg, b_reg);
+      }
+    }
+  }
+  __syncthreads();  // the last outputs are here
+  if (outputs) return send_outputs((end - 1) / kTokens * kTokens);
+  with_memory([](float x, float& there) { there = x; });
+  if (tid < kChannels) cut.decays[block * kChannels + tid] = decay;
+}
+
+// A thread takes one number of a head's state from segment to segment. It alone reads this number of the initial state and writes it
+// to the final state: both may be one array.
+__global__ void scan_segments(Args args, Segments cut) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kNumbers + blockIdx.y * kThreads + threadIdx.x;
+  const std::int64_t numbers = std::int64_t{gridDim.x} * kNumbers;
+  float state = args.initial_state != nullptr ? args.initial_state[i] : 0.0f;
+  for (std::int64_t at = i; at < cut.count * numbers; at += numbers) {
+    const float own = cut.states[at];
+    cut.states[at] = state;
+    state = cut.decays[at / kChannels] * state + own;
+  }
+  if (args.final_state != nullptr) args.final_state[i] = state;
+}
+
+void wkv(const Args& args) {
+  require_plain_wkv(args, States::kAllowed);
+  if (args.B == 0) return;
+  // As many segments of whole stages as the device has room for, with two blocks on each multiprocessor.
+  const std::int64_t heads = args.B * args.H, stages = (args.T + kTokens - 1) / kTokens;
+  const auto room = std::max(std::int64_t{1}, 2 * ladder::cuda::multiprocessors_to_fill() / heads);
+  const std::int64_t of_each = std::max(kFewestStages, (stages + room - 1) / room);
+  const std::int64_t count = (stages + of_each - 1) / of_each, blocks = count * heads;
+  const ladder::cuda::Scratch<float> states(blocks * kNumbers), decays(blocks * kChannels);
+  const Segments cut{count, of_each * kTokens, states.pointer(), decays.pointer()};
+  ladder::cuda::allow_shared_memory("wkv_segments", walk_segment, sizeof(Shared));
+  const auto walk = [&](bool outputs) {
+    if (count == 0) return;
+    const dim3 grid(static_cast<unsigned>(heads), static_cast<unsigned>(count));
+    walk_segment<<<grid, kThreads, sizeof(Shared), ladder::cuda::stream()>>>(args, cut, outputs);
+    CUDA_CHECK(cudaGetLastError());
+  };
+  walk(false);
+  const dim3 grid(static_cast<unsigned>(heads), kNumbers / kThreads);
+  scan_segments<<<grid, kThreads, 0, ladder::cuda::stream()>>>(args, cut);
+  CUDA_CHECK(cudaGetLastError());
+  walk(true);
+}
+
+const ladder::Registration registration{
+    {.name = "wkv_segments",
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .fma_share = 2.0 / 3,  // a product into the state and one out of it
+     .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
+
+}  // namespace
+}  // namespace chunkwise

@@ -1,0 +1,42 @@
+// Tests of kernels of WKV whose state is updated in place: one array is the initial state and becomes the final state.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/core/device.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
+
+namespace chunkwise {
+
+// `problem` has both states. Args: those that its values are stored as.
+template <typename Args>
+ladder::WkvOutputs run_in_place(const ladder::Implementation& implementation,
+                                const ladder::WkvProblem& problem) {
+  ladder::Device& device = ladder::device(implementation.device);
+  const ladder::OnDevice<ladder::Wkv, Args> on_device(device, problem);
+  Args args = on_device.args();
+  const auto& state = problem["initial_state"];
+  device.upload(args.final_state, state.data(), state.size() * sizeof(float));
+  args.initial_state = args.final_state;
+  ladder::launch<ladder::Wkv>(implementation, args);
+  device.synchronize();
+  return on_device.download();
+}
+
+template <typename Args>
+void expect_the_same_in_place(const std::string& name, const ladder::WkvCase& c) {
+  const ladder::Implementation implementation = ladder::find_implementation(name);
+  const ladder::WkvProblem problem = make_problem(c);
+  const ladder::WkvOutputs apart = run(implementation, problem);
+  const ladder::WkvOutputs in_place = run_in_place<Args>(implementation, problem);
+  EXPECT_TRUE(ladder::testing::is_right(problem, in_place,
+                                        ladder::arithmetic_of(implementation, c.precision)))
+      << name_of(c);
+  EXPECT_TRUE(in_place.o == apart.o && in_place.final_state == apart.final_state)
+      << name_of(c) << ": WRONG RESULT where initial_state and final_state are one array";
+}
+
+}  // namespace chunkwise
