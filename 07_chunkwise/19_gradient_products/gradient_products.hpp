@@ -6,7 +6,7 @@
 namespace chunkwise {
 
 enum class DLogW {
-  kChainRule,   // lesson 18's: what is left before the step, times the gradient of what is left behind it
+  kChainRule,  // lesson 18's: what is left before the step, times the gradient of what is left behind it
   kDifference,  // the textbook's: sums of q dq and of k dk over the steps behind, one minus the other
 };
 
