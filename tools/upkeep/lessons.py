@@ -35,6 +35,24 @@ def rows(chapter, first="", last="~"):
     return ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in cells]
 
 
+def refusals(chapter):
+    """Of the chapter's kernels whose suite says what is refused, or in which storages they compute: lesson, storages, what is refused, what the
+    kernel's header needs. The suite asks for each refusal."""
+    found = []
+    for number, lesson in _numbered(chapter):
+        folder = place.ROOT / chapter / lesson
+        suite, kernel = place.text_of(folder / "test.cpp"), place.text_of(folder / "kernel.cu")
+        needs = re.search(r"^// Needs: +((?:.*\n//   +)*.*)$", kernel, re.MULTILINE)
+        if "register_suite" not in suite or needs is None:
+            continue
+        listed = [re.search(rf"\.{word} = {{([^}}]*)}}", suite) for word in ("storages", "refuses")]
+        storages, refused = (", ".join(re.findall('"(.*?)"', each[1])) if each else "" for each in listed)
+        needed = " ".join(re.sub("^// +", "", line) for line in needs[1].split("\n")).rstrip(".")
+        cells = [f"[{number[3:]}]({lesson}/README.md)", storages or "fp32", refused, needed]
+        found.append("|" + "".join(f" {cell} |" if cell else " |" for cell in cells))
+    return found
+
+
 def count(chapter):
     return len(place.lessons(chapter))
 

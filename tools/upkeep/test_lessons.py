@@ -21,6 +21,13 @@ class Lessons(InAFolder):
         self.assertEqual(lessons.rows("03_x", "00", "01"), [first])
         self.assertEqual((lessons.count("03_x"), lessons.minutes("03_x")), (2, 40))
 
+    def test_say_what_their_kernels_refuse_where_they_have_a_suite(self):
+        self.write({"03_x/01_a/kernel.cu": "// Needs:  K = 64;\n//         rows of 16 bytes.\n// Costs:  x\n", "03_x/02_b/kernel.cu": "// Needs:  y\n",
+                    "03_x/01_a/test.cpp": 'register_suite("wkv", "a", {.storages = {"bf16",\n "fp16"}, .refuses = {"states", "K != V"}});'})
+        self.assertEqual(lessons.refusals("03_x"), ["| [01](01_a/README.md) | bf16, fp16 | states, K != V | K = 64; rows of 16 bytes |"])
+        self.write({"03_x/01_a/test.cpp": 'register_suite("wkv", "a", {});'})
+        self.assertEqual(lessons.refusals("03_x"), ["| [01](01_a/README.md) | fp32 | | K = 64; rows of 16 bytes |"])
+
     def test_lead_to_the_ones_before_and_behind(self):
         text = (self.root / "03_x/01_a/README.md").read_text()
         way = "[chapter 03](../README.md) · previous: [03.00 the first](../README.md) · next: [03.02 Another](../02_b/README.md)"
