@@ -1,10 +1,26 @@
 #include <gtest/gtest.h>
 
 #include "07_chunkwise/decays_between.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("wkv_places_used_again", "Stage1MakesBlocksOfOneToken", "wkv",
+                  {{"B", 1}, {"T", 16}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_places_used_again", "Stage2MovesTheStateOn", "wkv",
+                  {{"B", 1}, {"T", 40}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_places_used_again", "Stage3CopiesToEachPlace", "wkv",
+                  {{"B", 2}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_places_used_again", "Stage4FillsPlacesThatAreFree", "wkv",
+                  {{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_places_used_again", "Stage5StoresOutputsOverV", "wkv",
+                  {{"B", 1}, {"T", 33}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
 // Units of 16 tokens, stages of 64.
 const bool registered = ladder::testing::register_suite(
