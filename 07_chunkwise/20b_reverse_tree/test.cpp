@@ -2,12 +2,29 @@
 
 #include "07_chunkwise/refused_states.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 using ladder::WkvCase;
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("wkv_reverse_tree", "Stage1SavesTheStates", "wkv_backward",
+                  {{"B", 1}, {"T", 130}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_reverse_tree", "Stage2ClimbsTheTree", "wkv_backward",
+                  {{"B", 1}, {"T", 16}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_reverse_tree", "Stage3WalksAlongTheChunk", "wkv_backward",
+                  {{"B", 1}, {"T", 80}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_reverse_tree", "Stage4UndoesTheJoins", "wkv_backward",
+                  {{"B", 1}, {"T", 16}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_reverse_tree", "Stage5GivesAUnitItsGradients", "wkv_backward",
+                  {{"B", 2}, {"T", 20}, {"H", 2}, {"K", 64}, {"V", 64}},
+                  {{"decay_per_head", "true"}}, {}, "bf16");
 
 // Units of 16 tokens, chunks of 64.
 const bool registered = ladder::testing::register_suite(
