@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
   const std::int64_t bh = blockIdx.x, b = bh / args.forward.H, h = bh % args.forward.H;
   const bool backward = blockIdx.y == 1;
 
-  // TODO(2): roughly 23 lines; row n of S or of D begins with 0. The walk visits all chunks, S from the first on, D from the last on: a chunk is
+  // TODO(2): roughly 24 lines; row n of S or of D begins with 0. The walk visits all chunks, S from the first on, D from the last on: a chunk is
   // TODO(2): fetched, the row as it is before the chunk changes it goes to its border, then it moves across the chunk. budget: 64 stores for a chunk,
   // TODO(2): two barriers, and for an element of the row one multiplication and 16 multiply-adds.
 }
@@ -64,7 +64,7 @@ __device__ void put_scores(float (&scores_smem)[kChunk][kChunk], const Chunk& ch
                            const float* u) {
   constexpr int kShares = kChannels / kChunk;
   const int s = threadIdx.x / kShares, share = threadIdx.x % kShares;
-  // TODO(3): roughly 16 lines; the scores of key s with the queries behind it, and with its own, which has the bonus: this lane's share of the rows,
+  // TODO(3): roughly 17 lines; the scores of key s with the queries behind it, and with its own, which has the bonus: this lane's share of the rows,
   // TODO(3): then the sum of four lanes. budget: a quarter of the rows, two shuffles for a query, each score is stored once.
 }
 
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kChannels)
   // A key of step s, which is `left` in step s + 1, and the queries behind it: `d_score(p)` is the gradient of their scores. `d_left`, of
   // what is left of the key behind the chunk, becomes that of the key. Returns what is left.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
-    // TODO(5): roughly 14 lines; forward through the steps behind s, then back: what is left of the key, dq, d_left, d_log_w. budget: no memory but
+    // TODO(5): roughly 15 lines; forward through the steps behind s, then back: what is left of the key, dq, d_left, d_log_w. budget: no memory but
     // TODO(5): what d_score(p) reads.
     return left;
   };
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kChannels)
   __syncthreads();  // what is left of all keys is there
 
   float dv[kChunk] = {}, d_log_w_sum = 0.0f;
-  // TODO(4): roughly 14 lines; dv, of column n of D and of the scores behind each key; then dq, dv and d_log_w of the steps that are there are
+  // TODO(4): roughly 15 lines; dv, of column n of D and of the scores behind each key; then dq, dv and d_log_w of the steps that are there are
   // TODO(4): stored, and d_log_w is added up. If a head has one decay for all steps, it is only added up. budget: one store of each.
   const std::int64_t part = ((b * work.chunks + c) * forward.H + h) * kChannels + n;
   work.du_parts[part] = du;

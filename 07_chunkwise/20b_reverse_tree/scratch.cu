@@ -105,7 +105,7 @@ __device__ void fetch_keys(Shared& shared, const ladder::WkvBf16Args& args, cons
 // state = decays state + columns rows: S with v and k~, D with d_o and q~.
 __device__ void walk(State& state, const FragmentA<bfloat16>& columns_reg, Rows rows_smem,
                      int token, const float* decays_smem, int lane) {
-  // TODO(1): roughly 15 lines; each column of S or of D times its decay of the unit, then the product of the columns with the unit's rows is added.
+  // TODO(1): roughly 14 lines; each column of S or of D times its decay of the unit, then the product of the columns with the unit's rows is added.
   // TODO(1): budget: eight loads of decays, four of matrices, eight instructions of the tensor cores.
 }
 
@@ -138,7 +138,7 @@ __device__ void prepare_keys(Shared& shared, int unit, int lane) {
   const Rows k_smem = Rows{shared.k}.below(unit * kUnit);
   const Rows log_w_smem = Rows{shared.log_w}.below(unit * kUnit);
   const int ik = 2 * lane;
-  // TODO(1): roughly 11 lines; k of each token becomes what is left of it at the unit's end; the decays of the whole unit go to shared.decays.
+  // TODO(1): roughly 10 lines; k of each token becomes what is left of it at the unit's end; the decays of the whole unit go to shared.decays.
   // TODO(1): budget: two loads and a store for a token, and one store more.
 }
 
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
   State state = {};
   for (std::int64_t chunk = 0; chunk < work.chunks; ++chunk) {
-    // TODO(1): roughly 10 lines; a chunk comes, its keys are prepared, S before it is saved, then S walks through its units. budget: three barriers,
+    // TODO(1): roughly 11 lines; a chunk comes, its keys are prepared, S before it is saved, then S walks through its units. budget: three barriers,
     // TODO(1): one put.
   }
 }
@@ -241,7 +241,7 @@ __device__ void walk_backward(Shared& shared, State& adjoint, float scale, int c
 #pragma unroll 1
   for (int unit = kUnits - 1; unit >= 0; --unit) {
     const int token = unit * kUnit;
-    // TODO(3): roughly 19 lines; D behind the unit to shared.adjoints; the unit's dv, scale (k~ D + the scores' columns times d_o), to shared.dv;
+    // TODO(3): roughly 18 lines; D behind the unit to shared.adjoints; the unit's dv, scale (k~ D + the scores' columns times d_o), to shared.dv;
     // TODO(3): then D before the unit. budget: 18 instructions of the tensor cores, ten loads of matrices, no barrier.
   }
 }
@@ -317,7 +317,7 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
 
   const auto descend_level = [&](int level) {
     const Rows level_smem = Rows{shared.levels[level]}.below(unit * kUnit);
-    // TODO(4): roughly 19 lines; of the gradients of the scores those of the pairs that meet at this level, their product with the level's rows to
+    // TODO(4): roughly 20 lines; of the gradients of the scores those of the pairs that meet at this level, their product with the level's rows to
     // TODO(4): products_smem, then the joins are undone. budget: eight instructions of the tensor cores, four loads of matrices.
   };
   descend_level(3), descend_level(2), descend_level(1), descend_level(0);
