@@ -5,18 +5,22 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "common/operators/wkv/operator.hpp"
 
 namespace chunkwise {
 
-inline void expect_gradients_of_states_refused(const std::string& implementation) {
+template <typename Args = ladder::WkvGradArgs>
+void expect_gradients_of_states_refused(const std::string& implementation) {
   float some = 0;
-  ladder::WkvGradArgs plain;  // without steps, so that no other array is asked for
+  std::remove_pointer_t<decltype(Args::d_log_w)> element{};
+  Args plain;  // without steps, so that no other array is asked for
   plain.forward.B = plain.forward.H = 1;
   plain.forward.K = plain.forward.V = 64;
-  plain.forward.u = plain.du = plain.d_log_w = &some;
-  const auto expect_refused = [&](const ladder::WkvGradArgs& args, const std::string& array) {
+  plain.forward.u = plain.d_log_w = &element;
+  plain.du = &some;
+  const auto expect_refused = [&](const Args& args, const std::string& array) {
     try {
       ladder::launch<ladder::WkvBackward>(ladder::find_implementation(implementation), args);
       ADD_FAILURE() << array << " is not refused";
@@ -24,7 +28,7 @@ inline void expect_gradients_of_states_refused(const std::string& implementation
       EXPECT_EQ(std::string(error.what()).find(array + " is given"), 0u) << error.what();
     }
   };
-  ladder::WkvGradArgs final_state = plain, initial_state = plain;
+  Args final_state = plain, initial_state = plain;
   final_state.d_final_state = initial_state.d_initial_state = &some;
   expect_refused(final_state, "d_final_state");
   expect_refused(initial_state, "d_initial_state");

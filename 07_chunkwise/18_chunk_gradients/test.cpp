@@ -1,9 +1,25 @@
 #include <gtest/gtest.h>
 
 #include "07_chunkwise/refused_states.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("wkv_chunk_gradients", "Stage1BringsAChunk", "wkv_backward",
+                  {{"B", 2}, {"T", 18}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_chunk_gradients", "Stage2WalksToTheBorders", "wkv_backward",
+                  {{"B", 1}, {"T", 40}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_chunk_gradients", "Stage3ScoresThePairs", "wkv_backward",
+                  {{"B", 1}, {"T", 9}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_chunk_gradients", "Stage4TakesStatesAndStores", "wkv_backward",
+                  {{"B", 1}, {"T", 35}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_chunk_gradients", "Stage5VisitsTheKeys", "wkv_backward",
+                  {{"B", 1}, {"T", 17}, {"H", 1}, {"K", 64}, {"V", 64}});
 
 // Chunks of 16 steps.
 const bool registered = ladder::testing::register_suite(

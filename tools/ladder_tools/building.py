@@ -192,7 +192,10 @@ class Variant:
         link = text_of(self._build.folder / f"CMakeFiles/{target}.dir/link.txt") or subprocess.run(
             ["ninja", "-t", "commands", target], cwd=self._build.folder, capture_output=True, text=True).stdout.splitlines()[-1]
         link = link.replace(f" {before} ", f" {shlex.quote(str(object_))} ").replace(f" -o {target} ", f" -o {shlex.quote(str(self.folder / target))} ")
-        return self._run(command) and self._run(["sh", "-c", link])
+        if not self._run(command):
+            return False
+        # What is linked beside the copy may not be there yet: then the build makes its own program first.
+        return self._run(["sh", "-c", link]) or self._build.compile(target) and self._run(["sh", "-c", link])
 
 
 def run_program(*command):

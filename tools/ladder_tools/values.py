@@ -337,7 +337,7 @@ def _other_input(mine, right, block):
     """The first element that this block reads, that no thread stores, and that held another number before the launch than in our run."""
     ours = right.read_by(block)
     for key, row in mine.read_by(block).items():
-        stored = {(key[0], None, key[1]), (key[0], block, key[1])} & (mine.stored.keys() | right.stored.keys())
+        stored = any((key[0], its_block, key[1]) in launch.stored for launch in (mine, right) for its_block in (None, block))
         if not stored and key in ours and ours[key][7] != row[7]:
             touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
             return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there:"

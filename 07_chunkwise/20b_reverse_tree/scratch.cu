@@ -1,0 +1,463 @@
+// 07 chunkwise, the tree in reverse: the gradients of WKV on tensor cores, by walking down the tree that the forward pass climbs.
+// Change: rewrite of 07.13 for gradients: a unit's scores are joined upward as there; then `part` undoes each join, from the root down.
+// Why:    07.20 measures the decays from several anchors in each of its products; here a unit's exponentials are the forward pass's 1,024.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80) and 147 KB of shared memory.
+// Costs:  a block has a head and walks all chunks from the last one on; S of each chunk in memory, in fp32; operands are rounded to bf16.
+//         See README for the derivation and for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "07_chunkwise/plain_gradients.hpp"
+#include "common/core/bfloat16.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/decay.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/cuda/warp.hpp"
+#include "common/operators/wkv/wkv.hpp"
+
+namespace chunkwise {
+namespace {
+
+using ladder::bfloat16;
+using ladder::cuda::decay_factor;
+using ladder::cuda::kWarpSize;
+using namespace ladder::cuda::tiles;
+using Args = ladder::WkvGradBf16Args;
+using Rows = Tile<bfloat16, kChannels>;
+using Exact = Tile<float, kChannels>;
+
+constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
+constexpr int kBlocks = kChannels / kUnit;
+constexpr int kTokens = 64;  // of a chunk: four units
+constexpr int kUnits = kTokens / kUnit;
+constexpr int kLevels = 4;  // joins of blocks of 1, 2, 4 and 8 tokens
+constexpr int kTile = kTokens * kChannels;
+// Each warp climbs and descends in a unit; between, it has 16 value columns, and all rows of S and of D.
+constexpr int kWarps = kBlocks;
+constexpr int kThreads = kWarps * kWarpSize;
+static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize && kTokens == kChannels);
+
+// A warp's columns of S or of D, transposed: state[c] has rows of V and columns of K, 16 c and on.
+using State = Accumulator[kBlocks][2];
+
+struct alignas(128) Shared {
+  bfloat16 q[kTile], k[kTile];  // then q~ and k~; at last dq and dk
+  bfloat16 v[kTile], d_o[kTile];
+  bfloat16 log_w[kTile];            // at last d_log_w
+  bfloat16 levels[kLevels][kTile];  // before each join: of tokens in right blocks q, in left ones k
+  bfloat16 dv[kTile];               // first q times the bonus
+  bfloat16 scores[kUnit * kChannels];  // of the units, side by side
+  bfloat16 states[kUnits][kTile];    // S before each unit; then what passes from products to lanes
+  bfloat16 adjoints[kUnits][kTile];  // D behind each unit; the same
+  float decays[kUnits][kChannels];   // of a whole unit
+  float own[kTokens];                // gradients of the bonus
+  float u[kChannels];
+};
+
+struct Work {
+  std::int64_t chunks;   // of a sequence
+  float4* states;        // (B, H, chunks, 8, threads): S before each chunk, as it lies in registers
+  float* du_parts;       // (B, H, K)
+  float* d_log_w_parts;  // (B, H, K)
+};
+
+// A head of a sequence.
+struct Head {
+  __device__ explicit Head(const ladder::WkvBf16Args& args)
+      : b(blockIdx.x / args.H), h(blockIdx.x % args.H), stride(args.H * kChannels) {
+    first = b * args.T * stride + h * kChannels;
+    log_w = b * args.log_w_stride_B + h * kChannels;
+  }
+  std::int64_t b, h, stride, first, log_w;
+};
+
+__device__ int rows_from(const ladder::WkvBf16Args& args, std::int64_t t) {
+  return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
+}
+
+// Tokens that are not there become zeros, and their decays 1: the states stay as they are.
+__device__ void fetch_rows(bfloat16* to_smem, const bfloat16* from, std::int64_t step, int rows) {
+  copy_rows_async<kTokens, kThreads>(Rows{to_smem}, from, step, rows, kChannels, true,
+                                     static_cast<int>(threadIdx.x));
+}
+__device__ void fetch_keys(Shared& shared, const ladder::WkvBf16Args& args, const Head& head,
+                           std::int64_t t) {
+  const std::int64_t at = head.first + t * head.stride;
+  fetch_rows(shared.k, args.k + at, head.stride, rows_from(args, t));
+  fetch_rows(shared.v, args.v + at, head.stride, rows_from(args, t));
+  // The strides of log_w are 0 where all tokens have the same decays.
+  fetch_rows(shared.log_w, args.log_w + head.log_w + t * args.log_w_stride_T, args.log_w_stride_T,
+             rows_from(args, t));
+}
+
+// state = decays state + columns rows: S with v and k~, D with d_o and q~.
+__device__ void walk(State& state, const FragmentA<bfloat16>& columns_reg, Rows rows_smem,
+                     int token, const float* decays_smem, int lane) {
+  // TODO(1): roughly 14 lines; each column of S or of D times its decay of the unit, then the product of the columns with the unit's rows is added.
+  // TODO(1): budget: eight loads of decays, four of matrices, eight instructions of the tensor cores.
+}
+
+// A thread's part of S or D, as it lies in registers: in memory its fours are `stride` fours apart.
+__device__ void put(float4* to, int stride, const State& state) {
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+      copy<4>(reinterpret_cast<float*>(to + (2 * c + j) * stride), state[c][j]);
+  }
+}
+__device__ void take(State& state, const float4* from, int stride) {
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+      copy<4>(state[c][j], reinterpret_cast<const float*>(from + (2 * c + j) * stride));
+  }
+}
+
+// ---- First kernel: S before each chunk ----
+
+__device__ float4* saved_state(const Work& work, std::int64_t chunk) {
+  return work.states + (blockIdx.x * work.chunks + chunk) * 2 * kBlocks * kThreads + threadIdx.x;
+}
+
+// Of a unit only what is left of its keys at its end.
+__device__ void prepare_keys(Shared& shared, int unit, int lane) {
+  const Rows k_smem = Rows{shared.k}.below(unit * kUnit);
+  const Rows log_w_smem = Rows{shared.log_w}.below(unit * kUnit);
+  const int ik = 2 * lane;
+  // TODO(1): roughly 10 lines; k of each token becomes what is left of it at the unit's end; the decays of the whole unit go to shared.decays.
+  // TODO(1): budget: two loads and a store for a token, and one store more.
+}
+
+__global__ void __launch_bounds__(kThreads) save_states(const Args args, const Work work) {
+  extern __shared__ uint4 smem[];
+  Shared& shared = *reinterpret_cast<Shared*>(smem);
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % kWarpSize, warp = tid / kWarpSize;
+  const Head head(args.forward);
+
+  State state = {};
+  for (std::int64_t chunk = 0; chunk < work.chunks; ++chunk) {
+    // TODO(1): roughly 11 lines; a chunk comes, its keys are prepared, S before it is saved, then S walks through its units. budget: three barriers,
+    // TODO(1): one put.
+  }
+}
+
+// ---- Second kernel: up the tree ----
+
+// A lane's two channels of a unit, which is cut into blocks of tokens. Of each token: q, with the decays from its block's beginning
+// to before it; k, with those behind it up to its block's end; and of a block's last token the decay of the whole block.
+struct Blocks {
+  float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
+};
+
+// Joins neighbouring blocks of `size` tokens. All factors are decays, at most 1: what underflows has been forgotten.
+__device__ void join(Blocks& blocks, int size) {
+  // TODO(2): roughly 14 lines; for both channels of each two blocks side by side: k of the left one, q of the right one, the decay of both. budget:
+  // TODO(2): no exponential, no division.
+}
+
+// Whether the tokens meet where blocks of `size` are joined; with size 0, whether they are the same one.
+__device__ bool meet(int one, int other, int size) {
+  return size == 0 ? one == other : (one ^ other) / size == 1;
+}
+
+// The product of rows with rows, 16 x 16.
+__device__ void multiply_rows(Accumulator (&product)[2], Rows left_smem, Rows right_smem,
+                              int lane) {
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+    FragmentB<bfloat16> b_reg[2];
+    load_b_nk(b_reg, right_smem, 0, c * kUnit, lane);
+    multiply(product, load_a_mk(left_smem, 0, c * kUnit, lane), b_reg);
+  }
+}
+
+// The scores of queries in a right block of `size` tokens with keys in the left one beside it.
+__device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
+  // TODO(2): roughly 8 lines; the product of these rows; of it the scores of pairs that meet here, with no later key, go to `scores`; the others stay
+  // TODO(2): as they are. budget: four loads of q, four of k.
+}
+
+__device__ void prepare(Shared& shared, int unit, int lane) {
+  const Rows q_smem = Rows{shared.q}.below(unit * kUnit);
+  const Rows k_smem = Rows{shared.k}.below(unit * kUnit);
+  const Rows log_w_smem = Rows{shared.log_w}.below(unit * kUnit);
+  const Rows bonus_smem = Rows{shared.dv}.below(unit * kUnit);
+  const int ik = 2 * lane;
+  Blocks blocks;
+  float u[2], log_w[2], bonus[2];
+  copy<2>(u, shared.u + ik);
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    // TODO(2): roughly 7 lines; token t as a block of its own, and q times the bonus to bonus_smem. budget: three loads, one store, two exponentials.
+  }
+  __syncwarp();  // the bonus of all channels is here
+  Accumulator scores[2] = {};
+  take_level(scores, bonus_smem, k_smem, 0, lane);
+  const auto climb = [&](int level) {
+    const Rows level_smem = Rows{shared.levels[level]}.below(unit * kUnit);
+    const int size = 1 << level;
+    // TODO(2): roughly 6 lines; each token's row of this level, its scores, the join. budget: one store for a token.
+  };
+  climb(0), climb(1), climb(2), climb(3);
+  __syncwarp();  // all lanes have read k
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t)
+    copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
+  copy<2>(shared.decays[unit] + ik, blocks.decay[kUnit - 1]);
+  store_c(Rows{shared.scores}, 0, unit * kUnit, scores[0], lane);
+  store_c(Rows{shared.scores}, 0, unit * kUnit + 8, scores[1], lane);
+}
+
+// ---- Along the chunk ----
+
+__device__ void put_state(bfloat16* to_smem, const State& state, int column, int lane) {
+  // TODO(3): roughly 5 lines; all of the state to to_smem, as bf16: its 16 columns are rows there, `column` and on. budget: eight store_c.
+}
+
+// S from unit to unit, from the chunk's beginning on.
+__device__ void walk_forward(Shared& shared, State& state, int column, int lane) {
+#pragma unroll 1
+  for (int unit = 0; unit < kUnits; ++unit) {
+    // TODO(3): roughly 4 lines; S before the unit to shared.states, then S behind it, if another unit follows. budget: no barrier.
+  }
+}
+
+// D from unit to unit, from the chunk's end on; and dv, k~ D and the scores' columns times d_o.
+__device__ void walk_backward(Shared& shared, State& adjoint, float scale, int column, int lane) {
+#pragma unroll 1
+  for (int unit = kUnits - 1; unit >= 0; --unit) {
+    const int token = unit * kUnit;
+    // TODO(3): roughly 18 lines; D behind the unit to shared.adjoints; the unit's dv, scale (k~ D + the scores' columns times d_o), to shared.dv;
+    // TODO(3): then D before the unit. budget: 18 instructions of the tensor cores, ten loads of matrices, no barrier.
+  }
+}
+
+// ---- Down the tree ----
+
+// A lane's two channels of a unit, cut into blocks. Of each token: the gradient of its block's q, and of its block's k; and of a block's
+// first token the gradient of the logarithm of the block's decay.
+struct Gradients {
+  float q[kUnit][2], k[kUnit][2], log_decay[kUnit][2];
+};
+
+// Undoes a join of blocks of `size` tokens. `rows` are q of the right blocks and k of the left ones before it, `products` what the pairs
+// that meet here give to their gradients. What a decay gets comes from outside its block: before those are added.
+__device__ void part(Gradients& gradients, const float (&decay)[kUnit][2], Rows rows_smem,
+                     Exact products_smem, int size, int ik) {
+#pragma unroll
+  for (int left = 0; left < kUnit; left += 2 * size) {
+    const int right = left + size;
+    // TODO(4): roughly 22 lines; hole 1, and around it: the decays of both blocks, the gradient of the right one's logarithm, for each query and key
+    // TODO(4): what stands in the rows and in the products. budget: four loads for a query with its key, no exponential.
+  }
+}
+
+// The product of a unit's rows with a state, to where all lanes find it. It may overwrite the state.
+__device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
+  Accumulator product[kBlocks][2] = {};
+#pragma unroll
+  for (int c = 0; c < kBlocks; ++c) {
+    const auto rows_reg = load_a_mk(rows_smem, 0, c * kUnit, lane);
+#pragma unroll
+    for (int n = 0; n < kBlocks; ++n) {
+      FragmentB<bfloat16> b_reg[2];
+      load_b_kn(b_reg, state_smem, c * kUnit, n * kUnit, lane);
+      multiply(product[n], rows_reg, b_reg);
+    }
+  }
+  __syncwarp();  // all lanes have read the state
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n) {
+    store_c(to_smem, 0, n * kUnit, product[n][0], lane);
+    store_c(to_smem, 0, n * kUnit + 8, product[n][1], lane);
+  }
+}
+
+// What a warp gives back of its unit, from S before it and D behind it. du and the sum of d_log_w are added to.
+__device__ void descend(Shared& shared, const Args& args, const Head& head, std::int64_t t0,
+                        int unit, int lane, float (&du)[2], float (&d_log_w_sum)[2]) {
+  const Rows v_smem = Rows{shared.v}.below(unit * kUnit);
+  const Rows d_o_smem = Rows{shared.d_o}.below(unit * kUnit);
+  const Rows state_smem{shared.states[unit]}, adjoint_smem{shared.adjoints[unit]};
+  const int ik = 2 * lane;
+
+  // The gradients of the scores, and their transpose above the diagonal.
+  Accumulator d_scores[2] = {}, d_scores_by_key[2] = {};
+  // TODO(5): roughly 9 lines; the gradients of the scores d_o v, in row l and column s, and above the diagonal their transpose; those on the diagonal
+  // TODO(5): go to shared.own. budget: two products of rows with rows.
+  Gradients gradients;
+  float decay_of_unit[2], overlap[2] = {};
+  // TODO(5): roughly 10 lines; hole 2, and the loop around it. budget: two loads for a row of V, one of the decays.
+
+  // Products have a token in each row, a lane needs all 16 of its channels: they pass through this unit's S and D, which nobody else
+  // needs.
+  auto* const passing = reinterpret_cast<float*>(shared.states[unit]);
+  const Exact q_passing{passing}, k_passing{passing + kUnit * kChannels};
+  const Exact products_smem{reinterpret_cast<float*>(shared.adjoints[unit])};
+  // TODO(5): roughly 3 lines; the root's gradients of q~ and of k~ to where all lanes find them. budget: two products with a state.
+  float decay[kUnit][2];
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    // TODO(5): roughly 5 lines; the gradients of token t from there, and its decay. budget: three loads, two exponentials.
+  }
+
+  const auto descend_level = [&](int level) {
+    const Rows level_smem = Rows{shared.levels[level]}.below(unit * kUnit);
+    // TODO(4): roughly 20 lines; of the gradients of the scores those of the pairs that meet at this level, their product with the level's rows to
+    // TODO(4): products_smem, then the joins are undone. budget: eight instructions of the tensor cores, four loads of matrices.
+  };
+  descend_level(3), descend_level(2), descend_level(1), descend_level(0);
+
+  const float scale = args.forward.scale;
+  float u[2];
+  copy<2>(u, shared.u + ik);
+#pragma unroll
+  for (int t = 0; t < kUnit; ++t) {
+    // TODO(5): roughly 15 lines; of a token that is there: the bonus is added to dq and to dk, and all is multiplied by `scale`; dq, dk and d_log_w
+    // TODO(5): go to where q, k and log_w were; du and d_log_w_sum grow. budget: two loads from global memory, three stores to shared memory.
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, const Work work) {
+  extern __shared__ uint4 smem[];
+  Shared& shared = *reinterpret_cast<Shared*>(smem);
+  const ladder::WkvBf16Args& forward = args.forward;
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % kWarpSize, warp = tid / kWarpSize;
+  const Head head(forward);
+
+  State adjoint = {};
+  float du[2] = {}, d_log_w_sum[2] = {};
+  if (tid < kChannels) shared.u[tid] = ladder::cuda::load(forward.u + head.h * kChannels + tid);
+  for (std::int64_t chunk = work.chunks - 1; chunk >= 0; --chunk) {
+    const std::int64_t t = chunk * kTokens, at = head.first + t * head.stride;
+    const int rows = rows_from(forward, t);
+    __syncthreads();  // the chunk behind has been written
+    fetch_keys(shared, forward, head, t);
+    fetch_rows(shared.q, forward.q + at, head.stride, rows);
+    fetch_rows(shared.d_o, args.d_o + at, head.stride, rows);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    prepare(shared, warp, lane);
+    State state;
+    take(state, saved_state(work, chunk), kThreads);
+    __syncthreads();  // all units are prepared
+    walk_forward(shared, state, warp * kUnit, lane);
+    walk_backward(shared, adjoint, forward.scale, warp * kUnit, lane);
+    __syncthreads();  // S and D of all units are there
+    descend(shared, args, head, t, warp, lane, du, d_log_w_sum);
+    __syncthreads();  // all gradients are there
+    const auto write = [&](bfloat16* to, bfloat16* from_smem) {
+      write_rows<kTokens, kThreads>(to + at, Rows{from_smem}, head.stride, rows, kChannels, true,
+                                    tid);
+    };
+    write(args.dq, shared.q), write(args.dk, shared.k), write(args.dv, shared.dv);
+    if (forward.log_w_stride_T > 0) write(args.d_log_w, shared.log_w);
+  }
+
+  // The warps' sums of du and of d_log_w: half of the threads have one, half the other.
+  auto* const sums = reinterpret_cast<float(*)[kWarps][kChannels]>(shared.states[0]);
+  copy<2>(sums[0][warp] + 2 * lane, du), copy<2>(sums[1][warp] + 2 * lane, d_log_w_sum);
+  __syncthreads();
+  const int which = tid / kChannels, ik = tid % kChannels;
+  float sum = 0.0f;
+  for (int w = 0; w < kWarps; ++w)
+    sum += sums[which][w][ik];
+  (which == 0 ? work.du_parts : work.d_log_w_parts)[blockIdx.x * std::int64_t{kChannels} + ik] =
+      sum;
+}
+
+// to[i] = sum over parts[b][i], always in the same order. A block has a head.
+template <typename Element>
+__global__ void __launch_bounds__(kChannels)
+    sum_over_batch(Element* to, const float* parts, std::int64_t elements, std::int64_t B) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
+  float sum = 0.0f;
+  for (std::int64_t b = 0; b < B; ++b)
+    sum += parts[b * elements + i];
+  ladder::cuda::store(to + i, sum);
+}
+
+// What the kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a block has a head of a sequence.
+void require_what_is_taken(const Args& args) {
+  ladder::validate(args);
+  const ladder::WkvBf16Args& forward = args.forward;
+  const auto require_null = [](const char* name, const void* pointer) {
+    ladder::require(pointer == nullptr,
+                    std::string(name) + " is given; this kernel allows only a null pointer");
+  };
+  require_null("initial_state", forward.initial_state);
+  require_null("final_state", forward.final_state);
+  require_null("d_final_state", args.d_final_state);
+  require_null("d_initial_state", args.d_initial_state);
+  ladder::require(!forward.reverse, "reverse is true; this kernel allows false only");
+  ladder::require(forward.K == kChannels,
+                  "K is " + std::to_string(forward.K) + "; this kernel allows only K = V = 64");
+  ladder::require(forward.V == kChannels,
+                  "V is " + std::to_string(forward.V) + "; this kernel allows only K = V = 64");
+  ladder::require(
+      forward.B <= INT32_MAX / forward.H,
+      "H is " + std::to_string(forward.H) + "; this kernel allows B * H up to 2^31 - 1");
+  if (forward.B == 0 || forward.T == 0) return;
+  ladder::require_pointer("q", forward.q, sizeof(uint4));
+  ladder::require_pointer("k", forward.k, sizeof(uint4));
+  ladder::require_pointer("v", forward.v, sizeof(uint4));
+  ladder::require_pointer("log_w", forward.log_w, sizeof(uint4));
+  ladder::require_pointer("d_o", args.d_o, sizeof(uint4));
+  ladder::require_pointer("dq", args.dq, sizeof(uint4));
+  ladder::require_pointer("dk", args.dk, sizeof(uint4));
+  ladder::require_pointer("dv", args.dv, sizeof(uint4));
+  if (forward.log_w_stride_T > 0) ladder::require_pointer("d_log_w", args.d_log_w, sizeof(uint4));
+}
+
+void wkv(const Args& args) {
+  require_what_is_taken(args);
+  const ladder::WkvBf16Args& forward = args.forward;
+  const std::int64_t heads = forward.H, chunks = (forward.T + kTokens - 1) / kTokens;
+  const std::int64_t blocks = chunks > 0 ? forward.B * heads : 0;
+  const std::int64_t elements = heads * kChannels;
+  using ladder::cuda::Scratch;
+  const Scratch<float4> states(blocks * chunks * 2 * kBlocks * kThreads);
+  const Scratch<float> du_parts(blocks * kChannels), d_log_w_parts(blocks * kChannels);
+  const Work work{chunks, states.pointer(), du_parts.pointer(), d_log_w_parts.pointer()};
+  const cudaStream_t stream = ladder::cuda::stream();
+  if (blocks > 0) {
+    ladder::cuda::allow_shared_memory("save_states", save_states, sizeof(Shared));
+    ladder::cuda::allow_shared_memory("wkv_reverse_tree", wkv_reverse_tree, sizeof(Shared));
+    const auto grid = static_cast<unsigned>(blocks);
+    save_states<<<grid, kThreads, sizeof(Shared), stream>>>(args, work);
+    CUDA_CHECK(cudaGetLastError());
+    wkv_reverse_tree<<<grid, kThreads, sizeof(Shared), stream>>>(args, work);
+    CUDA_CHECK(cudaGetLastError());
+  }
+  const auto sum = [&](auto* to, const float* parts) {
+    sum_over_batch<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(
+        to, parts, elements, chunks > 0 ? forward.B : 0);
+    CUDA_CHECK(cudaGetLastError());
+  };
+  sum(args.du, work.du_parts);
+  if (forward.log_w_stride_T == 0) sum(args.d_log_w, work.d_log_w_parts);
+}
+
+const ladder::Registration registration{{.name = "wkv_reverse_tree",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+                                         .units = ladder::Units::kTensorCores,
+                                         .launchers = ladder::launchers<ladder::WkvBackward>(wkv)}};
+
+}  // namespace
+}  // namespace chunkwise
