@@ -81,8 +81,9 @@ TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
 // Four neighbouring steps are a unit in the pages, sixteen a block.
 TEST(Shares, OfItsOwnBlockAreNamedAsThePagesNameIt) {
   constexpr std::int64_t kSteps = 40;
-  for (const auto& [size, words] : {std::pair(4, "of its own unit of 4; all else is right"),
-                                    std::pair(16, "of its own block of 16; all else is right")}) {
+  for (const auto& [size, words] :
+       {std::pair(4, "of its own unit of 4; all else of k is right"),
+        std::pair(16, "of its own block of 16; all else of k is right")}) {
     SharesOfHead shares{Shares(kSteps * kSteps), {}, kSteps, kSteps};
     for (std::int64_t t = 0; t < kSteps; ++t) {
       for (std::int64_t s = 0; s <= t; ++s)

@@ -245,12 +245,14 @@ SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input
   const Region all = {"", [](auto, auto) { return true; }};
   const Comparison own(shares, false);
   if (own.count(all).wrong_inside == 0) return {};
-  const SaidOfShares said = explain(own, shares, input, query, key, "all else is right");
+  const SaidOfShares said =
+      explain(own, shares, input, query, key, "all else of " + input + " is right");
   if (!said.words.empty()) return said;
   if (!add_up_alike(shares)) return {};
   const Comparison proportions(shares, true);
   if (proportions.count(all).wrong_inside > 0) {
-    return explain(proportions, shares, input, query, key, "all else is in the right proportion");
+    return explain(proportions, shares, input, query, key,
+                   "all else of " + input + " is in the right proportion");
   }
   if (proportions.first_factor(query).empty()) return {};
   return {"All that a " + query + " takes from " + input + " is in the right proportion, but " +

@@ -433,6 +433,28 @@ class Check:
         self._red.sort(key=hole.__ne__)
         return True
 
+    def _found_alone(self, filled):
+        """(hole, what the X-ray finds) of the first of these holes whose lines bring a finding into our kernel; None if there is none."""
+        if not (filled and self._exercise.needs_device and self._build.has_xray()):
+            return None
+        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
+        written, target = holes.of(mine), f"{self._target}_xray"
+        for hole in filled if written.holes is not None else []:
+            text, _ = holes.filled(hole, written.holes[hole], written.outside)
+            if text == kernel:
+                continue
+            with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
+                variant = Variant(self._build, self._exercise, text, Path(folder))
+                if not variant.compile(target):
+                    continue
+                done = gtest.run(variant.folder / target, self._seconds, test_filter=f"{_IN_BOUNDS}:*KeepsItsBudget")
+                name = os.path.relpath(variant.mine, ROOT)
+            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)]
+            if found:
+                placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, name)
+                return hole, self.told(list(dict.fromkeys(map(placed, found))))[0]
+        return None
+
     def _holes_at(self, numbers):
         """The holes that have these lines of the learner's file, if that can be said; several, where a line is in several."""
         exercise = self._exercise
@@ -442,12 +464,15 @@ class Check:
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODO stands or else its first line of code; nothing, if that cannot be said of one line."""
-        mine = text_of(self._exercise.mine)
-        written = holes_of(self._exercise).of(mine).holes if self._exercise.kind == "exercise" else None
-        first = next((line for part in (written or {}).get(hole, []) for line in part if is_code(line)), None)
-        numbers = [number for number, line in enumerate(mine.splitlines(), 1) if (f"TODO({hole})" in line if f"TODO({hole})" in mine else line == first)]
-        return f" ({self._exercise.mine}:{numbers[0]})" if len(numbers) == 1 or f"TODO({hole})" in mine else ""
+        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places that can be told from all others."""
+        lines = text_of(self._exercise.mine).splitlines()
+        todo = f"TODO({hole})"
+        numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
+        if not numbers and self._exercise.kind == "exercise":
+            parts = (holes_of(self._exercise).of("\n".join(lines) + "\n").holes or {}).get(hole, [])
+            firsts = [next(filter(is_code, part), None) for part in parts]
+            numbers = [lines.index(first) + 1 for first in firsts if lines.count(first) == 1]
+        return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
 
     def _hole_of(self, fault, target, text):
         """The first hole whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; None where that cannot be
@@ -694,6 +719,15 @@ class Check:
             empty = self._empty() if todo else []
             alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
             if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
+                return self._verdict(passed, clean)
+            found = self._found_alone([hole for hole in exercise.holes() if hole not in left]) if left else None
+            if found:
+                hole, piece = found[0], exercise.piece
+                self._red.insert(0, hole)
+                are = f"{piece.title()}s {', '.join(left)} are" if len(left) > 1 else f"{piece.title()} {left[0]} is"
+                print("\n".join([f"{where}: the X-ray finds a mistake. {are} empty, and {piece} {hole} is wrong by itself.",
+                                 *(f"{piece} {hole}: red" if line == f"{piece} {hole}: green" else line for line in lights),
+                                 f"Our kernel with your lines of {piece} {hole}:", *(f"X-ray: {line}" for line in found[1])]))
                 return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
