@@ -1,6 +1,6 @@
 // 07 chunkwise, the tree in reverse: the gradients of WKV on tensor cores, by walking down the tree that the forward pass climbs.
 // Change: rewrite of 07.13 for gradients: a unit's scores are joined upward as there; then `part` undoes each join, from the root down.
-// Why:    07.20 measures the decays from several anchors in each of its products; here a unit's exponentials are the forward pass's 1,024.
+// Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the rows that the way up has stored.
 // Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80) and 147 KB of shared memory.
 // Costs:  a block has a head and walks all chunks from the last one on; S of each chunk in memory, in fp32; operands are rounded to bf16.
 //         See README for the derivation and for what was measured.
