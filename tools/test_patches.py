@@ -96,6 +96,30 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(verdict, "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). Mend first what the X-ray found: it may be all that is wrong.\n"
                                   "A hint: ./ladder exercise 03 --hint\n")
 
+    def test_what_only_the_xray_finds_in_a_filled_hole_is_told_while_another_is_empty(self):
+        self.during(mock.patch.object(checking, "ROOT", self.root))
+        check, made = self.filled("z;", "// TODO(2): y"), []
+
+        class Variant:
+            def __init__(self, build, exercise, text, folder):
+                self.mine, self.folder = folder / "exercise.cu", folder
+                made.append(text)
+
+            def compile(self, target):
+                return True
+
+        def run(program, *_, **more):
+            return mock.Mock(text=f"race: load at {Path(program).parent.relative_to(self.root)}/exercise.cu:2 by x, and store at y: no barrier\n" if finds else "fine\n")
+
+        check._exercise.needs_device, check._build = True, mock.Mock(folder=self.root)
+        self.during(mock.patch.object(checking, "Variant", Variant))
+        self.during(mock.patch.object(checking.gtest, "run", run))
+        for finds in (True, False):
+            told = (("1", ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"]) if finds else None)
+            self.assertEqual(check._found_alone(["1"]), told)
+        self.assertEqual(made, 2 * ["f() {\n  z;\n}\ng() {\n  y;\n}\n"])
+        self.assertIsNone(check._found_alone([]))
+
     def test_of_an_empty_hole_before_the_wrong_one_nothing_is_said(self):
         check = self.filled("// TODO(1): x", "z;")
         self.assertEqual(check._empty(), ["1"])
