@@ -142,8 +142,12 @@ void register_now(const std::string& op, const std::string& implementation,
   const std::shared_ptr<const Plan> plan = find_operator(op).plan(support);
   const std::string& prefix = plan->prefix;
   if (plan->plain) {
-    add(implementation, prefix + "PlainCase",
-        [c = *plan->plain](const Implementation& i) { expect_right(i, c); });
+    // As of a hole's test, only the storage: what has sizes is no plain case to the loop.
+    const std::string about = plan->plain->c->text();
+    add(
+        implementation, prefix + "PlainCase",
+        [c = *plan->plain](const Implementation& i) { expect_right(i, c); }, std::nullopt,
+        about.ends_with("; fp32") ? "" : "; ; " + about.substr(about.rfind("; ") + 2));
   }
   add_cases(implementation, *plan);
   add_borders(implementation, *plan);
