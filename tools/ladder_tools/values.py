@@ -329,8 +329,9 @@ def _taken(mine, right, wrong):
     if len(own) > _MOST_TAKES:
         return []
     lanes = [", ".join(str(source) for source, _ in each) for each in (own, taken)]
-    lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own))
-    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles at {lines}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
+    launched = mine.trail.places[wrong[4]][1:][-1:]  # which is all that the compiler has kept of some calls
+    lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own if mine.trail.places[place] != launched))
+    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles{f' at {lines}' if lines else ''}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
 
 
 def _other_input(mine, right, block):
