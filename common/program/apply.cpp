@@ -407,7 +407,8 @@ int apply(const Asked& asked) {
   const std::unique_ptr<AnyOnDevice> result = computed(*problem, chosen, by);
   show_progress("");
   fmt::print("{}: {}\nby {} ({}), back end {}\n", op.name(), said_of(*chosen.of), by.name,
-             by.source, device(by.device).back_end());
+             by.chapter == "best" ? "library/" + by.source : by.source,
+             device(by.device).back_end());
   if (asked.check) {
     show_progress("checking against float64 ...");
     const Arithmetic arithmetic = arithmetic_of(by, problem->storage());
