@@ -11,6 +11,7 @@
 #include "common/core/error_metrics.hpp"
 #include "common/core/on_device.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -27,6 +28,21 @@ constexpr std::int64_t kChunk = 16, kChannels = 64;
 // How large the difference's error may be, as a share of the sums that it is made of: 16 roundings of fp32.
 constexpr double kOfSums = 0x1p-20;
 enum Output { kDq, kDk, kDv, kDLogW };  // in the operator's order
+
+using ladder::testing::register_hole;
+
+// One case for each stage of scratch.cu. Stage 4 has the difference too, which no suite runs: Stage4TakesTheDifference.
+const bool stages =
+    register_hole("wkv_gradient_products", "Stage1WalksToTheBorders", "wkv_backward",
+                  {{"B", 1}, {"T", 33}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_gradient_products", "Stage2ScoresThePairs", "wkv_backward",
+                  {{"B", 1}, {"T", 9}, {"H", 2}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_gradient_products", "Stage3MultipliesByTheStates", "wkv_backward",
+                  {{"B", 1}, {"T", 35}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_gradient_products", "Stage4VisitsTheKeys", "wkv_backward",
+                  {{"B", 1}, {"T", 17}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
+    register_hole("wkv_gradient_products", "Stage5StoresTheGradients", "wkv_backward",
+                  {{"B", 2}, {"T", 20}, {"H", 2}, {"K", 64}, {"V", 64}});
 
 // Chunks of 16 steps.
 const bool registered = ladder::testing::register_suite(
@@ -135,22 +151,25 @@ std::string equals(const std::vector<float>& yours, const Sums& sums) {
 }
 
 // Its errors are roundings of the sums that it is made of, so they are small beside those; beside the difference they need not be.
+void expect_right_beside_its_sums(Decay decay, std::int64_t T) {
+  const WkvGradProblem problem = problem_of(decay, T);
+  WkvGradients yours = run(problem, DLogW::kDifference);
+  const Sums sums(problem);
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < std::ssize(yours.d_log_w); ++i)
+    wrong += !(std::abs(yours.d_log_w[i] - sums.d_log_w()[i]) <= kOfSums * sums.size(i));
+  EXPECT_EQ(wrong, 0) << "WRONG RESULT in d_log_w by the difference: it equals "
+                      << equals(yours.d_log_w, sums);
+  // The other gradients are right by the operator's own limits.
+  yours.d_log_w.assign(sums.d_log_w().begin(), sums.d_log_w().end());
+  const ladder::Verdict verdict = WkvBackward::judge(problem, yours, ladder::Arithmetic::kFp32);
+  EXPECT_TRUE(verdict.right) << verdict.message;
+}
+
 // 35 steps: three chunks, of which the last has three steps.
 KERNEL_TEST(wkv_gradient_products, DifferenceIsRightBesideItsSums) {
-  for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kStrongToken}) {
-    const WkvGradProblem problem = problem_of(decay, 35);
-    WkvGradients yours = run(problem, DLogW::kDifference);
-    const Sums sums(problem);
-    std::int64_t wrong = 0;
-    for (std::int64_t i = 0; i < std::ssize(yours.d_log_w); ++i)
-      wrong += !(std::abs(yours.d_log_w[i] - sums.d_log_w()[i]) <= kOfSums * sums.size(i));
-    EXPECT_EQ(wrong, 0) << "WRONG RESULT in d_log_w by the difference: it equals "
-                        << equals(yours.d_log_w, sums);
-    // The other gradients are right by the operator's own limits.
-    yours.d_log_w.assign(sums.d_log_w().begin(), sums.d_log_w().end());
-    const ladder::Verdict verdict = WkvBackward::judge(problem, yours, ladder::Arithmetic::kFp32);
-    EXPECT_TRUE(verdict.right) << verdict.message;
-  }
+  for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kStrongToken})
+    expect_right_beside_its_sums(decay, 35);
 }
 
 double error_of(const std::vector<float>& d_log_w, const Sums& sums) {
@@ -173,6 +192,11 @@ std::vector<float> over_all_steps(const WkvGradProblem& problem, const WkvGradie
 
 bool has_no_gpu() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
+}
+
+TEST(wkv_gradient_products, Stage4TakesTheDifference) {
+  if (has_no_gpu()) return;
+  expect_right_beside_its_sums(Decay::kMild, 20);
 }
 
 // The numbers of the page: one head, the same decay everywhere. On a GPU, whose tensor cores cut off, errors may be larger.
