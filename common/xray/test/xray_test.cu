@@ -494,7 +494,7 @@ __global__ void rounds_of(float* out, const float* in) {
   atomicAdd(&out[0], tile[1][lane ^ 1]);
 }
 
-TEST_F(Xray, KeepsTheValuesThatAKernelStores) {
+TEST_F(Xray, KeepsTheValuesThatAKernelReadsAndStores) {
   const DeviceVector<float> in(std::vector<float>(32, 0.5f));
   const DeviceVector<float> out(std::vector<float>(1));
   emulator::name_memory({in.data(), 32 * sizeof(float), "in", sizeof(float), true, "t=32"});
@@ -512,11 +512,13 @@ TEST_F(Xray, KeepsTheValuesThatAKernelStores) {
     EXPECT_EQ(array.shared, array.name == "tile");
     EXPECT_EQ(array.axes, array.shared ? "[]=2 []=32 " : array.name == "in" ? "t=32" : "");
     EXPECT_NE(values.places[touch.place].where.file.find("xray_test.cu"), std::string::npos);
+    const auto bits = static_cast<std::uint32_t>(touch.bits);
+    const float number = *reinterpret_cast<const float*>(&bits);
     if (touch.operation == Operation::kLoad) {
       ++loads[array.name];
+      EXPECT_EQ(number, array.shared ? 1.5f : 0.5f) << array.name << touch.element;
     } else {
-      const auto bits = static_cast<std::uint32_t>(touch.bits);
-      stored[array.name].push_back(*reinterpret_cast<const float*>(&bits));
+      stored[array.name].push_back(number);
       if (array.shared) {
         EXPECT_EQ(stored["tile"].back(), touch.element < 32 ? 0.5f : 1.5f) << touch.element;
       }
