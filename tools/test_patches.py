@@ -140,7 +140,7 @@ class HolesOfACopy(InAFolder):
     def test_lines_of_a_mixed_kernel_are_said_as_those_that_it_is_made_of(self):
         mine, ours = {Path("my/a.cu"): "f() {\n\n  mine;\n}\n"}, {Path("a/kernel.cu"): "f() {\n  ours;\n}\n"}
         said = in_files_of(mine, ours, "f() {\n  mine;\n  ours;\n}\n", "build/x/my/a.cu",
-                           "at build/x/my/a.cu:2, called at build/x/my/a.cu:3; line 2 of build/x/my/a.cu: odd; build/x/my/a.cu")
+                           "at build/x/my/a.cu:2, called at build/x/my/a.cu.cpp:3; line 2 of build/x/my/a.cu: odd; build/x/my/a.cu")
         self.assertEqual(said, "at my/a.cu:3, called at a/kernel.cu:2; line 3 of my/a.cu: odd; my/a.cu")
 
     def test_that_it_is_building_is_said_once(self):

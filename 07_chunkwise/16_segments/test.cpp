@@ -9,10 +9,30 @@
 
 #include "07_chunkwise/decays_between.hpp"
 #include "07_chunkwise/in_place.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+const ladder::Options kBothStates{{"initial_state", "true"}, {"final_state", "true"}};
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("wkv_segments", "Stage1WalksTheUnits", "wkv",
+                  {{"B", 1}, {"T", 40}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_segments", "Stage2CopiesStages", "wkv",
+                  {{"B", 2}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_segments", "Stage3WalksASegmentFromItsStartToItsEnd", "wkv",
+                  {{"B", 1}, {"T", 200}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("wkv_segments", "Stage4GoesFromSegmentToSegment", "wkv",
+                  {{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}}, kBothStates, {},
+                  "bf16") &&
+    register_hole("wkv_segments", "Stage5CutsTime", "wkv",
+                  {{"B", 1}, {"T", 256}, {"H", 3}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
 // A segment has at least 128 tokens: with 129 there are two of them, with 257 three.
 constexpr std::int64_t kSegment = 128;
@@ -107,6 +127,25 @@ const bool registered = ladder::testing::register_suite(
 
 KERNEL_TEST(wkv_segments, SeesEachKeyThroughTheDecaysBetween) {
   chunkwise::expect_decays_between("wkv_segments");
+}
+
+// Of three heads on one multiprocessor, of the emulator, none has room for a segment: each has one, of four stages. A single head has room
+// for two, of three stages.
+KERNEL_TEST(wkv_segments, WalksLongSegmentsOnASmallDevice) {
+  const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "1");
+  for (const auto& [T, H] : {std::pair{200, 3}, {330, 1}}) {
+    const ladder::WkvProblem problem =
+        ladder::make_problem({.B = 1,
+                              .T = T,
+                              .H = H,
+                              .K = 64,
+                              .V = 64,
+                              .initial_state = true,
+                              .final_state = true,
+                              .precision = ladder::Precision::kBf16});
+    ladder::testing::expect_right<ladder::Wkv>(ladder::find_implementation("wkv_segments"),
+                                               problem);
+  }
 }
 
 KERNEL_TEST(wkv_segments, UpdatesTheStateInPlace) {

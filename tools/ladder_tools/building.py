@@ -179,7 +179,7 @@ class Variant:
         if target.endswith("_ours"):
             (self.folder / target).symlink_to(self._build.folder / target)
             return self._build.compile(target)
-        source, rewritten, object_ = self.mine, self.folder / f"{target}.cpp", self.object_of(target)
+        source, rewritten, object_ = self.mine, self.mine.with_name(f"{self.mine.name}.cpp"), self.object_of(target)
         if self.mine.suffix == ".cu":
             if not self._run([self._build.folder / "common/emulator/emulator_rewrite", source, rewritten]):
                 return False

@@ -268,7 +268,7 @@ def is_dear(text):
 
 def in_files_of(mine, kernel, text, name, said):
     """What is `said` of lines of the text, which is called `name`, as of the lines that it is made of: {path: text} of the learner's copy and
-    of our kernel. Where a line is in both, the copy's is named."""
+    of our kernel. Where a line is in both, the copy's is named. The compiler gives some lines of CUDA the name of their copy for the emulator."""
     lines, at = text.splitlines(), {}
     for path, from_text in (*kernel.items(), *mine.items()):
         for block in difflib.SequenceMatcher(None, from_text.splitlines(), lines, autojunk=False).get_matching_blocks():
@@ -278,7 +278,7 @@ def in_files_of(mine, kernel, text, name, said):
     def place(found):
         path, line = at.get(int(found[1] or found[2]), (here, 0))
         return (f"{path}:{line}" if found[2] else f"line {line} of {path}") if line else str(path)
-    return re.sub(rf"\bline ([0-9]+) of {re.escape(name)}|{re.escape(name)}:([0-9]+)", place, said).replace(name, str(here))
+    return re.sub(rf"\bline ([0-9]+) of {re.escape(name)}|{re.escape(name)}(?:\.cpp)?:([0-9]+)", place, said).replace(name, str(here))
 
 
 class Check:
