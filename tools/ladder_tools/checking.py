@@ -24,6 +24,7 @@ from ladder_tools.values import Trail, first_wrong
 # other tests and counts what the budget allows, and what pairs the cases have is ours to know.
 _NOT_IN_THE_LOOP = re.compile(r"1000|\.KeepsItsBudget|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
 _IN_BOUNDS = "*StaysInBounds*"  # memory that a kernel must not touch may hold what does no harm: the X-ray looks, though all tests pass
+_FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray, whatever else fails
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access): ")
@@ -425,33 +426,30 @@ class Check:
                 passed = alone()
         if passed or not alone.failing:
             return False
-        piece = self._exercise.piece
-        are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
-        print("\n".join([f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]))
+        print("\n".join(self._wrong_alone(hole, empty, result, lights)))
         print(placed(said.getvalue()), end="")
         self.failing, self._said, self._xray_errors, self.wrong_values = alone.failing, alone._said, alone._xray_errors, []
         self._red.sort(key=hole.__ne__)
         return True
+
+    def _wrong_alone(self, hole, empty, result, lights):
+        """The lines that come before what is said of our kernel with the learner's lines in this hole only."""
+        piece = self._exercise.piece
+        are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
+        return [f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
 
     def _found_alone(self, filled):
         """(hole, what the X-ray finds) of the first of these holes whose lines bring a finding into our kernel; None if there is none."""
         if not (filled and self._exercise.needs_device and self._build.has_xray()):
             return None
         mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
-        written, target = holes.of(mine), f"{self._target}_xray"
+        written = holes.of(mine)
         for hole in filled if written.holes is not None else []:
             text, _ = holes.filled(hole, written.holes[hole], written.outside)
-            if text == kernel:
-                continue
-            with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
-                variant = Variant(self._build, self._exercise, text, Path(folder))
-                if not variant.compile(target):
-                    continue
-                done = gtest.run(variant.folder / target, self._seconds, test_filter=f"{_IN_BOUNDS}:*KeepsItsBudget")
-                name = os.path.relpath(variant.mine, ROOT)
-            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)]
+            done = self._under_the_xray(f"{self._target}_xray", text, _FINDS) if text != kernel else None
+            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] if done else []
             if found:
-                placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, name)
+                placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, done.source)
                 return hole, self.told(list(dict.fromkeys(map(placed, found))))[0]
         return None
 
@@ -465,11 +463,11 @@ class Check:
 
     def _place_of(self, hole):
         """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places that can be told from all others."""
-        lines = text_of(self._exercise.mine).splitlines()
-        todo = f"TODO({hole})"
+        mine, todo = text_of(self._exercise.mine), f"TODO({hole})"
+        lines = mine.splitlines()
         numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         if not numbers and self._exercise.kind == "exercise":
-            parts = (holes_of(self._exercise).of("\n".join(lines) + "\n").holes or {}).get(hole, [])
+            parts = (holes_of(self._exercise).of(mine).holes or {}).get(hole, [])
             firsts = [next(filter(is_code, part), None) for part in parts]
             numbers = [lines.index(first) + 1 for first in firsts if lines.count(first) == 1]
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
@@ -497,13 +495,17 @@ class Check:
         return done is not None and is_dear(done.text)
 
     def _is_found(self, target, text):
-        done = self._under_the_xray(target, text, f"{_IN_BOUNDS}:*KeepsItsBudget")
+        done = self._under_the_xray(target, text, _FINDS)
         return done is not None and any(_XRAY_ERROR.match(line) for line in done.text.splitlines())
 
     def _under_the_xray(self, target, text, test_filter):
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
-            return gtest.run(variant.folder / target, self._seconds, test_filter=test_filter) if variant.compile(target) else None
+            if not variant.compile(target):
+                return None
+            done = gtest.run(variant.folder / target, self._seconds, test_filter=test_filter)
+            done.source = os.path.relpath(variant.mine, ROOT)  # as what it prints calls the text
+            return done
 
     def _astray(self, holes, written):
         """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
@@ -722,12 +724,10 @@ class Check:
                 return self._verdict(passed, clean)
             found = self._found_alone([hole for hole in exercise.holes() if hole not in left]) if left else None
             if found:
-                hole, piece = found[0], exercise.piece
+                hole, green = found[0], f"{exercise.piece} {found[0]}: green"
                 self._red.insert(0, hole)
-                are = f"{piece.title()}s {', '.join(left)} are" if len(left) > 1 else f"{piece.title()} {left[0]} is"
-                print("\n".join([f"{where}: the X-ray finds a mistake. {are} empty, and {piece} {hole} is wrong by itself.",
-                                 *(f"{piece} {hole}: red" if line == f"{piece} {hole}: green" else line for line in lights),
-                                 f"Our kernel with your lines of {piece} {hole}:", *(f"X-ray: {line}" for line in found[1])]))
+                lights = [f"{exercise.piece} {hole}: red" if line == green else line for line in lights]
+                print("\n".join([*self._wrong_alone(hole, left, f"{where}: the X-ray finds a mistake", lights), *(f"X-ray: {line}" for line in found[1])]))
                 return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
