@@ -36,6 +36,11 @@ def headers_of(kernel):
     return sorted(found)
 
 
+def is_of_operator(header):
+    """Whether it says what arguments an operator of the chapter has, as common/operators does of others: the kernel's step is not in them."""
+    return (ROOT / header).with_name(f"{header.stem}_operator.cpp").exists()
+
+
 def head_of(kernel):
     """(what the first comment says that the kernel is, what it says that has changed)"""
     head = re.match(r"(?://.*\n)*", text_of(kernel))[0].replace("\n//", "\n")
@@ -53,9 +58,10 @@ def kernel_of(number):
 
 
 def share_new(kernel, before):
-    """Of a kernel's lines and of those of its headers that the lesson before it does not include."""
+    """Of a kernel's lines and of those of its headers that the lesson before it does not include and that are no operator's arguments."""
     shared = headers_of(before)
-    ours = [text_of(each) for each in headers_of(kernel) if each not in shared] + [with_name_of(text_of(kernel), text_of(before))]
+    new_headers = [each for each in headers_of(kernel) if each not in shared and not is_of_operator(each)]
+    ours = [text_of(each) for each in new_headers] + [with_name_of(text_of(kernel), text_of(before))]
     lines = code_lines("\n".join(ours))
     matcher = difflib.SequenceMatcher(None, code_lines(text_of(before)), lines, autojunk=False)
     return 1 - sum(block.size for block in matcher.get_matching_blocks()) / max(len(lines), 1)

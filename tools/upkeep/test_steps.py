@@ -59,6 +59,14 @@ class Steps(InAFolder):
         self.assertEqual(self.faults("from 06.01: nothing.", shared + CODE), [])
         self.assertRegex(self.faults("from 06.01: a header.", shared + include("06_x/one.hpp") + CODE)[0], "53% of its lines are new")
 
+    def test_arguments_of_an_operator_are_no_part_of_the_step(self):
+        self.write({"06_x/02_b/sum.hpp": "int b;\n" * 9})
+        code = '#include "06_x/02_b/sum.hpp"\n' + CODE
+        self.assertRegex(self.faults("from 06.01: an operator.", code)[0], "53% of its lines are new")
+        self.write({"06_x/02_b/sum_operator.cpp": ""})
+        self.assertEqual(self.faults("from 06.01: an operator.", code), [])
+        self.assertEqual(steps.length_of(self.kernel)[0], 17)
+
     def test_long_lessons_are_listed_and_no_others(self):
         def long(lines):
             return self.faults("rewrite.", "int a;\n" * lines, allowed)
