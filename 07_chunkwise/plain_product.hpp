@@ -12,6 +12,25 @@ namespace chunkwise {
 
 constexpr int kChannels = 64;  // K and V
 
+// Of the sizes B, H, K and V.
+template <typename Args>
+void require_plain_heads(const Args& args) {
+  ladder::require(args.K == kChannels && args.V == kChannels,
+                  "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
+                      "; this kernel allows only K = V = 64");
+  ladder::require(args.B <= 65535 && args.H <= 65535,
+                  "B is " + std::to_string(args.B) + " and H is " + std::to_string(args.H) +
+                      "; this kernel allows up to 65535 of each");
+}
+
+// For a list of arrays, each of which is needed: rows move 16 bytes at a time.
+struct RequireUnits {
+  template <typename Element>
+  void operator()(const char* name, Element* array, const ladder::Axes&) const {
+    ladder::require_pointer(name, array, sizeof(uint4));
+  }
+};
+
 // What these kernels ask for beyond ladder::validate: rows move 16 bytes at a time.
 inline void require_plain_product(const ladder::LinearAttentionBf16Args& args) {
   ladder::validate(args);
@@ -24,12 +43,7 @@ inline void require_plain_product(const ladder::LinearAttentionBf16Args& args) {
   ladder::require(args.T_q == args.T_k, "T_q is " + std::to_string(args.T_q) + " and T_k is " +
                                             std::to_string(args.T_k) +
                                             "; this kernel allows T_q = T_k only");
-  ladder::require(args.K == kChannels && args.V == kChannels,
-                  "K is " + std::to_string(args.K) + " and V is " + std::to_string(args.V) +
-                      "; this kernel allows only K = V = 64");
-  ladder::require(args.B <= 65535 && args.H <= 65535,
-                  "B is " + std::to_string(args.B) + " and H is " + std::to_string(args.H) +
-                      "; this kernel allows up to 65535 of each");
+  require_plain_heads(args);
   if (args.B == 0 || args.T_q == 0) return;
   ladder::require_pointer("q", args.q, sizeof(uint4));
   ladder::require_pointer("k", args.k, sizeof(uint4));
