@@ -1,4 +1,4 @@
-// What lessons 07 to 09c compute: the causal product in bf16, of heads of 64 channels. They refuse the rest.
+// What lessons 07 to 09c compute: the causal product in bf16, of heads of 64 channels. They refuse the rest. 16b has its gradients.
 #pragma once
 
 #include <cuda_runtime.h>
