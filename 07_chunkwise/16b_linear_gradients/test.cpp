@@ -16,10 +16,27 @@ namespace {
 
 constexpr ladder::Arithmetic kBf16 = ladder::Arithmetic::kBf16Operands;
 
+using ladder::testing::register_hole;
+
 // Small, so that a wrong kernel can be run often: what it takes from where is found by running it.
-const bool small = ladder::testing::register_hole(
+const bool small = register_hole(
     "linear_attention_gradients", "Hole2RunsTheProductThreeTimes", "causal_dot_product_backward",
     {{"B", 1}, {"T", 20}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
+
+// One case for each stage of scratch.cu.
+const bool stages =
+    register_hole("linear_attention_gradients", "Stage1GoesBackInTime",
+                  "causal_dot_product_backward",
+                  {{"B", 2}, {"T", 70}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("linear_attention_gradients", "Stage2BringsTheNextChunkInTime",
+                  "causal_dot_product_backward",
+                  {{"B", 1}, {"T", 192}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("linear_attention_gradients", "Stage3MultipliesWithTheState",
+                  "causal_dot_product_backward",
+                  {{"B", 1}, {"T", 40}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16") &&
+    register_hole("linear_attention_gradients", "Stage4RunsTheProductThreeTimes",
+                  "causal_dot_product_backward",
+                  {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
 // Chunks of 64 tokens, products of 16.
 const bool registered = ladder::testing::register_suite(
