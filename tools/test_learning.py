@@ -15,6 +15,15 @@ from ladder_tools.hints import Hints
 from ladder_tools.place import Refused, bosses, exercise_of, exercises
 
 
+class Indices(unittest.TestCase):
+    def test_an_index_of_32_bits_is_named_where_ours_has_64(self):
+        ours = "  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
+        self.assertIn("in line 2: i has 32 bits", learning.too_narrow("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", ours))
+        for mine in (ours, "  int lane = threadIdx.x % 32;\n", "  auto i = std::int64_t{blockIdx.x} * blockDim.x;\n"):
+            self.assertEqual(learning.too_narrow(mine, ours), "")
+        self.assertEqual(learning.too_narrow("  int b = blockIdx.x;\n", "  const int b = blockIdx.x;\n"), "")
+
+
 class Solved(InAFolder):
     """Of a tree of its own for what is in my/."""
 

@@ -45,6 +45,11 @@ class Words(unittest.TestCase):
             self.assertEqual((touch.name(), touch.text("e")), (name, text))
 
 
+    def test_a_small_negative_whole_number_is_no_nan(self):
+        trail = mock.Mock(arrays=[{"name": "sums", "axes": "i=50", "bytes": 4, "shared": False}])
+        for bits, text in ((0xFFFFFF85, "-123"), (0x00000007, "7"), (0xFFC00000, "nan"), (0x7FC00000, "nan"), (0xC2F60000, "-123")):
+            self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, bits)).text("e"), text)
+
     def test_a_byte_is_a_number(self):
         trail = mock.Mock(arrays=[{"name": "zero", "axes": "", "bytes": 1, "shared": False}])
         self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, 0xc7)).text("e"), "199")
@@ -81,6 +86,8 @@ class FirstWrong(unittest.TestCase):
 
         self.assertIn("Before it, lane 0 takes the values of lanes 0, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
         self.assertNotIn("lane 0 takes", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
+        same_lane = {"takes": [(0, lane, 2, 0) for lane in range(4)]}  # for lane 0 this is ours
+        self.assertIn("lane 1 takes the values of lanes 2 by shuffles at my/kernel.cu:1; ours takes those of lanes 3.", said(same_lane, of_lanes(2)))
         self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
         self.assertIn("lane 0 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 
@@ -90,6 +97,11 @@ class FirstWrong(unittest.TestCase):
         zero = (_STORE, 0, 0, "o", 1, 0.0)
         said = first_wrong(trail(zero, (_STORE, 0, 0, "o", 1, 9.0), **takes), trail(zero, (_STORE, 0, 0, "o", 1, 3.0), **takes))[0]
         self.assertNotIn("by shuffles", " ".join(said))
+
+    def test_nothing_is_said_of_what_a_stopped_run_does_not_store(self):
+        yours, ours = trail((_STORE, 0, 1, "o", 1, 3.0)), trail(*_OURS[2:])
+        self.assertIn("Yours stores nothing in 1 element of o", " ".join(first_wrong(yours, ours)[0]))
+        self.assertEqual(first_wrong(yours, ours, stopped=True)[0], [])
 
     def test_where_a_thread_ends_that_stores_something_in_ours(self):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])

@@ -152,7 +152,7 @@ TEST(vector_add_in_pieces, Hole1TimesTheLaunchesBehindTheWarmUp) {
   work.mean(kWarmUp, kLaunches);
   cudaDeviceSynchronize();
   const std::string log = emulator::stream_log();  // k: a kernel, e: an event
-  EXPECT_EQ(log.find('d'), std::string::npos)
+  ASSERT_TRUE(log.find('d') == std::string::npos)
       << "WRONG RESULT: an event was recorded in the default stream, not in the one of the "
          "launches: give cudaEventRecord the stream";
   const auto kernels = std::count(log.begin(), log.end(), 'k');
@@ -191,8 +191,9 @@ TEST(vector_add_in_pieces, CopiesAPieceWhileAnotherIsAdded) {
     ahead = std::max(ahead, std::count(log.begin(), first_kernel, 'c'));
     logs += std::string(schedule) + ": " + log.substr(0, 30) + "...\n";
   }
-  EXPECT_EQ(ahead, 2 * 2) << "WRONG RESULT: two pieces of a and b should have been copied before "
-                             "the first kernel where the order allows it\n"
+  EXPECT_EQ(ahead, 2 * 2) << "WRONG RESULT: the sums are right, but two pieces of a and b should "
+                             "have been copied before the first kernel where the order allows it: "
+                             "the copies wait for a kernel that does not use their buffer\n"
                              "k kernel, c copy, e event, w a stream waited\n"
                           << logs;
 }

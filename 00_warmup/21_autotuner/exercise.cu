@@ -124,7 +124,7 @@ std::size_t Autotuner::best(const std::string& key, const std::vector<Candidate>
   ladder::require(!candidates.empty(), "candidates has 0 elements; allowed: 1 or more");
   // TODO(2): roughly 4 lines; the number of the candidate whose name is known for this key, if there is one; budget: no call of cost
   std::size_t best = 0;
-  // TODO(2): roughly 7 lines; else: which one costs least? its name becomes known; budget: one call of cost for each candidate
+  // TODO(2): roughly 7 lines; else: which one costs least (the first of equals)? its name becomes known; budget: one call of cost for each candidate
   save();
   return best;
 }

@@ -97,7 +97,8 @@ TEST(matmul_tuned, Hole2TakesTheCheapest) {
                          << (of_last == 1 ? "the largest cost, not the least"
                                           : "the first candidate; the last costs least");
   EXPECT_EQ(middle.best(tuner, "b"), 1u);
-  EXPECT_EQ(first.best(tuner, "c"), 0u);  // the first of equals
+  EXPECT_EQ(first.best(tuner, "c"), 0u)
+      << "WRONG RESULT\nthe costs are 1, 2 and 1: of equal costs the first candidate's is taken";
 }
 
 // Whether the first of the candidates is the best, one in the middle, or the last.

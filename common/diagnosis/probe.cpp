@@ -433,7 +433,8 @@ class Probe {
     return {};
   }
 
-  // Whether its neighbours along the input's other axes miss the steps that the base misses: then this may be said of all of the input.
+  // Whether its neighbours along the input's other axes miss the steps that the base misses, and reach nothing that they should not: then
+  // this may be said of all of the input.
   bool is_one_of_many(const Input& input, std::size_t of_input, std::size_t of_output) const {
     using Steps = std::vector<std::int64_t>;
     const auto steps_above = [&](const Values& values, double least) {
@@ -455,10 +456,21 @@ class Probe {
         if (axis == of_input || !is_on_line(input, element, axis) || !each.counts()) continue;
         const Steps strong = steps_above(each.right, kStrong * largest(each.right));
         const Steps comes = steps_above(each.yours, each.close);
-        if (!common(common(missed, strong), comes).empty()) return false;
+        if (!common(common(missed, strong), comes).empty() || goes_astray(each, of_output))
+          return false;
       }
     }
     return true;
+  }
+
+  // Whether it changes the output where it should not, along another axis than this one.
+  bool goes_astray(const Response& response, std::size_t axis) const {
+    const auto yours = where(response.yours, response.close);
+    const auto right = where(response.right, 1e-12 * largest(response.right));
+    for (std::size_t other = 0; other < yours.size(); ++other) {
+      if (other != axis && !are_all_in(yours[other], right[other])) return true;
+    }
+    return false;
   }
 
   static std::string word(const Layout& layout, std::size_t axis) {
@@ -573,22 +585,26 @@ class Probe {
     return count > 0 ? std::sqrt(squares / count) : INFINITY;
   }
 
-  // Where `right` is too faint to be seen above the noise, and so is not in `needed`, nobody can tell whether it is in `yours`: it is
-  // taken to be as its neighbour is.
+  // Where `right` is too faint to be seen above the noise, and so is not in `needed`, nobody can tell whether it is in `yours`. It is
+  // taken to be there between two places that are, and beside one where the list begins or ends.
   static std::vector<std::int64_t> with_the_faint(const std::vector<std::int64_t>& yours,
                                                   const std::vector<std::int64_t>& right,
                                                   const std::vector<std::int64_t>& needed) {
-    std::vector<std::int64_t> all, result;
+    std::vector<std::int64_t> all, known, result;
     std::set_union(yours.begin(), yours.end(), right.begin(), right.end(), std::back_inserter(all));
-    const auto has = [](const std::vector<std::int64_t>& list, std::int64_t i) {
-      return std::binary_search(list.begin(), list.end(), i);
+    std::set_union(yours.begin(), yours.end(), needed.begin(), needed.end(),
+                   std::back_inserter(known));
+    const auto is_in_yours = [&](std::int64_t i) {
+      return std::binary_search(yours.begin(), yours.end(), i);
     };
-    const auto first = std::find_if(
-        all.begin(), all.end(), [&](std::int64_t i) { return has(yours, i) || has(needed, i); });
-    bool there = first != all.end() && has(yours, *first);
     for (const std::int64_t i : all) {
-      if (has(yours, i) || has(needed, i)) there = has(yours, i);
-      if (there) result.push_back(i);
+      const auto next = std::lower_bound(known.begin(), known.end(), i);
+      const bool has_next = next != known.end(), has_last = next != known.begin();
+      const bool is_beside =
+          has_next != has_last && std::abs((has_next ? *next : next[-1]) - i) == 1;
+      const bool is_between = has_next && has_last && is_in_yours(*next) && is_in_yours(next[-1]);
+      const bool is_joined = is_between || (is_beside && is_in_yours(has_next ? *next : next[-1]));
+      if (is_in_yours(i) || (is_joined && (!has_next || *next != i))) result.push_back(i);
     }
     return result;
   }

@@ -12,11 +12,15 @@ namespace ladder {
 
 bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
                    std::int64_t row, double rounding) {
-  const auto is_nan = [](double x) { return std::isnan(x); };
+  const auto is_nan = [](double x) { return std::isnan(x) && !is_unwritten(x); };
   const bool computes_none = std::any_of(answer.begin(), answer.end(), is_nan);
   const bool shows_none = std::any_of(result.begin(), result.end(), [](float x) {
     return !std::isfinite(x) && !is_never_written(x);
   });
+  // What nobody has written is as it was, or zero.
+  for (std::size_t i = 0; i < result.size() && i < answer.size(); ++i) {
+    if (is_unwritten(answer[i]) && !is_never_written(result[i]) && result[i] != 0) return false;
+  }
   return (!computes_none || shows_none) && roughly_equal(result, answer, row, rounding);
 }
 

@@ -13,7 +13,8 @@
 
 namespace ladder {
 
-// The outputs that a case has, in the order of the operator's list. Elements that are not finite were not written, or overflowed.
+// The outputs that a case has, in the order of the operator's list. Elements that are kUnwritten were not written; others that are not
+// finite overflowed.
 using Answer = std::vector<std::vector<double>>;
 
 struct Misconception {
@@ -68,7 +69,8 @@ struct Examined {
   Mistakes mistakes = {};
 };
 
-// Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written.
+// Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written; where the
+// answer has kUnwritten, nothing was written, or a zero.
 bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
                    std::int64_t row, double rounding);
 

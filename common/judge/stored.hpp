@@ -20,7 +20,7 @@ typename Op::Outputs stored(const typename Op::Problem& problem, const Answer& a
     if (array.is_input) continue;
     use_output(outputs, array.name, [&](std::vector<float>& values) {
       for (const double x : answer.at(n))
-        values.push_back(rounding_of(array.type->precision)(x));
+        values.push_back(is_unwritten(x) ? held(x) : rounding_of(array.type->precision)(x));
     });
     ++n;
   }

@@ -3,11 +3,14 @@
 // is seen to take from its inputs when it is run (common/diagnosis/probe.hpp).
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "common/core/poison.hpp"
 
 namespace ladder {
 
@@ -38,8 +41,18 @@ struct VariantList {
   }
 };
 
-// Elements of a variant's result that nobody has written. Those that are NaN were computed.
-inline constexpr double kUnwritten = std::numeric_limits<double>::infinity();
+// Elements of a mistake's result that nobody has written: a NaN with bits of its own. Those that are another NaN, or infinite, were
+// computed.
+inline constexpr double kUnwritten = std::bit_cast<double>(0x7ff8'0000'0000'7fa5u);
+
+inline bool is_unwritten(double x) {
+  return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(kUnwritten);
+}
+
+// What an output holds where a mistake's answer is x, before it is rounded.
+inline float held(double x) {
+  return is_unwritten(x) ? std::bit_cast<float>(kPoisonBits) : static_cast<float>(x);
+}
 
 // The product of two rows of one width, in four sums, which a processor adds to side by side.
 template <typename Number>

@@ -207,7 +207,9 @@ void expect_distinct_variants(const typename Op::Case& c) {
     answers.emplace_back(mistakes.known[n].words, mistakes.known[n].answer());
   const auto equal = [](const Answer& a, const Answer& b) {
     for (std::size_t n = 0; n < a.size(); ++n) {
-      if (!equals_answer({a[n].begin(), a[n].end()}, b[n], 1, 0)) return false;
+      std::vector<float> result(a[n].size());
+      std::transform(a[n].begin(), a[n].end(), result.begin(), held);
+      if (!equals_answer(result, b[n], 1, 0)) return false;
     }
     return true;
   };

@@ -15,7 +15,7 @@ from ladder_tools import gtest
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved
+from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow
 from ladder_tools.patches import Written, header, hole_of, holes_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
@@ -28,6 +28,7 @@ _FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray, whatever 
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access): ")
+_STOPS = re.compile(r", in kernel .*, thread \(")  # the emulator's words for an error of one thread
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
@@ -300,6 +301,7 @@ class Check:
         self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
+        self._stopped = False  # a thread's error ended the launch: the others store nothing more
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
         self._said = ""  # of the test that failed
@@ -462,14 +464,14 @@ class Check:
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places that can be told from all others."""
+        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, if each can be told from all others."""
         mine, todo = text_of(self._exercise.mine), f"TODO({hole})"
         lines = mine.splitlines()
         numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         if not numbers and self._exercise.kind == "exercise":
             parts = (holes_of(self._exercise).of(mine).holes or {}).get(hole, [])
             firsts = [next(filter(is_code, part), None) for part in parts]
-            numbers = [lines.index(first) + 1 for first in firsts if lines.count(first) == 1]
+            numbers = [lines.index(first) + 1 for first in firsts if first] if all(first and lines.count(first) == 1 for first in firsts) else []
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
 
     def _hole_of(self, fault, target, text):
@@ -662,7 +664,7 @@ class Check:
         self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
             half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
-            self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half)
+            self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half, self._stopped)
             print("".join(f"{line}\n" for line in self.wrong_values), end="")
         for path in (yours, ours):
             path.unlink(missing_ok=True)
@@ -713,6 +715,7 @@ class Check:
             done = self._test(target)
             report = self._report(where, done)
             self._diverges = any("divergent __sync" in line for line in report)
+            self._stopped = any(_STOPS.search(line) for line in report)
             passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
             todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
@@ -773,9 +776,9 @@ class Check:
                 print("You began with our solution and have changed nothing, so ./ladder learn does not count it as yours.")
             else:
                 note_solved(exercise.name)
-            step = reward(exercise, self._build.folder / "exercise_xray.log")
-            if step:
-                print(step)
+            for line in (too_narrow(text_of(exercise.mine), text_of(exercise.solution)), reward(exercise, self._build.folder / "exercise_xray.log")):
+                if line:
+                    print(line)
             more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))
             if more:
                 print(f"More of this lesson: ./ladder exercise {more}")

@@ -220,6 +220,22 @@ def budget_of(exercise):
     return {what: eval(term if "." in term else term.replace("/", "//")) for what, term in terms}
 
 
+_OF_A_BLOCK = re.compile(r"^\s*(?:const )?(?:int|unsigned|unsigned int|auto)(?: const)? (\w+) = (.*\bblockIdx\..*);")
+_WIDE = re.compile(r"\b(?:std::)?(?:u?int64_t|size_t|ptrdiff_t)\b|\blong\b")
+
+
+def too_narrow(mine, ours):
+    """A sentence for the first index in `mine` that is made of the block's number in 32 bits, where ours has one of 64; or ""."""
+    if not any("blockIdx." in line and _WIDE.search(line) for line in ours.splitlines()):
+        return ""
+    for number, line in enumerate(mine.splitlines(), 1):
+        found = _OF_A_BLOCK.match(line)
+        if found and not _WIDE.search(found[2]) and line not in ours.splitlines():
+            return (f"One thing that no test of this size can show, in line {number}: {found[1]} has 32 bits, so it is wrong from 2,147,483,648 "
+                    "elements on. Ours is a std::int64_t, and the block's number is converted before it is multiplied.")
+    return ""
+
+
 def reward(exercise, xray_log):
     """One line for whoever has solved it: the learner's counts beside those of the step before, where they differ, and what the step brought on a
     GPU; "" if nothing of that is known."""

@@ -22,6 +22,7 @@ _TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: s
 _MOST_MOVED, _FEWEST_MOVED = 256, 4  # values that are looked for at other elements; how many must be there
 _LARGEST_NUMBER = 16  # bytes of an element; a larger one is a struct
 _MOST_TAKES = 12  # shuffles whose lanes are listed
+_FIRST_NEGATIVE = 0xFFC00000  # a NaN that processors make; what is above it is a small negative whole number
 
 
 class Trail:
@@ -99,7 +100,8 @@ class Touch:
 
     def text(self, half):
         size, number = self.kind["bytes"], self.number(half)
-        if size == 2 or size == 4 and (self.bits == 0 or not abs(number) < 1e-30):
+        is_negative = size == 4 and self.bits > _FIRST_NEGATIVE
+        if size == 2 or size == 4 and not is_negative and (self.bits == 0 or not abs(number) < 1e-30):
             return f"{number:.4g}"
         if size > 4 and (self.bits == 0 or 1e-30 <= abs(number) < 1e30):
             return f"{number:.4g}"  # of several, most likely numbers
@@ -243,9 +245,10 @@ def _first_of(yours, ours, alike, half):
     return stray, None
 
 
-def first_wrong(yours, ours, half="e"):
+def first_wrong(yours, ours, half="e", stopped=False):
     """Sentences about the first value that only `yours` stores, and the first element that only it reads; and the touch they are about.
-    [] and None if there is neither. `half`: what 2 bytes are, "e" (fp16) or "b" (bf16)."""
+    [] and None if there is neither. `half`: what 2 bytes are, "e" (fp16) or "b" (bf16). `stopped`: yours was, by an error, so that what it
+    does not store says nothing."""
     for number in range(min(len(yours.launches), len(ours.launches))):
         if not (yours.is_whole(number) and ours.is_whole(number)):
             break
@@ -267,7 +270,7 @@ def first_wrong(yours, ours, half="e"):
             said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong[2])] if alike else [])
-        elif stray is None:
+        elif stray is None and not stopped:
             said += _unwritten(mine, right)
         if said:
             found = wrong or stray
@@ -296,8 +299,8 @@ def _moved(mine, right, wrong, half):
 
 
 def _lanes(launch, row):
-    """What this row's thread had taken from other lanes before: [(source, place)]; and of which lanes' values, each how often, that is made
-    if whatever a lane takes is added to what it has. None, where lanes have parted."""
+    """What each lane of this row's warp had taken from other lanes before: {lane: [(source, place)]}; and of which lanes' values, each how
+    often, that row's is made if whatever a lane takes is added to what it has. None, where lanes have parted."""
     trail, block, thread = launch.trail, row[2], row[3]
     at, takes = trail.at(row), {}
     for number, its_block, its_thread, place, source, after in trail.takes:
@@ -306,10 +309,10 @@ def _lanes(launch, row):
     own = takes.get(thread % 32, [])
     made = {lane: Counter([lane]) for lane in takes}
     if len(own) > _MOST_TAKES ** 2 or any(len(each) < len(own) for each in takes.values()) or any(source not in takes for each in takes.values() for source, _ in each):
-        return own, None
+        return takes, None
     for step in range(len(own)):
         made = {lane: made[lane] + made[each[step][0]] for lane, each in takes.items()}
-    return own, made.get(thread % 32)
+    return takes, made.get(thread % 32)
 
 
 def _taken(mine, right, wrong):
@@ -318,7 +321,8 @@ def _taken(mine, right, wrong):
     theirs = ours[stores.index(wrong)] if len(ours) == len(stores) and wrong in stores else None  # a place that is stored to again has its turns
     if theirs is None or theirs[3] % 32 != wrong[3] % 32:
         return []
-    (own, made), (taken, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
+    (mine_take, made), (ours_take, right_made) = _lanes(mine, wrong), _lanes(right, theirs)
+    own, taken = (takes.get(wrong[3] % 32, []) for takes in (mine_take, ours_take))
     if made == right_made and (made is not None or len(own) == len(taken)):
         return []
     if len(own) < len(taken) and len({place for _, place in own}) == len({place for _, place in taken}):
@@ -326,12 +330,19 @@ def _taken(mine, right, wrong):
     if len(own) < len(taken):
         counts = f"{len(taken)} shuffle{'s' if len(taken) != 1 else ''}, yours {len(own) or 'none'}"
         return [f"Before it our thread makes {counts}: is something not yet put together over the lanes?"]
+    # The row's own lane, or else the first: one lane's shuffles may be ours where those of all others are not.
+    for lane in (wrong[3] % 32, *sorted(mine_take)):
+        own, taken = mine_take.get(lane, []), ours_take.get(lane, [])
+        lanes = [", ".join(str(source) for source, _ in each) for each in (own, taken)]
+        if lanes[0] != lanes[1]:
+            break
+    else:
+        return []
     if len(own) > _MOST_TAKES:
         return []
-    lanes = [", ".join(str(source) for source, _ in each) for each in (own, taken)]
     launched = mine.trail.places[wrong[4]][1:][-1:]  # which is all that the compiler has kept of some calls
     lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own if mine.trail.places[place] != launched))
-    return [f"Before it, lane {wrong[3] % 32} takes the values of lanes {lanes[0]} by shuffles{f' at {lines}' if lines else ''}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
+    return [f"Before it, lane {lane} takes the values of lanes {lanes[0]} by shuffles{f' at {lines}' if lines else ''}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
 
 
 def _other_input(mine, right, block):

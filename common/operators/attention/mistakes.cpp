@@ -487,7 +487,7 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
     S s;
     s.weight = [](double score, double) {
       const double weight = std::exp(score);
-      return weight > std::numeric_limits<float>::max() ? kUnwritten : weight;
+      return weight > std::numeric_limits<float>::max() ? INFINITY : weight;
     };
     return answer(a, s);
   });

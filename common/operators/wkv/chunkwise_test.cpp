@@ -68,7 +68,7 @@ void drop_last_chunk(const WkvCase& c, std::vector<float>& o, float left_behind)
 TEST(Chunks, TheLastPartialOneMustNotBeMissing) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const bool reverse : {false, true}) {
-      for (const float left_behind : {0.0f, kNan}) {
+      for (const float left_behind : {0.0f, poison<float>()}) {
         WkvCase c = case_of(recurrence);
         c.reverse = reverse;
         const WkvProblem problem = make_problem(c);
@@ -78,6 +78,16 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissing) {
       }
     }
   }
+}
+
+// Steps that were computed are not missing, whatever is in them.
+TEST(Chunks, OneOfNanIsNotMissing) {
+  const WkvProblem problem = make_problem(case_of(Recurrence::kWkv));
+  WkvOutputs outputs = right_answer(problem);
+  drop_last_chunk(problem.drawn_case(), outputs.o, kNan);
+  const std::string message = verdict(problem, outputs);
+  expect_words("is NaN", message);
+  EXPECT_EQ(message.find("missing"), std::string::npos) << message;
 }
 
 TEST(Chunks, TheLastPartialOneMustNotBeMissingFromTheState) {
@@ -304,7 +314,7 @@ TEST(Gradients, NamesOneOfTheFactorInsteadOfItsLogarithm) {
 TEST(Gradients, NamesAMissingLastChunk) {
   const WkvGradProblem problem = make_grad_problem(case_of(Recurrence::kWkv));
   WkvGradients gradients = right_answer(problem);
-  drop_last_chunk(problem.drawn_case(), gradients.dk, kNan);  // K = V
+  drop_last_chunk(problem.drawn_case(), gradients.dk, poison<float>());  // K = V
   expect_wrong("the last partial chunk of 16 or 32 missing", problem, gradients);
 }
 

@@ -155,6 +155,13 @@ TEST(Probe, SaysOfAllRowsOnlyWhatIsTrueOfAll) {
   EXPECT_NE(said.find("k(b=1, t=17, h=1, j=8)"), std::string::npos) << said;
 }
 
+// A column's own steps are as ours forget them, but it goes to another column, too.
+TEST(Probe, SaysNothingOfAllColumnsWhereOneGoesAstray) {
+  const std::string said = said_of({.forgets = [](At at) { return at.t % 16 == 0; },
+                                    .column_of_v = [](auto i) { return i < 4 ? 8 : i; }});
+  EXPECT_EQ(said.find("is right"), std::string::npos) << said;
+}
+
 // A change of NaN is none that can be seen: not a sign that something is not read.
 TEST(Probe, SaysNothingOfWhatIsNoNumber) {
   EXPECT_EQ(said_of({.count_row = [](auto) { return std::nan(""); }}), "");
