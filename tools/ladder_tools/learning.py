@@ -186,7 +186,7 @@ def recorded_step(exercise):
     name, before = _implementation(exercise), _step_before(exercise)
     pages = (exercise.folder / "README.md", f"{exercise.folder.parts[0]}/README.md")
     tables = [table for page in pages for table in re.findall(r"<!-- table: (.*?) -->", text_of(page))]
-    named = re.findall(r"h200_[\w.-]+", "".join(text_of(f"records/tables/{table}.txt") for table in tables))
+    named = re.findall(r"h[12]00_[\w.-]+", "".join(text_of(f"records/tables/{table}.txt") for table in tables))
     for path in (f"records/{each}.json" for each in named):
         document = json.loads(text_of(path) or "{}")
         rows = {row["implementation"]: row for row in document.get("rows", []) if row.get("seconds")}
