@@ -46,7 +46,10 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
     runs.push_back({row, row});
   }
   const std::int64_t span = rows.back() - rows.front() + 1, count = std::ssize(rows);
-  if (gaps.empty() || gaps.size() > kMostGaps || 2 * (span - count) > count) return list_of(runs);
+  // A few are listed: "1 and 3", not "1 to 3 without 2".
+  if (gaps.empty() || gaps.size() > kMostGaps || runs.size() == rows.size() ||
+      2 * (span - count) > count)
+    return list_of(runs);
   return text_of({rows.front(), rows.back()}) + " without " + list_of(gaps);
 }
 
