@@ -19,6 +19,7 @@
 namespace {
 
 using chunkwise::kChannels;
+using chunkwise::sum_parts;
 using ladder::WkvGradArgs;
 using ladder::cuda::kAllLanes;
 
@@ -122,16 +123,6 @@ __global__ void __launch_bounds__(kChannels)
   const std::int64_t part = ((b * work.chunks + c) * forward.H + h) * kChannels + n;
   work.du_parts[part] = du;
   work.d_log_w_parts[part] = d_log_w_sum;
-}
-
-// to[i] = sum over parts[m][i], always in the same order. A block has a head.
-__global__ void __launch_bounds__(kChannels)
-    sum_parts(float* to, const float* parts, std::int64_t elements, std::int64_t count) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t m = 0; m < count; ++m)
-    sum += parts[m * elements + i];
-  to[i] = sum;
 }
 
 void wkv(const WkvGradArgs& args) {

@@ -335,16 +335,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// to[i] = sum over parts[m][i], always in the same order. A block has a head.
-__global__ void __launch_bounds__(kChannels)
-    sum_parts(float* to, const float* parts, std::int64_t elements, std::int64_t count) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t m = 0; m < count; ++m)
-    sum += parts[m * elements + i];
-  to[i] = sum;
-}
-
 template <DLogW kWay>
 void launch(const WkvGradArgs& args) {
   require_plain_gradients(args, "07.19 gradient products");

@@ -381,17 +381,6 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
       sum;
 }
 
-// to[i] = sum over parts[b][i], always in the same order. A block has a head.
-template <typename Element>
-__global__ void __launch_bounds__(kChannels)
-    sum_over_batch(Element* to, const float* parts, std::int64_t elements, std::int64_t B) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t b = 0; b < B; ++b)
-    sum += parts[b * elements + i];
-  ladder::cuda::store(to + i, sum);
-}
-
 // What the kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a block has a head of a sequence.
 void require_what_is_taken(const Args& args) {
   ladder::validate(args);
@@ -445,8 +434,8 @@ void wkv(const Args& args) {
     CUDA_CHECK(cudaGetLastError());
   }
   const auto sum = [&](auto* to, const float* parts) {
-    sum_over_batch<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(
-        to, parts, elements, chunks > 0 ? forward.B : 0);
+    sum_parts<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(to, parts, elements,
+                                                                      chunks > 0 ? forward.B : 0);
     CUDA_CHECK(cudaGetLastError());
   };
   sum(args.du, work.du_parts);
