@@ -1,9 +1,14 @@
-// What lessons 17 and 18 compute: the gradients of WKV in fp32, of heads of 64 channels. They refuse the rest.
+// What lessons 17 to 19 compute, the gradients of WKV in fp32, of heads of 64 channels: they refuse the rest. And the kernel that adds up what
+// blocks have left of du and of d_log_w: for lessons 18, 19 and 20b.
 #pragma once
 
+#include <cuda_runtime.h>
+
+#include <cstdint>
 #include <string>
 
 #include "common/core/errors.hpp"
+#include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace chunkwise {
@@ -21,6 +26,17 @@ inline void require_plain_gradients(const ladder::WkvGradArgs& args, const char*
                   "d_initial_state is given; this kernel allows only a null pointer");
   ladder::require(args.forward.K == kChannels, "K is " + std::to_string(args.forward.K) +
                                                    "; this kernel allows only K = V = 64");
+}
+
+// to[i] = sum over parts[m][i], always in the same order. A block has a head.
+template <typename Element>
+__global__ void __launch_bounds__(kChannels)
+    sum_parts(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
+  float sum = 0.0f;
+  for (std::int64_t m = 0; m < count; ++m)
+    sum += parts[m * elements + i];
+  ladder::cuda::store(to + i, sum);
 }
 
 }  // namespace chunkwise

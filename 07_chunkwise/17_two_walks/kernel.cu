@@ -3,7 +3,7 @@
 // Why:    the state S walks forward, its gradient D backward, and every gradient of a step is a sum over a row or a column of one of them.
 // Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
 // Costs:  S of every step is kept in memory, 16 KB for each step of a head; a block has a head with all its batches, so few heads leave
-//         a GPU idle. See README for what was measured.
+//         a GPU idle. See README for counts and a prediction: no time is measured yet.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -85,23 +85,23 @@ __global__ void __launch_bounds__(kChannels)
       fetch(element_of(t), log_w_of(t));
       const float q = step.q[n], w = step.w[n], d_o = step.d_o[n];
       const float* const kept = state_of(t);
-      float s_d = 0.0f, d_v = 0.0f, v_do = 0.0f;
+      float s_d = 0.0f, row_v = 0.0f, v_do = 0.0f;
 #pragma unroll
       for (int iv = 0; iv < kChannels; ++iv) {
         s_d += kept[iv * kChannels] * row[iv];
-        d_v += row[iv] * step.v[iv];
+        row_v += row[iv] * step.v[iv];
         v_do += step.v[iv] * step.d_o[iv];
         row[iv] = w * row[iv] + scale * q * step.d_o[iv];
       }
-      float d_k = 0.0f, bonus = 0.0f;
+      float column_k = 0.0f, bonus = 0.0f;
 #pragma unroll
       for (int ik = 0; ik < kChannels; ++ik) {
-        d_k += column[ik] * step.k[ik];
+        column_k += column[ik] * step.k[ik];
         bonus += step.q[ik] * u_smem[ik] * step.k[ik];
         column[ik] = step.w[ik] * column[ik] + scale * step.q[ik] * d_o;
       }
-      args.dk[element_of(t)] = d_v + scale * u * q * v_do;
-      args.dv[element_of(t)] = d_k + scale * bonus * d_o;
+      args.dk[element_of(t)] = row_v + scale * u * q * v_do;
+      args.dv[element_of(t)] = column_k + scale * bonus * d_o;
       d_log_w_sum += w * s_d;
       if (!per_head) args.d_log_w[element_of(t)] = w * s_d;
     }

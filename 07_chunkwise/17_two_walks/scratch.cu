@@ -3,7 +3,7 @@
 // Why:    the state S walks forward, its gradient D backward, and every gradient of a step is a sum over a row or a column of one of them.
 // Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
 // Costs:  S of every step is kept in memory, 16 KB for each step of a head; a block has a head with all its batches, so few heads leave
-//         a GPU idle. See README for what was measured.
+//         a GPU idle. See README for counts and a prediction: no time is measured yet.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -66,14 +66,14 @@ __global__ void __launch_bounds__(kChannels)
       fetch(element_of(t), log_w_of(t));
       const float q = step.q[n], w = step.w[n], d_o = step.d_o[n];
       const float* const kept = state_of(t);
-      float s_d = 0.0f, d_v = 0.0f, v_do = 0.0f;
+      float s_d = 0.0f, row_v = 0.0f, v_do = 0.0f;
 #pragma unroll
       for (int iv = 0; iv < kChannels; ++iv) {
         // TODO(3): roughly 2 lines; what this column adds to row n of S times row n of D, and to row n of D times v.
         v_do += step.v[iv] * step.d_o[iv];
         // TODO(4): roughly 1 line; this element of row n of D, as it is behind step t - 1. budget: nothing of global memory.
       }
-      float d_k = 0.0f, bonus = 0.0f;
+      float column_k = 0.0f, bonus = 0.0f;
 #pragma unroll
       for (int ik = 0; ik < kChannels; ++ik) {
         // TODO(3): roughly 1 line; what this row adds to column n of D times k.

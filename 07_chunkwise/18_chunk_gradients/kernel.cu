@@ -2,7 +2,7 @@
 // Change: rewrite of 07.17: the walks keep S and D at the borders of chunks only; each chunk then finds its gradients by itself, pair by pair.
 // Why:    two states for each 16 steps are an eighth of the states that 17 stores, and the chunks of a sequence run at the same time.
 // Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
-// Costs:  all pairs of steps of a chunk, 120, each with decays of its own in every channel. See README for what was measured.
+// Costs:  all pairs of steps of a chunk, 120, each with decays of its own in every channel. See README: no time is measured yet.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 namespace {
 
 using chunkwise::kChannels;
+using chunkwise::sum_parts;
 using ladder::WkvGradArgs;
 using ladder::cuda::kAllLanes;
 
@@ -215,16 +216,6 @@ __global__ void __launch_bounds__(kChannels)
   const std::int64_t part = ((b * work.chunks + c) * forward.H + h) * kChannels + n;
   work.du_parts[part] = du;
   work.d_log_w_parts[part] = d_log_w_sum;
-}
-
-// to[i] = sum over parts[m][i], always in the same order. A block has a head.
-__global__ void __launch_bounds__(kChannels)
-    sum_parts(float* to, const float* parts, std::int64_t elements, std::int64_t count) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t m = 0; m < count; ++m)
-    sum += parts[m * elements + i];
-  to[i] = sum;
 }
 
 void wkv(const WkvGradArgs& args) {

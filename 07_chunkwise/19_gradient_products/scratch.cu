@@ -2,7 +2,7 @@
 // Change: rewrite of 07.18: what is a product of matrices goes to tensor cores. Beside its d_log_w stands the textbook's difference.
 // Why:    one instruction of a warp does 1,024 multiply-adds of tf32. The difference needs nothing but q dq and k dk, but loses digits.
 // Needs:  K = V = 64, fp32, no states in or out, forward time; rows at multiples of 16 bytes; tensor cores (sm_80).
-// Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README for what was measured.
+// Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README: no time is measured yet.
 #include "07_chunkwise/19_gradient_products/gradient_products.hpp"
 
 #include <cuda_pipeline.h>
@@ -215,16 +215,6 @@ __global__ void __launch_bounds__(kThreads)
     // TODO(5): roughly 14 lines; dv of 16 columns: scores^T d_o, times scale, and what is left of the keys, times D; rows that are there are stored.
     // TODO(5): budget: ten loads of 16 x 16, five products, one store for two elements.
   }
-}
-
-// to[i] = sum over parts[m][i], always in the same order. A block has a head.
-__global__ void __launch_bounds__(kChannels)
-    sum_parts(float* to, const float* parts, std::int64_t elements, std::int64_t count) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t m = 0; m < count; ++m)
-    sum += parts[m * elements + i];
-  to[i] = sum;
 }
 
 template <DLogW kWay>

@@ -56,7 +56,7 @@ __device__ __forceinline__ void put_bonus(ChunkTiles<kRests, Element, LogW>& til
 template <bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ SquareTile<Element> level_tile(
     ChunkTiles<kRests, Element, LogW>& tiles_smem, int level) {
-  return {level == 1 ? tiles_smem.pairs : level == 2 ? tiles_smem.left : tiles_smem.scores};
+  return {level == 1 ? tiles_smem.d_scores : level == 2 ? tiles_smem.left : tiles_smem.scores};
 }
 
 // The rows of a block of steps at each level up to 3; afterwards the decays are those of the block.
@@ -70,6 +70,41 @@ __device__ __forceinline__ void put_rows_of_block(ChunkTiles<kRests, Element, Lo
     put(level_tile(tiles_smem, level), part.row, block * kBlock,
         rows_at(level, q, k, decays, part.lane), part.lane);
     climb(decays, w, level, part.lane);
+  }
+}
+
+// The rows of levels 4 and 5, the halves of 32 and of 64 steps. `middle` is the decay between the block and the chunk's middle.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_rows_of_halves(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                                   const Part& part, int block, const Sum& read,
+                                                   const Sum& left, const float (&middle)[2]) {
+  const SquareTile<Element> level4_smem{tiles_smem.level4}, level5_smem{tiles_smem.level5};
+  put(level4_smem, part.row, block * kBlock, block % 2 == 1 ? read : left, part.lane);
+  Sum far = part.late ? read : left;
+  for_each([&](int j, int y) { far.d[j][y] *= middle[y / 2]; });
+  put(level5_smem, part.row, block * kBlock, far, part.lane);
+}
+
+// The rows of each level, the bonus and the decays of the warp's blocks of steps. `left`: of their keys, behind the block.
+template <bool kGla, bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_rows(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                         const Part& part, const int (&ik)[2], const float (&u)[2],
+                                         Sum (&left)[kBlocksPerWarp]) {
+  float middle[2] = {1.0f, 1.0f};
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    const int block = part.block_of(x);
+    Sum q, k, w;
+    load_rows(tiles_smem, part, block, q, k, w);
+    Decays decays = first_decays<kGla>(w);
+    put_bonus(tiles_smem, part, u, block, q, k, decays);
+    put_rows_of_block(tiles_smem, part, block, q, k, w, decays);
+    left[x] = times(k, decays.after);
+    put_rows_of_halves(tiles_smem, part, block, times(q, decays.before), left[x], middle);
+    for (int i = 0; i < 2; ++i) {
+      middle[i] = decays.total[0][i];
+      if (part.lane % 4 == 0) tiles_smem.total[block][ik[i]] = middle[i];
+    }
   }
 }
 
@@ -104,6 +139,15 @@ __device__ __forceinline__ void decay_to_the_end(
       }
     }
   }
+}
+
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_left(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                         const Part& part, const Sum (&left)[kBlocksPerWarp]) {
+  const SquareTile<Element> left_smem{tiles_smem.left};
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x)
+    put(left_smem, part.row, part.block_of(x) * kBlock, left[x], part.lane);
 }
 
 }  // namespace chunkwise::backward

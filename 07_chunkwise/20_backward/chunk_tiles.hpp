@@ -57,13 +57,13 @@ struct alignas(16) ChunkTiles {
     Element scores[kTileSize];  // [s][p]: what o_p takes of v_s, bonus included
     ChannelSums sums;           // when the scores have been used
   };
-  Element pairs[kTileSize];  // [p][s] = [s][p] = scale * d_o_p . v_s
+  Element d_scores[kTileSize];  // G: [p][s] = [s][p] = scale * d_o_p . v_s
   Right<Element> spans[kSpans][kWarpSize];
   float total[kBlocks][kSide];                          // decay of a block's steps, by channel
   float before[kBlocks][kSide], after[kBlocks][kSide];  // of the chunk's steps outside of a block
   float bonus[kBlocks][kSide];                          // sums of q u k over 16 channels, by step
   float next[kBlocks][kSide];  // the same of level 0: an even step's key, the next step's query
-  float own[kSide];            // scale * d_o_t . v_t
+  float d_own[kSide];          // scale * d_o_t . v_t, the diagonal of G
   float overlap[kSide];        // what reaches from S to D through all of the chunk
 };
 

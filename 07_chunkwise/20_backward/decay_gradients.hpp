@@ -70,4 +70,19 @@ __device__ __forceinline__ void put_d_log_w_sums(ChunkTiles<kRests, Element, Log
     if (part.lane % 4 == 0) tiles_smem.sums.d_log_w[block][ik[i]] = total[i];
 }
 
+// d_log_w of the warp's blocks is complete, and goes to the tile of log_w.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void put_d_log_w(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                            const Part& part, const int (&ik)[2], int rows,
+                                            bool per_head, Sum (&d_log_w)[kBlocksPerWarp]) {
+  const SquareTile<LogW> d_log_w_smem{tiles_smem.log_w};
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    const int block = part.block_of(x);
+    add_across(tiles_smem, part, ik, block, d_log_w[x]);
+    if (per_head) put_d_log_w_sums(tiles_smem, part, ik, block, rows, d_log_w[x]);
+    put_transposed(d_log_w_smem, block * kBlock, part.row, d_log_w[x], part.lane);
+  }
+}
+
 }  // namespace chunkwise::backward

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include "07_chunkwise/20_backward/chunk_rows.hpp"
 #include "07_chunkwise/20_backward/chunk_steps.hpp"
 #include "07_chunkwise/20_backward/chunk_tiles.hpp"
 #include "07_chunkwise/20_backward/decay_gradients.hpp"
@@ -10,6 +11,7 @@
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 #include "07_chunkwise/20_backward/pairs.hpp"
 #include "07_chunkwise/20_backward/register_blocks.hpp"
+#include "07_chunkwise/20_backward/state_products.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chunkwise::backward {
@@ -33,24 +35,24 @@ __device__ __forceinline__ void put_both_orders(SquareTile<Element> tile, const 
 }
 
 template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void put_pairs(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                          const Part& part, float scale,
-                                          Sum (&pairs)[kPairsPerWarp]) {
-  const SquareTile<Element> pairs_smem{tiles_smem.pairs}, rest_smem{tiles_smem.left};
+__device__ __forceinline__ void put_d_scores(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                             const Part& part, float scale,
+                                             Sum (&d_scores)[kPairsPerWarp]) {
+  const SquareTile<Element> d_scores_smem{tiles_smem.d_scores}, rest_smem{tiles_smem.left};
 #pragma unroll
   for (int x = 0; x < kPairsPerWarp; ++x) {
     const int pair = part.warp + x * kWarps;
     if (pair >= kPairs) continue;
     const int p = later_block(pair) * kBlock, s = earlier_block(pair) * kBlock;
     for_each([&](int j, int y) {
-      pairs[x].d[j][y] *= scale;
+      d_scores[x].d[j][y] *= scale;
       const int step_p = p + part.lane / 4 + y / 2 * 8,
                 step_s = s + part.lane % 4 * 2 + j * 8 + y % 2;
-      if (step_p == step_s) tiles_smem.own[step_p] = pairs[x].d[j][y];
+      if (step_p == step_s) tiles_smem.d_own[step_p] = d_scores[x].d[j][y];
     });
-    put_both_orders(pairs_smem, pairs[x], p, s, part.lane);
+    put_both_orders(d_scores_smem, d_scores[x], p, s, part.lane);
     if constexpr (kWithRest<Element, LogW>)
-      put_both_orders(rest_smem, rounding_of(pairs[x]), p, s, part.lane);
+      put_both_orders(rest_smem, rounding_of(d_scores[x]), p, s, part.lane);
   }
 }
 
@@ -60,14 +62,14 @@ template <bool kGla, bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void add_gradients_within_block(
     ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, int column, const Sum& q,
     const Sum& k, const Sum& w, Decays& decays, Sum& dq, Sum& dk, Sum& d_log_w) {
-  const SquareTile<Element> pairs_smem{tiles_smem.pairs}, rest_smem{tiles_smem.left};
-  const auto own_pairs = load_right(pairs_smem, column, column, part.lane);
+  const SquareTile<Element> d_scores_smem{tiles_smem.d_scores}, rest_smem{tiles_smem.left};
+  const auto own_d_scores = load_right(d_scores_smem, column, column, part.lane);
 #pragma unroll
   for (int level = 0; level < kBlockLevels; ++level) {
     const Sum rows_reg = rows_at(level, q, k, decays, part.lane);
     Sum gradient = {};
     const auto rows_factor = as_factor<Element>(rows_reg);
-    multiply_add(gradient, rows_factor, meeting(own_pairs, level, part.lane));
+    multiply_add(gradient, rows_factor, meeting(own_d_scores, level, part.lane));
     if constexpr (kWithRest<Element, LogW>)
       multiply_add(gradient, rows_factor,
                    meeting(load_right(rest_smem, column, column, part.lane), level, part.lane));
@@ -89,8 +91,8 @@ template <bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void add_wide(ChunkTiles<kRests, Element, LogW>& tiles_smem,
                                          const Part& part, int column, Sum& gradient,
                                          const Factor<Element>& rows_reg, int other) {
-  const SquareTile<Element> pairs_smem{tiles_smem.pairs}, rest_smem{tiles_smem.left};
-  multiply_add(gradient, rows_reg, load_right(pairs_smem, column, other, part.lane));
+  const SquareTile<Element> d_scores_smem{tiles_smem.d_scores}, rest_smem{tiles_smem.left};
+  multiply_add(gradient, rows_reg, load_right(d_scores_smem, column, other, part.lane));
   if constexpr (kWithRest<Element, LogW>)
     multiply_add(gradient, rows_reg, load_right(rest_smem, column, other, part.lane));
 }
@@ -105,7 +107,7 @@ __device__ __forceinline__ void put_gradients(ChunkTiles<kRests, Element, LogW>&
   const SquareTile<Element> dq_smem{tiles_smem.out[0]}, dk_smem{tiles_smem.out[1]};
   Sum q_k_own;
   for_each([&](int j, int y) {
-    const float own = tiles_smem.own[column + part.lane % 4 * 2 + j * 8 + y % 2];
+    const float own = tiles_smem.d_own[column + part.lane % 4 * 2 + j * 8 + y % 2];
     dq.d[j][y] += wide_dq.d[j][y] + u[y / 2] * k.d[j][y] * own;
     dk.d[j][y] += wide_dk.d[j][y] + u[y / 2] * q.d[j][y] * own;
     q_k_own.d[j][y] = q.d[j][y] * k.d[j][y] * own;
@@ -130,6 +132,104 @@ __device__ __forceinline__ void put_sums(ChunkTiles<kRests, Element, LogW>& tile
       sums_smem.from_half[block][ik[i]] = from_half[i];
       sums_smem.du[block][ik[i]] = du[i];
     }
+  }
+}
+
+// S d_o becomes what the keys before the chunk give to dq, D v what the queries behind it give to dk.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void decay_products_of_states(
+    const ChunkTiles<kRests, Element, LogW>& tiles_smem, const int (&ik)[2], int block, float scale,
+    const Decays& decays, Sum& from_state, Sum& from_adjoint, float (&to_middle)[2]) {
+  for (int i = 0; i < 2; ++i) {
+    const float before = scale * tiles_smem.before[block][ik[i]];
+    const float after = tiles_smem.after[block][ik[i]];
+    to_middle[i] = block == 0   ? tiles_smem.total[1][ik[i]]
+                   : block == 3 ? tiles_smem.total[2][ik[i]]
+                                : 1.0f;
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+#pragma unroll
+      for (int y = 2 * i; y < 2 * i + 2; ++y) {
+        from_state.d[j][y] *= before * decays.before.d[j][y];
+        from_adjoint.d[j][y] *= after * decays.after.d[j][y];
+      }
+    }
+  }
+}
+
+// Levels 5 and 4: the pairs with the other half of the chunk, and with the other block of this half. `reaching`: the products of level 5's
+// rows with their gradient, which belong to all decays between the row and the chunk's middle.
+template <bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void add_gradients_between_blocks(
+    ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, const float (&to_middle)[2],
+    int block, const Sum& q, const Sum& k, const Decays& decays, Sum& wide_dq, Sum& wide_dk,
+    Sum& reaching) {
+  const SquareTile<Element> level4_smem{tiles_smem.level4}, level5_smem{tiles_smem.level5};
+  const int column = block * kBlock;
+  Sum far = {}, near = {};
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    const int other = (part.late ? 0 : 2) * kBlock + n * kBlock;
+    add_wide(tiles_smem, part, column, far, load(level5_smem, part.row, other, part.lane), other);
+  }
+  const int sibling = (block ^ 1) * kBlock;
+  add_wide(tiles_smem, part, column, near, load(level4_smem, part.row, sibling, part.lane),
+           sibling);
+  const bool odd = block % 2 == 1;
+  for_each([&](int j, int y) {
+    const float before = decays.before.d[j][y], after = decays.after.d[j][y];
+    const float far_change = far.d[j][y] * to_middle[y / 2] * (part.late ? before : after);
+    const float near_change = near.d[j][y] * (odd ? before : after);
+    reaching.d[j][y] = far_change * (part.late ? q.d[j][y] : k.d[j][y]);
+    wide_dq.d[j][y] += (part.late ? far_change : 0.0f) + (odd ? near_change : 0.0f);
+    wide_dk.d[j][y] += (part.late ? 0.0f : far_change) + (odd ? 0.0f : near_change);
+  });
+}
+
+// dq and dk of a block of steps, to their tiles, and its d_log_w but for what crosses all of the block: that comes from sums of other
+// blocks. S d_o and D v of the block are used up: `wide` is what comes from beyond the block.
+template <bool kGla, bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void make_gradients_of_block(
+    ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, const int (&ik)[2],
+    const float (&u)[2], int block, float scale, Sum& wide_dq, Sum& wide_dk, Sum& d_log_w) {
+  const int column = block * kBlock;
+  Sum q, k, w, dq = {}, dk = {}, reaching;
+  load_rows(tiles_smem, part, block, q, k, w);
+  Decays decays = first_decays<kGla>(w);
+  add_gradients_within_block<kGla>(tiles_smem, part, column, q, k, w, decays, dq, dk, d_log_w);
+
+  float to_middle[2];
+  decay_products_of_states(tiles_smem, ik, block, scale, decays, wide_dq, wide_dk, to_middle);
+  float from_before[2], from_after[2], from_half[2], du[2];
+  sum_over_steps(from_before, times(q, wide_dq));
+  sum_over_steps(from_after, times(k, wide_dk));
+  add_gradients_between_blocks(tiles_smem, part, to_middle, block, q, k, decays, wide_dq, wide_dk,
+                               reaching);
+  sum_over_steps(from_half, reaching);
+  add_to_d_log_w(tiles_smem, part, d_log_w, times(q, wide_dq), kFromBefore);
+  add_to_d_log_w(tiles_smem, part, d_log_w, times(k, wide_dk), kFromAfter);
+
+  put_gradients(tiles_smem, part, u, column, q, k, wide_dq, wide_dk, dq, dk, du);
+  put_sums(tiles_smem, part, ik, block, from_before, from_after, from_half, du);
+}
+
+// The warp's blocks, one at a time, to have registers enough.
+template <bool kGla, bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void make_gradients(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                               const Part& part, const int (&ik)[2],
+                                               const float (&u)[2], float scale, int tid,
+                                               Sum (&from_state)[kBlocksPerWarp],
+                                               Sum (&from_adjoint)[kBlocksPerWarp],
+                                               Sum (&d_log_w)[kBlocksPerWarp]) {
+  park(tiles_smem, tid, from_state[1], from_adjoint[1]);
+#pragma unroll 1
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    Sum d_log_w_here = {};
+    make_gradients_of_block<kGla>(tiles_smem, part, ik, u, part.block_of(x), scale, from_state[0],
+                                  from_adjoint[0], d_log_w_here);
+    unpark(tiles_smem, tid, from_state[0], from_adjoint[0]);
+    d_log_w[0] = d_log_w[1];
+    d_log_w[1] = d_log_w_here;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "07_chunkwise/20_backward/chunk_copies.hpp"
 #include "07_chunkwise/20_backward/chunk_steps.hpp"
 #include "07_chunkwise/20_backward/chunk_tiles.hpp"
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
@@ -19,8 +20,8 @@ using ladder::BasicWkvGradArgs;
 
 // d_o_p . v_s of the warp's pairs.
 template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_pairs(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                          const Part& part, Sum (&pairs)[kPairsPerWarp]) {
+__device__ __forceinline__ void add_d_scores(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                             const Part& part, Sum (&d_scores)[kPairsPerWarp]) {
   const SquareTile<Element> v_smem{tiles_smem.stage[kValues]},
       d_o_smem{tiles_smem.stage[kOutputGradients]};
 #pragma unroll
@@ -30,14 +31,14 @@ __device__ __forceinline__ void add_pairs(ChunkTiles<kRests, Element, LogW>& til
     const int p = later_block(pair) * kBlock, s = earlier_block(pair) * kBlock;
 #pragma unroll
     for (int n = 0; n < kBlocks; ++n)
-      multiply_add(pairs[x], load(d_o_smem, p, n * kBlock, part.lane),
+      multiply_add(d_scores[x], load(d_o_smem, p, n * kBlock, part.lane),
                    load_right(v_smem, s, n * kBlock, part.lane));
   }
 }
 
 // S times d_o and D times v, for the warp's blocks of steps; S times D transposed, of which only the diagonal is wanted.
 template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_products_with_states(
+__device__ __forceinline__ void add_products_of_states(
     ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part,
     Sum (&from_state)[kBlocksPerWarp], Sum (&from_adjoint)[kBlocksPerWarp], Sum& overlap) {
   const SquareTile<Element> v_smem{tiles_smem.stage[kValues]},
@@ -103,21 +104,37 @@ __device__ __forceinline__ void add_dv(ChunkTiles<kRests, Element, LogW>& tiles_
   }
 }
 
+// To dv; where K has several tiles, each has a part of dv, and sum_parts() adds them.
 template <bool kAligned, typename Element, typename LogW>
 __device__ __forceinline__ void store_dv(const BasicWkvGradArgs<Element, LogW>& args,
-                                         const Work<Element>& work, std::int64_t b, std::int64_t h,
-                                         const int& T, const int& V, int tile_K, int step, int iv,
-                                         const Sum& dv, int lane) {
+                                         const Work<Element>& work, const Place& place, int step,
+                                         int iv, const Sum& dv, int lane) {
   const BasicWkvArgs<Element, LogW>& forward = args.forward;
+  const int T = place.T, V = place.V;
   const auto store_to = [&](auto* array) {
-    const Steps to(array, forward, b, h, V, iv);
+    const Steps to(array, forward, place.b, place.h, V, iv);
     store(dv, to.at(step), to.stride, T - step, to.columns, kAligned, lane);
   };
   if (work.dv_parts == nullptr) {
     store_to(args.dv);
   } else {
-    store_to(work.dv_parts + tile_K * forward.B * T * forward.H * V);
+    store_to(work.dv_parts + place.tile_K * forward.B * T * forward.H * V);
   }
+}
+
+// dv of a tile of V: two warps share a block of steps.
+template <bool kAligned, bool kRests, typename Element, typename LogW>
+__device__ __forceinline__ void make_dv(ChunkTiles<kRests, Element, LogW>& tiles_smem,
+                                        const BasicWkvGradArgs<Element, LogW>& args,
+                                        const Work<Element>& work, const Place& place,
+                                        const Part& part, int tile_V) {
+  const int s = part.warp / 2, first_column = part.warp % 2 * kColumnBlocks * kBlock;
+  Sum dv[kColumnBlocks] = {};
+  add_dv(tiles_smem, s, first_column, part.lane, dv);
+#pragma unroll
+  for (int x = 0; x < kColumnBlocks; ++x)
+    store_dv<kAligned>(args, work, place, place.first + s * kBlock,
+                       tile_V * kSide + first_column + x * kBlock, dv[x], part.lane);
 }
 
 // What reaches from S to D through all of the chunk, from the diagonal of S times D transposed.

@@ -3,7 +3,7 @@
 // Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the rows that the way up has stored.
 // Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80) and 147 KB of shared memory.
 // Costs:  a block has a head and walks all chunks from the last one on; S of each chunk in memory, in fp32; operands are rounded to bf16.
-//         See README for the derivation and for what was measured.
+//         See README for the derivation, counts and a prediction: no time is measured yet.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -62,7 +62,7 @@ struct alignas(128) Shared {
   bfloat16 states[kUnits][kTile];    // S before each unit; then what passes from products to lanes
   bfloat16 adjoints[kUnits][kTile];  // D behind each unit; the same
   float decays[kUnits][kChannels];   // of a whole unit
-  float own[kTokens];                // gradients of the bonus
+  float d_own[kTokens];              // gradients of the bonus
   float u[kChannels];
 };
 
@@ -232,9 +232,9 @@ __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, i
   multiply_rows(product, q_smem, k_smem, lane);
 #pragma unroll
   for (int n = 0; n < 8; ++n) {
-    const auto [l, column] = accumulator_place(lane, n % 4);
+    const auto [p, column] = accumulator_place(lane, n % 4);
     const int s = n / 4 * 8 + column;
-    if (l >= s && meet(l, s, size)) scores[n / 4][n % 4] = product[n / 4][n % 4];
+    if (p >= s && meet(p, s, size)) scores[n / 4][n % 4] = product[n / 4][n % 4];
   }
 }
 
@@ -400,10 +400,10 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
   multiply_rows(d_scores_by_key, v_smem, d_o_smem, lane);
 #pragma unroll
   for (int n = 0; n < 8; ++n) {
-    const auto [l, column] = accumulator_place(lane, n % 4);
+    const auto [p, column] = accumulator_place(lane, n % 4);
     const int s = n / 4 * 8 + column;
-    if (l == s) shared.own[unit * kUnit + l] = d_scores[n / 4][n % 4];
-    if (l < s) d_scores[n / 4][n % 4] = d_scores_by_key[n / 4][n % 4];
+    if (p == s) shared.d_own[unit * kUnit + p] = d_scores[n / 4][n % 4];
+    if (p < s) d_scores[n / 4][n % 4] = d_scores_by_key[n / 4][n % 4];
   }
   Gradients gradients;
   float decay_of_unit[2], overlap[2] = {};
@@ -439,8 +439,8 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
     Accumulator taken[2];
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
-      const auto [l, column] = accumulator_place(lane, n % 4);
-      const bool meets = meet(l, n / 4 * 8 + column, 1 << level);
+      const auto [p, column] = accumulator_place(lane, n % 4);
+      const bool meets = meet(p, n / 4 * 8 + column, 1 << level);
       taken[n / 4][n % 4] = meets ? d_scores[n / 4][n % 4] : 0.0f;
     }
     const auto taken_reg = as_a<bfloat16>(taken[0], taken[1]);
@@ -467,14 +467,14 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
     const int row = unit * kUnit + t;
     if (t0 + row >= args.forward.T) break;
     const std::int64_t element = head.first + (t0 + row) * head.stride + ik;
-    const float own = shared.own[row];
+    const float d_own = shared.d_own[row];
     float q[2], k[2], dq[2], dk[2], d_log_w[2];
     copy<2>(q, args.forward.q + element), copy<2>(k, args.forward.k + element);
     for (int e = 0; e < 2; ++e) {
-      dq[e] = scale * (gradients.q[t][e] + own * u[e] * k[e]);
-      dk[e] = scale * (gradients.k[t][e] + own * u[e] * q[e]);
+      dq[e] = scale * (gradients.q[t][e] + d_own * u[e] * k[e]);
+      dk[e] = scale * (gradients.k[t][e] + d_own * u[e] * q[e]);
       d_log_w[e] = scale * gradients.log_decay[t][e];
-      du[e] += scale * own * q[e] * k[e];
+      du[e] += scale * d_own * q[e] * k[e];
       d_log_w_sum[e] += d_log_w[e];
     }
     copy<2>(Rows{shared.q}.at(row, ik), dq), copy<2>(Rows{shared.k}.at(row, ik), dk);
@@ -531,17 +531,6 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
       sum;
 }
 
-// to[i] = sum over parts[b][i], always in the same order. A block has a head.
-template <typename Element>
-__global__ void __launch_bounds__(kChannels)
-    sum_over_batch(Element* to, const float* parts, std::int64_t elements, std::int64_t B) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t b = 0; b < B; ++b)
-    sum += parts[b * elements + i];
-  ladder::cuda::store(to + i, sum);
-}
-
 // What the kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a block has a head of a sequence.
 void require_what_is_taken(const Args& args) {
   ladder::validate(args);
@@ -595,8 +584,8 @@ void wkv(const Args& args) {
     CUDA_CHECK(cudaGetLastError());
   }
   const auto sum = [&](auto* to, const float* parts) {
-    sum_over_batch<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(
-        to, parts, elements, chunks > 0 ? forward.B : 0);
+    sum_parts<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(to, parts, elements,
+                                                                      chunks > 0 ? forward.B : 0);
     CUDA_CHECK(cudaGetLastError());
   };
   sum(args.du, work.du_parts);

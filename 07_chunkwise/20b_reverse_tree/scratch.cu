@@ -3,7 +3,7 @@
 // Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the rows that the way up has stored.
 // Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80) and 147 KB of shared memory.
 // Costs:  a block has a head and walks all chunks from the last one on; S of each chunk in memory, in fp32; operands are rounded to bf16.
-//         See README for the derivation and for what was measured.
+//         See README for the derivation, counts and a prediction: no time is measured yet.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -62,7 +62,7 @@ struct alignas(128) Shared {
   bfloat16 states[kUnits][kTile];    // S before each unit; then what passes from products to lanes
   bfloat16 adjoints[kUnits][kTile];  // D behind each unit; the same
   float decays[kUnits][kChannels];   // of a whole unit
-  float own[kTokens];                // gradients of the bonus
+  float d_own[kTokens];              // gradients of the bonus
   float u[kChannels];
 };
 
@@ -297,8 +297,8 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
 
   // The gradients of the scores, and their transpose above the diagonal.
   Accumulator d_scores[2] = {}, d_scores_by_key[2] = {};
-  // TODO(5): roughly 9 lines; the gradients of the scores d_o v, in row l and column s, and above the diagonal their transpose; those on the diagonal
-  // TODO(5): go to shared.own. budget: two products of rows with rows.
+  // TODO(5): roughly 9 lines; the gradients of the scores d_o v, in row p and column s, and above the diagonal their transpose; those on the diagonal
+  // TODO(5): go to shared.d_own. budget: two products of rows with rows.
   Gradients gradients;
   float decay_of_unit[2], overlap[2] = {};
   // TODO(5): roughly 10 lines; hole 2, and the loop around it. budget: two loads for a row of V, one of the decays.
@@ -381,17 +381,6 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
       sum;
 }
 
-// to[i] = sum over parts[b][i], always in the same order. A block has a head.
-template <typename Element>
-__global__ void __launch_bounds__(kChannels)
-    sum_over_batch(Element* to, const float* parts, std::int64_t elements, std::int64_t B) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kChannels + threadIdx.x;
-  float sum = 0.0f;
-  for (std::int64_t b = 0; b < B; ++b)
-    sum += parts[b * elements + i];
-  ladder::cuda::store(to + i, sum);
-}
-
 // What the kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a block has a head of a sequence.
 void require_what_is_taken(const Args& args) {
   ladder::validate(args);
@@ -445,8 +434,8 @@ void wkv(const Args& args) {
     CUDA_CHECK(cudaGetLastError());
   }
   const auto sum = [&](auto* to, const float* parts) {
-    sum_over_batch<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(
-        to, parts, elements, chunks > 0 ? forward.B : 0);
+    sum_parts<<<static_cast<unsigned>(heads), kChannels, 0, stream>>>(to, parts, elements,
+                                                                      chunks > 0 ? forward.B : 0);
     CUDA_CHECK(cudaGetLastError());
   };
   sum(args.du, work.du_parts);

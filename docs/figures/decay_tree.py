@@ -88,14 +88,14 @@ def tree():
     d.text(words + 28, top + 144, "the query's own key, with the bonus: 16 scores", 12.5, "start")
     d.box(words, top + 156, 18, 18, "white", GREY, 0.7)
     d.text(words + 28, top + 170, "later keys: 0", 12.5, "start")
-    d.text(words, top + 208, "Black: query 11, key 5.\n11 is 1011, 5 is 0101 in binary.\nThe highest bit in which they differ is that of 8:\nblocks of 8 are the ones that lie beside each other.", 12.5, "start")
+    d.text(words, top + 208, "Black: query 11, key 5.\nNo block of 8 or less holds both of them.\nBut two blocks of 8 lie beside each other,\nkey 5 in the left one and query 11 in the right one.", 12.5, "start")
     d.text(words, top + 292, "Every product computes all 16 x 16 results.\nOnly those of its own colour are taken.", 12.5, "start")
     d.save("decay_tree.svg")
 
 
 def places():
     """Two stages over time: what each place of shared memory holds; then one, two and three blocks on a multiprocessor."""
-    d = Drawing(900, 640)
+    d = Drawing(900, 704)
     d.text(20, 28, "One block: what each place holds while a stage is prepared and walked", 15, "start", bold=True)
     left, half, gap = 128, 182, 8
     starts = [left + (half + gap) * n for n in range(4)]  # prepare 0, walk 0, prepare 1, walk 1
@@ -122,17 +122,22 @@ def places():
         send = 52 * n  # the first round has no outputs to send yet
         if send:
             d.box(starts[2], rows["v"], send, 28, sent)
-            d.text(starts[2] + send / 2, rows["v"] + 18, "send o", 11.5)
+            d.text(starts[2] + send / 2, rows["v"] + 18, "send o", 12)
         bar(starts[2 * n] + send, rows["v"], half - send, f"v {n} is coming", coming)
         bar(starts[2 * n + 1], rows["v"], half, f"v {n}, unit by unit o {n}", used)
     d.text(20, 292, "Red lines are barriers: behind each, all warps have left the half of the round before it. Only then a place is filled again.", 12.5, "start", NOTE)
-    for i, (colour, words) in enumerate(((used, "in use"), (coming, "filled by asynchronous copies"), (sent, "outputs on their way to global memory"))):
-        d.box(20 + 250 * i, 306, 16, 16, colour, GREY)
-        d.text(44 + 250 * i, 319, words, 12, "start")
+    legend = ((used, "in use"), (coming, "filled by asynchronous copies"), (sent, "outputs on their way to global memory"),
+              (LEVELS[2], "the block prepares a stage"), (LEVELS[4], "the block walks a stage"))
+    for i, (colour, words) in enumerate(legend):
+        x, y = 20 + (0, 220, 490)[i % 3], 306 + 24 * (i // 3)
+        d.box(x, y, 16, 16, colour, GREY)
+        d.text(x + 24, y + 13, words, 12.5, "start")
+    d.text(20, 368, "q, k, v: inputs of a stage of 64 tokens. o: its outputs. The number is that of the stage. u: the bonus. q u: what the bonus needs.", 12.5, "start")
+    d.text(20, 388, "q~: q with the decays from its unit's beginning to before it. k~: k with those behind it up to its unit's end.", 12.5, "start")
 
-    d.text(20, 366, "A multiprocessor with one, two and three blocks (a sketch: lengths are not measured)", 15, "start", bold=True)
+    d.text(20, 430, "A multiprocessor with one, two and three blocks (a sketch: lengths are not measured)", 15, "start", bold=True)
     work, wait, shift = 92, 46, 46
-    y = 390
+    y = 454
     for blocks in (1, 2, 3):
         d.text(20, y + 13 + 11 * (blocks - 1) + 3, f"{blocks} block" + "s" * (blocks > 1), 13, "start", bold=True)
         for block in range(blocks):
@@ -140,13 +145,13 @@ def places():
             top = y + 24 * block
             while x + work < 880:
                 d.box(x, top, work, 20, LEVELS[4] if n % 2 else LEVELS[2], GREY, 0.8)
-                d.text(x + work / 2, top + 14.5, ("prepare", "walk")[n % 2] + f" {n // 2}", 11)
+                d.text(x + work / 2, top + 14.5, ("prepare", "walk")[n % 2] + f" {n // 2}", 12)
                 if x + work + wait < 880:
                     d.line([(x + work + 3, top + 10), (x + work + wait - 3, top + 10)], GREY, 1.4, "3 3")
                 x, n = x + work + wait, n + 1
         y += 24 * blocks + 22
-    d.text(20, 606, "Dashes: the block's warps wait, for a barrier or for results of earlier instructions. With one block the multiprocessor waits too.", 12.5, "start", NOTE)
-    d.text(20, 626, "With more blocks another one works meanwhile. Each needs shared memory and registers of its own.", 12.5, "start", NOTE)
+    d.text(20, 670, "Dashes: the block's warps wait, for a barrier or for results of earlier instructions. With one block the multiprocessor waits too.", 12.5, "start", NOTE)
+    d.text(20, 690, "With more blocks another one works meanwhile. Each needs shared memory and registers of its own.", 12.5, "start", NOTE)
     d.save("places_used_again.svg")
 
 
@@ -165,7 +170,7 @@ def reverse():
     d.line([(middle, top - 6), (middle, low + 46)], RED, 2.4)
     rows = [(134, "1", "dq and dk are\nmultiplied", "dk_s = W_R dk_s\nfor each key s of L", "dq_p = W_L dq_p\nfor each query p of R", INK),
             (206, "2", "each decay gets\nits gradient", "Λ_L = Λ + sum of q_p dq_p\nover the queries of R", "Λ_R = Λ + sum of k_s dk_s\nover the keys of L", GREEN),
-            (278, "3", "the pairs that\nmeet here", "dk_s = dk_s + sum of G_ps q_p\nover the queries of R", "dq_p = dq_p + sum of G_ps k_s\nover the keys of L", DARK_BLUE)]
+            (278, "3", "the pairs that\nmeet here", "dk_s = dk_s + sum of G[p,s] q_p\nover the queries of R", "dq_p = dq_p + sum of G[p,s] k_s\nover the keys of L", DARK_BLUE)]
     for y, number, what, of_left, of_right, colour in rows:
         d.text(24, y + 20, number, 16, "start", colour, True)
         d.text(46, y + 12, what, 12, "start", colour)

@@ -9,11 +9,11 @@ SHADES = ["#e06666", "#f9cb9c", "#fff2cc"]  # of a pair: no decay between its st
 def pairs(d, x, y, name, words, holds):
     """All pairs of a key and a later query; those that a sum holds are coloured."""
     d.text(x + STEPS * SIDE / 2, y - 58, name, 14.5, bold=True)
-    d.text(x + STEPS * SIDE / 2, y - 40, words, 12, colour=NOTE)
+    d.text(x + STEPS * SIDE / 2, y - 40, words, 12.5, colour=NOTE)
     for n in range(STEPS):
         bold, colour = n == MINE, DARK_BLUE if n == MINE else INK
-        d.text(x + (n + 0.5) * SIDE, y - 8, f"{n}", 11.5, colour=colour, bold=bold)
-        d.text(x - 10, y + (n + 0.5) * SIDE + 4, f"{n}", 11.5, "end", colour, bold)
+        d.text(x + (n + 0.5) * SIDE, y - 8, f"{n}", 12.5, colour=colour, bold=bold)
+        d.text(x - 10, y + (n + 0.5) * SIDE + 4, f"{n}", 12.5, "end", colour, bold)
     for s in range(STEPS):
         for p in range(s + 1, STEPS):
             fill = SHADES[min(p - s - 1, 2)] if holds(s, p) else "white"
@@ -33,7 +33,7 @@ def main():
     d.text(left + gap - 44, middle, "−", 26, bold=True)
     d.text(left + 2 * gap - 44, middle, "=", 26, bold=True)
     for n in range(3):
-        d.text(left + n * gap - 30, top - 8, "s \\ p", 11, "middle", NOTE)
+        d.text(left + n * gap - 30, top - 8, "s \\ p", 12, "middle", NOTE)
     low = top + STEPS * SIDE + 30
     for n, (shade, words) in enumerate(zip(SHADES, ["no decay between the two steps", "one decay", "two decays or more"])):
         x = left + [0, 262, 400][n]

@@ -1,8 +1,8 @@
         // By fmaf.
-        d_v = fmaf(step.v[iv], row[iv], d_v);
+        row_v = fmaf(step.v[iv], row[iv], row_v);
 // ----
-        d_k = fmaf(step.k[ik], column[ik], d_k);
+        column_k = fmaf(step.k[ik], column[ik], column_k);
 // ----
       const float scaled = scale * v_do;
-      args.dk[element_of(t)] = d_v + u * q * scaled;
-      args.dv[element_of(t)] = d_k + bonus * (scale * d_o);
+      args.dk[element_of(t)] = row_v + u * q * scaled;
+      args.dv[element_of(t)] = column_k + bonus * (scale * d_o);
