@@ -3,7 +3,7 @@
 // Why:    the state S walks forward, its gradient D backward, and every gradient of a step is a sum over a row or a column of one of them.
 // Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
 // Costs:  S of every step is kept in memory, 16 KB for each step of a head; a block has a head with all its batches, so few heads leave
-//         a GPU idle. See README for counts and a prediction: no time is measured yet.
+//         a GPU idle. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Change: rewrite of 07.18: what is a product of matrices goes to tensor cores. Beside its d_log_w stands the textbook's difference.
 // Why:    one instruction of a warp does 1,024 multiply-adds of tf32. The difference needs nothing but q dq and k dk, but loses digits.
 // Needs:  K = V = 64, fp32, no states in or out, forward time; rows at multiples of 16 bytes; tensor cores (sm_80).
-// Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README: no time is measured yet.
+// Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README for what was measured.
 #include "07_chunkwise/19_gradient_products/gradient_products.hpp"
 
 #include <cuda_pipeline.h>

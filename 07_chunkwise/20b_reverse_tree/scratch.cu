@@ -3,7 +3,7 @@
 // Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the rows that the way up has stored.
 // Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80) and 147 KB of shared memory.
 // Costs:  a block has a head and walks all chunks from the last one on; S of each chunk in memory, in fp32; operands are rounded to bf16.
-//         See README for the derivation, counts and a prediction: no time is measured yet.
+//         See README for the derivation, counts and what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
