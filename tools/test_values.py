@@ -70,6 +70,14 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertIn("All that our block reads, yours reads", said)
 
+    def test_what_the_same_thread_reads_elsewhere_is_named(self):
+        def kernel(one, other, number):
+            return ((_LOAD, 0, 1, "k", one, one / 2), (_LOAD, 0, 2, "k", other, other / 2), (_STORE, 0, 1, "o", 1, number), (_STORE, 0, 2, "o", 2, 1.0))
+
+        said = " ".join(first_wrong(trail(*kernel(2, 1, 9.0)), trail(*kernel(1, 2, 3.0)))[0])
+        self.assertIn("All that our block reads, yours reads, but not by the same threads: this one reads k(", said)
+        self.assertIn(") at my/kernel.cu:1, and in ours it does not.", said)
+
     def test_an_input_that_holds_something_else_is_named(self):
         ours = ((_LOAD, 0, 1, "k", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_LOAD, 0, 1, "k", 1, 7.0), (_STORE, 0, 1, "o", 1, 9.0), ours=ours)
@@ -86,8 +94,8 @@ class FirstWrong(unittest.TestCase):
 
         self.assertIn("Before it, lane 0 takes the values of lanes 0, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
         self.assertNotIn("lane 0 takes", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
-        same_lane = {"takes": [(0, lane, 2, 0) for lane in range(4)]}  # for lane 0 this is ours
-        self.assertIn("lane 1 takes the values of lanes 2 by shuffles at my/kernel.cu:1; ours takes those of lanes 3.", said(same_lane, of_lanes(2)))
+        same_lane = {"takes": [(0, lane, source, 0) for source in (2, 1) for lane in range(4)]}  # for lane 0 these are ours
+        self.assertIn("lane 1 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 3, 0.", said(same_lane, of_lanes(2, 1)))
         self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
         self.assertIn("lane 0 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 

@@ -269,7 +269,7 @@ def first_wrong(yours, ours, half="e", stopped=False):
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
             said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
-                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong[2])] if alike else [])
+                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike else [])
         elif stray is None and not stopped:
             said += _unwritten(mine, right)
         if said:
@@ -357,12 +357,31 @@ def _other_input(mine, right, block):
     return ""
 
 
-def _unread(mine, right, block):
-    """What our block reads, and this one does not."""
+def _read_by_another_thread(mine, right, wrong):
+    """The first element that the wrong value's thread had read, and that it does not read in ours; "" where another thread stores that
+    value in ours, or arrays are laid out in another way."""
+    ours = right.stored.get(mine.key(wrong), [])
+    kinds = [sorted((each["name"], each["axes"], each["bytes"]) for each in launch.trail.arrays if each["shared"]) for launch in (mine, right)]
+    if kinds[0] != kinds[1] or wrong[2:4] not in {row[2:4] for row in ours}:
+        return ""
+    known = {right.key(row) for row in right.rows if row[0] == _LOAD and row[2:4] == wrong[2:4]}
+    for row in mine.rows:
+        if row is wrong:
+            break
+        if row[0] == _LOAD and row[2:4] == wrong[2:4] and mine.key(row) not in known:
+            touch = Touch(mine.trail, row)
+            return f"All that our block reads, yours reads, but not by the same threads: this one reads {touch.name()} at {Touch.line(mine.trail, touch.place)}, and in ours it does not."
+    return ""
+
+
+def _unread(mine, right, wrong):
+    """What our block reads, and the wrong value's does not."""
+    block = wrong[2]
     yours = mine.read_by(block)
     missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
-        return _other_input(mine, right, block) or "All that our block reads, yours reads: look at what is computed from it, and where it goes."
+        return (_other_input(mine, right, block) or _read_by_another_thread(mine, right, wrong)
+                or "All that our block reads, yours reads: look at what is computed from it, and where it goes.")
     counts = Counter(right.names[row[5]] for row in missed)
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
             f" (the first: {Touch(right.trail, missed[0]).name()}); yours does not.")
