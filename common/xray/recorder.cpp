@@ -388,8 +388,19 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
     note("misaligned access", target, now);
     stop_at(access, "misaligned access");
   }
-  if (operation != Operation::kStore && !shadow.was_written(offset, target.bytes))
-    note("uninitialised read", target, now);
+  if (operation != Operation::kStore && !shadow.was_written(offset, target.bytes)) {
+    // Of a wide access some bytes may have been written.
+    unsigned first = 0;
+    while (shadow.was_written(offset + first, 1))
+      ++first;
+    unsigned end = first + 1;
+    while (end < target.bytes && !shadow.was_written(offset + end, 1))
+      ++end;
+    note("uninitialised read",
+         {target.space, target.buffer, target.offset + first, end - first, target.size,
+          target.counts_from},
+         now);
+  }
   const Clocks seen = &clocks_[thread_ * kWarpSize];
   const std::optional<Stamp> race = operation == Operation::kLoad
                                         ? shadow.load(offset, target.bytes, now, seen)

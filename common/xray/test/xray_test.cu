@@ -795,6 +795,21 @@ TEST_F(Xray, FindsUnwrittenSharedMemoryInEveryBlock) {
   EXPECT_EQ(kernel.errors.back().party.thread.x, 31u);
 }
 
+__global__ void reads_four(float* out, const float* in) {
+  if (threadIdx.x == 0) *reinterpret_cast<float4*>(out) = *reinterpret_cast<const float4*>(in);
+}
+
+TEST_F(Xray, NamesOfAWideReadWhatNothingWrote) {
+  const DeviceVector<float> in(4);
+  const DeviceVector<float> out(4);
+  EXPECT_EQ(cudaMemset(in.data(), 0, sizeof(float)), cudaSuccess);
+  reads_four<<<1, 32>>>(out.data(), in.data());
+  const Error error = only_error();
+  EXPECT_EQ(error.kind, "uninitialised read");
+  EXPECT_EQ(error.offset, 4);
+  EXPECT_NE(error.message.find("12 bytes of "), std::string::npos) << error.message;
+}
+
 __global__ void reads_four_at(float* out, const float* in) {
   const float4 four = *reinterpret_cast<const float4*>(in + 1);
   out[threadIdx.x] = four.x;
