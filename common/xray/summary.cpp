@@ -188,7 +188,8 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
            "__pipeline_commit() missing?";
   if (other.pending && other.thread == party.thread)
     return "no __pipeline_wait_prior() with a small enough number waits for the copy, or a "
-           "__pipeline_commit() is missing before";
+           "__pipeline_commit() is missing before; or, where what lay there before is meant, the "
+           "copy is asked for too early";
   if (other.replaces && other.epoch == party.epoch)
     return "the copy is asked for before the barrier that ends these reads";
   if (other.pending)
