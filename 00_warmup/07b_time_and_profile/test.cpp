@@ -166,7 +166,7 @@ TEST(vector_add_in_pieces, Hole1TimesTheLaunchesBehindTheWarmUp) {
       << "WRONG RESULT: launches that should be timed stand before the first event";
   EXPECT_EQ(log.back(), 'e') << "WRONG RESULT: launches stand behind the last event";
 #endif
-  expect_mean_of_known_launches();
+  if (!HasFailure()) expect_mean_of_known_launches();
 }
 
 TEST(vector_add_in_pieces, Hole2CopiesWaitForTheKernelBefore) {

@@ -117,7 +117,10 @@ TEST(Probe, AsksASlowKernelForItsStepsOnly) {
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
             "A step takes nothing from v of the steps before its own block of 16; all else of v is "
             "right\n");
-  EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}), "");
+  // A few steps of the first input, where there is no time for all; nothing, where there is none for two.
+  EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}),
+            "A change of q(b=1, t=0, h=1, j=8) alone changes nothing in o; it should\n");
+  EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.3}), "");
   unsetenv("LADDER_DIAGNOSIS_SECONDS");
 }
 
