@@ -110,6 +110,9 @@ TEST(Lists, TellOneSetFromAnother) {
   EXPECT_EQ(list_of(std::vector<std::int64_t>{7, 8}), "7 and 8");
   EXPECT_EQ(list_of(std::vector<std::int64_t>{0, 7, 9}), "0, 7 and 9");
   EXPECT_EQ(list_of(std::vector<std::int64_t>{1, 3}), "1 and 3");
+  EXPECT_EQ(list_of(std::vector<std::int64_t>{0, 4, 8, 12, 16, 20}), "0, 4, 8, 12, ... 20");
+  EXPECT_EQ(list_of(std::vector<std::int64_t>{0, 4, 8, 12, 16, 30}),
+            "0, 4, 8, 12 and others up to 30");
   EXPECT_EQ(those(131, [](auto) { return true; }), "0 to 130");
   EXPECT_EQ(those(131, [](auto n) { return n / 8 != 1; }), "0 to 130 without 8 to 15");
   EXPECT_EQ(those(16, [](auto n) { return n % 4 != 1; }), "0 to 15 without 1, 5, 9 and 13");

@@ -562,10 +562,12 @@ class Probe {
           said += "nothing in " + layout_.array + "; it should";
           continue;
         }
-        auto shown = yours;
-        for (const std::size_t axis : axes)
-          shown[axis] = with_the_faint(yours[axis], right[axis], needed[axis]);
-        said += places(axes, shown) + "; it should change " + places(axes, right);
+        said += places(axes, yours) + "; it should change " + places(axes, right);
+        // Where `right` is too faint to be seen above the noise, nobody can tell whether it is in `yours`.
+        for (const std::size_t axis : axes) {
+          const auto faint = outside(outside(right[axis], yours[axis]), needed[axis]);
+          if (!faint.empty()) said += "; too faint to tell: " + named(layout_, axis, faint);
+        }
       }
     }
     return said;
@@ -600,30 +602,6 @@ class Probe {
       if (std::abs(x) > noise) squares += x * x, ++count;
     }
     return count > 0 ? std::sqrt(squares / count) : INFINITY;
-  }
-
-  // Where `right` is too faint to be seen above the noise, and so is not in `needed`, nobody can tell whether it is in `yours`. It is
-  // taken to be there between two places that are, and beside one where the list begins or ends.
-  static std::vector<std::int64_t> with_the_faint(const std::vector<std::int64_t>& yours,
-                                                  const std::vector<std::int64_t>& right,
-                                                  const std::vector<std::int64_t>& needed) {
-    std::vector<std::int64_t> all, known, result;
-    std::set_union(yours.begin(), yours.end(), right.begin(), right.end(), std::back_inserter(all));
-    std::set_union(yours.begin(), yours.end(), needed.begin(), needed.end(),
-                   std::back_inserter(known));
-    const auto is_in_yours = [&](std::int64_t i) {
-      return std::binary_search(yours.begin(), yours.end(), i);
-    };
-    for (const std::int64_t i : all) {
-      const auto next = std::lower_bound(known.begin(), known.end(), i);
-      const bool has_next = next != known.end(), has_last = next != known.begin();
-      const bool is_beside =
-          has_next != has_last && std::abs((has_next ? *next : next[-1]) - i) == 1;
-      const bool is_between = has_next && has_last && is_in_yours(*next) && is_in_yours(next[-1]);
-      const bool is_joined = is_between || (is_beside && is_in_yours(has_next ? *next : next[-1]));
-      if (is_in_yours(i) || (is_joined && (!has_next || *next != i))) result.push_back(i);
-    }
-    return result;
   }
 
   // What is rounded to whole numbers may change or not by a chance.

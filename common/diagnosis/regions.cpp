@@ -20,14 +20,25 @@ std::string text_of(const Run& run) {
   return run.first == run.last ? first : first + " to " + std::to_string(run.last);
 }
 
-// The first of them and the last.
+// The first of them and the last; dots only where what they stand for goes on as it began.
 std::string list_of(const std::vector<Run>& runs) {
   constexpr std::size_t kMostSaid = 4;
   std::string text = text_of(runs.front());
   const bool all = runs.size() <= kMostSaid;
   for (std::size_t n = 1; n < (all ? runs.size() - 1 : kMostSaid); ++n)
     text += ", " + text_of(runs[n]);
-  return runs.size() == 1 ? text : text + (all ? " and " : ", ... ") + text_of(runs.back());
+  bool goes_on = true;
+  for (std::size_t n = 1; n < runs.size(); ++n) {
+    const std::int64_t longer = (runs[n].last - runs[n].first) - (runs[0].last - runs[0].first);
+    goes_on = goes_on && runs[n].first - runs[n - 1].first == runs[1].first - runs[0].first &&
+              (longer == 0 || (longer < 0 && n + 1 == runs.size()));
+  }
+  if (runs.size() == 1) return text;
+  return text +
+         (all       ? " and "
+          : goes_on ? ", ... "
+                    : " and others up to ") +
+         (all || goes_on ? text_of(runs.back()) : std::to_string(runs.back().last));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ class Touch:
             file, _, line = place.rpartition(":")
             lines = text_of(Path(file)).splitlines()
             if int(line) <= len(lines) and re.search(r"\w(\.|->)\w+\[", lines[int(line) - 1]):
-                return f" Line {line}: `{lines[int(line) - 1].strip()}`"
+                return f" {place}: `{lines[int(line) - 1].strip()}`"
         return ""
 
     def who(self):
