@@ -154,7 +154,7 @@ class FirstWrong(unittest.TestCase):
     def test_of_atomics_the_last_sum_counts(self):
         ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))
         self.assertEqual(self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 3.0), ours=ours), "")
-        self.assertIn("o[1] = 5 at my/kernel.cu:2", self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 5.0), ours=ours))
+        self.assertIn("o[1], the sum of what atomics add, is 5 in the end; ours stores 3. The last one is made at my/kernel.cu:2", self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 5.0), ours=ours))
 
     def test_what_is_never_stored_is_counted(self):
         self.assertEqual(self.said(*_OURS[:3]), "Yours stores nothing in 1 element of o that ours stores.")

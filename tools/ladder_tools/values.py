@@ -267,7 +267,11 @@ def first_wrong(yours, ours, half="e", stopped=False):
             others = others[len(others) > 1 and others[0] == "0":]  # which only clears it
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
-            said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
+            if touch.operation == _ATOMIC:
+                said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half)} in the end; {ours_is}. "
+                            f"The last one is made at {touch.where()}.")
+            else:
+                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike else [])
         elif stray is None and not stopped:

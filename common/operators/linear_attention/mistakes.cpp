@@ -304,8 +304,8 @@ struct Collected : VariantList<S> {
   void add_states() {
     add("multiplied by 1 / sqrt(K), which linear attention has not", "scale * sum",
         [K = c.K](S& s) { s.factor = 1 / std::sqrt(static_cast<double>(K)); });
-    add("with the state overwritten, not added to", "kv = k * v for kv += k * v",
-        &S::state_overwritten, true);
+    add("with its own step alone: the state is overwritten, or not read",
+        "kv = k * v for kv += k * v", &S::state_overwritten, true);
   }
 };
 
