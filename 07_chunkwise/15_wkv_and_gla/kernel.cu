@@ -1,8 +1,8 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
 // Change: rewrite: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
 // Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
-// Needs:  K up to 256, V up to 2^20; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
-// Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
+// Needs:  K up to 256, V up to 2^20; bf16, fp16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
+// Costs:  operands are rounded to 16 bits (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
 //         64 x 64 state. A NaN in v_s reaches its column of o in all of its unit of 16 tokens, the earlier ones too: a masked score
 //         is 0, and 0 times NaN is NaN. See README for what was measured.
 #include <cuda_pipeline.h>
@@ -31,6 +31,7 @@ namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
+using ladder::float16;
 using ladder::cuda::decay_factor;
 using ladder::cuda::Scratch;
 
@@ -421,13 +422,13 @@ struct State {
 
 // o of 16 tokens and 16 columns, transposed, to its place. Neighbouring lanes of a column swap, so that each has two columns
 // of one token.
-template <int kStride>
-__device__ void put_output(const Matrix<bfloat16, kStride>& to, int first_t, int column,
+template <typename Element, int kStride>
+__device__ void put_output(const Matrix<Element, kStride>& to, int first_t, int column,
                            const float (&o)[4], int lane) {
   const int row = lane / 4, pair = lane % 4;
   const bool odd = row % 2 == 1;
-  const std::uint32_t first = ladder::cuda::pack_bf16(o[0], o[2]);
-  const std::uint32_t second = ladder::cuda::pack_bf16(o[1], o[3]);
+  const std::uint32_t first = ladder::cuda::pack<Element>(o[0], o[2]);
+  const std::uint32_t second = ladder::cuda::pack<Element>(o[1], o[3]);
   const std::uint32_t other = __shfl_xor_sync(kAllLanes, odd ? first : second, 4);
   const std::uint32_t left = odd ? other : first, right = odd ? second : other;
   const int token = first_t + 2 * pair + row % 2, iv = column + row / 2 * 2;
@@ -635,7 +636,6 @@ template <Task kTask, typename Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     chunk_walk(const BasicWkvArgs<typename Tile::Element, typename Tile::LogW> args,
                const Segments segments, const bool aligned) {
-  using Element = typename Tile::Element;
   constexpr bool kOutputs = kTask != Task::kStates;
   extern __shared__ float4 raw_smem[];
   Shared<Tile>& shared = *reinterpret_cast<Shared<Tile>*>(raw_smem);
@@ -834,12 +834,13 @@ ladder::Implementation with_launchers(ladder::Implementation version) {
   version.bf16_arithmetic = ladder::Arithmetic::kBf16Operands;
   version.units = ladder::Units::kTensorCores;
   version.fma_share = 2.0 / 3;  // a product into the state and one out of it
-  version.launchers = ladder::launchers<ladder::Wkv>(run<Task::kWkv, kVersion, float, float>,
-                                                     run<Task::kWkv, kVersion, bfloat16, bfloat16>,
-                                                     run<Task::kWkv, kVersion, bfloat16, float>) +
-                      ladder::launchers<ladder::Gla>(run<Task::kGla, kVersion, float, float>,
-                                                     run<Task::kGla, kVersion, bfloat16, bfloat16>,
-                                                     run<Task::kGla, kVersion, bfloat16, float>);
+  version.launchers =
+      ladder::launchers<ladder::Wkv>(
+          run<Task::kWkv, kVersion, float, float>, run<Task::kWkv, kVersion, bfloat16, bfloat16>,
+          run<Task::kWkv, kVersion, bfloat16, float>, run<Task::kWkv, kVersion, float16, float16>) +
+      ladder::launchers<ladder::Gla>(
+          run<Task::kGla, kVersion, float, float>, run<Task::kGla, kVersion, bfloat16, bfloat16>,
+          run<Task::kGla, kVersion, bfloat16, float>, run<Task::kGla, kVersion, float16, float16>);
   return version;
 }
 

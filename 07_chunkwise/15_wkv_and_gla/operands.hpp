@@ -1,13 +1,16 @@
 // What tensor cores multiply, as this chapter's kernels see it: `Left` is a 16 x 16 matrix among the lanes of a warp, `Right` the
-// transpose of an 8 x 16 one, and multiply() adds their product to a 16 x 8 sum. Elements are bf16, or float at three times
+// transpose of an 8 x 16 one, and multiply() adds their product to a 16 x 8 sum. Elements are bf16 or fp16, or float at three times
 // the cost.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "common/core/bfloat16.hpp"
+#include "common/core/float16.hpp"
+#include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 
 namespace chunkwise {
@@ -15,16 +18,13 @@ namespace chunkwise {
 // With row = lane / 4 and pair = lane % 4, a lane holds of its row the columns 2 pair, 2 pair + 1, 2 pair + 8 and 2 pair + 9.
 // Left: first the former two of row and of row + 8, then the latter two.
 template <typename Element>
-struct Left;
-template <typename Element>
-struct Right;
-
-template <>
-struct Left<ladder::bfloat16> {
+struct Left {
+  static_assert(sizeof(Element) == 2);
   std::uint32_t x[4];  // two neighbours each
 };
-template <>
-struct Right<ladder::bfloat16> {
+template <typename Element>
+struct Right {
+  static_assert(sizeof(Element) == 2);
   std::uint32_t x[2];
 };
 
@@ -37,16 +37,29 @@ struct Right<float> {
   float2 x[2];
 };
 
+// The two elements of a register.
+template <typename Element>
+__device__ float2 unpack(std::uint32_t both) {
+  if constexpr (std::is_same_v<Element, ladder::bfloat16>) {
+    return {__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u)};
+  } else {
+    const Element low = {static_cast<std::uint16_t>(both)};
+    const Element high = {static_cast<std::uint16_t>(both >> 16)};
+    return {ladder::cuda::load(&low), ladder::cuda::load(&high)};
+  }
+}
+
 // Two neighbours in shared memory, to and from the lane that computes with them.
-inline __device__ float2 load_pair(const ladder::bfloat16* from) {
-  const std::uint32_t both = *reinterpret_cast<const std::uint32_t*>(from);
-  return {__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u)};
+template <typename Element>
+__device__ float2 load_pair(const Element* from) {
+  return unpack<Element>(*reinterpret_cast<const std::uint32_t*>(from));
 }
 inline __device__ float2 load_pair(const float* from) {
   return *reinterpret_cast<const float2*>(from);
 }
-inline __device__ void store_pair(ladder::bfloat16* to, float2 x) {
-  *reinterpret_cast<std::uint32_t*>(to) = ladder::cuda::pack_bf16(x.x, x.y);
+template <typename Element>
+__device__ void store_pair(Element* to, float2 x) {
+  *reinterpret_cast<std::uint32_t*>(to) = ladder::cuda::pack<Element>(x.x, x.y);
 }
 inline __device__ void store_pair(float* to, float2 x) {
   *reinterpret_cast<float2*>(to) = x;
@@ -73,44 +86,42 @@ inline __device__ int alternate(int half, int i) {
   return 2 * i + (i / 4 + half) % 2;
 }
 
-// ---- Operands from a matrix: bf16 ----
+// ---- Operands from a matrix: bf16 and fp16 ----
 
 // The 16 x 16 elements from (row, column) on.
-template <int kStride>
-__device__ void load_left(Left<ladder::bfloat16>& left, const Matrix<ladder::bfloat16, kStride>& m,
-                          int row, int column, int lane) {
+template <typename Element, int kStride>
+__device__ void load_left(Left<Element>& left, const Matrix<Element, kStride>& m, int row,
+                          int column, int lane) {
   ladder::cuda::load_matrices(left.x, m.at(row + lane % 16, column + lane / 16 * 8));
 }
 
 // The same, transposed.
-template <int kStride>
-__device__ void load_left_transposed(Left<ladder::bfloat16>& left,
-                                     const Matrix<ladder::bfloat16, kStride>& m, int row,
-                                     int column, int lane) {
+template <typename Element, int kStride>
+__device__ void load_left_transposed(Left<Element>& left, const Matrix<Element, kStride>& m,
+                                     int row, int column, int lane) {
   ladder::cuda::load_matrices_transposed(
       left.x, m.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
 }
 
-inline __device__ void split(Right<ladder::bfloat16> (&right)[2], const std::uint32_t (&r)[4]) {
+template <typename Element>
+__device__ void split(Right<Element> (&right)[2], const std::uint32_t (&r)[4]) {
   right[0] = {{r[0], r[1]}};
   right[1] = {{r[2], r[3]}};
 }
 
 // Eight rows and the eight rows below, of 16 columns.
-template <int kStride>
-__device__ void load_below(Right<ladder::bfloat16> (&right)[2],
-                           const Matrix<ladder::bfloat16, kStride>& m, int row, int column,
-                           int lane) {
+template <typename Element, int kStride>
+__device__ void load_below(Right<Element> (&right)[2], const Matrix<Element, kStride>& m, int row,
+                           int column, int lane) {
   std::uint32_t r[4];
   ladder::cuda::load_matrices(r, m.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
   split(right, r);
 }
 
 // Columns 0 to 7 and columns 8 to 15 of 16 rows, as rows.
-template <int kStride>
-__device__ void load_transposed(Right<ladder::bfloat16> (&right)[2],
-                                const Matrix<ladder::bfloat16, kStride>& m, int row, int column,
-                                int lane) {
+template <typename Element, int kStride>
+__device__ void load_transposed(Right<Element> (&right)[2], const Matrix<Element, kStride>& m,
+                                int row, int column, int lane) {
   std::uint32_t r[4];
   ladder::cuda::load_matrices_transposed(r, m.at(row + lane % 16, column + lane / 16 * 8));
   split(right, r);
@@ -118,9 +129,9 @@ __device__ void load_transposed(Right<ladder::bfloat16> (&right)[2],
 
 // Eight rows of 32 columns, folded: columns 0 to 7 and 16 to 23 above columns 8 to 15 and 24 to 31. Then multiply(sum[0], left,
 // right[0]) has half of the products in its upper rows, multiply(sum[1], left, right[1]) the others in its lower ones.
-template <int kStride>
-__device__ void load_folded(Left<ladder::bfloat16>& left, Right<ladder::bfloat16> (&right)[2],
-                            const Matrix<ladder::bfloat16, kStride>& m, int left_row, int right_row,
+template <typename Element, int kStride>
+__device__ void load_folded(Left<Element>& left, Right<Element> (&right)[2],
+                            const Matrix<Element, kStride>& m, int left_row, int right_row,
                             int column, int lane) {
   std::uint32_t r[4];
   const int i = lane / 8;
@@ -130,47 +141,44 @@ __device__ void load_folded(Left<ladder::bfloat16>& left, Right<ladder::bfloat16
 }
 
 // Rows of one half from a matrix, above rows of the other half from another.
-template <int kUpperStride, int kLowerStride>
-__device__ void load_left_alternate(Left<ladder::bfloat16>& left,
-                                    const Matrix<ladder::bfloat16, kUpperStride>& upper,
-                                    int upper_half,
-                                    const Matrix<ladder::bfloat16, kLowerStride>& lower, int column,
-                                    int lane) {
+template <typename Element, int kUpperStride, int kLowerStride>
+__device__ void load_left_alternate(Left<Element>& left, const Matrix<Element, kUpperStride>& upper,
+                                    int upper_half, const Matrix<Element, kLowerStride>& lower,
+                                    int column, int lane) {
   column += lane / 16 * 8;
   ladder::cuda::load_matrices(left.x, lane / 8 % 2 == 0
                                           ? upper.at(alternate(upper_half, lane % 8), column)
                                           : lower.at(alternate(1 - upper_half, lane % 8), column));
 }
 
-template <int kStride>
-__device__ void load_right_alternate(Right<ladder::bfloat16> (&right)[2],
-                                     const Matrix<ladder::bfloat16, kStride>& m, int column,
-                                     int lane) {
+template <typename Element, int kStride>
+__device__ void load_right_alternate(Right<Element> (&right)[2], const Matrix<Element, kStride>& m,
+                                     int column, int lane) {
   std::uint32_t r[4];
   ladder::cuda::load_matrices(r, m.at(alternate(lane / 16, lane % 8), column + lane / 8 % 2 * 8));
   split(right, r);
 }
 
 // Two sums side by side: what comes out of one product goes into the next as it lies in the lanes.
-inline __device__ void pack(Left<ladder::bfloat16>& left, const float (&a)[4],
-                            const float (&b)[4]) {
-  using ladder::cuda::pack_bf16;
-  left = {
-      {pack_bf16(a[0], a[1]), pack_bf16(a[2], a[3]), pack_bf16(b[0], b[1]), pack_bf16(b[2], b[3])}};
+template <typename Element>
+__device__ void pack(Left<Element>& left, const float (&a)[4], const float (&b)[4]) {
+  using ladder::cuda::pack;
+  left = {{pack<Element>(a[0], a[1]), pack<Element>(a[2], a[3]), pack<Element>(b[0], b[1]),
+           pack<Element>(b[2], b[3])}};
 }
 
-inline __device__ void multiply(float (&sum)[4], const Left<ladder::bfloat16>& left,
-                                const Right<ladder::bfloat16>& right) {
-  ladder::cuda::mma_bf16(sum, left.x, right.x);
+template <typename Element>
+__device__ void multiply(float (&sum)[4], const Left<Element>& left, const Right<Element>& right) {
+  ladder::cuda::mma<Element>(sum, left.x, right.x);
 }
 
 // Each column of a sum (columns 8 * half + 0 to 7 of `left`) plus a factor times the same column of `left`.
-inline __device__ void add_columns(float (&sum)[4], const Left<ladder::bfloat16>& left, int half,
-                                   float2 factor) {
+template <typename Element>
+__device__ void add_columns(float (&sum)[4], const Left<Element>& left, int half, float2 factor) {
   for (int i = 0; i < 2; ++i) {
-    const std::uint32_t both = left.x[2 * half + i];
-    sum[2 * i] += factor.x * __uint_as_float(both << 16);
-    sum[2 * i + 1] += factor.y * __uint_as_float(both & 0xffff0000u);
+    const float2 of_left = unpack<Element>(left.x[2 * half + i]);
+    sum[2 * i] += factor.x * of_left.x;
+    sum[2 * i + 1] += factor.y * of_left.y;
   }
 }
 

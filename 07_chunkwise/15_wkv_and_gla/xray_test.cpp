@@ -23,10 +23,11 @@ WkvCase bf16(WkvCase c) {
 const bool bounds =
     ladder::testing::register_bounds("wkv_chunkwise", "wkv", ladder::testing::kRaggedShape,
                                      {{"initial_state", "true"}, {"final_state", "true"}},
-                                     {"fp32", "bf16", "bf16_fp32_decay"}) &&
-    ladder::testing::register_bounds(
-        "wkv_chunkwise_time_parallel", "wkv", ladder::testing::kRaggedShape,
-        {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
+                                     {"fp32", "bf16", "bf16_fp32_decay", "fp16"}) &&
+    ladder::testing::register_bounds("wkv_chunkwise_time_parallel", "wkv",
+                                     ladder::testing::kRaggedShape,
+                                     {{"initial_state", "true"}, {"final_state", "true"}},
+                                     {"fp32", "bf16", "bf16_fp32_decay", "fp16"});
 
 TEST(WkvChunkwise, MovesLittleMoreThanEveryTensorOnce) {
   const WkvCase c = bf16({.B = 1, .T = 256, .H = 2, .K = 64, .V = 64});

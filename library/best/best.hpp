@@ -10,7 +10,7 @@
 
 namespace ladder {
 
-// Element, LogW: float, float; bfloat16, bfloat16; or bfloat16, float.
+// Element, LogW: float, float; bfloat16, bfloat16; bfloat16, float; or float16, float16.
 template <typename Element, typename LogW>
 void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 

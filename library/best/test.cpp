@@ -24,7 +24,7 @@ using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // Few cases: the kernels have their own suites. Lengths and widths reach both kernels of each rule.
-const ladder::Support kSupport{.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+const ladder::Support kSupport{.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
                                .sizes = {{"T", {0, 1, 17, 130}}, {"K", {36, 64}}, {"V", {20, 64}}},
                                .nan_tile = 16};  // the widest of the kernels'
 const bool wkv = ladder::testing::register_suite("wkv", "best_wkv", kSupport);
@@ -61,8 +61,10 @@ TEST(best_wkv, RunsTheChosenKernel) {
   expect_runs("best_wkv", "wkv_time_tiles", "wkv_chunkwise", longer);
   longer.precision = Precision::kBf16;
   expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
-  longer.precision = Precision::kBf16Fp32Decay;
-  expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
+  for (const Precision precision : {Precision::kBf16Fp32Decay, Precision::kFp16}) {
+    longer.precision = precision;
+    expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
+  }
   longer.T = 512;
   longer.decay = ladder::Decay::kNone;  // a state that is forgotten shows no segments
   expect_runs("best_wkv", "wkv_chunkwise", "wkv_chunkwise_fused", longer);
