@@ -12,6 +12,7 @@
 #include "common/core/float16.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/product.hpp"
 
 namespace chunkwise {
 
@@ -261,13 +262,13 @@ inline __device__ void add_columns(float (&sum)[4], const Left<float>& left, int
   }
 }
 
-// Each factor is the sum of two tf32; of their four products the smallest is left out. The order of the 16 products in a sum is
-// free: what the instruction calls columns `pair` and `pair + 4` are our neighbours 2 pair and 2 pair + 1. Tensor cores cut off
-// what they add; so the long sum is left to an addition that rounds.
+// Each factor is the sum of two tf32, split by integers, as 11_three_products does; of their four products the smallest is left
+// out. The order of the 16 products in a sum is free: what the instruction calls columns `pair` and `pair + 4` are our neighbours
+// 2 pair and 2 pair + 1. Tensor cores cut off what they add; so the long sum is left to an addition that rounds.
 inline __device__ void multiply(float (&sum)[4], const Left<float>& left,
                                 const Right<float>& right) {
   using ladder::cuda::mma_tf32;
-  using ladder::cuda::to_tf32;
+  namespace tiles = ladder::cuda::tiles;
   float part[4] = {};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -275,12 +276,12 @@ inline __device__ void multiply(float (&sum)[4], const Left<float>& left,
     const float b[2] = {right.x[i].x, right.x[i].y};
     std::uint32_t a_big[4], a_small[4], b_big[2], b_small[2];
     for (int j = 0; j < 4; ++j) {
-      a_big[j] = to_tf32(a[j]);
-      a_small[j] = to_tf32(a[j] - __uint_as_float(a_big[j]));
+      const tiles::Parts parts = tiles::split<tiles::Split::kCheap>(a[j]);
+      a_big[j] = parts.big, a_small[j] = parts.small;
     }
     for (int j = 0; j < 2; ++j) {
-      b_big[j] = to_tf32(b[j]);
-      b_small[j] = to_tf32(b[j] - __uint_as_float(b_big[j]));
+      const tiles::Parts parts = tiles::split<tiles::Split::kCheap>(b[j]);
+      b_big[j] = parts.big, b_small[j] = parts.small;
     }
     mma_tf32(part, a_small, b_big);
     mma_tf32(part, a_big, b_small);
