@@ -14,7 +14,7 @@ namespace ladder {
 template <typename Element, typename LogW>
 void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 
-// args.u is null. K up to 256.
+// args.u is null. K up to 512.
 template <typename Element, typename LogW>
 void best_gla(const BasicWkvArgs<Element, LogW>& args);
 

@@ -42,8 +42,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // The strips of chapter 03 walk slowly; they start fast.
 constexpr std::int64_t kStripSteps = 2;
 
-// Key rows of the kernels that have costs.
-constexpr std::int64_t kMostRows = 256;
+// Key rows of the kernels that have costs, and of chapter 07's chunks.
+constexpr std::int64_t kMostRows = 256, kMostRowsOfChunks = 512;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -171,12 +171,15 @@ const char* name_of(Kernel kernel) {
 
 Choice explain(const RecurrenceShape& s, int multiprocessors) {
   if (s.packed) return {Kernel::kChunkwise, "packed sequences: the only kernel that takes them"};
-  if (s.K > kMostRows && s.fp16)
-    return {Kernel::kChunkwise, "fp16, K above 256: no kernel takes it, and this one says so"};
+  if (s.K > kMostRows && (s.gla || s.fp16))
+    return {Kernel::kChunkwise, s.K <= kMostRowsOfChunks
+                                    ? "K above 256: the only kernel that takes it"
+                                    : "K above 512: no kernel takes it, and this one says so"};
   if (s.K > kMostRows)
-    return {s.gla ? Kernel::kChunkwise : Kernel::kFusedRecurrent,
-            s.gla ? "K above 256: no kernel takes it, and this one says so"
-                  : "K above 256: the only kernel that takes it"};
+    return {Kernel::kFusedRecurrent, s.K <= kMostRowsOfChunks
+                                         ? "K above 256: wkv_chunkwise takes up to 512, and nobody "
+                                           "has measured yet which one is faster"
+                                         : "K above 512: the only kernel that takes it"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
   // No tile is shorter than eight steps.
   if (s.T == 2 && !s.gla && !s.fp16) {

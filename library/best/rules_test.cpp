@@ -228,6 +228,7 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
     EXPECT_EQ(chosen(fp16), "wkv_time_tiles");
   }
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 257, .bf16 = true, .fp16 = true}), "wkv_chunkwise");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 1, .K = 512, .gla = true}), "wkv_chunkwise");
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 64, .bf16 = true}),
             "linear_attention_chunkwise");
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 65, .words = Words::kSingle}),
