@@ -40,20 +40,28 @@ struct Right<float> {
 
 // The two elements of a register.
 template <typename Element>
-__device__ float2 unpack(std::uint32_t both) {
+__device__ float low_element(std::uint32_t both) {
   if constexpr (std::is_same_v<Element, ladder::bfloat16>) {
-    return {__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u)};
+    return __uint_as_float(both << 16);
   } else {
-    const Element low = {static_cast<std::uint16_t>(both)};
-    const Element high = {static_cast<std::uint16_t>(both >> 16)};
-    return {ladder::cuda::load(&low), ladder::cuda::load(&high)};
+    const Element element = {static_cast<std::uint16_t>(both)};
+    return ladder::cuda::load(&element);
+  }
+}
+template <typename Element>
+__device__ float high_element(std::uint32_t both) {
+  if constexpr (std::is_same_v<Element, ladder::bfloat16>) {
+    return __uint_as_float(both & 0xffff0000u);
+  } else {
+    return low_element<Element>(both >> 16);
   }
 }
 
 // Two neighbours in shared memory, to and from the lane that computes with them.
 template <typename Element>
 __device__ float2 load_pair(const Element* from) {
-  return unpack<Element>(*reinterpret_cast<const std::uint32_t*>(from));
+  const std::uint32_t both = *reinterpret_cast<const std::uint32_t*>(from);
+  return {low_element<Element>(both), high_element<Element>(both)};
 }
 inline __device__ float2 load_pair(const float* from) {
   return *reinterpret_cast<const float2*>(from);
@@ -177,9 +185,9 @@ __device__ void multiply(float (&sum)[4], const Left<Element>& left, const Right
 template <typename Element>
 __device__ void add_columns(float (&sum)[4], const Left<Element>& left, int half, float2 factor) {
   for (int i = 0; i < 2; ++i) {
-    const float2 of_left = unpack<Element>(left.x[2 * half + i]);
-    sum[2 * i] += factor.x * of_left.x;
-    sum[2 * i + 1] += factor.y * of_left.y;
+    const std::uint32_t both = left.x[2 * half + i];
+    sum[2 * i] += factor.x * low_element<Element>(both);
+    sum[2 * i + 1] += factor.y * high_element<Element>(both);
   }
 }
 
