@@ -351,7 +351,7 @@ KERNEL_TEST(wkv_chunkwise, AScoreBeyondFp16IsNoNumber) {
 
 // A key that decays below 2^-14 is off by 2^-25 at most, and one below 2^-25 is forgotten. The state, which is fp32, shows it where
 // nothing newer is in it; bf16 keeps its 8 bits there.
-KERNEL_TEST(wkv_chunkwise, SmallFactorsLoseDigitsInFp16) {
+KERNEL_TEST(wkv_chunkwise, DecayedKeysLoseDigitsInFp16) {
   WkvCase c{.B = 1, .T = 16, .H = 1, .K = 64, .V = 2};
   c.final_state = true;
   double worst_in_fp16 = 0, worst_in_bf16 = 0;  // relative
@@ -376,6 +376,26 @@ KERNEL_TEST(wkv_chunkwise, SmallFactorsLoseDigitsInFp16) {
   }
   EXPECT_EQ(worst_in_fp16, 1);  // forgotten
   EXPECT_GT(worst_in_bf16, 0);
+}
+
+// So does a query, and an output shows it that reads a large state.
+KERNEL_TEST(wkv_chunkwise, DecayedQueriesLoseDigitsInFp16) {
+  constexpr double kState = 32768, kU = 0x1p-11;
+  WkvCase c{.B = 1, .T = 16, .H = 1, .K = 1, .V = 1};
+  c.initial_state = true;
+  c.precision = Precision::kFp16;
+  WkvProblem problem = make_problem(c);
+  problem["k"].assign(16, 0.0f), problem["v"].assign(16, 0.0f);
+  problem["q"].assign(16, 1.0f), problem["log_w"].assign(16, -1.0f);
+  problem["initial_state"][0] = kState;
+  const WkvOutputs outputs = run(find_implementation("wkv_chunkwise"), problem);
+  double worst = 0;
+  for (int t = 0; t < 16; ++t) {
+    const double truth = kState * std::exp(-t), error = std::abs(outputs.o[t] - truth);
+    worst = std::max(worst, error / truth);
+    EXPECT_LE(error, 2 * kU * truth + kState * 0x1p-25) << "token " << t;
+  }
+  EXPECT_GT(worst, 8 * kU);
 }
 
 }  // namespace
