@@ -51,11 +51,11 @@ TEST(wkv_chunkwise, RefusesMoreThanItCanCount) {
     if (device_is_missing(implementation)) return;
     for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
       for (const Precision precision :
-           {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+           {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay, Precision::kFp16}) {
         ladder::with_forward(recurrence, precision, [&]<typename Op, typename Args>() {
           const auto problem = make_problem(small(recurrence, precision));
           const std::vector<BadInput<Args>> bad = {
-              {"K is 257;", [](Args& a) { a.K = 257; }},
+              {"K is 513;", [](Args& a) { a.K = 513; }},
               {"V is 1048577;", [](Args& a) { a.V = k2To20 + 1; }},
               {"T is 1073741825;", [](Args& a) { a.T = k2To30 + 1; }},
               {"H is 268435457;", [](Args& a) { a.H = k2To30 / 4 + 1; }},  // K = 4

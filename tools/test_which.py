@@ -58,7 +58,7 @@ class Refusals(InAFolder):
     def test_which_refuses_before_anything_is_built(self):
         self.assert_refused(lambda words: which.which(words.split(), "default", self.root), (
             ("", "which takes an operator"), ("wkv B=8 T=8", "given: 3 words"), ("wvk", "did you mean wkv"), ("wkv B=8,T=x", "T is 'x'; allowed: a whole number"),
-            ("wkv B=0", "B is '0'"), ("wkv T_q=8", "size is 'T_q'; allowed: B T H K V"), ("wkv --precision fp16", "--precision is 'fp16'; allowed: fp32 bf16"),
+            ("wkv B=0", "B is '0'"), ("wkv T_q=8", "size is 'T_q'; allowed: B T H K V"), ("wkv --precision fp64", "--precision is 'fp64'; allowed: fp32 bf16 bf16_fp32_decay fp16"),
             ("wkv --precision", "--precision needs a value"), ("wkv --options reverse", "allowed for wkv: none"), ("wkv B=8,B=4", "B is given twice"),
             ("wkv K=64,D=64", "D is given twice"), ("attention --all", "option is '--all'")))
 

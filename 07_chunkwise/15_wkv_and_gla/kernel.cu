@@ -1,8 +1,8 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
 // Change: rewrite: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
 // Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
-// Needs:  K up to 256, V up to 2^20; bf16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
-// Costs:  operands are rounded to bf16 (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
+// Needs:  K up to 512, V up to 2^20; bf16, fp16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
+// Costs:  operands are rounded to 16 bits (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
 //         64 x 64 state. A NaN in v_s reaches its column of o in all of its unit of 16 tokens, the earlier ones too: a masked score
 //         is 0, and 0 times NaN is NaN. See README for what was measured.
 #include <cuda_pipeline.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "07_chunkwise/15_wkv_and_gla/operands.hpp"
 #include "07_chunkwise/15_wkv_and_gla/segments.hpp"
@@ -31,6 +32,7 @@ namespace {
 
 using ladder::BasicWkvArgs;
 using ladder::bfloat16;
+using ladder::float16;
 using ladder::cuda::decay_factor;
 using ladder::cuda::Scratch;
 
@@ -43,7 +45,9 @@ constexpr int kUnit = 16;
 // Channels that a warp prepares at once, two per lane.
 constexpr int kGroup = 2 * kWarpSize;
 
-constexpr int kMostChannels = 256;
+// Of a block, and of a head, which may have two parts.
+constexpr int kBlockChannels = 256;
+constexpr int kMostChannels = 2 * kBlockChannels;
 
 // The kernel counts steps, elements of a step and elements of a state in ints.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
@@ -79,6 +83,13 @@ struct Tiling {
   static constexpr int kGroups = kK / kGroup;
   static constexpr int kParts = kWarps / kUnits < kGroups ? kWarps / kUnits : kGroups;
   static_assert(kParts >= 1 && kGroups % kParts == 0);
+  static constexpr bool kIsPart = false;
+};
+
+// The same, for a head with more than kK channels: a launch has kK of them.
+template <typename Whole>
+struct PartOf : Whole {
+  static constexpr bool kIsPart = true;
 };
 
 // A chunk. It arrives as it lies in global memory; then its places are used again.
@@ -127,6 +138,17 @@ struct Segments {
   float4* states = nullptr;  // (blocks, kShareK / 8, threads), as they lie in registers
   float* decays = nullptr;   // (blocks, kK)
 };
+
+// One of the two parts of a head's channels. No channel of the state knows of the others, and o is a sum over all of them: the first
+// launch leaves its sums to the second.
+struct ChannelPart : Segments {
+  int channels = 0;       // of this launch
+  float* sums = nullptr;  // (B, T, H, V), before the scale
+  bool is_last = false;
+};
+
+template <typename Tile>
+using Cut = std::conditional_t<Tile::kIsPart, ChannelPart, Segments>;
 
 // The tokens of a block in the order of their steps: token(step) = first + direction * step.
 struct Walk {
@@ -421,13 +443,13 @@ struct State {
 
 // o of 16 tokens and 16 columns, transposed, to its place. Neighbouring lanes of a column swap, so that each has two columns
 // of one token.
-template <int kStride>
-__device__ void put_output(const Matrix<bfloat16, kStride>& to, int first_t, int column,
+template <typename Element, int kStride>
+__device__ void put_output(const Matrix<Element, kStride>& to, int first_t, int column,
                            const float (&o)[4], int lane) {
   const int row = lane / 4, pair = lane % 4;
   const bool odd = row % 2 == 1;
-  const std::uint32_t first = ladder::cuda::pack_bf16(o[0], o[2]);
-  const std::uint32_t second = ladder::cuda::pack_bf16(o[1], o[3]);
+  const std::uint32_t first = ladder::cuda::pack<Element>(o[0], o[2]);
+  const std::uint32_t second = ladder::cuda::pack<Element>(o[1], o[3]);
   const std::uint32_t other = __shfl_xor_sync(kAllLanes, odd ? first : second, 4);
   const std::uint32_t left = odd ? other : first, right = odd ? second : other;
   const int token = first_t + 2 * pair + row % 2, iv = column + row / 2 * 2;
@@ -489,10 +511,39 @@ __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<
   }
 }
 
+// Where the first part's sums of a chunk lie, and whether this is the part that adds its own.
+struct ChunkSums {
+  float* first;        // of the chunk's first step, and the block's first column
+  int stride;          // to the next step
+  int steps, columns;  // that exist
+  bool is_last;
+};
+
+// Calls visit(sum, x) for a lane's part x of a unit's o.
+template <typename Visit>
+__device__ void visit_sums(const ChunkSums& sums, float (&o)[2][4], int unit, int my_v, int lane,
+                           const Visit& visit) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int step = unit * kUnit + i * 8 + lane % 4 * 2 + e % 2;
+      const int iv = my_v + lane / 4 + e / 2 * 8;
+      if (step < sums.steps && iv < sums.columns)
+        visit(sums.first[static_cast<std::int64_t>(step) * sums.stride + iv], o[i][e]);
+    }
+  }
+}
+
 // o takes the place of v, of which only one warp still needs these columns.
 template <typename Tile>
-__device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], float scale, int my_v,
-                         int lane) {
+__device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], const ChunkSums& sums,
+                         float scale, int my_v, int lane) {
+  if constexpr (Tile::kIsPart) {
+    if (!sums.is_last)
+      return visit_sums(sums, o, unit, my_v, lane, [](float& sum, float x) { sum = x; });
+    visit_sums(sums, o, unit, my_v, lane, [](float sum, float& x) { x += sum; });
+  }
   __syncwarp();
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -505,13 +556,13 @@ __device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], float s
 // All units of a chunk.
 template <bool kOutputs, typename Tile>
 __device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Chunk<Tile>& chunk,
-                           float scale, int my_v, int share, int lane) {
+                           const ChunkSums& sums, float scale, int my_v, int share, int lane) {
   if constexpr (Tile::kShares == 1 || !kOutputs) {
 #pragma unroll 1
     for (int unit = 0; unit < Tile::kUnits; ++unit) {
       float o[2][4] = {};
       walk_unit<kOutputs>(o, state, shared, chunk, unit, my_v, share * Tile::kShareK, lane);
-      if constexpr (kOutputs) put_unit(chunk, unit, o, scale, my_v, lane);
+      if constexpr (kOutputs) put_unit(chunk, unit, o, sums, scale, my_v, lane);
     }
   } else {
     float o[Tile::kUnits][2][4] = {};
@@ -541,7 +592,7 @@ __device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Ch
             o[unit][i][3] += x.w;
           }
         }
-        put_unit(chunk, unit, o[unit], scale, my_v, lane);
+        put_unit(chunk, unit, o[unit], sums, scale, my_v, lane);
       }
     }
   }
@@ -634,14 +685,15 @@ __device__ void leave_segment(const Segments& segments, const State<Tile::kShare
 template <Task kTask, typename Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     chunk_walk(const BasicWkvArgs<typename Tile::Element, typename Tile::LogW> args,
-               const Segments segments, const bool aligned) {
-  using Element = typename Tile::Element;
+               const Cut<Tile> cut, const bool aligned) {
   constexpr bool kOutputs = kTask != Task::kStates;
   extern __shared__ float4 raw_smem[];
   Shared<Tile>& shared = *reinterpret_cast<Shared<Tile>*>(raw_smem);
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const int K = args.K, V = args.V;
-  const Walk walk = locate<Tile>(args, segments.count);
+  int channels = K;  // of this launch
+  if constexpr (Tile::kIsPart) channels = cut.channels;
+  const Walk walk = locate<Tile>(args, cut.count);
   if (kOutputs ? walk.steps == 0 && !walk.is_last : walk.steps == 0 || walk.is_last) return;
   const int chunks = (walk.steps + Tile::kTokens - 1) / Tile::kTokens;
 
@@ -659,15 +711,27 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
       const int steps = walk.steps - chunk * Tile::kTokens;
       Chunk<Tile>& to = shared.chunks[chunk % 2];
       if constexpr (kOutputs)
-        fetch<Tile>(to.q(0), args.q + first_qk + step * step_K, step_K, steps, K, aligned);
-      fetch<Tile>(to.k(0), args.k + first_qk + step * step_K, step_K, steps, K, aligned);
-      fetch<Tile>(to.log_w(0), args.log_w + first_w + step * step_w, step_w, steps, K, aligned);
+        fetch<Tile>(to.q(0), args.q + first_qk + step * step_K, step_K, steps, channels, aligned);
+      fetch<Tile>(to.k(0), args.k + first_qk + step * step_K, step_K, steps, channels, aligned);
+      fetch<Tile>(to.log_w(0), args.log_w + first_w + step * step_w, step_w, steps, channels,
+                  aligned);
       fetch<Tile>(to.v(0), args.v + first_v + step * step_V, step_V, steps, V - walk.first_iv,
                   aligned);
     }
     __pipeline_commit();
   };
+  const auto sums_of = [&](int chunk) {
+    ChunkSums sums = {};
+    if constexpr (kOutputs && Tile::kIsPart) {
+      sums = {cut.sums + first_v + static_cast<std::int64_t>(chunk) * Tile::kTokens * step_V,
+              step_V, walk.steps - chunk * Tile::kTokens, V - walk.first_iv, cut.is_last};
+    }
+    return sums;
+  };
   const auto put_outputs = [&](int chunk) {
+    if constexpr (Tile::kIsPart) {
+      if (!cut.is_last) return;
+    }
     put<Tile>(args.o + first_v + static_cast<std::int64_t>(chunk) * Tile::kTokens * step_V,
               shared.chunks[chunk % 2].v(0), step_V, walk.steps - chunk * Tile::kTokens,
               V - walk.first_iv, aligned);
@@ -680,7 +744,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   float2 u[kMyGroups] = {};
   // Without steps u may be a null pointer.
   if constexpr (kTask == Task::kWkv)
-    load_u<Tile>(u, args, walk.head, my_part, K, chunks > 0 ? K : 0, lane);
+    load_u<Tile>(u, args, walk.head, my_part, K, chunks > 0 ? channels : 0, lane);
   for (int i = tid; i < static_cast<int>(sizeof(shared.score_) / sizeof(float));
        i += Tile::kThreads)
     reinterpret_cast<float*>(shared.score_)[i] = 0.0f;
@@ -689,10 +753,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const int share = Tile::kShares == 1 ? 0 : warp / Tile::kColumnWarps;
   const int my_v = warp % Tile::kColumnWarps * kUnit;
   const StatePart<Tile> mine{
-      share, my_v, walk.first_iv, lane, K, V, (walk.sequence * args.H + walk.head) * K * V};
+      share, my_v, walk.first_iv, lane, channels, V, (walk.sequence * args.H + walk.head) * K * V};
   State<Tile::kShareK> state = {};
   if (kOutputs && args.initial_state != nullptr) load_initial_state(state, args, mine);
-  if constexpr (kOutputs) add_segments(state, segments, walk.segment, mine);
+  if constexpr (kOutputs) add_segments(state, cut, walk.segment, mine);
   constexpr int kMyChannels = (Tile::kK + Tile::kThreads - 1) / Tile::kThreads;
   float decay_of_all[kMyChannels];
   for (float& decay : decay_of_all)
@@ -721,14 +785,14 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
           if (tid + i * Tile::kThreads < Tile::kK)
             decay_of_all[i] *= shared.decay[unit][tid + i * Tile::kThreads];
     }
-    walk_chunk<kOutputs>(state, shared, now, args.scale, my_v, share, lane);
+    walk_chunk<kOutputs>(state, shared, now, sums_of(chunk), args.scale, my_v, share, lane);
   }
   if (kOutputs && chunks > 0) {
     __syncthreads();
     put_outputs(chunks - 1);
   }
 
-  if constexpr (!kOutputs) leave_segment<Tile>(segments, state, decay_of_all);
+  if constexpr (!kOutputs) leave_segment<Tile>(cut, state, decay_of_all);
   if (kOutputs && walk.is_last && args.final_state != nullptr) store_final_state(args, state, mine);
 }
 
@@ -748,10 +812,10 @@ bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
 enum class Version { kDispatched, kFused, kTimeParallel };
 
 template <Task kTask, typename Tile, typename Args>
-void launch(const Args& args, const Segments& segments, std::int64_t blocks, int shared_bytes) {
+void launch(const Args& args, const Cut<Tile>& cut, std::int64_t blocks, int shared_bytes) {
   chunk_walk<kTask, Tile>
       <<<static_cast<unsigned>(blocks), Tile::kThreads, shared_bytes, ladder::cuda::stream()>>>(
-          args, segments, is_aligned(args));
+          args, cut, is_aligned(args));
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -764,6 +828,26 @@ int blocks_at_once(int shared_bytes) {
   CUDA_CHECK(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Tile::kThreads, shared_bytes));
   return blocks * ladder::cuda::multiprocessors_to_fill();
+}
+
+// Calls launch(args, cut) for the channels of whole heads, or for each part of them in turn.
+template <typename Tile, typename Args, typename Launch>
+void for_each_part(const Args& args, const Segments& segments, float* sums, const Launch& launch) {
+  if constexpr (!Tile::kIsPart) {
+    launch(args, segments);
+  } else {
+    const auto from = [](auto*& pointer, std::int64_t elements) {
+      if (pointer != nullptr) pointer += elements;
+    };
+    for (std::int64_t first = 0; first < args.K; first += Tile::kK) {
+      Args part = args;
+      from(part.q, first), from(part.k, first), from(part.log_w, first), from(part.u, first);
+      from(part.initial_state, first * args.V), from(part.final_state, first * args.V);
+      const std::int64_t left = args.K - first;
+      launch(part, ChannelPart{segments, static_cast<int>(std::min<std::int64_t>(left, Tile::kK)),
+                               sums, left <= Tile::kK});
+    }
+  }
 }
 
 template <Task kTask, typename Tile, typename Args>
@@ -781,8 +865,13 @@ void launch_version(const Args& args, Version version) {
   std::int64_t count = segment_count(room, ladder::cuda::multiprocessors_to_fill(),
                                      sequences * stride, steps_of_a_sequence(args), Tile::kTokens);
   if (version == Version::kTimeParallel) count = std::max<std::int64_t>(count, 3);
-  if (count <= 1 || version == Version::kFused)
-    return launch<kTask, Tile>(args, {}, sequences * stride, kSharedBytes);
+  const Scratch<float> sums(Tile::kIsPart ? args.B * args.T * args.H * args.V : 0);
+  if (count <= 1 || version == Version::kFused) {
+    for_each_part<Tile>(args, {}, sums.pointer(), [&](const Args& part, const Cut<Tile>& cut) {
+      launch<kTask, Tile>(part, cut, sequences * stride, kSharedBytes);
+    });
+    return;
+  }
 
   const std::int64_t blocks = sequences * stride * count;
   const Scratch<float4> states(blocks * Tile::kShareK / 8 * Tile::kThreads);
@@ -799,8 +888,11 @@ void launch_version(const Args& args, Version version) {
     CUDA_CHECK(cudaMemcpyAsync(copied.pointer(), args.initial_state, elements * sizeof(float),
                                cudaMemcpyDeviceToDevice, ladder::cuda::stream()));
   }
-  launch<Task::kStates, Tile>(reading, segments, blocks, kSharedBytes);
-  launch<kTask, Tile>(reading, segments, blocks, kSharedBytes);
+  for_each_part<Tile>(reading, segments, sums.pointer(),
+                      [&](const Args& part, const Cut<Tile>& cut) {
+                        launch<Task::kStates, Tile>(part, cut, blocks, kSharedBytes);
+                        launch<kTask, Tile>(part, cut, blocks, kSharedBytes);
+                      });
 }
 
 template <Task kTask, Version kVersion, typename Element, typename LogW>
@@ -811,7 +903,7 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
     ladder::validate_gla(args, ladder::PackedSequences::kAllowed);
   }
   ladder::require(args.K <= kMostChannels,
-                  "K is " + std::to_string(args.K) + "; this kernel allows up to 256");
+                  "K is " + std::to_string(args.K) + "; this kernel allows up to 512");
   ladder::require(args.T <= kMostSteps, "T is " + std::to_string(args.T) +
                                             "; this kernel allows up to 2^30 = 1073741824");
   ladder::require(args.V <= kMostColumns,
@@ -825,7 +917,9 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
   if (args.K <= 128)
     return launch_version<kTask, Tiling<Element, LogW, 128, 8, 1, kFp32 ? 3 : 4, 1>>(args,
                                                                                      kVersion);
-  launch_version<kTask, Tiling<Element, LogW, 256, 8, 2, kFp32 ? 1 : 2, 1>>(args, kVersion);
+  using Widest = Tiling<Element, LogW, kBlockChannels, 8, 2, kFp32 ? 1 : 2, 1>;
+  if (args.K <= kBlockChannels) return launch_version<kTask, Widest>(args, kVersion);
+  launch_version<kTask, PartOf<Widest>>(args, kVersion);
 }
 
 template <Version kVersion>
@@ -834,12 +928,13 @@ ladder::Implementation with_launchers(ladder::Implementation version) {
   version.bf16_arithmetic = ladder::Arithmetic::kBf16Operands;
   version.units = ladder::Units::kTensorCores;
   version.fma_share = 2.0 / 3;  // a product into the state and one out of it
-  version.launchers = ladder::launchers<ladder::Wkv>(run<Task::kWkv, kVersion, float, float>,
-                                                     run<Task::kWkv, kVersion, bfloat16, bfloat16>,
-                                                     run<Task::kWkv, kVersion, bfloat16, float>) +
-                      ladder::launchers<ladder::Gla>(run<Task::kGla, kVersion, float, float>,
-                                                     run<Task::kGla, kVersion, bfloat16, bfloat16>,
-                                                     run<Task::kGla, kVersion, bfloat16, float>);
+  version.launchers =
+      ladder::launchers<ladder::Wkv>(
+          run<Task::kWkv, kVersion, float, float>, run<Task::kWkv, kVersion, bfloat16, bfloat16>,
+          run<Task::kWkv, kVersion, bfloat16, float>, run<Task::kWkv, kVersion, float16, float16>) +
+      ladder::launchers<ladder::Gla>(
+          run<Task::kGla, kVersion, float, float>, run<Task::kGla, kVersion, bfloat16, bfloat16>,
+          run<Task::kGla, kVersion, bfloat16, float>, run<Task::kGla, kVersion, float16, float16>);
   return version;
 }
 

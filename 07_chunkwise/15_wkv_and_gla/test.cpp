@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
-using ladder::device;
 using ladder::find_implementation;
 using ladder::Implementation;
 using ladder::make_problem;
@@ -24,7 +22,6 @@ using ladder::run;
 using ladder::WkvCase;
 using ladder::WkvOutputs;
 using ladder::WkvProblem;
-using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 namespace {
@@ -33,14 +30,16 @@ namespace {
 bool register_chunkwise(const std::string& op, const std::vector<ladder::FoundCase>& also) {
   return ladder::testing::register_suite(
       op, "wkv_chunkwise",
-      {.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+      {.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
        .sizes = {{"T", {0, 1, 17, 18, 20, 65, 130, 200}},
                  {"K", {16, 64, 100}},
                  {"V", {16, 2, 48, 64}}},
+       .most = {{"K", 512}},
        .nan_tile = 16,
        .also = also,
-       // Chunks of 16 to 64 steps; segments of two chunks and more.
+       // Chunks of 16 to 64 steps; segments of two chunks and more. From 257 on, channels in two parts.
        .borders = {{.size = "K", .at = {64, 128}},
+                   {.size = "K", .at = {256, 511}, .others = {{"B", 1}, {"T", 20}, {"H", 1}}},
                    {.size = "V", .at = {32, 64, 128}},
                    {.size = "T", .at = {16, 32, 64, 128, 255}}}});
 }
@@ -121,7 +120,8 @@ WkvCase with_states(WkvCase c) {
   return c;
 }
 
-constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay};
+constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay,
+                                     Precision::kFp16};
 
 // Every width has its own tiling, in each precision; widths that are no multiple of anything are padded. Whole pieces (128) and
 // single elements (100, 250) are fetched in different ways. A chunk is 16 to 64 tokens, so that the longer runs have three and more.
@@ -160,6 +160,33 @@ TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
       c.T = 130;
       expect_right("wkv_chunkwise_fused", c);
       expect_right("wkv_chunkwise_fused", packed(c, {70, 1, 0, 200, 64}));
+    }
+  }
+}
+
+// Heads of more than 256 channels are launched in parts, whose outputs are added. Two chunks and more, so that the sums of each are the
+// next part's; columns in several tiles; whole pieces and single elements; with time in segments, and without.
+// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+TEST(wkv_chunkwise, MatchesReferenceInPartsOfChannels) {
+  if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
+  for (const Precision precision : kPrecisions) {
+    for (const auto& [T, K, V] :
+         {std::tuple{35, 257, 20}, {70, 320, 72}, {20, 512, 512}, {130, 511, 9}}) {
+      const bool gla = (T + V) % 2 == 1;
+      WkvCase c = with_states({.recurrence = gla ? Recurrence::kGla : Recurrence::kWkv,
+                               .T = T,
+                               .H = 1,
+                               .K = K,
+                               .V = V,
+                               .scale = 0.7f,
+                               .precision = precision});
+      expect_right("wkv_chunkwise_fused", c);
+      if (V > 72) continue;
+      c.recurrence = gla ? Recurrence::kWkv : Recurrence::kGla;
+      c.reverse = true;
+      c.decay_per_head = K == 320;
+      expect_right("wkv_chunkwise_time_parallel", c);
+      expect_right("wkv_chunkwise_time_parallel", packed(c, {0, 33, 1, T, 0}));
     }
   }
 }
@@ -264,21 +291,111 @@ KERNEL_TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
   for (c.T = 192; c.T <= 193; ++c.T)
     chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, c);
   chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, packed(c, {0, 193, 1, 64}));
+  c.precision = Precision::kFp16;
+  chunkwise::expect_the_same_in_place<ladder::WkvFp16Args>(name, packed(c, {0, 193, 1, 64}));
+  c = with_states({.B = 1, .T = 100, .H = 1, .K = 300, .V = 20, .precision = Precision::kBf16});
+  chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, c);
 }
 
-TEST(wkv_chunkwise, RefusesMoreThan256Channels) {
-  const Implementation implementation = find_implementation("wkv_chunkwise");
-  if (device_is_missing(implementation)) return;
-  const WkvProblem problem =
-      make_problem({.T = 2, .H = 1, .K = 257, .V = 4, .precision = Precision::kBf16});
-  ladder::OnDevice<ladder::Wkv, ladder::WkvBf16Args> on_device(device(implementation.device),
-                                                               problem);
-  try {
-    ladder::launch<ladder::Wkv>(implementation, on_device.args());
-    ADD_FAILURE() << "K = 257 was accepted";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();
+// ---- fp16: 11 bits from 2^-14 to 65504; below, numbers lie 2^-24 apart ----
+
+// One head of one channel, without a bonus or a decay. v has two columns: these values, and 1/64. So o_t is the sum over s < t of q_t k_s v_s.
+WkvOutputs run_in_fp16(const std::vector<float>& q, const std::vector<float>& k,
+                       const std::vector<float>& v) {
+  WkvCase c{.B = 1, .T = std::ssize(q), .H = 1, .K = 1, .V = 2};
+  c.decay = ladder::Decay::kNone;
+  c.final_state = true;
+  c.precision = Precision::kFp16;
+  WkvProblem problem = make_problem(c);
+  problem["q"] = q, problem["k"] = k, problem["u"] = {0};
+  for (std::size_t t = 0; t < v.size(); ++t)
+    problem["v"][2 * t] = v[t], problem["v"][2 * t + 1] = 0x1p-6f;
+  return run(find_implementation("wkv_chunkwise"), problem);
+}
+
+// An output from 65520 on becomes infinite when it is stored, and the sums are fp32: a later output is right again.
+KERNEL_TEST(wkv_chunkwise, StoresInfinityBeyondFp16) {
+  const WkvOutputs outputs =
+      run_in_fp16({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {65504, 15, 1, -60000, 0});
+  const std::vector<float> expected = {0, 65504, 65504, INFINITY, 5520};  // of 65519, 65520
+  for (std::size_t t = 0; t < expected.size(); ++t) {
+    EXPECT_EQ(outputs.o[2 * t], expected[t]) << "token " << t;
+    EXPECT_EQ(outputs.o[2 * t + 1], static_cast<float>(t) * 0x1p-6f) << "token " << t;
   }
+}
+
+// A state is a factor of the next unit's product, rounded to fp16, and so is a score. One that is beyond 65504 makes infinities and NaN
+// where the truth is a number that fp16 holds; no number that is wrong, nothing in another column, and nothing once the state, which is
+// fp32, is small again.
+KERNEL_TEST(wkv_chunkwise, AStateBeyondFp16IsNoNumber) {
+  const std::size_t T = 48;
+  std::vector<float> q(T, 0x1p-6f), k(T, 1.0f), v(T, 0.0f);
+  std::fill_n(v.begin(), 16, 5000.0f);
+  std::fill_n(v.begin() + 16, 16, -5000.0f);
+  const WkvOutputs outputs = run_in_fp16(q, k, v);
+  for (std::size_t t = 0; t < T; ++t) {
+    const bool reads_it = t >= 16 && t < 32;  // units of 16 tokens
+    const float sum = t < 16 ? 5000.0f * static_cast<float>(t) : 0.0f;
+    const float o = outputs.o[2 * t];
+    EXPECT_TRUE(reads_it ? !std::isfinite(o) : std::abs(o - sum / 64) <= sum * 0x1p-16f)
+        << "token " << t << " is " << o;
+    EXPECT_EQ(outputs.o[2 * t + 1], static_cast<float>(t) * 0x1p-12f) << "token " << t;
+  }
+  EXPECT_EQ(outputs.final_state[0], 0);
+}
+KERNEL_TEST(wkv_chunkwise, AScoreBeyondFp16IsNoNumber) {
+  const WkvOutputs outputs = run_in_fp16({0, 256, 1}, {256, 1, 0}, {0, 0, 0});
+  EXPECT_FALSE(std::isfinite(outputs.o[3])) << outputs.o[3];  // the truth is 256 * 256 / 64 = 1024
+  EXPECT_EQ(outputs.o[5], 4.015625f);                         // (256 + 1) / 64
+}
+
+// A key that decays below 2^-14 is off by 2^-25 at most, and one below 2^-25 is forgotten. The state, which is fp32, shows it where
+// nothing newer is in it; bf16 keeps its 8 bits there.
+KERNEL_TEST(wkv_chunkwise, DecayedKeysLoseDigitsInFp16) {
+  WkvCase c{.B = 1, .T = 16, .H = 1, .K = 64, .V = 2};
+  c.final_state = true;
+  double worst_in_fp16 = 0, worst_in_bf16 = 0;  // relative
+  for (const Precision precision : {Precision::kFp16, Precision::kBf16}) {
+    const bool fp16 = precision == Precision::kFp16;
+    c.precision = precision;
+    WkvProblem problem = make_problem(c);
+    std::fill(problem["v"].begin(), problem["v"].end(), 1.0f);
+    std::fill(problem["k"].begin(), problem["k"].end(), 0.0f);
+    std::fill_n(problem["k"].begin(), c.K, 1.0f);
+    for (std::int64_t i = 0; i < c.T * c.K; ++i)
+      problem["log_w"][i] = -0.5f - static_cast<float>(i % c.K) / 64;
+    const WkvOutputs outputs = run(find_implementation("wkv_chunkwise"), problem);
+    double& worst = fp16 ? worst_in_fp16 : worst_in_bf16;
+    for (std::int64_t j = 0; j < c.K; ++j) {
+      const double truth = std::exp(15.0 * problem["log_w"][j]);  // 6e-4 to 2e-10
+      const double error = std::abs(outputs.final_state[2 * j] - truth);
+      worst = std::max(worst, error / truth);
+      EXPECT_LE(error, fp16 ? std::max(0x1p-25, truth * 0x1p-11) : truth * 0x1p-8)
+          << "key decays to " << truth;
+    }
+  }
+  EXPECT_EQ(worst_in_fp16, 1);  // forgotten
+  EXPECT_GT(worst_in_bf16, 0);
+}
+
+// So does a query, and an output shows it that reads a large state.
+KERNEL_TEST(wkv_chunkwise, DecayedQueriesLoseDigitsInFp16) {
+  constexpr double kState = 32768, kU = 0x1p-11;
+  WkvCase c{.B = 1, .T = 16, .H = 1, .K = 1, .V = 1};
+  c.initial_state = true;
+  c.precision = Precision::kFp16;
+  WkvProblem problem = make_problem(c);
+  problem["k"].assign(16, 0.0f), problem["v"].assign(16, 0.0f);
+  problem["q"].assign(16, 1.0f), problem["log_w"].assign(16, -1.0f);
+  problem["initial_state"][0] = kState;
+  const WkvOutputs outputs = run(find_implementation("wkv_chunkwise"), problem);
+  double worst = 0;
+  for (int t = 0; t < 16; ++t) {
+    const double truth = kState * std::exp(-t), error = std::abs(outputs.o[t] - truth);
+    worst = std::max(worst, error / truth);
+    EXPECT_LE(error, 2 * kU * truth + kState * 0x1p-25) << "token " << t;
+  }
+  EXPECT_GT(worst, 8 * kU);
 }
 
 }  // namespace

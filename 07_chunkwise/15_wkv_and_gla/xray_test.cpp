@@ -23,10 +23,20 @@ WkvCase bf16(WkvCase c) {
 const bool bounds =
     ladder::testing::register_bounds("wkv_chunkwise", "wkv", ladder::testing::kRaggedShape,
                                      {{"initial_state", "true"}, {"final_state", "true"}},
-                                     {"fp32", "bf16", "bf16_fp32_decay"}) &&
+                                     {"fp32", "bf16", "bf16_fp32_decay", "fp16"}) &&
+    ladder::testing::register_bounds("wkv_chunkwise_time_parallel", "wkv",
+                                     ladder::testing::kRaggedShape,
+                                     {{"initial_state", "true"}, {"final_state", "true"}},
+                                     {"fp32", "bf16", "bf16_fp32_decay", "fp16"});
+
+const bool bounds_in_parts =
     ladder::testing::register_bounds(
-        "wkv_chunkwise_time_parallel", "wkv", ladder::testing::kRaggedShape,
-        {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
+        "wkv_chunkwise", "gla", {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 300}, {"V", 20}},
+        {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16"}) &&
+    ladder::testing::register_bounds("wkv_chunkwise_time_parallel", "gla",
+                                     {{"B", 1}, {"T", 70}, {"H", 1}, {"K", 300}, {"V", 20}},
+                                     {{"initial_state", "true"}, {"final_state", "true"}},
+                                     {"bf16"});
 
 TEST(WkvChunkwise, MovesLittleMoreThanEveryTensorOnce) {
   const WkvCase c = bf16({.B = 1, .T = 256, .H = 2, .K = 64, .V = 64});
@@ -67,6 +77,26 @@ TEST(WkvChunkwise, TakesTwoBarriersPerChunk) {
   const Kernel kernel =
       xray_of<Wkv>("wkv_chunkwise_fused", bf16({.B = 1, .T = 130, .H = 1, .K = 64, .V = 64}));
   EXPECT_EQ(kernel[kBarriers], 3 * 2 + 1);
+}
+
+// Heads of 512 channels: two launches, each with half of q, k and log_w, and all of v. The first leaves fp32 sums, four bytes for an
+// element of o; the second reads them.
+TEST(WkvChunkwise, TakesHeadsOf512ChannelsInTwoParts) {
+  const WkvCase c = bf16({.B = 1, .T = 64, .H = 1, .K = 512, .V = 64});
+  const Kernel kernel = xray_of<Wkv>("wkv_chunkwise_fused", c);
+  EXPECT_EQ(kernel.launches, 2u);
+  for (const char* name : {"q", "k", "log_w"})
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 1u) << name;
+  EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.least, 2u);
+  EXPECT_EQ(kernel.buffer("o").loads().accesses, 0u);
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+  const std::uint64_t of_qkw = 3 * 64 * 512 * 2, of_v = 64 * 64 * 2, sums = 64 * 64 * sizeof(float);
+  const std::uint64_t of_u = 4 * 512 * 2;  // by two warps, the even channels and then the odd ones
+  EXPECT_EQ(kernel[kGlobalLoadBytesMoved], of_qkw + 2 * of_v + of_u + sums);
+  EXPECT_EQ(kernel[kGlobalStoreBytesMoved], of_v + sums);
+  // A group of 64 channels is prepared once for 16 tokens; eight warps multiply 128 channels of 16 columns in each part.
+  EXPECT_EQ(kernel[kTensorOperations],
+            64 / 16 * (512 / 64 * (8 + 3 * 4) + 2 * (8 * (16 + 16) + 4 * 4 * 2)));
 }
 
 // Each batch is a sequence of T steps: four chunks are two segments, whatever B is. A state for each segment, and a second pass.

@@ -6,6 +6,7 @@
 //   the result, once, when it is stored in 16 bits         u |value|                u: the unit roundoff of that type
 //   the same, where fp16 holds it as a subnormal number    2^-25                    half the distance between two of them
 //   the operands of products, each of a term's own         u sqrt(n) terms          n: operands of a term that are rounded
+//   the same, where fp16 holds one as a subnormal number   2^-25 of the others, for a state, which is stored in fp32
 //   the sums, which are fp32                               2^-24 sqrt(n) max(|value|, terms)
 //
 // `value` is the float64 truth and `terms` the root of the sum of the squared terms of the element (wkv_terms and its like), so
@@ -69,7 +70,7 @@ struct Roundings {
   double stored = 0;    // of |value|
   double operands = 0;  // of terms
   double sums = 0;      // of max(|value|, terms)
-  double least = 0;     // of 1: what storing leaves however small the value is
+  double least = 0;     // of 1: what fp16 leaves however small the value is
 };
 
 // What a result stored as Element is rounded by.

@@ -70,9 +70,11 @@ void best_linear_attention(const BasicLinearAttentionArgs<Element>& args) {
 template void best_wkv(const WkvArgs&);
 template void best_wkv(const WkvBf16Args&);
 template void best_wkv(const WkvBf16Fp32DecayArgs&);
+template void best_wkv(const WkvFp16Args&);
 template void best_gla(const WkvArgs&);
 template void best_gla(const WkvBf16Args&);
 template void best_gla(const WkvBf16Fp32DecayArgs&);
+template void best_gla(const WkvFp16Args&);
 template void best_linear_attention(const LinearAttentionArgs&);
 template void best_linear_attention(const LinearAttentionBf16Args&);
 
@@ -86,7 +88,7 @@ const Registration wkv_registration{
      .units = Units::kTensorCores,
      .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
      .launchers = launchers<Wkv>(best_wkv<float, float>, best_wkv<bfloat16, bfloat16>,
-                                 best_wkv<bfloat16, float>)}};
+                                 best_wkv<bfloat16, float>, best_wkv<float16, float16>)}};
 
 const Registration gla_registration{
     {.name = "best_gla",
@@ -96,7 +98,7 @@ const Registration gla_registration{
      .units = Units::kTensorCores,
      .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
      .launchers = launchers<Gla>(best_gla<float, float>, best_gla<bfloat16, bfloat16>,
-                                 best_gla<bfloat16, float>)}};
+                                 best_gla<bfloat16, float>, best_gla<float16, float16>)}};
 
 const Registration linear_attention_registration{
     {.name = "best_linear_attention",

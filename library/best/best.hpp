@@ -10,11 +10,11 @@
 
 namespace ladder {
 
-// Element, LogW: float, float; bfloat16, bfloat16; or bfloat16, float.
+// Element, LogW: float, float; bfloat16, bfloat16; bfloat16, float; or float16, float16.
 template <typename Element, typename LogW>
 void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 
-// args.u is null. K up to 256.
+// args.u is null. K up to 512.
 template <typename Element, typename LogW>
 void best_gla(const BasicWkvArgs<Element, LogW>& args);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <type_traits>
 
 namespace ladder::best {
 namespace {
@@ -41,8 +42,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // The strips of chapter 03 walk slowly; they start fast.
 constexpr std::int64_t kStripSteps = 2;
 
-// Key rows of the kernels that have costs.
-constexpr std::int64_t kMostRows = 256;
+// Key rows of the kernels that have costs, and of chapter 07's chunks.
+constexpr std::int64_t kMostRows = 256, kMostRowsOfChunks = 512;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -136,6 +137,7 @@ constexpr const char* kSmallAndMany =
 // One step: the state is read and written once, and chapter 06 has kernels for that.
 Choice choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
   if (s.gla) return {Kernel::kTimeTiles, "GLA, one step"};
+  if (s.fp16) return {Kernel::kTimeTiles, "fp16, one step"};
   // A single step's blocks take 64 columns and all of K; smaller ones fill the machine where there are few.
   if (s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
     return {Kernel::kFusedRecurrent,
@@ -169,13 +171,18 @@ const char* name_of(Kernel kernel) {
 
 Choice explain(const RecurrenceShape& s, int multiprocessors) {
   if (s.packed) return {Kernel::kChunkwise, "packed sequences: the only kernel that takes them"};
+  if (s.K > kMostRows && (s.gla || s.fp16))
+    return {Kernel::kChunkwise, s.K <= kMostRowsOfChunks
+                                    ? "K above 256: the only kernel that takes it"
+                                    : "K above 512: no kernel takes it, and this one says so"};
   if (s.K > kMostRows)
-    return {s.gla ? Kernel::kChunkwise : Kernel::kFusedRecurrent,
-            s.gla ? "K above 256: no kernel takes it, and this one says so"
-                  : "K above 256: the only kernel that takes it"};
+    return {Kernel::kFusedRecurrent, s.K <= kMostRowsOfChunks
+                                         ? "K above 256: wkv_chunkwise takes up to 512, and nobody "
+                                           "has measured yet which one is faster"
+                                         : "K above 512: the only kernel that takes it"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
   // No tile is shorter than eight steps.
-  if (s.T == 2 && !s.gla) {
+  if (s.T == 2 && !s.gla && !s.fp16) {
     if (is_small(s, multiprocessors)) return {Kernel::kSharedMem, kSmallAndMany};
     if (s.K > 64 && s.heads > 8 * multiprocessors)
       return {Kernel::kFusedRecurrent,
@@ -220,9 +227,12 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
       return line_at(c, longest.chunks, longest.count);
     });
   }
-  return fastest({{Kernel::kTimeTiles, time_tiles},
-                  {Kernel::kChunkwiseFused, fused},
-                  {Kernel::kChunkwise, in_segments}});
+  Choice choice = fastest({{Kernel::kTimeTiles, time_tiles},
+                           {Kernel::kChunkwiseFused, fused},
+                           {Kernel::kChunkwise, in_segments}});
+  if (s.fp16)
+    choice.rule = "the least time in bf16, which has as many bytes; fp16 itself is not measured";
+  return choice;
 }
 
 Choice explain(const LinearAttentionShape& s, int multiprocessors) {
@@ -305,6 +315,7 @@ RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence rec
           .K = args.K,
           .V = args.V,
           .bf16 = sizeof(Element) == sizeof(bfloat16),
+          .fp16 = std::is_same_v<Element, float16>,
           .words = words_of<Element>({args.q, args.k, args.v, args.log_w, args.o}, args.K, args.V),
           .packed = args.cu_seqlens != nullptr,
           .gla = recurrence == Recurrence::kGla};
@@ -328,6 +339,7 @@ LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args) {
 template RecurrenceShape shape_of(const WkvArgs&, Recurrence);
 template RecurrenceShape shape_of(const WkvBf16Args&, Recurrence);
 template RecurrenceShape shape_of(const WkvBf16Fp32DecayArgs&, Recurrence);
+template RecurrenceShape shape_of(const WkvFp16Args&, Recurrence);
 template LinearAttentionShape shape_of(const LinearAttentionArgs&);
 template LinearAttentionShape shape_of(const LinearAttentionBf16Args&);
 

@@ -40,7 +40,8 @@ struct RecurrenceShape {
   std::int64_t T = 1;
   std::int64_t heads = 1;  // of all batches: B * H
   std::int64_t K = 64, V = 64;
-  bool bf16 = false;  // q, k, v, u and o; fp32 otherwise
+  bool bf16 = false;  // q, k, v, u and o have 16 bits; fp32 otherwise
+  bool fp16 = false;  // those of fp16, which chapters 06 and 07 have one kernel each for
   Words words = Words::kPieces;
   bool packed = false;  // cu_seqlens is given
   bool gla = false;

@@ -219,6 +219,16 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 257}), "wkv_fused_recurrent");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 1, .K = 257}), "wkv_fused_recurrent");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 64, .packed = true}), "wkv_chunkwise");
+  // fp16, where fp32 and bf16 have other kernels.
+  for (const std::int64_t T : {1, 2}) {
+    const RecurrenceShape small{.T = T, .heads = 1000, .K = 32, .V = 32, .bf16 = true};
+    RecurrenceShape fp16 = small;
+    fp16.fp16 = true;
+    EXPECT_EQ(chosen(small), "wkv_shared_mem");
+    EXPECT_EQ(chosen(fp16), "wkv_time_tiles");
+  }
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 257, .bf16 = true, .fp16 = true}), "wkv_chunkwise");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 1, .K = 512, .gla = true}), "wkv_chunkwise");
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 64, .bf16 = true}),
             "linear_attention_chunkwise");
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 65, .words = Words::kSingle}),
@@ -286,7 +296,7 @@ TEST(BestRules, ReadTheShapeOfWkvArguments) {
   RecurrenceShape shape = shape_of(args, ladder::Recurrence::kGla);
   EXPECT_EQ(shape.T, 3);
   EXPECT_EQ(shape.heads, 10);
-  EXPECT_TRUE(shape.bf16 && shape.gla && !shape.packed);
+  EXPECT_TRUE(shape.bf16 && shape.gla && !shape.packed && !shape.fp16);
   EXPECT_EQ(shape.words, Words::kPieces);
   args.k = data + 4;
   EXPECT_EQ(shape_of(args, ladder::Recurrence::kWkv).words, Words::kFour);
@@ -303,6 +313,8 @@ TEST(BestRules, ReadTheShapeOfWkvArguments) {
   args.cu_seqlens = cu_seqlens;
   shape = shape_of(args, ladder::Recurrence::kWkv);
   EXPECT_TRUE(shape.packed && !shape.gla);
+  shape = shape_of(ladder::WkvFp16Args{.K = 8, .V = 8}, ladder::Recurrence::kWkv);
+  EXPECT_TRUE(shape.bf16 && shape.fp16);
 }
 
 TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {

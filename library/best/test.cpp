@@ -24,7 +24,7 @@ using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
 // Few cases: the kernels have their own suites. Lengths and widths reach both kernels of each rule.
-const ladder::Support kSupport{.storages = {"fp32", "bf16", "bf16_fp32_decay"},
+const ladder::Support kSupport{.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
                                .sizes = {{"T", {0, 1, 17, 130}}, {"K", {36, 64}}, {"V", {20, 64}}},
                                .nan_tile = 16};  // the widest of the kernels'
 const bool wkv = ladder::testing::register_suite("wkv", "best_wkv", kSupport);
@@ -61,8 +61,10 @@ TEST(best_wkv, RunsTheChosenKernel) {
   expect_runs("best_wkv", "wkv_time_tiles", "wkv_chunkwise", longer);
   longer.precision = Precision::kBf16;
   expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
-  longer.precision = Precision::kBf16Fp32Decay;
-  expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
+  for (const Precision precision : {Precision::kBf16Fp32Decay, Precision::kFp16}) {
+    longer.precision = precision;
+    expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
+  }
   longer.T = 512;
   longer.decay = ladder::Decay::kNone;  // a state that is forgotten shows no segments
   expect_runs("best_wkv", "wkv_chunkwise", "wkv_chunkwise_fused", longer);
@@ -78,7 +80,7 @@ TEST(best_gla, RunsTheChosenKernel) {
   expect_runs("best_gla", "wkv_chunkwise", "wkv_time_tiles", c);
 }
 
-// Chapter 07 takes up to 256 key rows; WKV has a kernel for more, GLA has none.
+// WKV has a kernel for any number of key rows, GLA for up to 512.
 TEST(best_wkv, TakesMoreThan256KeyRows) {
   const Implementation implementation = find_implementation("best_wkv");
   if (device_is_missing(implementation)) return;
@@ -101,19 +103,28 @@ void expect_K_is_refused(const std::string& name, const WkvCase& c) {
     run(find_implementation(name), make_problem(c));
     ADD_FAILURE() << name << " accepted K = " << c.K;
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("K is 257"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("K is 513"), std::string::npos) << error.what();
   }
 }
 
-TEST(best_gla, RefusesMoreThan256KeyRows) {
-  if (device_is_missing(find_implementation("best_gla"))) return;
-  for (const std::int64_t T : {1, 70})
-    expect_K_is_refused("best_gla", {.recurrence = Recurrence::kGla, .T = T, .K = 257, .V = 4});
+TEST(best_gla, TakesUpTo512KeyRows) {
+  const Implementation implementation = find_implementation("best_gla");
+  if (device_is_missing(implementation)) return;
+  for (const std::int64_t T : {1, 40}) {
+    WkvCase c{.recurrence = Recurrence::kGla, .B = 1, .T = T, .H = 1, .K = 512, .V = 9};
+    c.precision = Precision::kBf16;
+    const WkvProblem problem = make_problem(c);
+    EXPECT_TRUE(is_right(problem, run(implementation, problem),
+                         ladder::arithmetic_of(implementation, c.precision)));
+    c.K = 513;
+    c.V = 4;
+    expect_K_is_refused("best_gla", c);
+  }
 }
 
-TEST(best_wkv, RefusesMoreThan256KeyRowsOfPackedSequences) {
+TEST(best_wkv, RefusesMoreThan512KeyRowsOfPackedSequences) {
   if (device_is_missing(find_implementation("best_wkv"))) return;
-  expect_K_is_refused("best_wkv", ladder::packed({.K = 257, .V = 4}, {3, 0, 5}));
+  expect_K_is_refused("best_wkv", ladder::packed({.K = 513, .V = 4}, {3, 0, 5}));
 }
 
 // Sums of more than 256 key rows have a kernel where the form is the plainest.

@@ -413,6 +413,23 @@ TEST(Input, DecayParametrisations) {
   EXPECT_TRUE(std::isfinite(log_decay_from_gla_gate(-3e38f)));
 }
 
+// A key that decays below 2^-14 is off by 2^-25 at most where it is a factor in fp16; values here are up to 1/64.
+TEST(Fp16, AStateMayLackWhatADecayedKeyLosesAndNoMore) {
+  WkvCase c{.B = 1, .T = 8, .H = 1, .K = 16, .V = 16, .precision = Precision::kFp16};
+  c.decay = Decay::kStrong;
+  c.magnitude = 0x1p-6f;
+  c.final_state = true;
+  WkvProblem problem = make_problem(c);
+  for (std::int64_t t = 0; t < c.T; ++t)
+    problem["k"][t * c.K + 3] = 0;  // so that a row of the state is 0
+  WkvOutputs outputs = right_answer(problem);
+  outputs.final_state[3 * c.V] = 0x1p-31f;
+  EXPECT_TRUE(is_right(problem, outputs, Arithmetic::kBf16Operands));
+  EXPECT_FALSE(is_right(problem, outputs, Arithmetic::kFp32));
+  outputs.final_state[3 * c.V] = 0x1p-27f;
+  EXPECT_FALSE(is_right(problem, outputs, Arithmetic::kBf16Operands));
+}
+
 TEST(Fp16, IsNoStorageOfTheGradientsOfWkv) {
   const WkvCase c{.precision = Precision::kFp16};
   EXPECT_EQ(storage_of(make_problem(c).drawn_case()), "fp16");

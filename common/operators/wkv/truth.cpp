@@ -249,12 +249,23 @@ Memory remembered(const WkvCase& c, const WkvArgs& a) {
   return most;
 }
 
-Roundings roundings_of(const WkvCase& c, const Memory& memory, const std::string& output,
-                       Arithmetic arithmetic) {
+// What fp16 leaves of decayed keys, the factors of a state, however small they are: half the distance between its smallest numbers, of the
+// largest value, for each step that is remembered. (An output is stored as coarsely itself.)
+double least_of_state(const WkvArgs& a, const Memory& memory) {
+  const Array values = read(a.v, a.B * a.T * a.H * a.V).abs();
+  if (values.size() == 0) return 0;
+  return kLeastRoundoff<float16> * values.maxCoeff() * std::sqrt(memory.roundings);
+}
+
+Roundings roundings_of(const WkvCase& c, const WkvArgs& forward, const Memory& memory,
+                       const std::string& output, Arithmetic arithmetic) {
   const Path path = path_of(c, output);
   Roundings result = path.stored ? stored_in(c.precision) : Roundings{};
-  if (arithmetic == Arithmetic::kBf16Operands)
+  if (arithmetic == Arithmetic::kBf16Operands) {
     result.operands = unit_roundoff(c.precision) * std::sqrt(path.operands);
+    if (c.precision == Precision::kFp16 && !path.stored)
+      result.least = least_of_state(forward, memory);
+  }
   result.sums =
       kFp32Roundoff *
       (std::sqrt(path.additions + kOfStep * path.recurrences * memory.roundings + kFewRoundings) +
@@ -269,7 +280,7 @@ std::vector<Truth> truth_of(const WkvCase& c, const WkvArgs& forward, const Resu
   std::vector<Truth> result;
   for_each_in_order<Inputs>(
       c, values, [&](const std::string& name, const auto& output, std::size_t) {
-        result.push_back({output, {}, roundings_of(c, memory, name, arithmetic)});
+        result.push_back({output, {}, roundings_of(c, forward, memory, name, arithmetic)});
       });
   for_each_in_order<Inputs>(c, squared_terms, [&](const std::string&, auto terms, std::size_t n) {
     take_roots(terms);
