@@ -8,7 +8,7 @@ from unittest import mock
 from for_tests import InAFolder, printed
 from ladder_tools import checking, hints, place
 from ladder_tools.checking import Check, in_files_of
-from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
+from ladder_tools.patches import Holes, adopt, first_line_of, hole_of, holes_of, made
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
@@ -35,6 +35,15 @@ class Patches(InAFolder):
         check = Check(exercise_of("00.01"), None)
         check._said = "as with 200 / 64 blocks of 64 threads, rounded down."
         self.assertEqual(check._diagnosed(), ["2"])
+
+
+class Lines(unittest.TestCase):
+    def test_a_part_is_found_by_all_of_its_lines(self):
+        lines = ["for (;;)", "  a();", "for (;;)", "  // why", "  b();"]
+        self.assertEqual(first_line_of(["for (;;)", "  // why", "  b();"], lines), 3)
+        self.assertEqual(first_line_of(["  // why", "  b();"], lines), 5)
+        for part in (["for (;;)"], ["  c();"], ["  // why"], []):
+            self.assertIsNone(first_line_of(part, lines))
 
 
 class HolesOfACopy(InAFolder):

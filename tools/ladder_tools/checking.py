@@ -16,7 +16,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code
+from ladder_tools.patches import Written, first_line_of, header, hole_of, holes_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -464,14 +464,14 @@ class Check:
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, if each can be told from all others."""
+        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, if all can be told."""
         mine, todo = text_of(self._exercise.mine), f"TODO({hole})"
         lines = mine.splitlines()
         numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         if not numbers and self._exercise.kind == "exercise":
             parts = (holes_of(self._exercise).of(mine).holes or {}).get(hole, [])
-            firsts = [next(filter(is_code, part), None) for part in parts]
-            numbers = [lines.index(first) + 1 for first in firsts if first] if all(first and lines.count(first) == 1 for first in firsts) else []
+            begins = [first_line_of(part, lines) for part in parts]
+            numbers = begins if all(begins) else []
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
 
     def _hole_of(self, fault, target, text):

@@ -106,6 +106,13 @@ def is_code(line):
     return bool(_bare(line)) and not _bare(line).startswith("//")
 
 
+def first_line_of(part, lines):
+    """The number of the first line of code of these successive lines; None where they stand in no place, or in several."""
+    first = next((at for at, line in enumerate(part) if is_code(line)), None)
+    begins = [at for at in range(len(lines) - len(part) + 1) if lines[at:at + len(part)] == part]
+    return None if first is None or len(begins) != 1 else begins[0] + first + 1
+
+
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `outside`: {line of the stub's fixed ones: lines of code that
     were added before it, where no TODO stands}. If it cannot be said whose lines are whose, `holes` is None and `why` a sentence."""
