@@ -182,6 +182,7 @@ nlohmann::json json_of(const Subject& subject) {
           {"steps", steps},
           {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
           {"too_large", kernel.too_large},
+          {"partly_ordered", kernel.partly_ordered},
           {"errors", errors}};
 }
 
