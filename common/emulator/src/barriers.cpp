@@ -165,7 +165,7 @@ void Barriers::end_phase_if_complete(InMemory& barrier) {
   if (barrier.pending != 0 || barrier.bytes != 0) return;
   ++barrier.phase;
   barrier.pending = barrier.count;
-  barrier.last_was_seen = !barrier.waiting.empty();
+  barrier.last_was_seen = false;
   block_.met();
   for (const unsigned thread : barrier.waiting)
     block_.wake(thread);

@@ -96,7 +96,7 @@ std::uint32_t unit_address(const Descriptor& descriptor, bool by_outputs, unsign
                            unsigned term) {
   const auto& [begin, leading, stride, base, width] = descriptor;
   if (width == 0) {
-    return by_outputs ? begin + outer / 8 * leading + term / 8 * stride + 16 * (term % 8)
+    return by_outputs ? begin + outer / 8 * stride + term / 8 * leading + 16 * (term % 8)
                       : begin + outer / 8 * stride + term / 8 * leading + 16 * (outer % 8);
   }
   const unsigned across = width / 2;  // elements of a row
@@ -130,8 +130,8 @@ Products::Warpgroup& Products::own(const char* operation, Site where) {
 
 // ---- wgmma.fence ----
 
-void Products::fence() {
-  own("fence_operands", {}).threads[block_.thread() % kWarpgroup].fenced = true;
+void Products::fence(Site where) {
+  own("fence_operands", where).threads[block_.thread() % kWarpgroup].fenced = true;
 }
 
 // ---- wgmma.mma_async ----
@@ -493,9 +493,9 @@ std::string Products::awaited_by(unsigned thread) const {
 
 }  // namespace detail
 
-void fence_operands() {
+void fence_operands(Site where) {
   detail::CalledBlock block("fence_operands");
-  block->products().fence();
+  block->products().fence(where);
 }
 
 void multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,

@@ -36,7 +36,7 @@ class Products {
   explicit Products(Block& block) : block_(block) {}
 
   void begin_block();
-  void fence();
+  void fence(Site where);
   void multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,
                     std::uint64_t a, std::uint64_t b, bool add, Site where);
   void commit(Site where);

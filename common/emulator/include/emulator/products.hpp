@@ -23,7 +23,7 @@ struct ProductForm {
   bool b_by_outputs;
 };
 
-void fence_operands();
+void fence_operands(Site where = Site::current());
 // a_registers: the A of this thread, four registers, or null where it lies in shared memory at `a`.
 void multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,
                   std::uint64_t a, std::uint64_t b, bool add, Site where);
