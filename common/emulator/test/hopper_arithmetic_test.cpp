@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 
-#include "copies.hpp"
+#include "common/emulator/src/copies.hpp"
+#include "common/emulator/src/products.hpp"
 #include "cuda.h"
 #include "emulator/emulator.hpp"
-#include "products.hpp"
 
 namespace {
 

@@ -47,7 +47,7 @@ class HopperFaults : public testing::Test {
     for (const std::string& part : parts)
       EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
     int found = -1;  // the launch's own
-    for (std::size_t at = 0; (at = text.find("hopper_faults_sm90.cu:", at)) != std::string::npos;
+    for (std::size_t at = 0; (at = text.find("hopper_faults_sm90_test.cu:", at)) != std::string::npos;
          ++at)
       ++found;
     EXPECT_GE(found, places) << text;
@@ -524,6 +524,40 @@ TEST_F(HopperProductFaults, SumsInOtherRegisters) {
 TEST_F(HopperProductFaults, ThreeWarps) {
   multiplies<Fault::kNone><<<1, 96, kDynamic>>>(map_, reinterpret_cast<float*>(memory_));
   expect_report({"needs four whole warps: the block's 96 threads end inside of warpgroup 0"});
+}
+
+__global__ void looks_at_sums_early(float* out) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * kPanel; i += 128)
+    smem.panel[0][i] = ladder::to_bfloat16(1.0f);
+  hopper::fence_shared();
+  __syncthreads();
+  float d[32];
+  hopper::fence_operands();
+  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
+      d, hopper::describe(smem.panel[0]), hopper::describe(smem.panel[0]), false);
+  hopper::wait_products<0>();  // of no group: the product is in none yet
+  out[threadIdx.x] = d[0];
+  hopper::commit_products();
+  hopper::wait_products<1>();  // leaves the only group out
+  out[threadIdx.x + 128] = d[0];
+  hopper::wait_products<0>();
+  out[threadIdx.x + 256] = d[0];
+}
+TEST_F(HopperProductFaults, SumsReadBeforeTheirWaitAreNaN) {
+  for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
+    emulator::set_schedule({order, 1});
+    looks_at_sums_early<<<1, 128, kDynamic>>>(reinterpret_cast<float*>(memory_));
+    float out[3 * 128];
+    ASSERT_EQ(cudaMemcpy(out, memory_, sizeof out, cudaMemcpyDeviceToHost), cudaSuccess)
+        << emulator::last_report();
+    for (int t = 0; t < 128; ++t) {
+      EXPECT_TRUE(std::isnan(out[t]));
+      EXPECT_TRUE(std::isnan(out[t + 128]));
+      EXPECT_EQ(out[t + 256], 16.0f);
+    }
+  }
 }
 
 // A stage that is handed back before its product is complete, and written again: wrong as soon as the product is late.

@@ -1,5 +1,5 @@
-// Hopper's instructions as hopper.hpp has them, each alone and under every schedule. Products are of small integers, so that sums are
-// exact in any order.
+// Hopper's instructions as hopper.hpp has them, each alone: in the emulator under every schedule, on a GPU as it comes. Products are of
+// small integers, so that sums are exact in any order.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,10 @@
 #include "common/core/bfloat16.hpp"
 #include "common/core/float16.hpp"
 #include "common/cuda/hopper.hpp"
+
+#ifndef __CUDACC__
 #include "emulator/emulator.hpp"
+#endif
 
 namespace {
 
@@ -22,6 +25,22 @@ using ladder::bfloat16;
 using ladder::float16;
 
 constexpr int kRows = 64, kTerms = 16, kPanel = hopper::kPanel;
+
+template <typename Body>
+void expect_no_error(const Body& body) {
+  body();
+  const cudaError_t error = cudaGetLastError();
+  EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
+}
+
+#ifdef __CUDACC__
+
+template <typename Body>
+void under_each_schedule(const Body& body) {
+  expect_no_error(body);
+}
+
+#else
 
 // Each schedule is another timing: copies and products are complete at once, late, or by the seed.
 template <typename Body>
@@ -33,14 +52,14 @@ void under_each_schedule(const Body& body) {
     emulator::reset();
     emulator::set_schedule(schedule);
     SCOPED_TRACE(testing::Message() << "schedule " << schedule.order << ", " << schedule.seed);
-    body();
-    const cudaError_t error = cudaGetLastError();
-    EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
+    expect_no_error(body);
   }
   emulator::reset();
 }
 
-// Managed by nobody: device memory with a host's copy.
+#endif
+
+// Device memory with a host's copy.
 template <typename T>
 class Array {
  public:
@@ -170,37 +189,6 @@ TEST(HopperCopies, BringBytesThatLieOneBehindTheOther) {
   });
 }
 
-// What a tile holds before its phase is over, and behind it.
-__global__ void look_early(const float* from, float* early, float* late) {
-  __shared__ alignas(128) float tile_smem[32];
-  __shared__ hopper::Barrier here_smem;
-  tile_smem[threadIdx.x] = -1.0f;
-  if (threadIdx.x == 0) hopper::init(&here_smem, 1);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    hopper::fence_shared();
-    hopper::arrive_expecting(&here_smem, sizeof tile_smem);
-    hopper::copy_bytes(tile_smem, from, sizeof tile_smem, &here_smem);
-  }
-  __syncwarp();
-  early[threadIdx.x] = tile_smem[threadIdx.x];
-  hopper::wait(&here_smem, 0);
-  late[threadIdx.x] = tile_smem[threadIdx.x];
-}
-
-TEST(HopperCopies, AreSeenBeforeTheirPhaseByChanceOnly) {
-  const Array<float> in(std::vector<float>(32, 5.0f));
-  std::vector<float> seen;
-  under_each_schedule([&] {
-    Array<float> early(32), late(32);
-    look_early<<<1, 32>>>(in.data(), early.data(), late.data());
-    seen.push_back(early.host().front());
-    EXPECT_EQ(late.host(), std::vector<float>(32, 5.0f));
-  });
-  EXPECT_EQ(seen[0], 5.0f);   // at once
-  EXPECT_EQ(seen[1], -1.0f);  // late
-}
-
 // ---- Products ----
 
 // Where element (outer, term) lies in panels of 64 columns: rows are outputs and columns terms, or the other way round.
@@ -314,36 +302,6 @@ TEST(HopperProducts, OfBf16AreExactInEveryOrderOfTheOperands) {
 TEST(HopperProducts, OfFp16AreExactInEveryOrderOfTheOperands) {
   expect_products<float16, 32>();
   expect_products<float16, 128>();
-}
-
-__global__ void look_at_sums(float* early, float* late) {
-  __shared__ alignas(1024) bfloat16 tile_smem[kRows * kPanel];
-  for (unsigned i = threadIdx.x; i < kRows * kPanel; i += 128)
-    tile_smem[i] = ladder::to_bfloat16(1.0f);
-  hopper::fence_shared();
-  __syncthreads();
-  float d[32];
-  hopper::fence_operands();
-  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
-      d, hopper::describe(tile_smem), hopper::describe(tile_smem), false);
-  hopper::commit_products();
-  early[threadIdx.x] = d[0];
-  hopper::wait_products<1>();  // leaves the product out
-  late[threadIdx.x + 128] = d[0];
-  hopper::wait_products<0>();
-  late[threadIdx.x] = d[0];
-}
-
-TEST(HopperProducts, AreNaNBeforeTheirWait) {
-  under_each_schedule([&] {
-    Array<float> early(128), late(256);
-    look_at_sums<<<1, 128>>>(early.data(), late.data());
-    for (unsigned t = 0; t < 128; ++t) {
-      EXPECT_TRUE(std::isnan(early.host()[t]));
-      EXPECT_TRUE(std::isnan(late.host()[t + 128]));
-      EXPECT_EQ(late.host()[t], 16.0f);
-    }
-  });
 }
 
 // ---- Barriers, registers ----
