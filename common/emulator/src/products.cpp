@@ -50,23 +50,31 @@ void load_operand(const unsigned char* window, const Descriptor& descriptor, boo
   }
 }
 
+// kWidth columns of a row of sums. So many that one addition need not wait for the one before, and no more than registers hold.
+template <std::size_t kWidth>
+void multiply_row(float* to, const float* a, const float* b, std::size_t n) {
+  float sum[kWidth];
+  for (std::size_t i = 0; i < kWidth; ++i)
+    sum[i] = to[i];
+  for (std::size_t term = 0; term < kProductTerms; ++term) {
+    const float factor = a[term];
+    const float* const row = b + term * n;
+    for (std::size_t i = 0; i < kWidth; ++i)
+      sum[i] += factor * row[i];
+  }
+  for (std::size_t i = 0; i < kWidth; ++i)
+    to[i] = sum[i];
+}
+
 // sums (64 x n) += a (64 x 16) b (16 x n), term after term.
-void multiply(float* sums, const float* a, const float* b, unsigned n) {
-  for (unsigned row = 0; row < kProductRows; ++row) {
-    for (unsigned first = 0; first < n; first += kUnit) {
-      float* const to = sums + row * n + first;
-      float sum[kUnit];
-      for (unsigned i = 0; i < kUnit; ++i)
-        sum[i] = to[i];
-      for (unsigned term = 0; term < kProductTerms; ++term) {
-        const float factor = a[row * kProductTerms + term];
-        const float* const column = b + term * n + first;
-        for (unsigned i = 0; i < kUnit; ++i)
-          sum[i] += factor * column[i];
-      }
-      for (unsigned i = 0; i < kUnit; ++i)
-        to[i] = sum[i];
-    }
+void multiply(float* sums, const float* a, const float* b, std::size_t n) {
+  constexpr std::size_t kWide = 32;
+  for (std::size_t row = 0; row < kProductRows; ++row) {
+    std::size_t column = 0;
+    for (; column + kWide <= n; column += kWide)
+      multiply_row<kWide>(sums + row * n + column, a + row * kProductTerms, b + column, n);
+    for (; column < n; column += kUnit)
+      multiply_row<kUnit>(sums + row * n + column, a + row * kProductTerms, b + column, n);
   }
 }
 
