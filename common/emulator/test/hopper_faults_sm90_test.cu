@@ -238,7 +238,8 @@ __global__ void overwrites_the_barrier() {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
-  if (threadIdx.x == 0) smem.panel[1][kRows * kPanel] = ladder::to_bfloat16(1.0f);  // one too far
+  auto* const panels_smem = reinterpret_cast<bfloat16*>(bytes_smem);
+  if (threadIdx.x == 0) panels_smem[2 * kRows * kPanel] = ladder::to_bfloat16(1.0f);  // too far
   __syncthreads();
   hopper::wait(&smem.here, 1);
 }
