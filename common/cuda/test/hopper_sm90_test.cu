@@ -304,6 +304,47 @@ TEST(HopperProducts, OfFp16AreExactInEveryOrderOfTheOperands) {
   expect_products<float16, 128>();
 }
 
+// Two sums at once: the first is there while the second is on its way, and takes another product then.
+__global__ void two_groups(const bfloat16* ones, float* out) {
+  __shared__ alignas(1024) bfloat16 tile_smem[kRows * kPanel];
+  for (unsigned i = threadIdx.x; i < kRows * kPanel; i += 128)
+    tile_smem[i] = ones[i];
+  hopper::fence_shared();
+  __syncthreads();
+  const std::uint64_t tile = hopper::describe(tile_smem);
+  const auto multiply_add = [&](float(&d)[32], bool add) {
+    hopper::fence_operands();
+    hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(d, tile, tile, add);
+    hopper::commit_products();
+  };
+  float first[32], second[32];
+  multiply_add(first, false);
+  multiply_add(second, false);
+  hopper::wait_products<1>();
+  hopper::pin(first);
+  for (float& x : first)
+    x *= 10;
+  multiply_add(first, true);
+  hopper::wait_products<1>();
+  hopper::pin(second);
+  out[threadIdx.x] = second[0];
+  hopper::wait_products<0>();
+  hopper::pin(first);
+  out[threadIdx.x + 128] = first[31];
+}
+
+TEST(HopperProducts, OfSeveralGroupsAreWaitedForOneByOne) {
+  const Array<bfloat16> ones(std::vector<bfloat16>(kRows * kPanel, element<bfloat16>(1)));
+  under_each_schedule([&] {
+    Array<float> out(256);
+    two_groups<<<1, 128>>>(ones.data(), out.data());
+    for (std::size_t t = 0; t < 128; ++t) {
+      EXPECT_EQ(out.host()[t], 16.0f);
+      EXPECT_EQ(out.host()[t + 128], 176.0f);
+    }
+  });
+}
+
 // ---- Barriers, registers ----
 
 // Two warps hand numbers over in a ring of two.
