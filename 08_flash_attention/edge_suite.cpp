@@ -14,11 +14,23 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/device.hpp"
 #include "common/core/errors.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/tests.hpp"
 
 namespace flash_attention::edges {
+
+bool is_due(std::size_t n) {
+  const ladder::Device& device = ladder::device(ladder::DeviceKind::kCuda);
+  const std::vector<std::string> schedules = device.schedules();
+  return schedules[n % schedules.size()] == device.schedule();
+}
+
+bool on_a_gpu() {
+  return ladder::device(ladder::DeviceKind::kCuda).schedules().size() == 1;
+}
+
 namespace {
 
 using ladder::AttentionCase;

@@ -2,6 +2,7 @@
 // NaN. register_forward_edges("attention_sm90", {...}) and register_backward_edges register them for one implementation.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +21,11 @@ struct Support {
   std::int64_t D = 64;
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
 };
+
+// Whether case n of a test that runs under each schedule is this one's: a device's schedules share the cases. A GPU has one.
+bool is_due(std::size_t n);
+// Whether kernels run on a GPU, not in the emulator.
+bool on_a_gpu();
 
 bool register_forward_edges(const std::string& name, const Support& support);
 bool register_backward_edges(const std::string& name, const Support& support);

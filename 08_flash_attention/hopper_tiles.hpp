@@ -37,7 +37,9 @@ template <int kRows, int kUnroll, typename Count>
 __device__ Count sequence_of_slot(std::int64_t T, const std::int64_t* cu_seqlens, Count sequences,
                                   Count slot) {
   Count n = 0;
+#ifndef __clang__  // takes no 0
 #pragma unroll kUnroll
+#endif
   for (Count end = sequences; end - n > 1;) {
     const Count middle = (n + end) / 2;
     (first_slot<kRows>(T, cu_seqlens, middle) <= slot ? n : end) = middle;

@@ -1,6 +1,7 @@
 // What Hopper (sm_90a) has and the older tensor-core instructions have not: bulk tensor copies that complete on barriers, and
 // products that a warpgroup (four warps, 128 threads) issues and the tensor cores work off by themselves. One instruction per
-// function. Only nvcc compiles this file, for sm_90a; kernels that use it are named *_sm90.cu.
+// function: by nvcc for sm_90a, elsewhere by the emulator (common/emulator/include/emulator/barriers.hpp, tensor_copies.hpp and
+// products.hpp). Kernels that use it are named *_sm90.cu.
 //
 // A tile in shared memory. Rows of 64 elements of 16 bits, that is 128 bytes, lie one behind the other: a panel. A tile of more
 // than 64 columns is several panels. Inside a panel the 16-byte units of row r stand in another order, unit u at place u ^ (r % 8):
@@ -41,6 +42,13 @@
 #include "common/core/float16.hpp"
 #include "common/cuda/check.hpp"
 
+#ifndef __CUDACC__
+#include "emulator/barriers.hpp"
+#include "emulator/products.hpp"
+#include "emulator/tensor_copies.hpp"
+#include "emulator/tensor_core.hpp"
+#endif
+
 namespace ladder::cuda::hopper {
 
 constexpr int kWarpgroup = 128;   // threads
@@ -58,6 +66,19 @@ inline __device__ std::uint32_t shared_address(const void* pointer_smem) {
 // that parity is over. On a fresh barrier waiting for parity 1 returns at once: "the phase before the first".
 
 using Barrier = std::uint64_t;
+
+// The n-th use of a ring of kLength that are used in turn has a place, and its round a parity. Where n has no sign, both are a few of
+// its bits.
+template <int kLength, typename Count>
+__device__ int place_of(Count n) {
+  return static_cast<int>(n % kLength);
+}
+template <int kLength, typename Count>
+__device__ std::uint32_t parity_of(Count n) {
+  return static_cast<std::uint32_t>(n / kLength % 2);
+}
+
+#ifdef __CUDACC__
 
 // One thread; then fence_barriers and a __syncthreads before anybody uses them.
 inline __device__ void init(Barrier* barrier, int arrivals) {
@@ -97,17 +118,6 @@ inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
       :
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
-}
-
-// The n-th use of a ring of kLength that are used in turn has a place, and its round a parity. Where n has no sign, both are a few of
-// its bits.
-template <int kLength, typename Count>
-__device__ int place_of(Count n) {
-  return static_cast<int>(n % kLength);
-}
-template <int kLength, typename Count>
-__device__ std::uint32_t parity_of(Count n) {
-  return static_cast<std::uint32_t>(n / kLength % 2);
 }
 
 // ---- Named barriers: some of a block's threads ---------------------------------------------------------------------------------
@@ -197,6 +207,30 @@ __device__ void pin(std::uint32_t (&a)[kCount][4]) {
   }
 }
 
+#else  // the same functions, which also note where they are called
+
+using emulator::arrive;
+using emulator::arrive_expecting;
+using emulator::arrive_named;
+using emulator::commit_products;
+using emulator::copy_panel;
+using emulator::fence_barriers;
+using emulator::fence_operands;
+using emulator::fence_shared;
+using emulator::give_registers;
+using emulator::init;
+using emulator::sync_named;
+using emulator::take_registers;
+using emulator::wait;
+using emulator::wait_products;
+
+template <int kCount>
+void pin(float (&)[kCount]) {}
+template <int kCount>
+void pin(std::uint32_t (&)[kCount][4]) {}
+
+#endif
+
 enum class Order {
   kSums,     // the terms of the sum lie beside each other
   kOutputs,  // rows of A, or columns of B, lie beside each other
@@ -217,6 +251,8 @@ inline __device__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
 
 // To terms 16 s to 16 s + 15 of the sum, inside the panel (kSums) or down the rows (kOutputs).
 constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
+
+#ifdef __CUDACC__
 
 template <int kN>
 struct Products;
@@ -310,6 +346,27 @@ LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "
 #undef LADDER_NAMES_16
 // clang-format on
 
+#else
+
+template <typename Element, int kN, Order kA, Order kB>
+void multiply_add(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b, bool add = true,
+                  emulator::Site where = emulator::Site::current()) {
+  static_assert(kN == 32 || kN == 64 || kN == 128 || kN == 256);
+  emulator::multiply_add(
+      {kN, std::is_same_v<Element, bfloat16>, kA == Order::kOutputs, kB == Order::kOutputs}, d,
+      nullptr, a, b, add, where);
+}
+
+template <typename Element, int kN, Order kB>
+void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b, bool add = true,
+                  emulator::Site where = emulator::Site::current()) {
+  static_assert(kN == 32 || kN == 64 || kN == 128 || kN == 256);
+  emulator::multiply_add({kN, std::is_same_v<Element, bfloat16>, false, kB == Order::kOutputs}, d,
+                         a, 0, b, add, where);
+}
+
+#endif
+
 // ---- On the host ---------------------------------------------------------------------------------------------------------------
 
 // The current device has what this file uses, or NotOnThisDevice says that `who` cannot run.
@@ -354,11 +411,14 @@ CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
     throw CudaError("cuTensorMapEncodeTiled failed with " +
-                    std::to_string(static_cast<int>(result)));
+                    std::to_string(static_cast<int>(result)) + ": " +
+                    cudaGetErrorString(static_cast<cudaError_t>(result)));  // the same numbers
   return map;
 }
 
 // ---- For the gradients -----------------------------------------------------------------------------------------------------------
+
+#ifdef __CUDACC__
 
 // One thread copies `bytes` that lie one behind the other: a multiple of 16, both ends aligned to 16.
 inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier) {
@@ -385,5 +445,19 @@ inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4
                : "r"(shared_address(row_smem)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
                : "memory");
 }
+
+#else
+
+using emulator::copy_bytes;
+using emulator::store_matrices;
+
+inline void add_floats(float* to, float a, float b, float c, float d) {
+  atomicAdd(to, a);
+  atomicAdd(to + 1, b);
+  atomicAdd(to + 2, c);
+  atomicAdd(to + 3, d);
+}
+
+#endif
 
 }  // namespace ladder::cuda::hopper

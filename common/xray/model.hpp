@@ -155,7 +155,9 @@ struct Kernel {
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
   std::vector<Error> errors;  // what lies outside of arrays first, then races
-  bool too_large = false;     // beyond the limit: everything above is of a part of the run
+  // Orders by mbarriers or named barriers: races within a block are not looked for.
+  bool partly_ordered = false;
+  bool too_large = false;  // beyond the limit: everything above is of a part of the run
   std::uint64_t largest_launch =
       0;  // accesses and basic blocks of threads, as the limit counts them
 

@@ -332,6 +332,10 @@ void Recorder::matrix_row_loaded(const void* pc, const void* row, std::size_t by
            Through::kMatrixLoad);
 }
 
+void Recorder::matrix_row_stored(const void* pc, const void* row, std::size_t bytes) {
+  accessed(to_number(pc), to_number(row), static_cast<unsigned>(bytes), Operation::kStore);
+}
+
 void Recorder::matrices_multiplied(unsigned multiply_adds) {
   ++recording_->kernel.counters[kTensorOperations];
   recording_->kernel.counters[kTensorMultiplyAdds] += multiply_adds;
@@ -405,7 +409,9 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
   const std::optional<Stamp> race = operation == Operation::kLoad
                                         ? shadow.load(offset, target.bytes, now, seen)
                                         : shadow.store(offset, target.bytes, now, seen);
-  if (race) note("race", target, now, *race);
+  // What mbarriers and named barriers order is not followed.
+  const bool unseen_order = recording_->kernel.partly_ordered && race && race->block == now.block;
+  if (race && !unseen_order) note("race", target, now, *race);
 }
 
 // An access that hits no array: to the nearest one its offset is out of bounds.
@@ -570,6 +576,14 @@ void Recorder::block_met() {
   ++recording_->kernel.counters[kBarriers];
   ++epoch_;
   merge_warps();
+}
+
+void Recorder::some_met() {
+  recording_->kernel.partly_ordered = true;
+}
+
+void Recorder::bulk_copied(const void* to, std::size_t bytes) {
+  shared_shadow_->mark(to_number(to) - shared_sites_.front().begin, bytes, true);
 }
 
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {

@@ -86,8 +86,11 @@ class Recorder : public Observer {
                    std::size_t read) override;
   void copy_arrives(const void* to, std::size_t bytes, Site where) override;
   void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) override;
+  void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) override;
   void matrices_multiplied(unsigned multiply_adds) override;
+  void bulk_copied(const void* to, std::size_t bytes) override;
   void block_met() override;
+  void some_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
   void lane_takes(const void* pc, unsigned source) override;
   void forget() override;

@@ -182,6 +182,7 @@ nlohmann::json json_of(const Subject& subject) {
           {"steps", steps},
           {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
           {"too_large", kernel.too_large},
+          {"partly_ordered", kernel.partly_ordered},
           {"errors", errors}};
 }
 
@@ -222,6 +223,12 @@ std::string to_table(const std::vector<Subject>& subjects) {
   table += "each element is touched (accesses of threads / requests of warps)\n" +
            touches_table(subjects);
   for (const Subject& subject : subjects) {
+    if (subject.kernel.partly_ordered)
+      table += fmt::format(
+          "{} orders its threads by mbarriers or named barriers: races within a block are not "
+          "looked "
+          "for\n",
+          subject.implementation);
     for (const Error& error : subject.kernel.errors) {
       table += fmt::format("\n{}: {}{}\n", subject.implementation, error.message,
                            error.count > 1 ? fmt::format(" ({} times)", error.count) : "");

@@ -40,7 +40,7 @@ CONTRACTS = {
     ("attention_backward", "attention_backward_scalar"): (("fp32", "bf16"), None, None),
     ("attention_backward", "attention_backward_two_kernels"): (("bf16",), None, None),
 }
-# What the emulator does not have: its row is tested with KERNEL_LADDER_DEVICE=cuda on a Hopper GPU.
+# What the emulated library is built without: its row is tested with KERNEL_LADDER_DEVICE=cuda on a Hopper GPU.
 HOPPERS = {("attention", "attention_sm90"): (("bf16", "fp16"), None, 384)}  # blocks of 192 queries, tiles of 128 keys
 # What only the emulated library has: the CPU's kernels.
 CPUS = {("wkv", "wkv_openmp"): (("fp32",), 1, 1), ("linear_attention", "linear_attention_openmp"): (("fp32",), None, 1)}

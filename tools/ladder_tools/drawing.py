@@ -45,7 +45,7 @@ class Mistake(Exercise):
         self.patch = folder / "mistakes" / f"{name}.patch"
         self.mistake, self.target = name, f"mistaken{self.name}"
         self.changed = Path(re.search(r"^\+\+\+ b/(.*)$", (ROOT / self.patch).read_text(), re.MULTILINE)[1])
-        kernel = next(folder / f"kernel{kind}" for kind in (".cu", ".cpp") if (ROOT / folder / f"kernel{kind}").exists())
+        kernel = next(folder / f"kernel{kind}" for kind in (".cu", "_sm90.cu", ".cpp") if (ROOT / folder / f"kernel{kind}").exists())
         self.solution = self.changed if self.changed.parent == folder else kernel
         self.needs_device = self.solution.suffix == ".cu"
 
@@ -91,6 +91,9 @@ class Look(Check):
 
     def _warnings(self, unfinished):
         return super()._warnings(unfinished=True)  # what the mistake takes away leaves names unused
+
+    def _unfinished(self):
+        return []  # no hole is empty, and the lesson may have none
 
     def _light_up(self, target):
         return []

@@ -453,7 +453,7 @@ def test_sources(tree, folder, back_end):
         return sorted(path for path in tree.paths if re.fullmatch("library/best/.*test.cpp", path)
                       and path.endswith("/test.cpp") == (back_end != "cpu") and back_end != "xray")
     return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/([^/]*_)?test\.cpp", path)
-                  and path.endswith("xray_test.cpp") == (back_end == "xray") and (back_end == "cuda" or not path.endswith("sm90_test.cpp")))
+                  and path.endswith("xray_test.cpp") == (back_end == "xray"))
 
 
 def test_folders(tree, chapter, back_end):
@@ -482,9 +482,9 @@ def suites_that_see(tree, source, folder, back_end):
 
 
 def mutable_sources(tree, chapter, gpu):
-    """The kernels of one chapter, or of best, and the headers with code of theirs: file -> text. Hopper's kernels only where they can run."""
+    """The kernels of one chapter, or of best, and the headers with code of theirs: file -> text. On a GPU only Hopper's kernels."""
     files = {}
-    sources = [path for path in tree.paths if is_mutable_source(path) and path.endswith("_sm90.cu") == gpu]
+    sources = [path for path in tree.paths if is_mutable_source(path) and (path.endswith("_sm90.cu") or not gpu)]
     of_the_device = any(path.endswith(".cu") and re.match(rf"{chapter}_", path) for path in sources)
     for path in sorted(tree.paths):
         if not re.match(rf"{chapter}(_[^/]*)?/", path) or not (path.endswith(".hpp") or path in sources):
@@ -518,7 +518,7 @@ def work(shop, run, number, results_file, seed, errors):
         errors.append(error)
 
 
-def summary(results, shop, seed, not_covered):
+def summary(results, shop, seed):
     """Markdown: what was drawn, what became of it, and every survivor with its change."""
     counted = [each for each in results if Run.counts(each)]
     survivors = [each for each in counted if each["status"] == "survived"]
@@ -539,9 +539,6 @@ def summary(results, shop, seed, not_covered):
 
     table("chapter", "chapter", sorted({each["chapter"] for each in counted}))
     table("kind", "kind", KINDS)
-    if not_covered:
-        lines += ["Not covered here, because the emulator does not know Hopper's instructions: "
-                  + ", ".join(f"`{path}`" for path in not_covered) + " (`--gpu` on a Hopper machine).", ""]
     lines += ["## Survivors", ""]
     for each in sorted(survivors, key=lambda each: (each["file"], each["line"], each["id"])):
         lines += [f"### {each['file']}:{each['line']}, {each['kind']} ({each['id']})", ""]
@@ -577,7 +574,7 @@ def main(arguments=None):
     parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER",
                         help="a run that was interrupted there goes on (default: out/mutate)")
     parser.add_argument("--again", type=Path, metavar="RESULTS", help="only the survivors in this results.jsonl")
-    parser.add_argument("--gpu", action="store_true", help="the *_sm90.cu kernels, with nvcc and on this machine's GPU")
+    parser.add_argument("--gpu", action="store_true", help="only the *_sm90.cu kernels, with nvcc and on this machine's GPU")
     parser.add_argument("--list", action="store_true", help="only print what would be planted")
     options = parser.parse_args(arguments)
     try:
@@ -594,8 +591,6 @@ def execute(options):
     chapters = options.chapters.split(",")
     with nvcc.tree_of(".") as tree:
         known = {re.match(r"\d\d|library/best", path).group() for path in tree.paths if is_mutable_source(path) and re.match(r"\d\d_|library/best/", path)}
-        not_covered = [] if options.gpu else [path for path in tree.kernel_sources if path.endswith("_sm90.cu")
-                                              and path[:2] in chapters]
         for chapter in chapters:
             if chapter not in known:
                 raise ToolError(f"--chapters names {chapter!r}; allowed: {', '.join(sorted(known))}")
@@ -636,7 +631,7 @@ def execute(options):
             thread.join()
     if errors:
         raise errors[0]
-    (options.out / "mutations.md").write_text(summary(run.results, shop, options.seed, not_covered), encoding="utf-8")
+    (options.out / "mutations.md").write_text(summary(run.results, shop, options.seed), encoding="utf-8")
     survivors = [each for each in run.results if each["status"] == "survived"]
     for each in survivors:
         print(f"survived: {each['kind']} at {each['file']}:{each['line']} ({each['id']})\n{each['diff']}")

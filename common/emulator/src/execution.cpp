@@ -22,6 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "barriers.hpp"
+#include "block.hpp"
+#include "copies.hpp"
 #include "cuda_pipeline.h"
 #include "device_memory.hpp"
 #include "emulator/emulator.hpp"
@@ -30,16 +33,28 @@
 #include "emulator/warp.hpp"
 #include "fiber.hpp"
 #include "observed.hpp"
+#include "products.hpp"
 #include "state.hpp"
 #include "streams.hpp"
 
 namespace emulator {
 namespace detail {
+
+std::string place(const Site& where) {
+  return std::string(where.file) + ":" + std::to_string(where.line);
+}
+
+bool same_place(const Site& a, const Site& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
 namespace {
 
 constexpr unsigned kWarpSize = 32;
 constexpr std::size_t kSharedGuardBytes =
     128;  // a multiple of all 32 banks, so that every site starts at bank 0
+// Of dynamic shared memory: where the pattern of the widest swizzle begins.
+constexpr std::size_t kDynamicAlignment = 1024;
 constexpr std::size_t kArenaBytes = 1 << 20;
 
 struct Launch {
@@ -87,21 +102,19 @@ std::string triple(const T& t) {
          std::to_string(t.z) + ")";
 }
 
-std::string place(const Site& where) {
-  return std::string(where.file) + ":" + std::to_string(where.line);
-}
-
-bool same_place(const Site& a, const Site& b) {
-  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
-}
-
 std::string hexadecimal(unsigned mask) {
   char text[16];
   std::snprintf(text, sizeof text, "0x%08x", mask);
   return text;
 }
 
-enum class Status : unsigned char { kReady, kInBlockOperation, kInWarpOperation, kReturned };
+enum class Status : unsigned char {
+  kReady,
+  kInBlockOperation,
+  kInWarpOperation,
+  kAsleep,
+  kReturned
+};
 
 struct Thread {
   Fiber* fiber = nullptr;
@@ -133,7 +146,7 @@ struct CopyQueue {
 void enter_fiber(boost::context::detail::transfer_t from);
 
 // Everything one operating-system thread needs to run a block. Kept from launch to launch.
-class Worker {
+class Worker final : public Block {
  public:
   Worker() {
     void* const arena = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE,
@@ -196,8 +209,7 @@ class Worker {
 
   // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the
   // switch.
-  [[noreturn]] void fail(std::string&& sentence, Site where,
-                         cudaError_t code = cudaErrorLaunchFailure) {
+  [[noreturn]] void fail(std::string&& sentence, Site where, cudaError_t code) {
     launch_->fail(code, place(where) + ": " + sentence + ", in " + kernel_and_block() +
                             ", thread " + triple(threadIdx));
     abandon(std::move(sentence));
@@ -207,6 +219,48 @@ class Worker {
     launch_->fail(cudaErrorIllegalAddress, report);
     abandon(std::move(report));
   }
+
+  // ---- Block ----
+
+  unsigned thread() const override { return current_; }
+  unsigned threads() const override { return launch_->threads; }
+  unsigned living_lanes(unsigned warp) const override { return living_[warp]; }
+  bool knows_its_bounds() const override { return knows_its_bounds_; }
+  unsigned char* window() const override { return arena_; }
+  std::size_t window_bytes() const override { return arena_used_; }
+  void sleep(const char* operation, Site where) override {
+    Thread& self = threads_[current_];
+    self.status = Status::kAsleep;
+    self.operation = operation;
+    self.where = where;
+    self.fiber->suspend();
+  }
+  void wake(unsigned thread) override {
+    const Schedule::Order order = launch_->schedule.order;
+    make_ready(thread,
+               order == Schedule::reverse || (order == Schedule::shuffle && random_.below(2) == 0));
+  }
+  [[noreturn]] void fail(std::string&& sentence, Site where) override {
+    fail(std::move(sentence), where, cudaErrorLaunchFailure);
+  }
+  bool chance() override {
+    const Schedule::Order order = launch_->schedule.order;
+    return order == Schedule::reverse || (order == Schedule::shuffle && random_.below(2) == 0);
+  }
+  unsigned below(unsigned count) override {
+    return launch_->schedule.order == Schedule::shuffle ? random_.below(count) : 0;
+  }
+  std::uint64_t meetings() const override { return epoch_ + partial_meetings_; }
+  void met() override {
+    ++partial_meetings_;
+    if (observer() != nullptr) observer()->some_met();
+  }
+  Barriers& barriers() override { return barriers_; }
+  Copies& copies() override { return bulk_copies_; }
+  Products& products() override { return products_; }
+  uint3 index_of(unsigned thread) const override { return launch_->thread_index[thread]; }
+
+  void bounds_are_known() { knows_its_bounds_ = true; }
 
   unsigned lane() const { return current_ % kWarpSize; }
   unsigned living_lanes() const { return living_[current_ / kWarpSize]; }
@@ -235,7 +289,8 @@ class Worker {
   }
 
   void* dynamic_shared(std::size_t alignment, Site where) {
-    if (alignment > kSharedGuardBytes) fail("dynamic shared memory is aligned to 128 bytes", where);
+    if (alignment > kDynamicAlignment)
+      fail("dynamic shared memory is aligned to 1024 bytes", where);
     return sites_.front().begin;
   }
 
@@ -334,6 +389,9 @@ class Worker {
   void retry_warp_operations(unsigned warp);
   void make_ready(unsigned index, bool before_others = false);
   void make_all_ready();
+  bool anything_on_the_way() const;
+  void complete_something();
+  std::string awaited_by(unsigned thread) const;
   void report_stuck();
   void check_shared_guards();
 
@@ -361,6 +419,12 @@ class Worker {
   std::size_t arena_used_ = 0;
   std::size_t static_shared_ = 0;
   std::vector<SharedSite> sites_;
+
+  bool knows_its_bounds_ = false;  // __launch_bounds__
+  std::uint64_t partial_meetings_ = 0;
+  Barriers barriers_{*this};
+  Copies bulk_copies_{*this};
+  Products products_{*this};
 };
 
 constinit thread_local Worker* running_worker = nullptr;
@@ -490,6 +554,26 @@ void Worker::run_thread(unsigned index) {
   retry_warp_operations(warp);
 }
 
+// What nobody has to wait for to go on.
+bool Worker::anything_on_the_way() const {
+  return bulk_copies_.any_on_the_way() || products_.any_on_the_way();
+}
+
+// Copies first, but in a shuffle: a product that runs late reads what the threads have made of its operands meanwhile.
+void Worker::complete_something() {
+  const bool both = bulk_copies_.any_on_the_way() && products_.any_on_the_way();
+  if (both ? below(2) == 0 : bulk_copies_.any_on_the_way()) {
+    bulk_copies_.complete_one();
+  } else {
+    products_.complete_one();
+  }
+}
+
+std::string Worker::awaited_by(unsigned thread) const {
+  const std::string text = barriers_.awaited_by(thread);
+  return text.empty() ? products_.awaited_by(thread) : text;
+}
+
 void Worker::report_stuck() {
   struct Group {
     unsigned first;
@@ -501,8 +585,9 @@ void Worker::report_stuck() {
       const Thread& a = threads_[group.first];
       const Thread& b = threads_[i];
       if (a.status != b.status) return false;
-      return a.status == Status::kReturned ||
-             (a.operation == b.operation && a.mask == b.mask && same_place(a.where, b.where));
+      if (a.status == Status::kReturned) return true;
+      return a.operation == b.operation && a.mask == b.mask && same_place(a.where, b.where) &&
+             (a.status != Status::kAsleep || awaited_by(group.first) == awaited_by(i));
     };
     const auto found = std::find_if(groups.begin(), groups.end(), same);
     if (found == groups.end()) {
@@ -511,13 +596,19 @@ void Worker::report_stuck() {
       ++found->count;
     }
   }
+  const bool asleep = std::any_of(threads_.begin(), threads_.end(), [](const Thread& thread) {
+    return thread.status == Status::kAsleep;
+  });
   const bool barrier = in_block_operation_ > 0;
   const auto culprit = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-    return threads_[group.first].status ==
-           (barrier ? Status::kInBlockOperation : Status::kInWarpOperation);
+    return threads_[group.first].status == (asleep    ? Status::kAsleep
+                                            : barrier ? Status::kInBlockOperation
+                                                      : Status::kInWarpOperation);
   });
   std::string text = place(threads_[culprit->first].where) + ": " +
-                     (barrier ? "divergent " : "deadlock: not all lanes of the mask reach ") +
+                     (asleep    ? "deadlock: nobody ends this "
+                      : barrier ? "divergent "
+                                : "deadlock: not all lanes of the mask reach ") +
                      threads_[culprit->first].operation + " in " + kernel_and_block() + " of " +
                      std::to_string(launch_->threads) + " threads";
   for (const Group& group : groups) {
@@ -530,6 +621,7 @@ void Worker::report_stuck() {
       if (thread.status == Status::kInWarpOperation)
         text += " with mask " + hexadecimal(thread.mask);
       text += " at " + place(thread.where);
+      if (thread.status == Status::kAsleep) text += awaited_by(group.first);
     }
     text += std::string(group.count == 1 ? ": " : ", the first is ") + "thread " +
             triple(launch_->thread_index[group.first]);
@@ -576,12 +668,33 @@ void Worker::run_block(std::uint64_t block) {
   sites_.clear();
   static_shared_ = 0;
   arena_used_ = 0;
-  add_site(nullptr, arena_ + kSharedGuardBytes, launch_->configuration->dynamic_shared,
+  add_site(nullptr, arena_ + kDynamicAlignment, launch_->configuration->dynamic_shared,
            launch_->configuration->where);
+  knows_its_bounds_ = false;
+  partial_meetings_ = 0;
+  barriers_.begin_block();
+  bulk_copies_.begin_block();
+  products_.begin_block();
 
   ready_first_ = ready_count_ = 0;
   make_all_ready();
-  while (ready_count_ > 0 && !abandoned_) {
+  const bool shuffled = launch_->schedule.order == Schedule::shuffle;
+  while (!abandoned_ && (ready_count_ > 0 || anything_on_the_way())) {
+    // What is late comes when nobody can go on without it, or some time before.
+    constexpr unsigned kSometimes = 64;
+    if (ready_count_ == 0 && bulk_copies_.any_on_the_way() &&
+        std::all_of(threads_.begin(), threads_.end(),
+                    [](const Thread& t) { return t.status == Status::kReturned; })) {
+      launch_->fail(cudaErrorLaunchFailure,
+                    bulk_copies_.left_over() + ", in " + kernel_and_block());
+      abandoned_ = true;
+      break;
+    }
+    if (ready_count_ == 0 ||
+        (shuffled && anything_on_the_way() && random_.below(kSometimes) == 0)) {
+      complete_something();
+      continue;
+    }
     const unsigned index = ready_[ready_first_];
     ready_first_ = (ready_first_ + 1) % kMaxThreads;
     --ready_count_;
@@ -881,6 +994,20 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   }
 }
 
+Block& Block::running(const char* operation) {
+  if (Worker* const worker = Worker::running()) return *worker;
+  std::fprintf(stderr, "emulator: %s called outside a kernel\n", operation);
+  std::abort();
+}
+
+std::string Block::name_of(unsigned thread) const {
+  return "thread " + triple(index_of(thread)) + " of warp " + std::to_string(thread / kLanes);
+}
+
+std::string Block::name_of(const Party& party) const {
+  return name_of(party.thread) + " at " + place(party.where);
+}
+
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t zeros, Site where) {
   Called("__pipeline_memcpy_async")
       ->copy_async(__builtin_return_address(0), to, from, bytes, zeros, where);
@@ -919,6 +1046,7 @@ void name_shared(const SharedName& name) {
 
 void check_launch_bounds(unsigned threads, unsigned /*blocks*/, unsigned /*cluster*/, Site where) {
   const unsigned block = blockDim.x * blockDim.y * blockDim.z;
+  if (Worker* const worker = Worker::running(); worker != nullptr) worker->bounds_are_known();
   if (block <= threads) return;
   const Unobserved unobserved;  // for the sentence
   Called("a kernel")

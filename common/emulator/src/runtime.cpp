@@ -385,6 +385,12 @@ cudaError_t set_error(cudaError_t error, std::string report) {
   return error;
 }
 
+void set_report(cudaError_t error, std::string report) {
+  const auto guard = lock();
+  state().reported = error;
+  state().report = std::move(report);
+}
+
 void set_launch_error(cudaError_t error, std::string report) {
   const auto guard = lock();
   set_error(error, std::move(report));
@@ -648,7 +654,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const int grid[] = {kMaxGridX, kMaxGridYZ, kMaxGridYZ};
   std::copy(block, block + 3, properties->maxThreadsDim);
   std::copy(grid, grid + 3, properties->maxGridSize);
-  properties->major = 8;
+  properties->major = 9;
   properties->minor = 0;
   properties->multiProcessorCount =
       static_cast<int>(limit_of("EMULATOR_MULTIPROCESSORS", 1, kMultiprocessors));

@@ -8,7 +8,7 @@
 
 namespace emulator::detail {
 
-// An H100's limits, but compute capability 8.0, because nothing newer is emulated.
+// An H100's limits, and its compute capability, 9.0.
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr unsigned kMaxBlockZ = 64;
 inline constexpr unsigned kMaxGridX = 0x7fffffff;
@@ -27,6 +27,9 @@ inline constexpr unsigned char kGuard = 0xA5;
 // Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns
 // `error`.
 cudaError_t set_error(cudaError_t error, std::string report = {});
+
+// What cudaGetErrorString says of `error` from now on, for a driver's function, which leaves no last error.
+void set_report(cudaError_t error, std::string report);
 
 // A launch's error is also what the next synchronising call returns.
 void set_launch_error(cudaError_t error, std::string report);

@@ -163,7 +163,26 @@ void complete_load(void* const* lanes, unsigned) {
   }
 }
 
-void check_row(const char* name, const void* pc, const void* row, Site where) {
+struct Store : Lane {
+  const std::uint32_t* r;
+  void* row;
+};
+
+void complete_store(void* const* lanes, unsigned) {
+  if (!together<Store>(lanes)) return;
+  std::uint16_t elements[4][8][8];  // matrix, row, column
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    for (unsigned i = 0; i < 4; ++i)
+      std::memcpy(&elements[i][lane / 4][2 * (lane % 4)], at<Store>(lanes, lane).r + i, 4);
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    std::memcpy(at<Store>(lanes, lane).row, elements[lane / 8][lane % 8], kRowBytes);
+}
+
+enum class Access { kLoad, kStore };
+
+void check_row(const char* name, const void* pc, const void* row, Site where,
+               Access access = Access::kLoad) {
   const detail::Unobserved unobserved;
   const AddressRange shared = shared_memory();
   const auto fail = [&](const char* what) {
@@ -175,7 +194,11 @@ void check_row(const char* name, const void* pc, const void* row, Site where) {
   if (first < shared.begin || first + kRowBytes > shared.end)
     fail("is not in the block's shared memory");
   if (reinterpret_cast<std::uintptr_t>(row) % kRowBytes != 0) fail("is not aligned to 16 bytes");
-  if (detail::observer() != nullptr) detail::observer()->matrix_row_loaded(pc, row, kRowBytes);
+  if (detail::observer() == nullptr) return;
+  if (access == Access::kLoad)
+    detail::observer()->matrix_row_loaded(pc, row, kRowBytes);
+  else
+    detail::observer()->matrix_row_stored(pc, row, kRowBytes);
 }
 
 }  // namespace
@@ -220,6 +243,12 @@ void load_matrices_transposed(std::uint32_t (&r)[4], const void* row_smem, Site 
   check_row("load_matrices_transposed", __builtin_return_address(0), row_smem, where);
   Load load{{where}, r, row_smem};
   meet("load_matrices_transposed", complete_load<true>, load, &load);
+}
+
+void store_matrices(void* row_smem, const std::uint32_t (&r)[4], Site where) {
+  check_row("store_matrices", __builtin_return_address(0), row_smem, where, Access::kStore);
+  Store store{{where}, r, row_smem};
+  meet("store_matrices", complete_store, store, &store);
 }
 
 }  // namespace emulator

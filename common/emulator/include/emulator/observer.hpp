@@ -52,12 +52,19 @@ class Observer {
 
   // The running thread's part of a warp's matrix load at `pc`: its address, the row of some lanes.
   virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
+  // The same of a matrix store.
+  virtual void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) = 0;
 
   // A warp's tensor-core instruction has made this many multiplications and additions.
   virtual void matrices_multiplied(unsigned multiply_adds) = 0;
 
+  // A bulk copy has put bytes into shared memory.
+  virtual void bulk_copied(const void* to, std::size_t bytes) = 0;
+
   // All threads of the block have met.
   virtual void block_met() = 0;
+  // Some have, at a barrier in shared memory or a named one.
+  virtual void some_met() = 0;
   // These lanes of a warp have met in operation `name`.
   virtual void lanes_met(unsigned warp, unsigned lanes, const char* name) = 0;
 

@@ -1,5 +1,5 @@
 // A warp's tensor-core instructions. Operands lie among the lanes as PTX lays them out, for
-// mma.m16n8k16 (bf16, fp16), mma.m16n8k8 (tf32) and ldmatrix.m8n8.x4 (b16).
+// mma.m16n8k16 (bf16, fp16), mma.m16n8k8 (tf32), ldmatrix.m8n8.x4 and stmatrix.m8n8.x4 (b16).
 //
 // All 32 lanes call together, from one place. Anything else is cudaErrorLaunchFailure: a GPU's
 // answer would be undefined. Products are exact. They are added in fp32, one after the other, each
@@ -32,5 +32,7 @@ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
 void load_matrices(std::uint32_t (&r)[4], const void* row_smem, Site where = Site::current());
 void load_matrices_transposed(std::uint32_t (&r)[4], const void* row_smem,
                               Site where = Site::current());
+// stmatrix.m8n8.x4, load_matrices backwards.
+void store_matrices(void* row_smem, const std::uint32_t (&r)[4], Site where = Site::current());
 
 }  // namespace emulator

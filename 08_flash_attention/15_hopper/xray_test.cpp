@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xrays_of;
+
+constexpr const char* kName = "attention_sm90";
+
+const bool bounds = ladder::testing::register_bounds(
+    kName, "attention",
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
+
+std::vector<Kernel> kernels_of(std::int64_t T_q, std::int64_t T_k, std::int64_t D) {
+  return xrays_of<ladder::Attention>(
+      kName, {.T_q = T_q, .T_k = T_k, .D = D, .precision = ladder::Precision::kBf16});
+}
+
+// One thread names boxes: no thread loads a tile from global memory, or copies one itself.
+TEST(AttentionSm90, MovesTilesWithoutItsThreads) {
+  for (const Kernel& kernel : kernels_of(192, 256, 64)) {
+    EXPECT_EQ(kernel[kGlobalLoadRequests], 0u);
+    EXPECT_EQ(kernel[kAsyncCopies], 0u);
+  }
+}
+
+// Whole tiles: 192 queries of 64 columns, 128 of 128, each by 128 keys.
+TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
+  for (const auto& [T_q, D] : {std::pair{192, 64}, {128, 128}}) {
+    const std::vector<Kernel> kernels = kernels_of(T_q, 256, D);
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels.front()[kTensorMultiplyAdds], std::uint64_t{2} * T_q * 256 * D) << D;
+  }
+}
+
+}  // namespace

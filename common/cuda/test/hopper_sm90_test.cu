@@ -1,0 +1,453 @@
+// Hopper's instructions as hopper.hpp has them, each alone: in the emulator under every schedule, on a GPU as it comes. Products are of
+// small integers, so that sums are exact in any order.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "common/core/bfloat16.hpp"
+#include "common/core/float16.hpp"
+#include "common/cuda/hopper.hpp"
+
+#ifndef __CUDACC__
+#include "emulator/emulator.hpp"
+#endif
+
+namespace {
+
+namespace hopper = ladder::cuda::hopper;
+using hopper::Order;
+using ladder::bfloat16;
+using ladder::float16;
+
+constexpr int kRows = 64, kTerms = 16, kPanel = hopper::kPanel;
+
+template <typename Body>
+void expect_no_error(const Body& body) {
+  body();
+  const cudaError_t error = cudaGetLastError();
+  EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
+}
+
+#ifdef __CUDACC__
+
+template <typename Body>
+void under_each_schedule(const Body& body) {
+  expect_no_error(body);
+}
+
+#else
+
+// Each schedule is another timing: copies and products are complete at once, late, or by the seed.
+template <typename Body>
+void under_each_schedule(const Body& body) {
+  using emulator::Schedule;
+  for (const Schedule& schedule : {Schedule{Schedule::forward, 0}, Schedule{Schedule::reverse, 0},
+                                   Schedule{Schedule::shuffle, 1}, Schedule{Schedule::shuffle, 2},
+                                   Schedule{Schedule::shuffle, 3}}) {
+    emulator::reset();
+    emulator::set_schedule(schedule);
+    SCOPED_TRACE(testing::Message() << "schedule " << schedule.order << ", " << schedule.seed);
+    expect_no_error(body);
+  }
+  emulator::reset();
+}
+
+#endif
+
+// Device memory with a host's copy.
+template <typename T>
+class Array {
+ public:
+  explicit Array(const std::vector<T>& values) : values_(values) {
+    EXPECT_EQ(cudaMalloc(&data_, bytes()), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(data_, values_.data(), bytes(), cudaMemcpyHostToDevice), cudaSuccess);
+  }
+  explicit Array(std::size_t size) : Array(std::vector<T>(size)) {}
+  ~Array() { cudaFree(data_); }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  T* data() const { return data_; }
+  const std::vector<T>& host() {
+    EXPECT_EQ(cudaMemcpy(values_.data(), data_, bytes(), cudaMemcpyDeviceToHost), cudaSuccess)
+        << cudaGetErrorString(cudaPeekAtLastError());
+    return values_;
+  }
+
+ private:
+  std::size_t bytes() const { return values_.size() * sizeof(T); }
+  std::vector<T> values_;
+  T* data_ = nullptr;
+};
+
+// -3 to 3, another one everywhere nearby.
+float integer(int i) {
+  return static_cast<float>((i * 2654435761u >> 13) % 7) - 3;
+}
+template <typename Element>
+Element element(float x) {
+  if constexpr (std::is_same_v<Element, bfloat16>)
+    return ladder::to_bfloat16(x);
+  else
+    return ladder::to_float16(x);
+}
+
+// ---- Copies ----
+
+// A box of 64 columns and rows, as it lies in shared memory.
+__global__ void copy_box(const __grid_constant__ CUtensorMap map, int column, int head, int row,
+                         std::uint16_t* out) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  auto* const panel_smem = reinterpret_cast<std::uint16_t*>(bytes_smem);
+  auto* const here = reinterpret_cast<hopper::Barrier*>(bytes_smem + kRows * kPanel * 2);
+  if (threadIdx.x == 0) {
+    hopper::init(here, 1);
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::arrive_expecting(here, kRows * kPanel * 2);
+    hopper::copy_panel(panel_smem, &map, here, column, head, row);
+  }
+  hopper::wait(here, 0);
+  for (unsigned i = threadIdx.x; i < kRows * kPanel; i += blockDim.x)
+    out[i] = panel_smem[i];
+}
+
+// A tensor of 100 rows, 4 heads and 96 columns; element i holds i modulo 2^16. Byte offsets by hand.
+TEST(HopperCopies, BringABoxSwizzledWithZerosBeyondTheEdge) {
+  constexpr int kColumns = 96, kHeads = 4, kTensorRows = 100;
+  std::vector<std::uint16_t> tensor(kColumns * kHeads * kTensorRows);
+  for (std::size_t i = 0; i < tensor.size(); ++i)
+    tensor[i] = static_cast<std::uint16_t>(i);
+  const Array<std::uint16_t> in(tensor);
+  const auto map = hopper::describe_tensor(reinterpret_cast<const bfloat16*>(in.data()),
+                                           kTensorRows, kHeads, kColumns, kRows);
+  const auto at = [&](int row, int head, int column) {
+    return tensor[static_cast<std::size_t>((row * kHeads + head) * kColumns + column)];
+  };
+  struct {
+    int column, head, row;  // of the box
+    int byte;
+    int expected;  // element, or -1 for a zero
+  } const table[] = {
+      {64, 2, 40, 0, at(40, 2, 64)},
+      {64, 2, 40, 62, at(40, 2, 95)},  // row 0: units in order
+      {64, 2, 40, 64, -1},
+      {64, 2, 40, 126, -1},
+      {64, 2, 40, 128, at(41, 2, 72)},  // row 1: unit 1 lies at place 0
+      {64, 2, 40, 144, at(41, 2, 64)},
+      {0, 3, 80, 2468, at(99, 3, 10)},
+      {0, 3, 80, 20 * 128, -1},
+      {0, 3, 80, 63 * 128 + 126, -1},
+      {-8, 0, 0, 0, -1},
+      {-8, 0, 0, 14, -1},
+      {-8, 0, 0, 16, at(0, 0, 0)},
+      {96, 0, 0, 0, -1},
+      {0, 4, 0, 0, -1},
+      {0, 0, -1, 0, -1},
+      {0, 0, -1, 128, at(0, 0, 8)},
+      {0, 0, 100, 0, -1},
+  };
+  under_each_schedule([&] {
+    for (const auto& [column, head, row, byte, expected] : table) {
+      Array<std::uint16_t> out(kRows * kPanel);
+      copy_box<<<1, 64, kRows * kPanel * 2 + 8>>>(map, column, head, row, out.data());
+      EXPECT_EQ(out.host()[static_cast<std::size_t>(byte / 2)], expected < 0 ? 0 : expected)
+          << column << ", " << head << ", " << row << ", byte " << byte;
+    }
+  });
+}
+
+__global__ void copy_linear(const float* from, float* to) {
+  __shared__ alignas(128) float tile_smem[64];
+  __shared__ hopper::Barrier here_smem;
+  if (threadIdx.x == 0) {
+    hopper::init(&here_smem, 1);
+    hopper::fence_barriers();
+    hopper::arrive_expecting(&here_smem, sizeof tile_smem);
+    hopper::copy_bytes(tile_smem, from, sizeof tile_smem, &here_smem);
+  }
+  __syncthreads();
+  hopper::wait(&here_smem, 0);
+  to[threadIdx.x] = tile_smem[threadIdx.x];
+}
+
+TEST(HopperCopies, BringBytesThatLieOneBehindTheOther) {
+  std::vector<float> values(64);
+  for (int i = 0; i < 64; ++i)
+    values[static_cast<std::size_t>(i)] = integer(i);
+  const Array<float> in(values);
+  under_each_schedule([&] {
+    Array<float> out(64);
+    copy_linear<<<1, 64>>>(in.data(), out.data());
+    EXPECT_EQ(out.host(), values);
+  });
+}
+
+// ---- Products ----
+
+// Where element (outer, term) lies in panels of 64 columns: rows are outputs and columns terms, or the other way round.
+__host__ __device__ int place_of_element(Order order, int outer, int term, int rows) {
+  const int row = order == Order::kSums ? outer : term,
+            column = order == Order::kSums ? term : outer;
+  const int panel = column / kPanel, unit = column % kPanel / 8;
+  return panel * rows * kPanel + row * kPanel + (unit ^ row % 8) * 8 + column % 8;
+}
+
+// d = a b, then d += a b: of a (64 x 16) and b (16 x n), n columns, which the host has laid out as panels.
+template <typename Element, int kN, Order kA, Order kB, bool kRegisters>
+__global__ void multiply(const Element* a_panels, int a_elements, const Element* b_panels,
+                         int b_elements, const std::uint32_t* a_registers, float* out) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  auto* const a_smem = reinterpret_cast<Element*>(bytes_smem);
+  auto* const b_smem = a_smem + kRows * kPanel;
+  for (int i = static_cast<int>(threadIdx.x); i < a_elements; i += 128)
+    a_smem[i] = a_panels[i];
+  for (int i = static_cast<int>(threadIdx.x); i < b_elements; i += 128)
+    b_smem[i] = b_panels[i];
+  hopper::fence_shared();
+  __syncthreads();
+  const std::uint64_t a = hopper::describe(a_smem);
+  const std::uint64_t b = hopper::describe(b_smem, kTerms * kPanel * 2);  // panels of 16 rows
+  float d[kN / 2];
+  std::uint32_t words[4];
+  for (int j = 0; j < 4; ++j)
+    words[j] = a_registers[threadIdx.x * 4 + static_cast<unsigned>(j)];
+  hopper::fence_operands();
+  for (int i = 0; i < 2; ++i) {
+    if constexpr (kRegisters)
+      hopper::multiply_add<Element, kN, kB>(d, words, b, i > 0);
+    else
+      hopper::multiply_add<Element, kN, kA, kB>(d, a, b, i > 0);
+  }
+  hopper::commit_products();
+  hopper::wait_products<0>();
+  hopper::pin(d);
+  for (int i = 0; i < kN / 2; ++i)
+    out[static_cast<int>(threadIdx.x) * (kN / 2) + i] = d[i];
+}
+
+template <typename Element, int kN, Order kA, Order kB, bool kRegisters>
+void expect_product() {
+  std::vector<Element> a(kRows * kPanel, element<Element>(77)),
+      b(kTerms * 256 + kN * kPanel, element<Element>(77));
+  std::vector<std::uint32_t> words(128 * 4);
+  const auto a_of = [](int row, int term) { return integer(row * kTerms + term); };
+  const auto b_of = [](int column, int term) { return integer(5000 + column * kTerms + term); };
+  for (int term = 0; term < kTerms; ++term) {
+    for (int row = 0; row < kRows; ++row)
+      a[static_cast<std::size_t>(place_of_element(
+          kA, row, term, kA == Order::kSums ? kRows : kTerms))] = element<Element>(a_of(row, term));
+    for (int column = 0; column < kN; ++column)
+      b[static_cast<std::size_t>(
+          place_of_element(kB, column, term, kB == Order::kSums ? kN : kTerms))] =
+          element<Element>(b_of(column, term));
+  }
+  for (int t = 0; t < 128; ++t) {
+    for (int j = 0; j < 4; ++j) {
+      const int row = 16 * (t / 32) + t % 32 / 4 + 8 * (j % 2), term = 8 * (j / 2) + 2 * (t % 4);
+      const Element pair[] = {element<Element>(a_of(row, term)),
+                              element<Element>(a_of(row, term + 1))};
+      std::memcpy(&words[static_cast<std::size_t>(4 * t + j)], pair, 4);
+    }
+  }
+  const Array<Element> a_in(a), b_in(b);
+  const Array<std::uint32_t> words_in(words);
+  under_each_schedule([&] {
+    Array<float> out(kRows * kN);
+    const auto bytes = static_cast<unsigned>((a.size() + b.size()) * sizeof(Element));
+    const auto kernel = multiply<Element, kN, kA, kB, kRegisters>;
+    ASSERT_EQ(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(bytes)),
+              cudaSuccess);
+    kernel<<<1, 128, bytes>>>(a_in.data(), static_cast<int>(a.size()), b_in.data(),
+                              static_cast<int>(b.size()), words_in.data(), out.data());
+    const std::vector<float>& d = out.host();
+    for (int t = 0; t < 128; ++t) {
+      for (int i = 0; i < kN / 2; ++i) {
+        const int row = 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2),
+                  column = 8 * (i / 4) + 2 * (t % 4) + i % 2;
+        float expected = 0;
+        for (int term = 0; term < kTerms; ++term)
+          expected += 2 * a_of(row, term) * b_of(column, term);
+        ASSERT_EQ(d[static_cast<std::size_t>(t * kN / 2 + i)], expected)
+            << "n " << kN << ", row " << row << ", column " << column;
+      }
+    }
+  });
+}
+
+template <typename Element, int kN>
+void expect_products() {
+  expect_product<Element, kN, Order::kSums, Order::kSums, false>();
+  expect_product<Element, kN, Order::kSums, Order::kOutputs, false>();
+  expect_product<Element, kN, Order::kOutputs, Order::kSums, false>();
+  expect_product<Element, kN, Order::kOutputs, Order::kOutputs, false>();
+  expect_product<Element, kN, Order::kSums, Order::kSums, true>();
+  expect_product<Element, kN, Order::kSums, Order::kOutputs, true>();
+}
+
+TEST(HopperProducts, OfBf16AreExactInEveryOrderOfTheOperands) {
+  expect_products<bfloat16, 32>();
+  expect_products<bfloat16, 64>();
+  expect_products<bfloat16, 128>();
+  expect_products<bfloat16, 256>();
+}
+
+TEST(HopperProducts, OfFp16AreExactInEveryOrderOfTheOperands) {
+  expect_products<float16, 32>();
+  expect_products<float16, 128>();
+}
+
+// Two sums at once: the first is there while the second is on its way, and takes another product then.
+__global__ void two_groups(const bfloat16* ones, float* out) {
+  __shared__ alignas(1024) bfloat16 tile_smem[kRows * kPanel];
+  for (unsigned i = threadIdx.x; i < kRows * kPanel; i += 128)
+    tile_smem[i] = ones[i];
+  hopper::fence_shared();
+  __syncthreads();
+  const std::uint64_t tile = hopper::describe(tile_smem);
+  const auto multiply_add = [&](float(&d)[32], bool add) {
+    hopper::fence_operands();
+    hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(d, tile, tile, add);
+    hopper::commit_products();
+  };
+  float first[32], second[32];
+  multiply_add(first, false);
+  multiply_add(second, false);
+  hopper::wait_products<1>();
+  hopper::pin(first);
+  for (float& x : first)
+    x *= 10;
+  multiply_add(first, true);
+  hopper::wait_products<1>();
+  hopper::pin(second);
+  out[threadIdx.x] = second[0];
+  hopper::wait_products<0>();
+  hopper::pin(first);
+  out[threadIdx.x + 128] = first[31];
+}
+
+TEST(HopperProducts, OfSeveralGroupsAreWaitedForOneByOne) {
+  const Array<bfloat16> ones(std::vector<bfloat16>(kRows * kPanel, element<bfloat16>(1)));
+  under_each_schedule([&] {
+    Array<float> out(256);
+    two_groups<<<1, 128>>>(ones.data(), out.data());
+    for (std::size_t t = 0; t < 128; ++t) {
+      EXPECT_EQ(out.host()[t], 16.0f);
+      EXPECT_EQ(out.host()[t + 128], 176.0f);
+    }
+  });
+}
+
+// ---- Barriers, registers ----
+
+// Two warps hand numbers over in a ring of two.
+__global__ void ring(int* out) {
+  constexpr int kStages = 2, kRounds = 7;
+  __shared__ int tile_smem[kStages][32];
+  __shared__ hopper::Barrier here_smem[kStages], read_smem[kStages];
+  const unsigned lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::init(&here_smem[stage], 32);
+      hopper::init(&read_smem[stage], 1);
+    }
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+  for (int n = 0; n < kRounds; ++n) {
+    const int stage = hopper::place_of<kStages>(n);
+    const std::uint32_t parity = hopper::parity_of<kStages>(n);
+    if (threadIdx.x < 32) {
+      hopper::wait(&read_smem[stage], parity ^ 1);
+      tile_smem[stage][lane] = 100 * n + static_cast<int>(lane);
+      hopper::arrive(&here_smem[stage]);
+    } else {
+      hopper::wait(&here_smem[stage], parity);
+      out[n * 32 + static_cast<int>(lane)] = tile_smem[stage][31 - lane];
+      __syncwarp();
+      if (lane == 0) hopper::arrive(&read_smem[stage]);
+    }
+  }
+}
+
+TEST(HopperBarriers, PassARingOn) {
+  under_each_schedule([&] {
+    Array<int> out(7 * 32);
+    ring<<<1, 64>>>(out.data());
+    for (int i = 0; i < 7 * 32; ++i)
+      EXPECT_EQ(out.host()[static_cast<std::size_t>(i)], i / 32 * 100 + 31 - i % 32);
+  });
+}
+
+// Two warps add to one number in turns.
+__global__ void take_turns(int* out) {
+  __shared__ int sum_smem;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  if (threadIdx.x == 0) sum_smem = 1;
+  if (warp == 1) hopper::arrive_named(1, 64);  // the first warp begins
+  for (int n = 0; n < 5; ++n) {
+    hopper::sync_named(1 + warp, 64);
+    if (threadIdx.x % 32 == 0) sum_smem = sum_smem * 2 + warp;
+    hopper::arrive_named(2 - warp, 64);
+  }
+  if (warp == 0) hopper::sync_named(1, 64);
+  if (threadIdx.x == 0) *out = sum_smem;
+}
+
+TEST(HopperBarriers, WithNamesLetWarpsTakeTurns) {
+  under_each_schedule([&] {
+    Array<int> out(1);
+    take_turns<<<1, 64>>>(out.data());
+    EXPECT_EQ(out.host().front(), 0b10101010101);
+  });
+}
+
+// 65536 registers for 384 threads are 168 each: what one warpgroup gives, the others take.
+__global__ void __launch_bounds__(384, 1) exchange_registers(int* out) {
+  if (threadIdx.x < 128)
+    hopper::give_registers<24>();
+  else
+    hopper::take_registers<240>();
+  out[threadIdx.x] = 1;
+}
+
+TEST(HopperRegisters, AreTakenAfterTheyWereGiven) {
+  under_each_schedule([&] {
+    Array<int> out(384);
+    exchange_registers<<<1, 384>>>(out.data());
+    EXPECT_EQ(out.host(), std::vector<int>(384, 1));
+  });
+}
+
+// Matrix i: rows in lanes 8 i to 8 i + 7.
+__global__ void store_four(std::uint16_t* out) {
+  __shared__ alignas(16) std::uint16_t rows_smem[32][8];
+  const unsigned lane = threadIdx.x;
+  std::uint32_t r[4];
+  for (unsigned i = 0; i < 4; ++i)  // elements 1000 matrix + 10 row + column
+    r[i] = (1000 * i + 10 * (lane / 4) + 2 * (lane % 4)) * 0x10001u + 0x10000u;
+  hopper::store_matrices(rows_smem[lane], r);
+  __syncwarp();
+  for (unsigned i = 0; i < 8; ++i)
+    out[lane * 8 + i] = rows_smem[lane][i];
+}
+
+TEST(HopperStores, PutEachLanesPairsIntoTheRows) {
+  under_each_schedule([&] {
+    Array<std::uint16_t> out(32 * 8);
+    store_four<<<1, 32>>>(out.data());
+    for (unsigned row = 0; row < 32; ++row) {
+      for (unsigned column = 0; column < 8; ++column)
+        EXPECT_EQ(out.host()[row * 8 + column], 1000 * (row / 8) + 10 * (row % 8) + column);
+    }
+  });
+}
+
+}  // namespace

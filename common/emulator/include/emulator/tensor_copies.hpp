@@ -1,0 +1,34 @@
+// Hopper's bulk copies from global to shared memory, as common/cuda/hopper.hpp calls them. A copy's bytes are there, and its mbarrier
+// hears of them, at once or as late as the model allows: when no thread can go on without it. The schedule says which: at once where
+// threads run in order, late in reverse, each by the seed in a shuffle.
+//
+// Source: PTX ISA, "Tensors" ("Tensor Dimension, size and format", "Tiled Mode", "Swizzling modes"), "cp.async.bulk",
+// "cp.async.bulk.tensor"; CUDA driver API, cuTensorMapEncodeTiled.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda.h"
+#include "emulator/barriers.hpp"
+#include "emulator/site.hpp"
+
+namespace emulator {
+
+// One thread copies the box that begins at `first`, a coordinate for each of the map's dimensions, the innermost first.
+void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int* first,
+              unsigned dimensions, Site where = Site::current());
+
+inline void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier, int column,
+                       int head, int row, Site where = Site::current()) {
+  const int first[] = {column, head, row};
+  copy_box(panel_smem, map, barrier, first, 3, where);
+}
+
+// One thread copies bytes that lie one behind the other.
+void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier,
+                Site where = Site::current());
+
+// "fence.proxy.async.shared::cta". Everything is visible to everybody here: docs/xray.md says what is not looked for.
+inline void fence_shared() {}
+
+}  // namespace emulator

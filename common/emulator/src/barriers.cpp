@@ -1,0 +1,468 @@
+// Source: PTX ISA, "mbarrier" ("Contents of the mbarrier object", "Phases of the mbarrier object", "Tracking asynchronous operations by
+// the mbarrier object"), "bar, barrier", "setmaxnreg".
+#include "barriers.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace emulator {
+namespace detail {
+namespace {
+
+// "Contents of the mbarrier object": the ranges of its counts.
+constexpr int kMostArrivals = (1 << 20) - 1;
+constexpr std::int64_t kMostBytes = (1 << 20) - 1;
+
+// A multiprocessor's registers, and what one thread can have.
+constexpr int kRegistersInAll = 65536;
+constexpr int kMostRegisters = 255;
+
+std::string count_of(std::int64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+void Barriers::begin_block() {
+  in_memory_.clear();
+  waits_.clear();
+  for (Named& each : named_)
+    each = {};
+  registers_.clear();
+}
+
+// ---- mbarrier ----
+
+// What the eight bytes hold: so that it is seen if somebody else writes them.
+std::uint64_t Barriers::contents(const InMemory& barrier) const {
+  constexpr std::uint64_t kMark = 0x6d62;
+  const auto number = static_cast<std::uint64_t>(&barrier - in_memory_.data());
+  return kMark << 48 | number << 32 | (barrier.phase & 0xffff) << 16 | (barrier.pending & 0xffff);
+}
+
+void Barriers::write_back(const InMemory& barrier) {
+  const std::uint64_t now = contents(barrier);
+  std::memcpy(block_.window() + barrier.address, &now, sizeof now);
+}
+
+std::string Barriers::described(const InMemory& barrier) const {
+  return "the mbarrier at shared byte " + std::to_string(barrier.address) + " (initialised for " +
+         count_of(barrier.count, "arrival") + " by " + block_.name_of(barrier.initialised) + ")";
+}
+
+Barriers::InMemory& Barriers::find(const char* operation, Barrier* at, Site where) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(at);
+  if (bytes < block_.window() || bytes + sizeof *at > block_.window() + block_.window_bytes())
+    block_.fails(where, [&] {
+      return std::string(operation) + ": the mbarrier is not in the block's shared memory";
+    });
+  const auto address = static_cast<std::uint32_t>(bytes - block_.window());
+  if (address % sizeof *at != 0)
+    block_.fails(where, [&] {
+      return std::string(operation) + ": the mbarrier at shared byte " + std::to_string(address) +
+             " is not aligned to 8 bytes";
+    });
+  std::uint64_t found = 0;
+  std::memcpy(&found, at, sizeof found);
+  const std::uint64_t number = found >> 32 & 0xffff;
+  if (number < in_memory_.size() && in_memory_[number].address == address &&
+      found == contents(in_memory_[number]))
+    return in_memory_[number];
+  const auto same = std::find_if(in_memory_.begin(), in_memory_.end(),
+                                 [&](const InMemory& each) { return each.address == address; });
+  block_.fails(where, [&] {
+    if (same != in_memory_.end())
+      return std::string(operation) + ": the 8 bytes of " + described(*same) +
+             " were overwritten by something else";
+    return std::string(operation) + ": there is no mbarrier at shared byte " +
+           std::to_string(address) + ": nobody has initialised one there";
+  });
+}
+
+// "Lifecycle of the mbarrier object": what initialises it comes before every other operation. Seen where no threads at all have met since.
+void Barriers::check_order(const char* operation, const InMemory& barrier, Site where) {
+  if (barrier.meetings != block_.meetings() || barrier.initialised.thread == block_.thread())
+    return;
+  block_.fails(where, [&] {
+    return std::string(operation) + " uses " + described(barrier) +
+           ": no barrier lies between the two (fence_barriers and __syncthreads)";
+  });
+}
+
+void Barriers::init(Barrier* at, int arrivals, Site where) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(at);
+  const bool inside =
+      bytes >= block_.window() && bytes + sizeof *at <= block_.window() + block_.window_bytes();
+  const auto address = static_cast<std::uint32_t>(bytes - block_.window());
+  if (!inside || address % sizeof *at != 0)
+    block_.fails(where, [&] {
+      return std::string("init: the mbarrier is not ") +
+             (inside ? "aligned to 8 bytes" : "in the block's shared memory");
+    });
+  if (arrivals < 1 || arrivals > kMostArrivals)
+    block_.fails(where, [&] {
+      return "init: " + std::to_string(arrivals) + " arrivals; allowed: 1 to " +
+             std::to_string(kMostArrivals);
+    });
+  for (const InMemory& each : in_memory_) {
+    if (each.address != address) continue;
+    block_.fails(where, [&] {
+      return "init: there is a barrier already: " + described(each) +
+             ", and no mbarrier.inval since";
+    });
+  }
+  in_memory_.push_back({.address = address,
+                        .count = static_cast<unsigned>(arrivals),
+                        .pending = static_cast<unsigned>(arrivals),
+                        .bytes = 0,
+                        .phase = 0,
+                        .last_was_seen = true,
+                        .initialised = {where, block_.thread()},
+                        .meetings = block_.meetings(),
+                        .last_arrival = {},
+                        .has_arrivals = false,
+                        .last_told = {},
+                        .waiting = {}});
+  write_back(in_memory_.back());
+}
+
+void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
+  const char* const operation = expected_bytes > 0 ? "arrive_expecting" : "arrive";
+  InMemory& barrier = find(operation, at, where);
+  check_order(operation, barrier, where);
+  if (barrier.pending == 0)
+    block_.fails(where, [&] {
+      return std::string(operation) + ": one arrival too many at " + described(barrier) +
+             ": phase " + std::to_string(barrier.phase) + " has all of them (the last by " +
+             block_.name_of(barrier.last_arrival) + ") and waits for " +
+             count_of(barrier.bytes, "byte");
+    });
+  if (!barrier.last_was_seen)
+    block_.fails(where, [&] {
+      return std::string(operation) + " in phase " + std::to_string(barrier.phase) + " of " +
+             described(barrier) + ": no wait has seen the end of phase " +
+             std::to_string(barrier.phase - 1) +
+             " (its last arrival: " + block_.name_of(barrier.last_arrival) +
+             "); a count that is too small ends phases early";
+    });
+  if (expected_bytes < 0 || barrier.bytes + expected_bytes > kMostBytes)
+    block_.fails(where, [&] {
+      return "arrive_expecting: " + std::to_string(expected_bytes) + " bytes, and " +
+             std::to_string(barrier.bytes) + " already; allowed together: up to " +
+             std::to_string(kMostBytes);
+    });
+  if (expected_bytes > 0) barrier.last_told = {where, block_.thread()};
+  barrier.bytes += expected_bytes;
+  --barrier.pending;
+  barrier.last_arrival = {where, block_.thread()};
+  barrier.has_arrivals = true;
+  end_phase_if_complete(barrier);
+  write_back(barrier);
+}
+
+void Barriers::end_phase_if_complete(InMemory& barrier) {
+  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  ++barrier.phase;
+  barrier.pending = barrier.count;
+  barrier.last_was_seen = false;
+  block_.met();
+  for (const unsigned thread : barrier.waiting)
+    block_.wake(thread);
+  barrier.waiting.clear();
+}
+
+void Barriers::wait(Barrier* at, std::uint32_t parity, Site where) {
+  if (parity > 1)
+    block_.fails(where,
+                 [&] { return "wait: a parity is 0 or 1, this is " + std::to_string(parity); });
+  InMemory& barrier = find("wait", at, where);
+  check_order("wait", barrier, where);
+  const auto number = static_cast<unsigned>(&barrier - in_memory_.data());
+  const std::uint64_t begun = barrier.phase;
+  // The vector may grow while others run.
+  while (in_memory_[number].phase % 2 == parity) {
+    if (waits_.empty()) waits_.resize(block_.threads());
+    waits_[block_.thread()] = {Wait::kInMemory, number, parity, begun};
+    in_memory_[number].waiting.push_back(block_.thread());
+    block_.sleep("wait", where);
+    waits_[block_.thread()] = {};
+  }
+  in_memory_[number].last_was_seen = true;
+}
+
+unsigned Barriers::take_for_copy(const char* operation, Barrier* at, std::size_t bytes,
+                                 Site where) {
+  InMemory& barrier = find(operation, at, where);
+  check_order(operation, barrier, where);
+  if (bytes > static_cast<std::size_t>(kMostBytes))
+    block_.fails(where, [&] {
+      return std::string(operation) + ": " + std::to_string(bytes) +
+             " bytes; an mbarrier counts up to " + std::to_string(kMostBytes);
+    });
+  return static_cast<unsigned>(&barrier - in_memory_.data());
+}
+
+void Barriers::complete_bytes(unsigned number, std::size_t bytes) {
+  InMemory& barrier = in_memory_[number];
+  barrier.bytes -= static_cast<std::int64_t>(bytes);
+  end_phase_if_complete(barrier);
+  write_back(barrier);
+}
+
+// ---- bar.sync, bar.arrive ----
+
+void Barriers::named(int name, int threads, bool waits, Site where) {
+  const char* const operation = waits ? "sync_named" : "arrive_named";
+  const unsigned warps = (block_.threads() + kLanes - 1) / kLanes;
+  if (name < 1 || name >= static_cast<int>(kNames))
+    block_.fails(where, [&] {
+      return std::string(operation) + ": the name is " + std::to_string(name) +
+             "; allowed: 1 to 15 (0 is __syncthreads)";
+    });
+  if (threads < 1 || threads % static_cast<int>(kLanes) != 0 ||
+      threads > static_cast<int>(warps * kLanes))
+    block_.fails(where, [&] {
+      return std::string(operation) + ": barrier " + std::to_string(name) + " for " +
+             std::to_string(threads) + " threads; allowed: multiples of 32 up to the block's " +
+             std::to_string(warps * kLanes);
+    });
+  Named& barrier = named_[static_cast<unsigned>(name)];
+  if (barrier.warps.empty()) barrier.warps.resize(warps);
+  const unsigned thread = block_.thread(), warp = thread / kLanes;
+  OfWarp& own = barrier.warps[warp];
+
+  // A warp has come when all of its lanes have: it executes the instruction once.
+  const unsigned call = ++own.calls[thread % kLanes];
+  if (call == own.whole + 1) own.came |= 1u << thread % kLanes;
+  const std::uint32_t living = block_.living_lanes(warp);
+  if ((own.came & living) == living) {
+    const Party party{where, thread};
+    if (barrier.threads == 0) {
+      barrier.threads = threads;
+      barrier.first = party;
+    }
+    if (barrier.threads != threads)
+      block_.fails(where, [&] {
+        return std::string(operation) + ": barrier " + std::to_string(name) + " for " +
+               std::to_string(threads) + " threads, but for " + std::to_string(barrier.threads) +
+               " as " + block_.name_of(barrier.first) + " says";
+      });
+    if (own.any && own.generation == barrier.generation)
+      block_.fails(where, [&] {
+        return std::string(operation) + ": warp " + std::to_string(warp) + " comes to barrier " +
+               std::to_string(name) + " a second time before it is complete; the first time: " +
+               block_.name_of(own.party) + "; " + std::to_string(barrier.arrived) + " of " +
+               std::to_string(barrier.threads) + " threads have come";
+      });
+    own.any = true;
+    own.generation = barrier.generation;
+    own.waits = waits;
+    own.party = party;
+    ++own.whole;
+    own.came = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      if (own.calls[lane] > own.whole) own.came |= 1u << lane;
+    }
+    barrier.arrived += static_cast<int>(kLanes);
+    if (barrier.arrived == barrier.threads) {
+      barrier.threads = barrier.arrived = 0;
+      ++barrier.generation;
+      block_.met();
+      for (const unsigned each : barrier.sleeping)
+        block_.wake(each);
+      barrier.sleeping.clear();
+    }
+  }
+  if (!waits) return;
+  // Over when the generation that its warp's call belongs to is.
+  while (own.whole < call || (own.whole == call && own.generation == barrier.generation)) {
+    if (waits_.empty()) waits_.resize(block_.threads());
+    waits_[thread] = {Wait::kNamed, static_cast<unsigned>(name), 0, barrier.generation};
+    barrier.sleeping.push_back(thread);
+    block_.sleep("sync_named", where);
+    waits_[thread] = {};
+  }
+}
+
+// ---- setmaxnreg ----
+
+void Barriers::prepare_registers() {
+  const auto threads = static_cast<int>(block_.threads());
+  const int each = std::min(kMostRegisters, kRegistersInAll / threads / 8 * 8);
+  registers_.resize((block_.threads() + kLanes - 1) / kLanes);
+  for (Registers& warp : registers_)
+    warp.each = each;
+  pool_ = 0;
+}
+
+void Barriers::set_registers(int registers, bool more, Site where) {
+  const char* const operation = more ? "take_registers" : "give_registers";
+  if (registers < 24 || registers > 256 || registers % 8 != 0)
+    block_.fails(where, [&] {
+      return std::string(operation) + ": " + std::to_string(registers) +
+             " registers; allowed: multiples of 8 from 24 to 256";
+    });
+  if (!block_.knows_its_bounds())
+    block_.fails(where, [&] {
+      return std::string(operation) +
+             " in a kernel without __launch_bounds__: the compiler does not "
+             "know how many registers it begins with";
+    });
+  if (registers_.empty()) prepare_registers();
+  const unsigned thread = block_.thread(), warp = thread / kLanes;
+  Registers& own = registers_[warp];
+  if (own.came == 0) {
+    own.wanted = registers;
+    own.more = more;
+    own.party = {where, thread};
+  }
+  if (own.wanted != registers || own.more != more)
+    block_.fails(where, [&] {
+      return std::string(operation) +
+             ": the lanes of a warp ask for different registers: here for " +
+             std::to_string(registers) + ", for " + std::to_string(own.wanted) + " " +
+             block_.name_of(own.party);
+    });
+  if (more ? registers < own.each : registers > own.each)
+    block_.fails(where, [&] {
+      return std::string(operation) + ": " + std::to_string(registers) +
+             " registers, where a thread has " + std::to_string(own.each) + ": it can only " +
+             (more ? "take" : "give");
+    });
+  own.came |= 1u << thread % kLanes;
+  if ((own.came & block_.living_lanes(warp)) == block_.living_lanes(warp)) {
+    own.waits = true;
+    serve_registers();
+  }
+  while (own.came != 0) {
+    if (waits_.empty()) waits_.resize(block_.threads());
+    waits_[thread] = {Wait::kRegisters, 0, 0, 0};
+    block_.sleep(operation, where);
+    waits_[thread] = {};
+  }
+}
+
+// Whoever gives is served at once; whoever takes, while there are enough.
+void Barriers::serve_registers() {
+  for (bool served = true; served;) {
+    served = false;
+    for (std::size_t warp = 0; warp < registers_.size(); ++warp) {
+      Registers& each = registers_[warp];
+      const int wanted = (each.wanted - each.each) * static_cast<int>(kLanes);
+      if (!each.waits || wanted > pool_) continue;
+      pool_ -= wanted;
+      each.each = each.wanted;
+      each.waits = false;
+      each.came = 0;
+      served = true;
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        const auto thread = static_cast<unsigned>(warp) * kLanes + lane;
+        if (thread < waits_.size() && waits_[thread].kind == Wait::kRegisters) {
+          waits_[thread] = {};
+          block_.wake(thread);
+        }
+      }
+    }
+  }
+}
+
+// ---- Who waits for what ----
+
+std::string Barriers::awaited_by(unsigned thread) const {
+  if (thread >= waits_.size()) return {};
+  const Wait& wait = waits_[thread];
+  switch (wait.kind) {
+    case Wait::kNothing: return {};
+    case Wait::kInMemory: {
+      const InMemory& barrier = in_memory_[wait.number];
+      std::string text = " for parity " + std::to_string(wait.parity) + " (phase " +
+                         std::to_string(barrier.phase) + ") of " + described(barrier);
+      if (barrier.phase >= wait.phase + 2)
+        text += "; phase " + std::to_string(wait.phase) +
+                " was over meanwhile, and the next one too: the wait came too late";
+      text += ": " + count_of(barrier.pending, "arrival") + " missing";
+      if (barrier.has_arrivals) text += " (the last: " + block_.name_of(barrier.last_arrival) + ")";
+      if (barrier.bytes > 0)
+        text += ", and " + count_of(barrier.bytes, "byte") + " that " +
+                block_.name_of(barrier.last_told) +
+                " tells of have not come; no copy is on its way";
+      if (barrier.bytes < 0)
+        text += ", and " + count_of(-barrier.bytes, "byte") + " came that nobody told of";
+      return text;
+    }
+    case Wait::kNamed: {
+      const Named& barrier = named_[wait.number];
+      std::string text = " at barrier " + std::to_string(wait.number) + ": " +
+                         std::to_string(barrier.arrived) + " of " +
+                         (barrier.threads == 0 ? "its" : std::to_string(barrier.threads)) +
+                         " threads have come";
+      for (std::size_t warp = 0; warp < barrier.warps.size(); ++warp) {
+        const OfWarp& each = barrier.warps[warp];
+        if (each.any && each.generation == barrier.generation && barrier.threads != 0)
+          text += "\n    warp " + std::to_string(warp) + (each.waits ? " waits" : " came") +
+                  " at " + place(each.party.where);
+      }
+      return text;
+    }
+    case Wait::kRegisters: {
+      const Registers& own = registers_[thread / kLanes];
+      std::string text = " for " + std::to_string(own.wanted) +
+                         " registers a thread; free in the block: " + std::to_string(pool_) +
+                         ", wanted by the warp: " +
+                         std::to_string((own.wanted - own.each) * static_cast<int>(kLanes));
+      for (std::size_t warp = 0; warp < registers_.size(); ++warp) {
+        text += (warp == 0 ? "; a thread has in warp " : ", in warp ") + std::to_string(warp) +
+                ": " + std::to_string(registers_[warp].each);
+      }
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace detail
+
+void init(Barrier* barrier, int arrivals, Site where) {
+  detail::CalledBlock block("init");
+  block->barriers().init(barrier, arrivals, where);
+}
+
+void fence_barriers() {}
+
+void arrive(Barrier* barrier, Site where) {
+  detail::CalledBlock block("arrive");
+  block->barriers().arrive(barrier, 0, where);
+}
+
+void arrive_expecting(Barrier* barrier, int bytes, Site where) {
+  detail::CalledBlock block("arrive_expecting");
+  block->barriers().arrive(barrier, bytes, where);
+}
+
+void wait(Barrier* barrier, std::uint32_t parity, Site where) {
+  detail::CalledBlock block("wait");
+  block->barriers().wait(barrier, parity, where);
+}
+
+void sync_named(int name, int threads, Site where) {
+  detail::CalledBlock block("sync_named");
+  block->barriers().named(name, threads, true, where);
+}
+
+void arrive_named(int name, int threads, Site where) {
+  detail::CalledBlock block("arrive_named");
+  block->barriers().named(name, threads, false, where);
+}
+
+void set_registers(int registers, bool more, Site where) {
+  detail::CalledBlock block("setmaxnreg");
+  block->barriers().set_registers(registers, more, where);
+}
+
+}  // namespace emulator
+
+std::size_t __cvta_generic_to_shared(const void* pointer) {
+  const emulator::detail::CalledBlock block("__cvta_generic_to_shared");
+  return static_cast<std::size_t>(static_cast<const unsigned char*>(pointer) - block->window());
+}

@@ -1,0 +1,89 @@
+// What the files of single instructions ask of the block that runs: who calls, its shared memory, sleeping and waking, errors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "emulator/emulator.hpp"
+#include "emulator/site.hpp"
+#include "emulator/vector_types.hpp"
+#include "observed.hpp"
+
+namespace emulator::detail {
+
+class Barriers;
+class Copies;
+class Products;
+
+inline constexpr unsigned kLanes = 32;
+
+std::string place(const Site& where);
+bool same_place(const Site& a, const Site& b);
+
+// A thread and where it called.
+struct Party {
+  Site where{};
+  unsigned thread = 0;  // linear
+};
+
+class Block {
+ public:
+  // The one that the calling operating-system thread runs. Ends the program outside a kernel: `operation` is named.
+  static Block& running(const char* operation);
+
+  virtual unsigned thread() const = 0;   // the calling one, linear
+  virtual unsigned threads() const = 0;  // of the block
+  virtual unsigned living_lanes(unsigned warp) const = 0;
+  virtual bool knows_its_bounds() const = 0;  // __launch_bounds__
+
+  // Addresses as 32-bit instructions have them: bytes from the beginning of the window that holds shared memory.
+  virtual unsigned char* window() const = 0;
+  virtual std::size_t window_bytes() const = 0;
+
+  // Suspends the calling thread until somebody wakes it. `operation` appears in reports.
+  virtual void sleep(const char* operation, Site where) = 0;
+  virtual void wake(unsigned thread) = 0;
+
+  // Ends the launch with an error of the calling thread. Nothing on its stack is destroyed: so `say` makes the sentence.
+  template <typename Say>
+  [[noreturn]] void fails(Site where, const Say& say) {
+    fail(say(), where);
+    std::abort();  // it does not return, but no virtual function can promise that
+  }
+
+  // By the schedule: never where threads run in order, always in reverse, else by the seed.
+  virtual bool chance() = 0;
+  virtual unsigned below(unsigned count) = 0;
+
+  // Meetings of threads so far, that order what one did before for the others.
+  virtual std::uint64_t meetings() const = 0;
+  virtual void met() = 0;
+
+  std::string name_of(unsigned thread) const;     // "thread (5, 0, 0) of warp 0"
+  std::string name_of(const Party& party) const;  // and "at file:line"
+
+  virtual Barriers& barriers() = 0;
+  virtual Copies& copies() = 0;
+  virtual Products& products() = 0;
+
+ protected:
+  ~Block() = default;
+  virtual void fail(std::string&& sentence, Site where) = 0;
+  virtual uint3 index_of(unsigned thread) const = 0;
+};
+
+// The block whose kernel has called the emulator, until the call returns.
+class CalledBlock {
+ public:
+  explicit CalledBlock(const char* operation) : block_(Block::running(operation)) {}
+  Block* operator->() const { return &block_; }
+  Block& operator*() const { return block_; }
+
+ private:
+  Unobserved unobserved_;
+  Block& block_;
+};
+
+}  // namespace emulator::detail

@@ -1,0 +1,300 @@
+// Source: PTX ISA, "Tensors", "Swizzling modes", "cp.async.bulk", "cp.async.bulk.tensor"; CUDA driver API, cuTensorMapEncodeTiled.
+#include "copies.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "barriers.hpp"
+#include "emulator/runtime.hpp"
+#include "emulator/tensor_copies.hpp"
+#include "state.hpp"
+
+namespace emulator {
+namespace detail {
+namespace {
+
+constexpr std::uint64_t kMark = 0x70616d726f736e65;
+constexpr std::size_t kUnit = 16;  // bytes: what bulk copies move
+
+unsigned bytes_of(CUtensorMapDataType type) {
+  switch (type) {
+    case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
+    case CU_TENSOR_MAP_DATA_TYPE_UINT16:
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT16:
+    case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: return 2;
+    case CU_TENSOR_MAP_DATA_TYPE_UINT64:
+    case CU_TENSOR_MAP_DATA_TYPE_INT64:
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT64: return 8;
+    default: return 4;
+  }
+}
+
+unsigned width_of(CUtensorMapSwizzle swizzle) {
+  switch (swizzle) {
+    case CU_TENSOR_MAP_SWIZZLE_32B: return 32;
+    case CU_TENSOR_MAP_SWIZZLE_64B: return 64;
+    case CU_TENSOR_MAP_SWIZZLE_128B: return 128;
+    default: return 0;
+  }
+}
+
+// Where 16-byte units begin that a copy fills, for which a swizzle's pattern must begin: 8 rows of 128 bytes, and so on.
+std::size_t alignment_of(unsigned swizzle) {
+  return swizzle == 0 ? 128 : std::size_t{8} * swizzle;
+}
+
+}  // namespace
+
+std::size_t Map::box_bytes() const {
+  std::size_t bytes = element_bytes;
+  for (unsigned i = 0; i < rank; ++i)
+    bytes *= box[i];
+  return bytes;
+}
+
+void Copies::begin_block() {
+  on_the_way_.clear();
+  tiles_.clear();
+}
+
+// Where the destination begins. It is checked.
+std::uint32_t Copies::shared_end(const char* operation, const void* to, std::size_t bytes,
+                                 std::size_t alignment, Site where) {
+  const auto* const begin = static_cast<const unsigned char*>(to);
+  if (begin < block_.window() || begin + bytes > block_.window() + block_.window_bytes())
+    block_.fails(where, [&] {
+      return std::string(operation) + ": the " + std::to_string(bytes) +
+             " bytes of the destination are not in the block's shared memory";
+    });
+  const auto address = static_cast<std::uint32_t>(begin - block_.window());
+  if (address % alignment != 0)
+    block_.fails(where, [&] {
+      return std::string(operation) + ": the destination, shared byte " + std::to_string(address) +
+             ", is not aligned to " + std::to_string(alignment) + " bytes" +
+             (alignment > 128 ? ", where the swizzle's pattern begins" : "");
+    });
+  return address;
+}
+
+void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const int* first,
+                      unsigned dimensions, Site where) {
+  Map map;
+  std::memcpy(&map, from, sizeof map);
+  if (map.mark != kMark)
+    block_.fails(where, [&] {
+      return std::string(
+          "copy_panel: there is no tensor map: cuTensorMapEncodeTiled has not made it");
+    });
+  if (map.rank != dimensions)
+    block_.fails(where, [&] {
+      return "copy_panel: " + std::to_string(dimensions) + " coordinates for a map of " +
+             std::to_string(map.rank) + " dimensions";
+    });
+  const std::size_t bytes = map.box_bytes();
+  const std::uint32_t address =
+      shared_end("copy_panel", to, bytes, alignment_of(map.swizzle), where);
+  const unsigned number = block_.barriers().take_for_copy("copy_panel", barrier, bytes, where);
+  Tile tile{address, map, {}, {where, block_.thread()}, {}};
+  std::copy_n(first, dimensions, tile.first.begin());
+  issue({std::move(tile), nullptr, bytes, number});
+}
+
+void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier, Site where) {
+  if (bytes <= 0 || static_cast<std::size_t>(bytes) % kUnit != 0)
+    block_.fails(where, [&] {
+      return "copy_bytes: " + std::to_string(bytes) + " bytes; allowed: multiples of 16";
+    });
+  if (reinterpret_cast<std::uintptr_t>(from) % kUnit != 0)
+    block_.fails(where,
+                 [&] { return std::string("copy_bytes: the source is not aligned to 16 bytes"); });
+  const auto count = static_cast<std::size_t>(bytes);
+  const std::uint32_t address = shared_end("copy_bytes", to, count, kUnit, where);
+  const unsigned number = block_.barriers().take_for_copy("copy_bytes", barrier, count, where);
+  issue({{address, {}, {}, {where, block_.thread()}, {}},
+         static_cast<const unsigned char*>(from),
+         count,
+         number});
+}
+
+void Copies::issue(OnTheWay&& copy) {
+  if (block_.chance()) {
+    on_the_way_.push_back(std::move(copy));
+  } else {
+    complete(copy);
+  }
+}
+
+// Late ones in any order: in reverse the newest first.
+void Copies::complete_one() {
+  const std::size_t last = on_the_way_.size() - 1;
+  std::swap(on_the_way_[last - block_.below(static_cast<unsigned>(last + 1))], on_the_way_[last]);
+  OnTheWay copy = std::move(on_the_way_[last]);
+  on_the_way_.pop_back();
+  complete(copy);
+}
+
+void Copies::complete(OnTheWay& copy) {
+  Tile& tile = copy.tile;
+  unsigned char* const window = block_.window();
+  forget_tiles(tile.address, copy.bytes);
+  if (copy.from != nullptr) {
+    std::memcpy(window + tile.address, copy.from, copy.bytes);
+  } else {
+    const Map& map = tile.map;
+    const std::size_t row_bytes = map.row_bytes();
+    tile.bytes.assign(copy.bytes, 0);
+    // The part of a row that lies in the tensor.
+    const std::int64_t column = tile.first[0];
+    const std::int64_t begin = std::max<std::int64_t>(0, -column);
+    const std::int64_t end =
+        std::min<std::int64_t>(map.box[0], static_cast<std::int64_t>(map.sizes[0]) - column);
+    std::array<unsigned, kMostDimensions> at{};
+    for (std::size_t row = 0; row * row_bytes < copy.bytes && begin < end; ++row) {
+      const unsigned char* from = map.begin;
+      bool inside = true;
+      for (unsigned i = 1; i < map.rank; ++i) {
+        const std::int64_t coordinate = std::int64_t{tile.first[i]} + at[i];
+        inside = inside && coordinate >= 0 && coordinate < static_cast<std::int64_t>(map.sizes[i]);
+        from += coordinate * static_cast<std::int64_t>(map.strides[i - 1]);
+      }
+      if (inside)
+        std::memcpy(tile.bytes.data() + row * row_bytes +
+                        static_cast<std::size_t>(begin) * map.element_bytes,
+                    from + (column + begin) * map.element_bytes,
+                    static_cast<std::size_t>(end - begin) * map.element_bytes);
+      for (unsigned i = 1; i < map.rank && ++at[i] == map.box[i]; ++i)
+        at[i] = 0;
+    }
+    for (std::size_t unit = 0; unit < copy.bytes; unit += kUnit) {
+      const std::uint32_t address =
+          swizzled(tile.address + static_cast<std::uint32_t>(unit), map.swizzle);
+      std::memcpy(window + address, tile.bytes.data() + unit, kUnit);
+    }
+  }
+  if (observer() != nullptr) observer()->bulk_copied(window + tile.address, copy.bytes);
+  if (copy.from == nullptr) tiles_.push_back(std::move(tile));
+  block_.barriers().complete_bytes(copy.barrier, copy.bytes);
+}
+
+void Copies::forget_tiles(std::uint32_t address, std::size_t bytes) {
+  const auto overlaps = [&](const Tile& tile) {
+    return tile.address < address + bytes && address < tile.address + tile.bytes.size();
+  };
+  tiles_.erase(std::remove_if(tiles_.begin(), tiles_.end(), overlaps), tiles_.end());
+}
+
+const Tile* Copies::tile_at(std::uint32_t address) const {
+  const auto found = std::find_if(tiles_.begin(), tiles_.end(),
+                                  [&](const Tile& tile) { return tile.holds(address); });
+  return found == tiles_.end() ? nullptr : &*found;
+}
+
+std::string Copies::left_over() const {
+  if (on_the_way_.empty()) return {};
+  const OnTheWay& copy = on_the_way_.front();
+  return place(copy.tile.party.where) + ": the block ends while the copy of " +
+         std::to_string(copy.bytes) + " bytes that " + block_.name_of(copy.tile.party.thread) +
+         " began here is on its way: nobody has waited for it";
+}
+
+namespace {
+
+// What is wrong with a map's arguments, as the driver's documentation has it; empty if nothing.
+std::string refused(const Map& map, cuuint32_t rank, const cuuint64_t* sizes,
+                    const cuuint64_t* strides, const cuuint32_t* box) {
+  constexpr std::uint64_t kMostSize = std::uint64_t{1} << 32, kMostStride = std::uint64_t{1} << 40;
+  constexpr cuuint32_t kMostBox = 256;
+  const auto of = [](const char* name, unsigned i, std::uint64_t value,
+                     const std::string& allowed) {
+    return std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(value) +
+           "; allowed: " + allowed;
+  };
+  if (reinterpret_cast<std::uintptr_t>(map.begin) % kUnit != 0)
+    return "the tensor is not aligned to 16 bytes";
+  for (unsigned i = 0; i < rank; ++i) {
+    if (sizes[i] < 1 || sizes[i] > kMostSize)
+      return of("globalDim", i, sizes[i], "1 to " + std::to_string(kMostSize));
+    if (box[i] < 1 || box[i] > kMostBox) return of("boxDim", i, box[i], "1 to 256");
+    if (i > 0 && (strides[i - 1] % kUnit != 0 || strides[i - 1] >= kMostStride))
+      return of("globalStrides", i - 1, strides[i - 1],
+                "multiples of 16 below " + std::to_string(kMostStride));
+  }
+  const std::size_t row = std::size_t{box[0]} * map.element_bytes;
+  if (row % kUnit != 0)
+    return "a row of the box has " + std::to_string(row) + " bytes; allowed: multiples of 16";
+  if (map.swizzle != 0 && row > map.swizzle)
+    return "a row of the box has " + std::to_string(row) +
+           " bytes; allowed with this swizzle: up to " + std::to_string(map.swizzle);
+  return {};
+}
+
+CUresult refuse(CUresult result, const std::string& why) {
+  set_report(static_cast<cudaError_t>(result), "cuTensorMapEncodeTiled: " + why);
+  return result;
+}
+
+}  // namespace
+}  // namespace detail
+
+void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int* first,
+              unsigned dimensions, Site where) {
+  detail::CalledBlock block("copy_panel");
+  block->copies().copy_box(to_smem, map, barrier, first, dimensions, where);
+}
+
+void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier, Site where) {
+  detail::CalledBlock block("copy_bytes");
+  block->copies().copy_bytes(to_smem, from, bytes, barrier, where);
+}
+
+}  // namespace emulator
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  const bool known = std::strcmp(name, "cuTensorMapEncodeTiled") == 0;
+  *function = known ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
+  *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank,
+                                void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
+                                const cuuint32_t* box, const cuuint32_t* steps,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  using namespace emulator::detail;
+  static_assert(sizeof(Map) <= sizeof(CUtensorMap));
+  if (to == nullptr || address == nullptr || sizes == nullptr || box == nullptr ||
+      steps == nullptr || (rank > 1 && strides == nullptr))
+    return refuse(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+  if (reinterpret_cast<std::uintptr_t>(to) % alignof(CUtensorMap) != 0)
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the map is not aligned to 64 bytes");
+  if (rank < 1 || rank > kMostDimensions)
+    return refuse(CUDA_ERROR_INVALID_VALUE, std::to_string(rank) + " dimensions; allowed: 1 to 5");
+  if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "interleaved layouts and NaN beyond the edge are not emulated");
+  Map map{};
+  map.mark = kMark;
+  map.begin = static_cast<const unsigned char*>(address);
+  map.rank = static_cast<std::uint8_t>(rank);
+  map.element_bytes = static_cast<std::uint8_t>(bytes_of(type));
+  map.swizzle = static_cast<std::uint8_t>(width_of(swizzle));
+  if (const std::string why = refused(map, rank, sizes, strides, box); !why.empty())
+    return refuse(CUDA_ERROR_INVALID_VALUE, why);
+  for (unsigned i = 0; i < rank; ++i) {
+    if (steps[i] != 1)
+      return refuse(
+          steps[i] == 0 || steps[i] > 8 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED,
+          "elementStrides[" + std::to_string(i) + "] is " + std::to_string(steps[i]) +
+              "; emulated: 1");
+    map.sizes[i] = sizes[i];
+    map.box[i] = static_cast<std::uint16_t>(box[i]);
+    if (i > 0) map.strides[i - 1] = strides[i - 1];
+  }
+  std::memset(to, 0, sizeof *to);
+  std::memcpy(to, &map, sizeof map);
+  return CUDA_SUCCESS;
+}

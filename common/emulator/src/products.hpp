@@ -1,0 +1,104 @@
+// A block's warpgroup products: who has issued which, which are on their way, and whose sums they are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "block.hpp"
+#include "emulator/products.hpp"
+
+namespace emulator::detail {
+
+inline constexpr unsigned kWarpgroup = 128;  // threads
+inline constexpr unsigned kProductRows = 64, kProductTerms = 16;
+
+// An operand in shared memory: PTX's "Matrix Descriptor Format".
+struct Descriptor {
+  std::uint32_t begin, leading,
+      stride;  // bytes: "matrix start address", "leading dimension" and "stride dimension byte offset"
+  unsigned base;     // "base offset"
+  unsigned swizzle;  // bytes of a row; 0: none
+
+  explicit Descriptor(std::uint64_t bits);
+};
+
+// Where eight 16-bit elements lie that are beside each other: of output row (a row of A or a column of B) `outer` and term `term`, either
+// eight terms from there on or, by_outputs, eight outputs. PTX's "Strides", "Canonical Layouts".
+std::uint32_t unit_address(const Descriptor& descriptor, bool by_outputs, unsigned outer,
+                           unsigned term);
+
+class Products {
+ public:
+  explicit Products(Block& block) : block_(block) {}
+
+  void begin_block();
+  void fence(Site where);
+  void multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,
+                    std::uint64_t a, std::uint64_t b, bool add, Site where);
+  void commit(Site where);
+  void wait(unsigned pending, Site where);
+
+  // Products whose 128 threads have all issued them, and that have not run.
+  bool any_on_the_way() const { return ready_ > 0; }
+  void complete_one();
+
+  std::string awaited_by(unsigned thread) const;
+
+ private:
+  // D of a warpgroup, from its first product to its threads' waits.
+  struct Sums {
+    unsigned n;
+    std::uint64_t first, last;         // products
+    std::array<float*, kWarpgroup> d;  // null: not yet given, or taken back
+    unsigned taken;
+    std::vector<float> values;  // 64 rows of n
+  };
+  struct Product {
+    ProductForm form;
+    std::uint64_t a, b;
+    bool add, a_in_registers;
+    Party party;
+    unsigned issued, released;  // threads
+    Sums* sums;
+    std::array<const std::uint32_t*, kWarpgroup> a_from;
+    std::array<std::uint32_t, 4 * kWarpgroup> a_registers;
+  };
+  struct Group {
+    std::uint64_t end;  // the product behind its last
+    Party party;
+  };
+  struct OfThread {
+    std::uint64_t issued = 0, released = 0, groups = 0;
+    bool fenced = false;
+    std::uint64_t waits_for = 0;  // products; 0: it does not sleep
+  };
+  struct Warpgroup {
+    std::deque<Product> products;
+    std::uint64_t first = 0;  // number of products.front()
+    std::uint64_t ready = 0;  // issued by all: they go before this one
+    std::uint64_t done = 0;
+    std::vector<Group> groups;
+    std::vector<std::unique_ptr<Sums>> sums;
+    std::array<OfThread, kWarpgroup> threads{};
+    std::vector<unsigned> sleeping;
+  };
+
+  Warpgroup& own(const char* operation, Site where);
+  Product& add_product(Warpgroup& group, const Product& asked, float* d);
+  void join(Warpgroup& group, Product& product, std::uint64_t number, float* d);
+  void check_operand(const Product& product, const char* which, std::uint64_t bits, bool by_outputs,
+                     unsigned outer, Site where);
+  void run_next(Warpgroup& group);
+  void take_back(Warpgroup& group, std::uint64_t end, Site where);
+
+  Block& block_;
+  std::deque<Warpgroup> groups_;
+  std::vector<std::unique_ptr<Sums>> unused_;
+  unsigned ready_ = 0;
+};
+
+}  // namespace emulator::detail

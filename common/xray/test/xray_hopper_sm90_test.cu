@@ -1,0 +1,108 @@
+// The X-ray of Hopper's instructions: what it counts, and that it calls nothing a race that an order which it does not follow may allow.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/core/bfloat16.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/emulator/test/device_vector.hpp"
+#include "common/xray/xray.hpp"
+#include "emulator/emulator.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+namespace hopper = ladder::cuda::hopper;
+using emulator::Schedule;
+using hopper::Order;
+using ladder::bfloat16;
+
+constexpr int kRows = 64;
+
+class XrayHopper : public testing::Test {
+ protected:
+  void SetUp() override {
+    emulator::reset();
+    take();
+  }
+  void TearDown() override { emulator::reset(); }
+
+  static Kernel only() {
+    const cudaError_t error = cudaGetLastError();
+    EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
+    std::vector<Kernel> kernels = take();
+    EXPECT_EQ(kernels.size(), 1u);
+    return kernels.empty() ? Kernel{} : kernels.front();
+  }
+};
+
+// One warp hands numbers over by an mbarrier; then a panel is copied, and multiplied with itself.
+__global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, float* out) {
+  __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
+  __shared__ float numbers_smem[32];
+  __shared__ hopper::Barrier numbers_here_smem, panel_here_smem;
+  if (threadIdx.x == 0) {
+    hopper::init(&numbers_here_smem, 32);
+    hopper::init(&panel_here_smem, 1);
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::arrive_expecting(&panel_here_smem, sizeof panel_smem);
+    hopper::copy_panel(panel_smem, &map, &panel_here_smem, 0, 0, 0);
+  }
+  if (threadIdx.x < 32) {
+    numbers_smem[threadIdx.x] = 1.0f;
+    hopper::arrive(&numbers_here_smem);
+  }
+  hopper::wait(&numbers_here_smem, 0);
+  hopper::wait(&panel_here_smem, 0);
+  float d[32];
+  hopper::fence_operands();
+  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
+      d, hopper::describe(panel_smem), hopper::describe(panel_smem), false);
+  hopper::commit_products();
+  hopper::wait_products<0>();
+  const bfloat16 element = panel_smem[threadIdx.x];  // what a copy has written
+  out[threadIdx.x] = d[0] + numbers_smem[threadIdx.x % 32] + ladder::to_float(element);
+}
+
+TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
+  const DeviceVector<bfloat16> in(
+      std::vector<bfloat16>(kRows * hopper::kPanel, ladder::to_bfloat16(1.0f)));
+  const CUtensorMap map = hopper::describe_tensor(in.data(), kRows, 1, hopper::kPanel, kRows);
+  for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
+    emulator::set_schedule({order, 1});
+    const DeviceVector<float> out(128);
+    hand_over_and_multiply<<<1, 128>>>(map, out.data());
+    const Kernel kernel = only();
+    for (const Error& error : kernel.errors)
+      ADD_FAILURE() << error.message;
+    EXPECT_TRUE(kernel.partly_ordered);
+    EXPECT_EQ(kernel[kTensorOperations], 1u);
+    EXPECT_EQ(kernel[kTensorMultiplyAdds], 64u * 64 * 16);
+    EXPECT_EQ(out.host()[77], 16.0f + 1 + 1);
+  }
+}
+
+__global__ void store_rows_and_read(unsigned* out) {
+  __shared__ alignas(16) unsigned short rows_smem[32][8];
+  const std::uint32_t r[4] = {1, 2, 3, 4};
+  hopper::store_matrices(rows_smem[threadIdx.x], r);
+  out[threadIdx.x] = rows_smem[31 - threadIdx.x][0];  // a __syncwarp is missing
+}
+
+TEST_F(XrayHopper, SeesTheRowsOfAMatrixStore) {
+  const DeviceVector<unsigned> out(32);
+  store_rows_and_read<<<1, 32>>>(out.data());
+  const Kernel kernel = only();
+  EXPECT_FALSE(kernel.partly_ordered);
+  EXPECT_EQ(kernel[kSharedStoreRequests], 1u);
+  EXPECT_EQ(kernel[kSharedStoreWavefronts], 4u);
+  ASSERT_EQ(kernel.errors.size(), 1u);
+  EXPECT_EQ(kernel.errors.front().kind, "race");
+}
+
+}  // namespace
