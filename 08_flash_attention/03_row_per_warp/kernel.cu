@@ -1,7 +1,7 @@
 // 08 flash attention, a row per warp: the online softmax on a GPU, as simply as it can be.
 // Change: rewrite of 08.02: a row belongs to a warp, which walks over the keys; a score is a sum over its lanes, m, l and o are registers.
 // Why:    the three kernels of 08.01 write a matrix of scores; here a score is forgotten before the next key comes.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; no key lengths, no packed sequences; any CUDA GPU, no shared memory.
+// Needs:  D in {32, 64, 96, 128, 256}; fp32 or bf16; no key lengths, no packed sequences; any CUDA GPU, no shared memory.
 // Costs:  each query reads all its keys and values anew; five shuffles and two exponentials for each key.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -101,12 +101,11 @@ void attention(const BasicAttentionArgs<Element>& args) {
   }
 }
 
-const ladder::Registration registration{
-    {.name = "attention_row_per_warp",
-     .device = ladder::DeviceKind::kCuda,
-     .rung = true,
-     .launchers = ladder::launchers<ladder::Attention>(
-         attention<float>, attention<ladder::bfloat16>, attention<ladder::float16>)}};
+const ladder::Registration registration{{.name = "attention_row_per_warp",
+                                         .device = ladder::DeviceKind::kCuda,
+                                         .rung = true,
+                                         .launchers = ladder::launchers<ladder::Attention>(
+                                             attention<float>, attention<ladder::bfloat16>)}};
 
 }  // namespace
 }  // namespace flash_attention
