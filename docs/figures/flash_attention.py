@@ -98,6 +98,61 @@ def online_softmax():
     d.save("online_softmax.svg")
 
 
+def row_per_warp():
+    """A warp with its row in registers, one key that comes past, and the four warps of a block over the keys."""
+    d = Drawing(900, 560)
+    left, cell, lanes, shown = 160, 19, 32, 5
+    lane_x = [left + n * cell for n in range(lanes)]
+    pale, green = "#fce5cd", "#d9ead3"
+
+    def row(y, words, colour, height=20):
+        d.text(left - 12, y + height / 2 + 4, words, 12.5, "end")
+        for x in lane_x:
+            d.box(x, y, cell, height, colour, INK, 0.7)
+
+    d.text(20, 26, "One warp, one row (D = 64): a lane has two channels of q and o, and reads the same two of each key", 15, "start", bold=True)
+    d.text(left - 12, 54, "lane", 12.5, "end", GREY)
+    for n in (0, shown, 31):
+        d.text(lane_x[n] + cell / 2, 54, str(n), 12, colour=RED if n == shown else GREY)
+    row(62, "k, channels 0 to 31", BLUE)
+    row(84, "k, channels 32 to 63", BLUE)
+    row(122, "q, in registers", "#e3eef8")
+    row(142, "", "#e3eef8")
+    row(180, "products, summed", "white")
+    for n, distance in enumerate((16, 8, 4, 2, 1)):
+        y = 209 + 17 * n
+        d.text(left - 12, y + 12, f"+ lane xor {distance}", 12, "end", DARK_BLUE)
+        a, b = sorted((lane_x[shown] + cell / 2, lane_x[shown ^ distance] + cell / 2))
+        d.line([(a, y + 14), (a, y + 7), (b, y + 7), (b, y + 14)], DARK_BLUE, 1.6)
+        d.text(lane_x[shown ^ distance] + cell / 2, y + 1 if distance > 2 else y + 2, str(shown ^ distance), 10.5, colour=DARK_BLUE)
+    row(296, "score: in every lane", ORANGE)
+    row(322, "m and l: in every lane", pale)
+    row(348, "o, in registers", green)
+    row(368, "", green)
+    d.box(lane_x[shown] - 2, 58, cell + 4, 334, "none", RED, 2)
+    x = left + lanes * cell + 14
+    for y, words in ((88, "read from\nmemory"), (146, "read once"), (194, "q k, in\nthis lane"), (246, "five shuffles;\nlane 5's are\ndrawn"), (306, "forgotten\nafterwards"), (362, "o takes v,\nread as k is")):
+        d.text(x, y, words, 12, "start", GREY)
+
+    top, keys, now, side = 440, 16, 6, 24
+    d.text(20, 422, "The four warps of a block: each has its own query, and reads each key that this query sees", 14, "start", bold=True)
+    for i in range(4):
+        y = top + i * (side + 3)
+        d.text(left - 12, y + 16, f"warp {i}: query {8 + i}", 12.5, "end")
+        for j in range(keys):
+            seen = j <= 8 + i
+            colour = LIGHT if not seen else ORANGE if j == now else "#e3eef8" if j < now else "white"
+            d.box(left + j * side, y, side - 3, side - 3, colour, INK if seen else "#dddddd")
+    d.line([(left + now * side + side / 2 - 2, top - 12), (left + now * side + side / 2 - 2, top - 2)], RED, 2, arrow=True)
+    d.text(left + now * side + side + 4, top - 4, f"key {now} now", 12, "start", RED)
+    x = left + keys * side + 20
+    for n, (colour, words) in enumerate((("#e3eef8", "has been: it is in m, l and o"), ("white", "still to come"), (LIGHT, "causal: not seen, never read"))):
+        d.box(x, top + n * 30, 20, 20, colour, "#dddddd" if colour == LIGHT else INK)
+        d.text(x + 30, top + n * 30 + 15, words, 12.5, "start")
+    d.save("flash_row_per_warp.svg")
+
+
 if __name__ == "__main__":
     tiles()
     online_softmax()
+    row_per_warp()

@@ -1,0 +1,11 @@
+    // First everything to the new base, then the key.
+    const float larger = score > m ? score : m;
+    const float keep = expf(m - larger);
+    m = larger;
+    l *= keep;
+    for (float& sum : o)
+      sum *= keep;
+    const float p = expf(score - larger);
+    l += p;
+    for (int c = 0; c < kChannels; ++c)
+      o[c] = fmaf(p, load(v + c * kWarpSize), o[c]);

@@ -1,0 +1,24 @@
+#include "common/testing/hole.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+const ladder::Shape kOneRow = {{"B", 1}, {"T", 7}, {"H", 1}, {"K", 64}, {"V", 64}, {"T_q", 1}};
+const ladder::Shape kRows = {{"B", 1}, {"T", 9}, {"H", 2}, {"K", 64}, {"V", 64}};
+
+const bool holes =
+    ladder::testing::register_hole("attention_row_per_warp", "Hole1GivesAllLanesTheScore",
+                                   "attention", kOneRow) &&
+    ladder::testing::register_hole("attention_row_per_warp", "Hole2BringsTheRowUpToDate",
+                                   "attention", kRows);
+
+// Four queries a block, and no tile of keys: a NaN reaches the queries that see its key, and no other.
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_row_per_warp",
+    {.storages = {"fp32", "bf16"},
+     .sizes = {{"T_q", {0, 5, 1, 4, 17, 33}}, {"T_k", {5, 0, 1, 33, 65, 17}}},
+     .refuses = {"packed", "key_lengths"},
+     .most = {{"T_q", std::int64_t{4} * INT32_MAX}},
+     .borders = {{.size = "T_q", .at = {4, 8}}}});
+
+}  // namespace
