@@ -47,8 +47,8 @@ class HopperFaults : public testing::Test {
     for (const std::string& part : parts)
       EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
     int found = -1;  // the launch's own
-    for (std::size_t at = 0; (at = text.find("hopper_faults_sm90_test.cu:", at)) != std::string::npos;
-         ++at)
+    for (std::size_t at = 0;
+         (at = text.find("hopper_faults_sm90_test.cu:", at)) != std::string::npos; ++at)
       ++found;
     EXPECT_GE(found, places) << text;
   }
@@ -672,6 +672,20 @@ TEST_F(HopperFaults, TooFewRegistersGiven) {
   expect_report({"deadlock: nobody ends this take_registers",
                  "free in the block: 256, wanted by the warp: 2304", "in warp 0: 40",
                  "in warp 11: 168"});
+}
+
+__global__ void __launch_bounds__(384, 1) gives_too_little_and_waits() {
+  if (threadIdx.x < 128)
+    hopper::give_registers<40>();
+  else
+    hopper::take_registers<240>();
+  hopper::sync_named(1, 384);
+}
+TEST_F(HopperFaults, RegistersThatOthersWaitFor) {
+  gives_too_little_and_waits<<<1, 384>>>();
+  expect_report({"deadlock: nobody ends this take_registers", "32 threads wait in take_registers",
+                 "352 threads wait in sync_named", "at barrier 1: 352 of 384 threads have come"},
+                3);
 }
 
 template <int kRegisters, bool kMore>
