@@ -316,6 +316,18 @@ TEST_F(HopperFaults, MisalignedBytes) {
   expect_report({"copy_bytes: the destination, shared byte 1032, is not aligned to 16 bytes"});
 }
 
+TEST_F(HopperFaults, BytesBeyondTheAllocation) {
+  copies_bytes<<<1, 32, kDynamic>>>(memory_ + kBytes / 2 - 16, 64, 0);
+  expect_report({"copy_bytes reads 64 bytes from", "of which the allocation has 32"});
+  const CUtensorMap map = hopper::describe_tensor(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
+  copies_to<<<1, 32, kDynamic>>>(map, 0, nullptr);
+  expect_report({"copy_panel reads 16512 bytes from", "of which the allocation has 16384"});
+  cudaFree(memory_);
+  copies_bytes<<<1, 32, kDynamic>>>(memory_, 64, 0);
+  expect_report({"copy_bytes reads 64 bytes from", "which is no allocation's"});
+  memory_ = nullptr;
+}
+
 __global__ void leaves_a_copy_alone(const __grid_constant__ CUtensorMap map) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
