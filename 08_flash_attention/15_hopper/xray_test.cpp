@@ -28,6 +28,9 @@ TEST(AttentionSm90, MovesTilesWithoutItsThreads) {
   for (const Kernel& kernel : kernels_of(192, 256, 64)) {
     EXPECT_EQ(kernel[kGlobalLoadRequests], 0u);
     EXPECT_EQ(kernel[kAsyncCopies], 0u);
+    // A box of queries, and two of keys and two of values, each of 64 columns of 2 bytes.
+    EXPECT_EQ(kernel[kBulkCopies], 5u);
+    EXPECT_EQ(kernel[kBulkCopyBytes], 64u * 2 * (192 + 256 + 256));
   }
 }
 

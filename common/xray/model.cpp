@@ -44,6 +44,8 @@ const CounterInfo& info(Counter counter) {
       {"shuffles", "shuffle instructions", "of all warps", ""},
       {"async_copies", "asynchronous copies", "of single threads", ""},
       {"async_copies_at_once", "copies waited for at once", "of single threads", ""},
+      {"bulk_copies", "bulk copies", "of single threads", ""},
+      {"bulk_copy_bytes", "bytes of bulk copies", "zeros beyond the edge too", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",
        "smsp__inst_executed_pipe_tensor_op_hmma.sum - "
        "smsp__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},

@@ -36,6 +36,8 @@ enum Counter : unsigned {
   kShuffles,
   kAsyncCopies,
   kAsyncCopiesAtOnce,
+  kBulkCopies,
+  kBulkCopyBytes,
   kTensorOperations,
   kTensorMultiplyAdds,
   kCounters

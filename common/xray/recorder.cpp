@@ -583,6 +583,8 @@ void Recorder::some_met() {
 }
 
 void Recorder::bulk_copied(const void* to, std::size_t bytes) {
+  ++recording_->kernel.counters[kBulkCopies];
+  recording_->kernel.counters[kBulkCopyBytes] += bytes;
   shared_shadow_->mark(to_number(to) - shared_sites_.front().begin, bytes, true);
 }
 

@@ -95,6 +95,21 @@ void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const
   const std::uint32_t address =
       shared_end("copy_panel", to, bytes, alignment_of(map.swizzle), where);
   const unsigned number = block_.barriers().take_for_copy("copy_panel", barrier, bytes, where);
+  // From the box's first element inside of the tensor to its last.
+  const unsigned char* begin = map.begin;
+  std::size_t span = map.element_bytes;
+  bool any = true;
+  for (unsigned i = 0; i < map.rank; ++i) {
+    const std::int64_t low = std::max<std::int64_t>(0, first[i]);
+    const std::int64_t high = std::min<std::int64_t>(std::int64_t{first[i]} + map.box[i],
+                                                     static_cast<std::int64_t>(map.sizes[i]));
+    const std::size_t stride = i == 0 ? map.element_bytes : map.strides[i - 1];
+    any = any && low < high;
+    if (!any) break;
+    begin += static_cast<std::size_t>(low) * stride;
+    span += static_cast<std::size_t>(high - 1 - low) * stride;
+  }
+  if (any) check_source("copy_panel", begin, span, where);
   Tile tile{address, map, {}, {where, block_.thread()}, {}};
   std::copy_n(first, dimensions, tile.first.begin());
   issue({std::move(tile), nullptr, bytes, number});
@@ -109,12 +124,18 @@ void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier,
     block_.fails(where,
                  [&] { return std::string("copy_bytes: the source is not aligned to 16 bytes"); });
   const auto count = static_cast<std::size_t>(bytes);
+  check_source("copy_bytes", from, count, where);
   const std::uint32_t address = shared_end("copy_bytes", to, count, kUnit, where);
   const unsigned number = block_.barriers().take_for_copy("copy_bytes", barrier, count, where);
   issue({{address, {}, {}, {where, block_.thread()}, {}},
          static_cast<const unsigned char*>(from),
          count,
          number});
+}
+
+void Copies::check_source(const char* operation, const void* from, std::size_t bytes, Site where) {
+  if (wrong_read(from, bytes).empty()) return;
+  block_.fails(where, [&] { return std::string(operation) + " " + wrong_read(from, bytes); });
 }
 
 void Copies::issue(OnTheWay&& copy) {

@@ -73,6 +73,7 @@ class Copies {
 
   std::uint32_t shared_end(const char* operation, const void* to, std::size_t bytes,
                            std::size_t alignment, Site where);
+  void check_source(const char* operation, const void* from, std::size_t bytes, Site where);
   void issue(OnTheWay&& copy);
   void complete(OnTheWay& copy);
   void forget_tiles(std::uint32_t address, std::size_t bytes);

@@ -600,11 +600,18 @@ void Worker::report_stuck() {
     return thread.status == Status::kAsleep;
   });
   const bool barrier = in_block_operation_ > 0;
-  const auto culprit = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+  const auto stands_for_all = [&](const Group& group) {
     return threads_[group.first].status == (asleep    ? Status::kAsleep
                                             : barrier ? Status::kInBlockOperation
                                                       : Status::kInWarpOperation);
-  });
+  };
+  // Who waits for registers does not wait for those that wait for it.
+  const auto wants_registers = [&](const Group& group) {
+    const Thread& thread = threads_[group.first];
+    return thread.status == Status::kAsleep && std::strcmp(thread.operation, "take_registers") == 0;
+  };
+  auto culprit = std::find_if(groups.begin(), groups.end(), wants_registers);
+  if (culprit == groups.end()) culprit = std::find_if(groups.begin(), groups.end(), stands_for_all);
   std::string text = place(threads_[culprit->first].where) + ": " +
                      (asleep    ? "deadlock: nobody ends this "
                       : barrier ? "divergent "

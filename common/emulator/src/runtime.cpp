@@ -408,6 +408,20 @@ std::size_t max_dynamic_shared(const void* address) {
   return found == state().dynamic_shared.end() ? kDefaultShared : found->second;
 }
 
+std::string wrong_read(const void* pointer, std::size_t bytes) {
+  const auto guard = lock();
+  const std::string start =
+      "reads " + std::to_string(bytes) + " bytes from " + address_text(pointer) + " on, ";
+  if (const auto* found = find_allocation(pointer); found != nullptr) {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(pointer) - found->first;
+    if (bytes <= found->second.bytes - offset) return {};
+    return start + "of which the allocation has " + std::to_string(found->second.bytes - offset);
+  }
+  const AddressRange device = device_range();
+  if (pointer >= device.begin && pointer < device.end) return start + "which is no allocation's";
+  return is_host_memory(pointer) ? start + "which is the host's memory" : "";
+}
+
 std::string check_allocation_guards() {
   const auto guard = lock();
   std::string first;

@@ -44,6 +44,9 @@ std::size_t max_dynamic_shared(const void* address);
 // Says which allocation's guard zone was overwritten, and mends it; empty if none was.
 std::string check_allocation_guards();
 
+// What is wrong with a kernel's read of [pointer, pointer + bytes), which no compiler's hook sees; empty if nothing.
+std::string wrong_read(const void* pointer, std::size_t bytes);
+
 void reset_schedule();
 
 }  // namespace emulator::detail

@@ -47,8 +47,8 @@ class HopperFaults : public testing::Test {
     for (const std::string& part : parts)
       EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
     int found = -1;  // the launch's own
-    for (std::size_t at = 0; (at = text.find("hopper_faults_sm90_test.cu:", at)) != std::string::npos;
-         ++at)
+    for (std::size_t at = 0;
+         (at = text.find("hopper_faults_sm90_test.cu:", at)) != std::string::npos; ++at)
       ++found;
     EXPECT_GE(found, places) << text;
   }
@@ -314,6 +314,18 @@ TEST_F(HopperFaults, MisalignedBytes) {
   expect_report({"copy_bytes: the source is not aligned to 16 bytes"});
   copies_bytes<<<1, 32, kDynamic>>>(memory_, 64, 4);
   expect_report({"copy_bytes: the destination, shared byte 1032, is not aligned to 16 bytes"});
+}
+
+TEST_F(HopperFaults, BytesBeyondTheAllocation) {
+  copies_bytes<<<1, 32, kDynamic>>>(memory_ + kBytes / 2 - 16, 64, 0);
+  expect_report({"copy_bytes reads 64 bytes from", "of which the allocation has 32"});
+  const CUtensorMap map = hopper::describe_tensor(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
+  copies_to<<<1, 32, kDynamic>>>(map, 0, nullptr);
+  expect_report({"copy_panel reads 16512 bytes from", "of which the allocation has 16384"});
+  cudaFree(memory_);
+  copies_bytes<<<1, 32, kDynamic>>>(memory_, 64, 0);
+  expect_report({"copy_bytes reads 64 bytes from", "which is no allocation's"});
+  memory_ = nullptr;
 }
 
 __global__ void leaves_a_copy_alone(const __grid_constant__ CUtensorMap map) {
@@ -672,6 +684,20 @@ TEST_F(HopperFaults, TooFewRegistersGiven) {
   expect_report({"deadlock: nobody ends this take_registers",
                  "free in the block: 256, wanted by the warp: 2304", "in warp 0: 40",
                  "in warp 11: 168"});
+}
+
+__global__ void __launch_bounds__(384, 1) gives_too_little_and_waits() {
+  if (threadIdx.x < 128)
+    hopper::give_registers<40>();
+  else
+    hopper::take_registers<240>();
+  hopper::sync_named(1, 384);
+}
+TEST_F(HopperFaults, RegistersThatOthersWaitFor) {
+  gives_too_little_and_waits<<<1, 384>>>();
+  expect_report({"deadlock: nobody ends this take_registers", "32 threads wait in take_registers",
+                 "352 threads wait in sync_named", "at barrier 1: 352 of 384 threads have come"},
+                3);
 }
 
 template <int kRegisters, bool kMore>

@@ -81,6 +81,8 @@ TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
     for (const Error& error : kernel.errors)
       ADD_FAILURE() << error.message;
     EXPECT_TRUE(kernel.partly_ordered);
+    EXPECT_EQ(kernel[kBulkCopies], 1u);
+    EXPECT_EQ(kernel[kBulkCopyBytes], 64u * 128);
     EXPECT_EQ(kernel[kTensorOperations], 1u);
     EXPECT_EQ(kernel[kTensorMultiplyAdds], 64u * 64 * 16);
     EXPECT_EQ(out.host()[77], 16.0f + 1 + 1);
