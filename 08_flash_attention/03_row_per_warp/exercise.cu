@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(kWarps* kWarpSize)
     // TODO(1): roughly 4 lines; this lane's part of q . k, then the sum of what all lanes have, which every lane needs;
     // TODO(1): budget: kChannels loads and five shuffles for each key.
 
-    // TODO(2): roughly 6 lines; the row with one more key: the larger m, then l and the lane's part of o, which were
+    const float before = m;
+    // TODO(2): roughly 5 lines; the row with one more key: the larger m, then l and the lane's part of o, which were
     // TODO(2): relative to the m before; budget: kChannels loads and two exponentials for each key.
   }
 

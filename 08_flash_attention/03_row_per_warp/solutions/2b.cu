@@ -1,6 +1,6 @@
     // First everything to the new base, then the key.
-    const float larger = score > m ? score : m;
-    const float keep = expf(m - larger);
+    const float larger = score > before ? score : before;
+    const float keep = expf(before - larger);
     m = larger;
     l *= keep;
     for (float& sum : o)

@@ -1,5 +1,5 @@
     // One exponential: of the two differences one is 0.
-    const float above = score - m, smaller = expf(-fabsf(above));
+    const float above = score - before, smaller = expf(-fabsf(above));
     const bool grows = above > 0.0f;
     const float keep = grows ? smaller : 1.0f, add = grows ? 1.0f : smaller;
     if (grows) m = score;
