@@ -71,6 +71,17 @@ TEST(AttentionSwizzled, ConflictsInNoBank) {
   }
 }
 
+// Two tiles of 64 keys, D = 128: what the page's estimate counts for one.
+TEST(AttentionSwizzled, TakesForATileWhatThePageCounts) {
+  const Kernel before = attend("attention_tensor_cores", 128);
+  const Kernel after = attend("attention_swizzled", 128);
+  constexpr std::uint64_t kLoads = 2 * 320, kTiles = 2 * 256, kQueries = 256, kOutputs = 256;
+  EXPECT_EQ(after[kSharedMatrixLoadRequests], kLoads);
+  EXPECT_EQ(wavefronts_of_matrix_loads(before), kLoads * 32);
+  EXPECT_EQ(wavefronts_of_matrix_loads(after), kLoads * 4);
+  EXPECT_EQ(after[kSharedStoreWavefronts], kTiles + kQueries + kOutputs);
+}
+
 // Only places have changed: the same bytes by the same loads and stores, from and to memory and shared memory.
 TEST(AttentionSwizzled, MovesAndMultipliesAsBefore) {
   const Kernel before = attend("attention_tensor_cores"), after = attend("attention_swizzled");
