@@ -10,15 +10,11 @@
 
 namespace {
 
-constexpr const char* kNames[] = {"attention_three_kernels",
-                                  "attention_scalar_tiles",
-                                  "attention_tensor_cores",
-                                  "attention_swizzled",
-                                  "attention_pipelined",
-                                  "attention_backward_scalar",
-                                  "attention_backward_two_kernels",
-                                  "attention_backward",
-                                  "attention_split_keys"};
+constexpr const char* kNames[] = {"attention_three_kernels",   "attention_scalar_tiles",
+                                  "attention_tensor_cores",    "attention_swizzled",
+                                  "attention_async_copies",    "attention_pipelined",
+                                  "attention_backward_scalar", "attention_backward_two_kernels",
+                                  "attention_backward",        "attention_split_keys"};
 
 // Asks each of them for the KB that it says it needs, by "name D"; one that runs gives nothing.
 template <typename Op>

@@ -1,10 +1,9 @@
-// 08 flash attention, swizzled: tiles come by asynchronous copies, and lie in shared memory so that no banks collide.
-// Change: from 08.05: a unit of 16 bytes goes to shared memory without passing a register, to a place that depends on its row.
-// Why:    the matrix loads of 05_tensor_cores took eight turns each: eight rows of a tile began in the same bank.
+// 08 flash attention, swizzled: tiles lie in shared memory so that no banks collide.
+// Change: from 08.05: the 16-byte units of a row change places, by an exclusive or with the row's number; whoever stores or loads asks for the place.
+// Why:    the matrix loads of 05_tensor_cores took 32 turns each: the eight rows of a matrix began in the same bank.
 // Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  a lane's addresses take an exclusive or. Each tile is still waited for: 08_pipelined.
-//         See README for what was measured.
-#include <cuda_pipeline.h>
+// Costs:  an address takes an exclusive or. Tiles still come through registers, and each is waited for: 07, 08_pipelined.
+//         See README: as a step of its own it is not measured yet.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -20,13 +19,40 @@
 #include "common/cuda/tiles/load.hpp"
 #include "common/cuda/tiles/product.hpp"
 #include "common/cuda/tiles/rows.hpp"
-#include "common/cuda/tiles/swizzle.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention {
 namespace {
 
 using namespace ladder::cuda::tiles;
+
+// Rows of elements in shared memory, one behind the other; the units of each row in an order of its own: place().
+template <typename Element_, int kColumns_>
+struct Swizzled {
+  using Element = Element_;
+  static constexpr int kColumns = kColumns_;
+  static constexpr int kUnit = 8;  // elements, 16 bytes
+  static constexpr int kUnits = kColumns / kUnit;
+  static constexpr int kGroupUnits = 8, kGroup = kGroupUnits * kUnit;  // 128 bytes: all banks once
+  Element* smem;
+
+  static __device__ unsigned place(unsigned row, unsigned column) {
+    unsigned unit = 0;
+    unit = column / kUnit ^ row % 8;
+    return row * kColumns + unit * kUnit + column % kUnit;
+  }
+  __device__ Element* at(unsigned row, unsigned column) const { return smem + place(row, column); }
+  __device__ Swizzled below(int rows) const { return {smem + rows * kColumns}; }
+};
+
+// The fragments of load.hpp ask this: where (row + rows, column + columns) lies, from where (row, column) does. `rows` is a multiple of
+// 8, `columns` one of 16, and `column` less than 16.
+template <typename Element, int kColumns>
+__device__ Element* moved(Swizzled<Element, kColumns> tile, unsigned place, int rows, int columns) {
+  unsigned there = 0;
+  there = (place ^ columns) + rows * kColumns;
+  return tile.smem + there;
+}
 
 // The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
 template <int kKeys>
@@ -41,7 +67,7 @@ template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     attend(const BasicAttentionArgs<Element> args) {
   using C = Cut<kD>;
-  using Rows = Tile<Element, kD>;
+  using Rows = Swizzled<Element, kD>;
   extern __shared__ uint4 smem[];
   const Rows q_tile{reinterpret_cast<Element*>(smem)};  // kQueries rows
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
@@ -63,12 +89,12 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
-                                           visible.most - tile * C::kKeys, kD, true, threadIdx.x);
+    copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
+                                     visible.most - tile * C::kKeys, kD, true, threadIdx.x);
   };
   if (tiles.count > 0)
-    copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD,
-                                              true, threadIdx.x);
+    copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
+                                        threadIdx.x);
 
   // This warp's queries, and where this lane looks for its part of each operand.
   const int lane = threadIdx.x % kWarpSize;
@@ -84,8 +110,6 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     __syncthreads();  // nobody reads the last tiles any more
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
     __syncthreads();  // these are here
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};

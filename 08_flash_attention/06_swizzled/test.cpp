@@ -1,7 +1,19 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// 37 keys and 21 queries: the end of a tile; 70 keys of 128 channels: two tiles.
+const bool holes_registered =
+    register_hole("attention_swizzled", "Hole1ExchangesUnits", "attention",
+                  {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}},
+                  {}, {}, "bf16") &&
+    register_hole("attention_swizzled", "Hole2LooksWhereTheUnitsLie", "attention",
+                  {{"B", 1}, {"T", 70}, {"H", 1}, {"K", 128}, {"V", 128}, {"T_q", 21}, {"H_kv", 1}},
+                  {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_swizzled",

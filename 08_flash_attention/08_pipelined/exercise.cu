@@ -1,6 +1,6 @@
 // 08 flash attention, pipelined: the summit of the steps that any tensor core can take, for the forward pass.
-// Change: from 08.06: K's next tile is on its way while this tile's softmax and its product with V are computed, V's during the scores.
-// Why:    the copies of 06_swizzled were waited for, tile by tile; here they are over before anyone asks for them.
+// Change: from 08.07: K's next tile is on its way while this tile's softmax and its product with V are computed, V's during the scores.
+// Why:    the copies of 07_asynchronous_copies were waited for, tile by tile; here they are over before anyone asks for them.
 // Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; all options of attention; 16-byte rows; tensor cores (sm_80).
 // Costs:  order: each barrier now says that one tile is here and that another may be overwritten. No more memory.
 //         See README for what was measured.

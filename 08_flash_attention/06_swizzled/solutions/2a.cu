@@ -1,0 +1,3 @@
+  // Down first: that adds no bit that `columns` has.
+  there = place + rows * kColumns;
+  there ^= columns;

@@ -1,0 +1,3 @@
+  // Row and unit apart.
+  const unsigned unit = place % kColumns / tile.kUnit ^ columns / tile.kUnit;
+  there = (place / kColumns + rows) * kColumns + unit * tile.kUnit + place % tile.kUnit;

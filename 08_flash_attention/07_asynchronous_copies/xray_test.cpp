@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// One block of 128 queries. Where D = 64 a tile has 128 keys, where D = 128 it has 64.
+Kernel attend(const char* implementation, std::int64_t D = 64) {
+  return xray_of<ladder::Attention>(
+      implementation, {.T_q = 128, .T_k = 128, .D = D, .precision = ladder::Precision::kBf16});
+}
+
+// Two heads, a block each.
+const ladder::Shape kShape{{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
+                           {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+
+const bool bounds =
+    ladder::testing::register_bounds("attention_async_copies", "attention", kShape, {}, {"bf16"});
+
+// A tile has 128 rows of eight units here: q, k and v of each block, rows that do not exist included.
+constexpr std::int64_t kUnits = 2 * 3 * 128 * 8;
+
+// 21 rows of q, 37 of k and of v, eight elements at a time; o likewise, and lse once a row. What is stored to shared memory is o.
+const bool registered =
+    ladder::testing::register_budget("attention_async_copies", "attention",
+                                     {.loads = (21 + 2 * 37) / 21.0 / 8,
+                                      .stores = 1.0 / 8 + 1.0 / 64,
+                                      .atomics = 0,
+                                      .counts = {{kAsyncCopies, 1, "unit of a tile", kUnits},
+                                                 {kSharedStoreRequests, 128, "block", 2},
+                                                 {kSharedLoadBankConflicts, 0, "launch", 1},
+                                                 {kBarriers, 2, "block", 2}}},
+                                     kShape, {}, {}, "bf16");
+
+// Requests to load from memory whose values a thread gets.
+std::uint64_t loads_to_registers(const Kernel& kernel) {
+  std::uint64_t requests = 0;
+  for (const Access& access : kernel.accesses) {
+    if (access.space != Space::kGlobal || access.operation != Operation::kLoad) continue;
+    if (access.code.find("__pipeline_memcpy_async") == std::string::npos)
+      requests += access.requests;
+  }
+  return requests;
+}
+
+// A copy of 16 bytes for each unit of q, k and v, and no load and no store in its place.
+TEST(AttentionAsyncCopies, PassesNoRegister) {
+  const Kernel before = attend("attention_swizzled");
+  const Kernel after = attend("attention_async_copies");
+  constexpr std::uint64_t kCopies = 3 * 128 * 64 / 8;
+  EXPECT_EQ(before[kAsyncCopies], 0u);
+  EXPECT_EQ(after[kAsyncCopies], kCopies);
+  EXPECT_EQ(loads_to_registers(before), kCopies / 32);
+  EXPECT_EQ(loads_to_registers(after), 0u);
+  EXPECT_EQ(before[kSharedStoreRequests], kCopies / 32 + 128);
+  EXPECT_EQ(after[kSharedStoreRequests], 128u) << "the outputs on their way out";
+  EXPECT_EQ(before[kSharedStoreWavefronts], 512u);
+  EXPECT_EQ(after[kSharedStoreWavefronts], 128u);
+}
+
+TEST(AttentionAsyncCopies, MovesAndMultipliesAsBefore) {
+  const Kernel before = attend("attention_swizzled");
+  const Kernel after = attend("attention_async_copies");
+  for (const Counter counter : {kGlobalLoadBytesMoved, kGlobalStoreBytesMoved, kSharedLoadRequests,
+                                kSharedMatrixLoadRequests, kSharedLoadWavefronts, kSharedBytes,
+                                kTensorOperations, kBarriers})
+    EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
+}
+
+TEST(AttentionAsyncCopies, ConflictsInNoBank) {
+  for (const std::int64_t D : {64, 128}) {
+    for (const Access& access : attend("attention_async_copies", D).accesses)
+      EXPECT_EQ(access.bank_conflicts, 0u) << "D = " << D << ": " << access.code;
+  }
+}
+
+// Between asking and waiting a thread does nothing: 08_pipelined.
+TEST(AttentionAsyncCopies, WaitsForEveryCopyAtOnce) {
+  const Kernel kernel = attend("attention_async_copies");
+  EXPECT_EQ(kernel[kAsyncCopiesAtOnce], kernel[kAsyncCopies]);
+}
+
+}  // namespace
