@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
-#include "emulator/smaller_device.hpp"
 
 namespace {
 
