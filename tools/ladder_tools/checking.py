@@ -386,14 +386,14 @@ class Check:
             written = Written(why=f"with what is added outside them, such as `{line}`, our own lines are wrong too")
         if written.holes is None:
             return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
-        astray, said = self._astray(holes, written.holes), []
+        astray, said, empty = self._astray(holes, written.holes), [], self._empty()
         for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
             green = f"TODO({hole})" not in mine
             if hole in astray and self._red:
                 written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
             if green or any(is_code(line) for part in written.holes[hole] for line in part):
                 text, _ = holes.filled(hole, written.holes[hole], written.outside)
-                green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing])
+                green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing], bool(empty))
             said.append(f"{exercise.piece} {hole}: {'green' if green else 'red'}")
             if not green:
                 self._red.append(hole)
@@ -515,12 +515,17 @@ class Check:
         return {hole for hole in written if self._diverges and barriers and hole not in barriers
                 and any(_BARRIER.match(line) for part in written[hole] for line in part)}
 
-    def _is_right(self, target, text, tests):
+    def _is_right(self, target, text, tests, whole=False):
+        """Whether it passes the first tests and these; `whole`: and all others for which there is time. While a hole is empty the first test
+        fails for that reason, and says little of what is filled in."""
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
-            return variant.compile(target) and all(
-                gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
-                for each in [*first_tests(self._names), ":".join(tests)])
+            if not variant.compile(target) or not all(
+                    gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
+                    for each in [*first_tests(self._names), ":".join(tests)]):
+                return False
+            rest = gtest.run(variant.folder / target, self._seconds, "--gtest_fail_fast", test_filter=":".join(self._names)) if whole else None
+            return rest is None or rest.succeeded or rest.timed_out
 
     def _report(self, where, done):
         """How the tests went, in words."""
