@@ -3,7 +3,7 @@
 // Why:    a load has to come back to a register before it can be stored; many loads at once take many registers, few take many trips.
 // Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
 // Costs:  nothing new. Each tile is still waited for as soon as it is asked for: 08_pipelined.
-//         See README: as a step of its own it is not measured yet.
+//         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

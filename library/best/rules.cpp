@@ -177,8 +177,8 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
                                     : "K above 512: no kernel takes it, and this one says so"};
   if (s.K > kMostRows)
     return {Kernel::kFusedRecurrent, s.K <= kMostRowsOfChunks
-                                         ? "K above 256: wkv_chunkwise takes up to 512, and nobody "
-                                           "has measured yet which one is faster"
+                                         ? "K above 256: wkv_chunkwise takes up to 512, but this "
+                                           "rule has no times of it yet"
                                          : "K above 512: the only kernel that takes it"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
   // No tile is shorter than eight steps.
