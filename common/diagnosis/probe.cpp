@@ -564,8 +564,9 @@ class Probe {
         }
         said += places(axes, yours) + "; it should change " + places(axes, right);
         // Where `right` is too faint to be seen above the noise, nobody can tell whether it is in `yours`.
+        const auto visible = where(response->right, 10 * noise);
         for (const std::size_t axis : axes) {
-          const auto faint = outside(outside(right[axis], yours[axis]), needed[axis]);
+          const auto faint = outside(outside(right[axis], yours[axis]), visible[axis]);
           if (!faint.empty()) said += "; too faint to tell: " + named(layout_, axis, faint);
         }
       }

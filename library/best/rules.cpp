@@ -45,6 +45,10 @@ constexpr std::int64_t kStripSteps = 2;
 // Key rows of the kernels that have costs, and of chapter 07's chunks.
 constexpr std::int64_t kMostRows = 256, kMostRowsOfChunks = 512;
 
+// Steps from which chapter 07's chunks are the faster ones where K is above 256: of 16, 64, 128, 256 and 1,024 the first, measured with 4
+// and 32 heads.
+constexpr std::int64_t kFewestStepsOfChunks16 = 16, kFewestStepsOfChunks32 = 64;
+
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -175,11 +179,12 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
     return {Kernel::kChunkwise, s.K <= kMostRowsOfChunks
                                     ? "K above 256: the only kernel that takes it"
                                     : "K above 512: no kernel takes it, and this one says so"};
+  if (s.K > kMostRowsOfChunks)
+    return {Kernel::kFusedRecurrent, "K above 512: the only kernel that takes it"};
+  if (s.K > kMostRows && s.T >= (s.bf16 ? kFewestStepsOfChunks16 : kFewestStepsOfChunks32))
+    return {Kernel::kChunkwise, "K above 256, 16 steps or more (fp32: 64)"};
   if (s.K > kMostRows)
-    return {Kernel::kFusedRecurrent, s.K <= kMostRowsOfChunks
-                                         ? "K above 256: wkv_chunkwise takes up to 512, but this "
-                                           "rule has no times of it yet"
-                                         : "K above 512: the only kernel that takes it"};
+    return {Kernel::kFusedRecurrent, "K above 256, less than 16 steps (fp32: 64)"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
   // No tile is shorter than eight steps.
   if (s.T == 2 && !s.gla && !s.fp16) {

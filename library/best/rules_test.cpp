@@ -218,6 +218,11 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 256}), "wkv_time_tiles");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 257}), "wkv_fused_recurrent");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 1, .K = 257}), "wkv_fused_recurrent");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 63, .K = 257}), "wkv_fused_recurrent");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 64, .K = 512}), "wkv_chunkwise");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 15, .K = 257, .bf16 = true}), "wkv_fused_recurrent");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 16, .K = 512, .bf16 = true}), "wkv_chunkwise");
+  EXPECT_EQ(chosen(RecurrenceShape{.T = 1000, .K = 513, .bf16 = true}), "wkv_fused_recurrent");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 64, .packed = true}), "wkv_chunkwise");
   // fp16, where fp32 and bf16 have other kernels.
   for (const std::int64_t T : {1, 2}) {
