@@ -79,7 +79,7 @@ def asynchronous_copies():
         else:
             d.line([(232, y + 31), (666, y + 31)], GREEN, 2.4, arrow=True)
             d.text(450, y + 22, "cp.async, 16 bytes", 12.5, colour=GREEN)
-            d.text(450, y + 50, "a row that does not exist: nothing is read, 16 zeros are written", 11.5, colour=NOTE)
+            d.text(450, y + 50, "a row that does not exist: nothing is read, 16 bytes of zeros are written", 11.5, colour=NOTE)
     d.line([(20, 282), (880, 282)], GREY, 0.8)
 
     left = 130

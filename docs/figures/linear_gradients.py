@@ -1,7 +1,7 @@
 """Draws the figure of 07_chunkwise/16b_linear_gradients beside this script. usage: python3 docs/figures/linear_gradients.py"""
-from drawing import BLUE, DARK_BLUE, GREY, INK, ORANGE, Drawing
+from drawing import DARK_BLUE, GREY, INK, LIGHT, ORANGE, Drawing
 
-NOTE, GREEN_BOX, PALE = "#666666", "#b6d7a8", "#f2f2f2"
+NOTE, PALE = "#666666", "#f2f2f2"
 TOKENS, CHUNK, OWN = 6, 4, 3  # a chunk is drawn with 4 tokens; OWN's gradient is computed
 RUNS = [("Run 1: dq", "d_o", "v", "k", "dq", False, "S transposed:\nthe sum of v k^T, tokens 0 to 3"),
         ("Run 2: dk", "v", "d_o", "q", "dk", True, "D transposed:\nthe sum of d_o q^T, tokens 3 to 5"),
@@ -16,8 +16,8 @@ def runs():
     for n, (name, q, k, v, gives, back, state) in enumerate(RUNS):
         y = 92 + 160 * n
         d.text(20, y + 4, name, 14, "start", bold=True)
-        for i, (role, array, colour) in enumerate([("q", q, BLUE), ("k", k, ORANGE), ("v", v, GREEN_BOX)]):
-            d.box(20 + 68 * i, y + 16, 60, 30, colour, GREY, 0.8)
+        for i, (role, array) in enumerate([("q", q), ("k", k), ("v", v)]):
+            d.box(20 + 68 * i, y + 16, 60, 30, LIGHT, GREY, 0.8)
             d.text(50 + 68 * i, y + 36, array, 14, bold=True)
             d.text(50 + 68 * i, y + 62, f"as {role}", 11.5, colour=NOTE)
         for t in range(TOKENS):
@@ -38,7 +38,7 @@ def runs():
         d.line([(end, y - 2), (left + side * (OWN + 1) + 30, y - 2)] if back else [(begin, y - 2), (left + side * OWN - 30, y - 2)], DARK_BLUE, 2, arrow=True)
         d.text(left + side * TOKENS + 18, y + 22, "the state that token 3 reads:", 12, "start", NOTE)
         d.text(left + side * TOKENS + 18, y + 42, state, 12.5, "start")
-    d.text(20, 552, "Orange: the tokens that token 3 sees, itself among them. Blue: which way the walk goes, its own token numbers, and its chunks.", 13, "start")
+    d.text(20, 552, "Orange: the tokens that token 3 sees. Blue: the walk, its numbers, its chunks of four tokens (of 64 in the kernel).", 13, "start")
     d.save("linear_gradients.svg")
 
 
