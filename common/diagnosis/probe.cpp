@@ -545,8 +545,6 @@ class Probe {
         for (std::size_t axis = 0; axis < yours.size(); ++axis) {
           const bool too_far = !are_all_in(extra[axis], right[axis]);
           const auto missing = static_cast<double>(outside(needed[axis], yours[axis]).size());
-          // Many elements are tried, so that one of many places may be missing by chance.
-          const auto most = static_cast<double>(needed[axis].size());
           // Many elements are tried: where a place is missing by chance now and then, one is in some of them.
           const double expected = by_chance * static_cast<double>(needed[axis].size());
           const bool misses = missing > 4 * expected + (expected > 0.01 ? 1 : 0);
