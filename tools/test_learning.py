@@ -16,12 +16,36 @@ from ladder_tools.place import Refused, bosses, exercise_of, exercises
 
 
 class Indices(unittest.TestCase):
-    def test_an_index_of_32_bits_is_named_where_ours_has_64(self):
-        ours = "  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
-        self.assertIn("in line 2: i has 32 bits", learning.too_narrow("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", ours))
-        for mine in (ours, "  int lane = threadIdx.x % 32;\n", "  auto i = std::int64_t{blockIdx.x} * blockDim.x;\n"):
-            self.assertEqual(learning.too_narrow(mine, ours), "")
+    OURS = ("  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
+            "  const std::int64_t blocks = (N + kThreads - 1) / kThreads;\n  const int column = blockIdx.y * kColumns;\n  int lane = 0;\n")
+
+    def said_of(self, mine):
+        return learning.too_narrow(mine, self.OURS)
+
+    def test_a_number_of_32_bits_is_named_where_ours_has_64(self):
+        for mine, words in (("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", "in line 2: i has 32 bits, so 2,147,483,648 and more"),
+                            ("  const auto i = blockIdx.x * blockDim.x + threadIdx.x;\n", "i has 32 bits, so 4,294,967,296 and more"),
+                            ("  for (int i = first; i < N; i += stride)\n", "i has 32 bits, so 2,147,483,648"),
+                            ("  const int blocks = (static_cast<int>(N) + kThreads - 1) / kThreads;\n", "blocks has 32 bits"),
+                            ("  const int i = warp / 2 * 64 + lane;\n", "Ours is a std::int64_t.")):
+            self.assertIn(words, self.said_of(f"{mine}  const std::int64_t first = 0, warp = 0;\n  void of(const float* a, std::int64_t N);\n"))
+
+    def test_a_product_of_32_bits_is_named_whatever_takes_it(self):
+        for mine in ("  place.col = blockIdx.x * kColumns + threadIdx.x;\n", "  x = static_cast<std::int64_t>(blockIdx.x * blockDim.x + threadIdx.x);\n",
+                     "  const std::int64_t n = kThreads * blockIdx.x + threadIdx.x;\n"):
+            self.assertIn("is a product of 32 bits", self.said_of("  const int column = blockIdx.y * kColumns;\n" + mine))
+
+    def test_nothing_is_said_of_what_is_wide_enough_or_as_narrow_as_ours(self):
+        for mine in (self.OURS, "  int lane = threadIdx.x % 32;\n", "  int i = column + 3;\n", "  auto blocks = static_cast<unsigned>(N / kThreads);\n", "  auto i = std::int64_t{blockIdx.x} * blockDim.x;\n",
+                     "  const int column = blockIdx.y * kColumns;\n", "  auto i = blockIdx.x * args.N;\n".replace("auto", "std::int64_t")):
+            self.assertEqual(self.said_of(mine), "")
         self.assertEqual(learning.too_narrow("  int b = blockIdx.x;\n", "  const int b = blockIdx.x;\n"), "")
+
+    def test_a_call_whose_error_is_lost_is_named_where_ours_looks_at_each(self):
+        ours = "  check(cudaFree(a));\n"
+        self.assertIn("in line 2: nobody looks at what cudaMalloc returns", learning.unchecked("\n  cudaMalloc(&a, bytes);\n  check(cudaFree(a));\n", ours))
+        self.assertEqual(learning.unchecked(ours, ours), "")
+        self.assertEqual(learning.unchecked("  cudaFree(a);\n", "  cudaFree(a);\n"), "")
 
 
 class Solved(InAFolder):

@@ -190,6 +190,22 @@ TEST(vector_add_first, Hole3CopiesBackAndFreesWhatItAllocates) {
     ASSERT_EQ(c[i], a[i] + b[i]) << "WRONG RESULT: c[" << i << "]";
 }
 
+// Nothing can be copied from nowhere, or to it.
+TEST(vector_add_first, Hole3ChecksItsCopies) {
+  if (no_gpu()) return;
+  const std::vector<float> ones(10, 1.0f);
+  std::vector<float> c(10);
+  const auto expect_error = [](const char* of, const float* a, const float* b, float* c) {
+    EXPECT_THROW(add_on_gpu(a, b, c, 10), std::runtime_error)
+        << "WRONG RESULT: the copy of " << of
+        << " failed, and add_on_gpu did not say so: its cudaMemcpy is not checked";
+    cudaGetLastError();  // is none of the next one's
+  };
+  expect_error("a", nullptr, ones.data(), c.data());
+  expect_error("b", ones.data(), nullptr, c.data());
+  expect_error("c", ones.data(), ones.data(), nullptr);
+}
+
 TEST(FirstProgram, PrintsTheOutcome) {
   if (no_gpu()) return;
   testing::internal::CaptureStdout();

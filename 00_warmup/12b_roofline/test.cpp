@@ -50,6 +50,7 @@ const std::vector<Block> kBlocks = {
     {128, 32, 6272, 16},   // 16 by warps and 32 by shared memory
     {64, 32, 6272, 32},    // 7296 bytes each
     {64, 32, 6273, 31},    // 7424 bytes each
+    {64, 32, 6476, 30},    // 7552 bytes each; of 7500, not rounded up, there would be 31
     {32, 255, 0, 8},       // 2 warps in each part
     {128, 32, 232448, 1},  // all that a block may have
     {128, 32, 232449, 0}, {1025, 16, 0, 0}, {128, 256, 0, 0},
@@ -72,6 +73,11 @@ const std::vector<Misconception> kMisconceptions = {
      [](int warps, int registers, int shared) {
        const int by_registers = registers == 0 ? 64 : 65536 / (registers * 32 * warps);
        return std::min({32, 64 / warps, by_registers, 233472 / rounded_up(shared + 1024, 128)});
+     }},
+    {"the number of blocks without rounding: a block gets shared memory by 128 bytes",
+     [](int warps, int registers, int shared) {
+       return std::min({32, 64 / warps, of_registers(warps, rounded_up(registers * 32, 256)),
+                        233472 / (shared + 1024)});
      }},
     {"the number of blocks without the 1,024 bytes that each block takes besides its own",
      [](int warps, int registers, int shared) {

@@ -91,14 +91,14 @@ struct Costs {
 
 TEST(matmul_tuned, Hole2TakesTheCheapest) {
   Autotuner tuner("");
-  Costs last{{2, 3, 1}}, middle{{3, 1, 2}}, first{{1, 2, 1}};
+  Costs last{{2, 3, 1}}, middle{{3, 1, 2}}, first{{0.1, 0.2, 0.1}};  // no float is 0.1
   const std::size_t of_last = last.best(tuner, "a");
   ASSERT_EQ(of_last, 2u) << "WRONG RESULT\nequals "
                          << (of_last == 1 ? "the largest cost, not the least"
                                           : "the first candidate; the last costs least");
   EXPECT_EQ(middle.best(tuner, "b"), 1u);
-  EXPECT_EQ(first.best(tuner, "c"), 0u)
-      << "WRONG RESULT\nthe costs are 1, 2 and 1: of equal costs the first candidate's is taken";
+  EXPECT_EQ(first.best(tuner, "c"), 0u) << "WRONG RESULT\nthe costs are 0.1, 0.2 and 0.1: of equal "
+                                           "costs the first candidate's is taken";
 }
 
 // Whether the first of the candidates is the best, one in the middle, or the last.

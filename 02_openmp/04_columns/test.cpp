@@ -59,6 +59,8 @@ TEST(wkv_columns, Hole2HasWorkForAllThreads) {
   expect_count("parts for 4 threads, 1 head of 64 columns", parts_of(4, 1, 64), 4);
   expect_count("parts for 4 threads, 3 heads of 64 columns", parts_of(4, 3, 64), 2);
   expect_count("parts for 8 threads, 1 head of 64 columns", parts_of(8, 1, 64), 4);
+  expect_count("parts for 4 threads, 2 heads of 64 columns", parts_of(4, 2, 64), 2);
+  expect_count("parts for 6 threads, 2 heads of 256 columns", parts_of(6, 2, 256), 3);
   expect_count("parts for 8 threads, 1 head of 37 columns", parts_of(8, 1, 37), 3);
   expect_count("parts for 4 threads, 4 heads of 64 columns", parts_of(4, 4, 64), 1);
   expect_count("parts for 4 threads, 9 heads of 64 columns", parts_of(4, 9, 64), 1);

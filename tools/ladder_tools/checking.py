@@ -15,7 +15,7 @@ from ladder_tools import gtest
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow
+from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
 from ladder_tools.patches import Written, first_line_of, header, hole_of, holes_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
@@ -781,7 +781,8 @@ class Check:
                 print("You began with our solution and have changed nothing, so ./ladder learn does not count it as yours.")
             else:
                 note_solved(exercise.name)
-            for line in (too_narrow(text_of(exercise.mine), text_of(exercise.solution)), reward(exercise, self._build.folder / "exercise_xray.log")):
+            mine, ours = text_of(exercise.mine), text_of(exercise.solution)
+            for line in (too_narrow(mine, ours), unchecked(mine, ours), reward(exercise, self._build.folder / "exercise_xray.log")):
                 if line:
                     print(line)
             more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))

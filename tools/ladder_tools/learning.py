@@ -220,20 +220,63 @@ def budget_of(exercise):
     return {what: eval(term if "." in term else term.replace("/", "//")) for what, term in terms}
 
 
-_OF_A_BLOCK = re.compile(r"^\s*(?:const )?(?:int|unsigned|unsigned int|auto)(?: const)? (\w+) = (.*\bblockIdx\..*);")
+_DECLARED = re.compile(r"\b(?P<type>(?:std::)?u?int(?:32_t|64_t)?|unsigned(?: int)?|auto|(?:std::)?size_t|(?:unsigned )?long(?: long)?) (?P<name>\w+) = (?P<value>[^;]*);")
 _WIDE = re.compile(r"\b(?:std::)?(?:u?int64_t|size_t|ptrdiff_t)\b|\blong\b")
+_OF_A_BLOCK = re.compile(r"\bblockIdx\.[xyz]\b(?!\))")  # not yet converted
+_FACTOR = r"(?:k[A-Z]\w*|blockDim\.[xyz]|gridDim\.[xyz]|\d+)"  # of 32 bits
+_PRODUCT = re.compile(rf"\b(blockIdx\.[xyz] \* {_FACTOR}|{_FACTOR} \* blockIdx\.[xyz](?!\)))")
+
+
+_WIDE_NAMES = re.compile(rf"(?:{_WIDE.pattern})(?: const)? ([^;(){{}}]*)")  # of a declaration, or a parameter
+_CAST = re.compile(r"static_cast<[\w: ]+>\(.*\)")  # says itself that it cuts
+
+
+def _wide_names(text):
+    return {name for found in _WIDE_NAMES.finditer(text) for name in re.findall(r"^\w+|(?<=, )\w+(?= =)", found[1])}
+
+
+def _narrow(declared):
+    """The bits that a number of that declaration counts with: 31 or 32; None for more."""
+    kind, value = declared["type"], declared["value"]
+    if kind == "auto":
+        return 32 if _OF_A_BLOCK.search(value) and not _WIDE.search(value) else None
+    return None if _WIDE.search(kind) else 32 if kind.startswith("u") else 31
 
 
 def too_narrow(mine, ours):
-    """A sentence for the first index in `mine` that is made of the block's number in 32 bits, where ours has one of 64; or ""."""
-    if not any("blockIdx." in line and _WIDE.search(line) for line in ours.splitlines()):
-        return ""
+    """A sentence for the first number of `mine` that counts in 32 bits what ours counts in 64, or for a product of a block's number in 32
+    bits where ours converts that number first; or ""."""
+    declared_in_ours = list(_DECLARED.finditer(ours))
+    wide = {each["name"] for each in declared_in_ours if _WIDE.search(each["type"])} - {each["name"] for each in declared_in_ours if _narrow(each)}
+    counts = re.compile("|".join((r"blockIdx\.", r"\bargs\.[A-Z]\w*\b", *(rf"\b{name}\b" for name in _wide_names(mine)))))
+    converts = re.search(r"int64_t>?[({]blockIdx\.", ours) and len(_PRODUCT.findall(mine)) > len(_PRODUCT.findall(ours))
+    known = set(ours.splitlines())
     for number, line in enumerate(mine.splitlines(), 1):
-        found = _OF_A_BLOCK.match(line)
-        if found and not _WIDE.search(found[2]) and line not in ours.splitlines():
-            return (f"One thing that no test of this size can show, in line {number}: {found[1]} has 32 bits, so it is wrong from 2,147,483,648 "
-                    "elements on. Ours is a std::int64_t, and the block's number is converted before it is multiplied.")
+        if line in known:
+            continue
+        where = f"One thing that no test of this size can show, in line {number}: "
+        for declared in _DECLARED.finditer(line):
+            bits = _narrow(declared)
+            if declared["name"] in wide and bits and counts.search(declared["value"]) and not _CAST.fullmatch(declared["value"]):
+                return (f"{where}{declared['name']} has 32 bits, so {1 << bits:,} and more are too many for it. Ours is a std::int64_t"
+                        f"{', and the block number is converted before it is multiplied' if 'blockIdx.' in declared['value'] else ''}.")
+        product = _PRODUCT.search(line)
+        if product and converts:
+            return (f"{where}{product[1]} is a product of 32 bits, whatever it is converted to afterwards: from 4,294,967,296 on it begins at 0 again. "
+                    "Ours converts the block's number before it is multiplied.")
     return ""
+
+
+_CALL = re.compile(r"^\s*(cuda\w+)\(")  # a statement of its own: nobody looks at what it returns
+
+
+def unchecked(mine, ours):
+    """A sentence for the first call of the runtime in `mine` whose error is lost, where ours looks at each; or ""."""
+    calls = [(number, found[1]) for number, line in enumerate(mine.splitlines(), 1) if (found := _CALL.match(line))]
+    if not calls or any(map(_CALL.match, ours.splitlines())):
+        return ""
+    number, name = calls[0]
+    return f"One thing that no test of a machine without faults can show, in line {number}: nobody looks at what {name} returns, so its error is lost."
 
 
 def reward(exercise, xray_log):
