@@ -77,11 +77,8 @@ void validate(const BasicAttentionGradArgs<Element>& args) {
 
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who) {
-  for (const std::int64_t D : {32, 64, 96, 128, 256}) {
-    if (args.D == D) return;
-  }
-  throw std::invalid_argument("D is " + std::to_string(args.D) + "; allowed in " + who +
-                              ": 32, 64, 96, 128, 256");
+  require(is_usual_D(args.D),
+          "D is " + std::to_string(args.D) + "; allowed in " + who + ": 32, 64, 96, 128, 256");
 }
 
 template <typename Element>

@@ -166,7 +166,11 @@ void validate(const FullAttentionArgs<Element>& args);
 template <typename Element>
 void validate(const BasicAttentionGradArgs<Element>& args);
 
-// The further limits of an implementation: D in {32, 64, 96, 128, 256}. `who` ("chapter 08") says who refuses.
+// The widths that most implementations have.
+inline bool is_usual_D(std::int64_t D) {
+  return D == 32 || D == 64 || D == 96 || D == 128 || D == 256;
+}
+// `who` ("chapter 08") says who refuses the others.
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
 
