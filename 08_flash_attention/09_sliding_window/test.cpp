@@ -8,7 +8,6 @@
 #include "common/core/device.hpp"
 #include "common/judge/sequences.hpp"
 #include "common/operators/attention/operator.hpp"
-#include "common/operators/attention/truth.hpp"
 #include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
