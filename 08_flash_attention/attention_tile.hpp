@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
@@ -43,6 +44,23 @@ struct KeyTiles {
   int count = 0;  // that some query of the block sees
   int whole = 0;  // of them, from the first on: every query sees every key
 };
+
+// visit(score, row, key) for each score of a warp whose rows begin with `first_row`, with the keys from `first_key` on.
+template <int kRowBlocks, int kKeys, typename Visit>
+__device__ void for_each_score(Accumulator (&scores)[kRowBlocks][kKeys], int first_row,
+                               int first_key, Visit visit) {
+  const int lane = threadIdx.x % kWarpSize;
+#pragma unroll
+  for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto [row, key] = ladder::cuda::tiles::accumulator_place(lane, i);
+#pragma unroll
+      for (int n = 0; n < kKeys; ++n)
+        visit(scores[b][n][i], first_row + b * kBlock + row, first_key + n * 8 + key);
+    }
+  }
+}
 
 // The scores of a warp, whose first row is `first_row`, with the keys from `first_key` on: no weight for what is not to be seen.
 template <int kRowBlocks, int kKeys>
@@ -138,13 +156,41 @@ struct OnlineSoftmax {
   }
 };
 
-// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of
+// A softmax of scores that are more than scaled: by a scale of 0 or below, or bent by a softcap. bend() makes them what they count as,
+// before they are masked. Where neither is asked for it does nothing, and update() scales, whose maximum is of scores that are not
+// scaled yet: with a scale below 0 it would be their least, and 0 times a masked score is no number.
+template <int kRowBlocks>
+struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
+  float natural_scale, softcap;
+
+  __device__ BentSoftmax(float natural_scale, float softcap)
+      : OnlineSoftmax<kRowBlocks>(bends(natural_scale, softcap) ? 1.0f : natural_scale),
+        natural_scale(natural_scale),
+        softcap(softcap) {}
+
+  static __device__ bool bends(float natural_scale, float softcap) {
+    return softcap > 0.0f || !(natural_scale > 0.0f);
+  }
+  template <int kKeys>
+  __device__ void bend(Accumulator (&scores)[kRowBlocks][kKeys]) const {
+    if (!bends(natural_scale, softcap)) return;
+    // softcap tanh(x / softcap), with tanh(x) = 1 - 2 / (1 + exp(2 x)).
+    const float to_power = 2 * ladder::cuda::kLog2e / softcap;
+    for_each_score(scores, 0, 0, [&](float& score, int, int) {
+      score *= natural_scale;
+      const float power = ladder::cuda::exp2_flushed(to_power * score);
+      if (softcap > 0.0f) score = softcap - __fdividef(2 * softcap, 1 + power);
+    });
+  }
+};
+
+// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse, `columns` of each row. By way of
 // `tile`, its rows of the queries' tile, so that lanes next to each other store units next to each
 // other; no other warp looks at them.
 template <typename Tile, int kRowBlocks, int kChannels>
 __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows, Tile tile,
                      const Accumulator (&sums)[kRowBlocks][kChannels],
-                     const OnlineSoftmax<kRowBlocks>& softmax) {
+                     const OnlineSoftmax<kRowBlocks>& softmax, int columns = Tile::kColumns) {
   const int lane = threadIdx.x % kWarpSize;
   __syncwarp();  // the warp has read its queries
 #pragma unroll
@@ -167,16 +213,34 @@ __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows
 #pragma unroll 4
   for (int unit = lane; unit < kRowBlocks * kBlock * Tile::kUnits; unit += kWarpSize) {
     const int row = unit / Tile::kUnits, column = unit % Tile::kUnits * Tile::kUnit;
-    if (row < rows) {
+    if (row < rows && column < columns) {
       *reinterpret_cast<float4*>(o + static_cast<std::int64_t>(row) * stride + column) =
           *reinterpret_cast<const float4*>(tile.at(row, column));
     }
   }
 }
 
-// What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
+// The width of the tile for rows of D channels, a multiple of 8: the narrowest that there is and that has room. The widest takes 96 KB of
+// shared memory with its queries, keys and values: less than the 99 KB that a block can have on the GPUs with the least (sm_86, sm_89).
+constexpr int kMostChannels = 256;
+static_assert(Cut<kMostChannels>::kBytes <= 99 * 1024);
+inline int width_of_tile(std::int64_t D) {
+  for (const int width : {32, 64, 96, 128}) {
+    if (D <= width) return width;
+  }
+  return kMostChannels;
+}
+
 template <typename Element>
-void require_tensor_core_tiles(const BasicAttentionArgs<Element>& args) {
+void require_units_of_channels(const BasicAttentionArgs<Element>& args) {
+  ladder::require(args.D % 8 == 0 && args.D <= kMostChannels,
+                  "D is " + std::to_string(args.D) + "; this kernel allows multiples of 8 up to " +
+                      std::to_string(kMostChannels));
+}
+
+// What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
+template <typename Args>
+void require_tensor_core_tiles(const Args& args) {
   validate(args);
   require_grid(args);
   if (args.B == 0) return;

@@ -15,7 +15,10 @@
 namespace flash_attention {
 
 using ladder::BasicAttentionArgs;
+using ladder::FullAttentionArgs;
 using ladder::cuda::clamped;
+
+constexpr std::int64_t kMostRows = INT32_MAX - 1024;  // of queries or keys: numbers of 32 bits
 
 // Rows are counted over all batches: row r of q begins at q + r * H_q * D.
 struct Sequence {
@@ -23,12 +26,18 @@ struct Sequence {
   std::int64_t first_key = 0, keys = 0;
   std::int64_t first_lse = 0;  // of query head 0
   bool causal = false;
+  std::int64_t window = kMostRows;  // of so many nothing is hidden
 
   // Query l, counted from the sequence's first, sees keys 0 .. keys_seen(l) - 1.
   __host__ __device__ std::int64_t keys_seen(std::int64_t l) const {
     const std::int64_t aligned = l + 1 + keys - queries;
     if (!causal || aligned > keys) return keys;
     return aligned < 0 ? 0 : aligned;
+  }
+  // But none in front of this one.
+  __host__ __device__ std::int64_t first_key_seen(std::int64_t l) const {
+    const std::int64_t first_key = keys_seen(l) - window;
+    return first_key < 0 ? 0 : first_key;
   }
 };
 
@@ -65,22 +74,32 @@ __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::in
   return s;
 }
 
+template <typename Element>
+__device__ Sequence sequence_of(const FullAttentionArgs<Element>& args, std::int64_t n) {
+  const BasicAttentionArgs<Element>& part = args;
+  Sequence s = sequence_of(part, n);
+  if (args.window > 0 && args.window < kMostRows) s.window = args.window;
+  return s;
+}
+
 // Sequence::keys_seen() in 32 bits, for a kernel's innermost loops: row r of the queries from `first` on sees keys(r) keys, or none
-// where that is negative.
+// where that is negative; of these, it sees the last `window`.
 struct Visible {
   int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
+  int window;
   __device__ int keys(int row) const { return min(of_first + step * row, most); }
 };
 
 inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
-  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
+  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys),
+          static_cast<int>(s.window)};
 }
 
 // What a grid of tiles, heads and sequences can count, and row numbers of 32 bits.
 template <typename Element>
 void require_grid(const BasicAttentionArgs<Element>& args) {
-  constexpr std::int64_t kMost = 65535, kMostRows = INT32_MAX - 1024;
+  constexpr std::int64_t kMost = 65535;
   const auto require_at_most = [](const char* name, std::int64_t value, std::int64_t most) {
     ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
                                        "; allowed in this kernel: up to " + std::to_string(most));

@@ -10,11 +10,11 @@
 
 namespace {
 
-constexpr const char* kNames[] = {"attention_three_kernels",   "attention_scalar_tiles",
-                                  "attention_tensor_cores",    "attention_swizzled",
-                                  "attention_async_copies",    "attention_pipelined",
-                                  "attention_backward_scalar", "attention_backward_two_kernels",
-                                  "attention_backward",        "attention_split_keys"};
+constexpr const char* kNames[] = {
+    "attention_three_kernels",  "attention_scalar_tiles",    "attention_tensor_cores",
+    "attention_swizzled",       "attention_async_copies",    "attention_pipelined",
+    "attention_sliding_window", "attention_backward_scalar", "attention_backward_two_kernels",
+    "attention_backward",       "attention_split_keys"};
 
 // Asks each of them for the KB that it says it needs, by "name D"; one that runs gives nothing.
 template <typename Op>
@@ -65,6 +65,8 @@ TEST(SharedMemory, IsAskedOfTheDeviceBeforeAnythingIsLaunched) {
   ask_all<ladder::Attention>("99", refused);
   ask_all<ladder::AttentionBackward>("99", refused);
   EXPECT_EQ(refused.count("attention_pipelined 256"), 0u);
+  for (const char* D : {"32", "64", "96", "128", "256"})
+    EXPECT_EQ(refused.count("attention_sliding_window " + std::string(D)), 0u) << D;
   const auto expect_kilobytes = [&](const std::string& name, const std::string& kilobytes) {
     EXPECT_EQ(refused[name], kilobytes) << name;
   };

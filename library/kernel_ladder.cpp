@@ -260,13 +260,16 @@ const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args
 constexpr std::int64_t kDecodeRows = 16;  // a tile of 20_split_keys
 
 template <typename Element>
-const char* rule(Attention*, const BasicAttentionArgs<Element>& args, bool invariant) {
+const char* rule(Attention*, const FullAttentionArgs<Element>& args, bool invariant) {
   if (std::is_same_v<Element, float>) return "attention_scalar_tiles";
+  // What no other kernel has.
+  if (args.window != 0 || args.softcap != 0.0f || !(args.scale > 0.0f) || !is_usual_D(args.D))
+    return "attention_sliding_window";
   const bool decode = args.H_kv > 0 && args.T_q * (args.H_q / args.H_kv) <= kDecodeRows;
   if (decode && !invariant && args.cu_seqlens_q == nullptr) return "attention_split_keys";
   constexpr const char* kHopper = "attention_sm90";
-  return has_hopper<Attention, BasicAttentionArgs<Element>>(kHopper) ? kHopper
-                                                                     : "attention_pipelined";
+  return has_hopper<Attention, FullAttentionArgs<Element>>(kHopper) ? kHopper
+                                                                    : "attention_pipelined";
 }
 
 template <typename Element>

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,11 +54,38 @@ class Launchers {
   std::vector<std::any> list_;
 };
 
-// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>): functions void(const Args&), one for each storage.
+namespace detail {
+
+template <typename Args, typename = void>
+struct WholeOf {
+  using Type = Args;
+};
+template <typename Args>
+struct WholeOf<Args, std::void_t<typename Args::Whole>> {
+  using Type = typename Args::Whole;
+};
+
+template <typename Op, typename Args>
+void add_launcher(Launchers& launchers, std::function<void(const Args&)> function) {
+  using Whole = typename WholeOf<Args>::Type;
+  if constexpr (std::is_same_v<Args, Whole>) {
+    launchers.set<Op>(std::move(function));
+  } else {
+    launchers.set<Op>(std::function<void(const Whole&)>([=](const Whole& args) {
+      args.require_part();
+      function(args);
+    }));
+  }
+}
+
+}  // namespace detail
+
+// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>): functions void(const Args&), one for each storage. One that takes a part of
+// its operator's arguments, whose type says what the Whole is, is called where the rest asks for nothing: require_part() refuses it.
 template <typename Op, typename... Function>
 Launchers launchers(Function... functions) {
   Launchers result;
-  (result.set<Op>(std::function{functions}), ...);
+  (detail::add_launcher<Op>(result, std::function{functions}), ...);
   return result;
 }
 

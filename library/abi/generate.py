@@ -32,7 +32,8 @@ LINEAR_ATTENTION = """Linear attention (Katharopoulos et al., Transformers are R
 ATTENTION = """Softmax attention (Vaswani et al., 2017; Dao, FlashAttention-2, 2023), over the keys c that query l may see:
  *     o_l = sum_c exp(scale * q_l . k_c - lse_l) v_c        lse_l = log sum_c exp(scale * q_l . k_c)
  * Query head h uses key head h / (H_q / H_kv). Causal: the last query is aligned with the last key. A query that sees no key has o = 0
- * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding."""
+ * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, or no scale of 0
+ * and below refuses them."""
 
 # function: (struct, operator's type, the argument structs of its storages, what it computes)
 RECURRENCE = ("WkvArgs", "WkvBf16Args", "WkvBf16Fp32DecayArgs")
@@ -71,9 +72,13 @@ SAYS = {  # where a list does not say all
     "feature_map": "KL_IDENTITY or KL_ELU_PLUS_ONE",
     "normalize": "1: divided by the sum of the weights",
     "eps": "added to that sum",
+    "window": "the last keys of those that a causal query sees: so many; 0: all",
+    "softcap": "scores are softcap tanh(score / softcap); 0: as they are",
     "lse": "(B, H_q, T_q), natural logarithm of the sums of exponentials",
 }
 TYPE_BYTES = {"int32_t": 4, "float": 4}  # all others: 8
+# Behind the last member where that would end in the middle of 8 bytes.
+RESERVED = ("reserved", "int32_t", "0", "0; room for what may come")
 
 BEGIN = '''/* clang-format off */
 /* Kernel Ladder's kernels for your own program: WKV (RWKV-5/6), gated linear attention, linear attention, softmax attention.
@@ -165,19 +170,24 @@ def ordered(struct, members, published):
     return [by_name[name] for name in known] + [member for member in members if member[0] not in known]
 
 
+def size_of(members):
+    return sum(TYPE_BYTES.get(kind, 8) for _, kind, _, _ in members)
+
+
 def texts(structs, published):
     header, exports = BEGIN, "// clang-format off\n// Written by library/abi/generate.py: where a struct has which member, and the functions of kernel_ladder.h.\n\nnamespace {\n"
     for struct, members in structs.items():
         control = [(name, kind, value.format(struct), says) for name, kind, value, says in CONTROL]
-        members = ordered(struct, control + members, published.get(struct, []))
+        known = published.get(struct, [])
+        members = ordered(struct, control + members + [RESERVED] * (RESERVED[:2] in known), known)
+        members += [RESERVED] * (size_of(members) % 8 > 0)
         header += f"typedef struct kl_{struct}_args {{\n"
         for name, kind, _, says in members:
             header += f"  {kind} {name};{'  /* ' + says + ' */' if says else ''}\n"
         header += f"}} kl_{struct}_args;\n#define KL_{struct.upper()}_ARGS {{{', '.join(value for _, _, value, _ in members)}}}\n\n"
         exports += f"\ntemplate <>\nstruct Members<kl_{struct}_args> {{\n  static constexpr Member list[] = {{\n"
         exports += "".join(f'      {{"{name}", offsetof(kl_{struct}_args, {name})}},\n' for name, _, _, _ in members if name not in dict(c[:2] for c in CONTROL))
-        size = sum(TYPE_BYTES.get(kind, 8) for _, kind, _, _ in members)
-        exports += f"  }};\n}};\nstatic_assert(sizeof(kl_{struct}_args) == {size});  // no padding, which an appended member would lie in\n"
+        exports += f"  }};\n}};\nstatic_assert(sizeof(kl_{struct}_args) == {size_of(members)});  // no padding, which an appended member would lie in\n"
     exports += '\n}  // namespace\n\nextern "C" {\n'
     for name, (struct, operator, storages, says) in OPERATORS.items():
         header += FUNCTIONS.format(name=name, struct=struct, says=says) + "\n"

@@ -162,8 +162,11 @@ typedef struct kl_attention_args {
   const int64_t* cu_seqlens_k;  /* (sequences + 1), or NULL */
   void* o;  /* (B, T_q, H_q, D) */
   float* lse;  /* (B, H_q, T_q), natural logarithm of the sums of exponentials */
+  int64_t window;  /* the last keys of those that a causal query sees: so many; 0: all */
+  float softcap;  /* scores are softcap tanh(score / softcap); 0: as they are */
+  int32_t reserved;  /* 0; room for what may come */
 } kl_attention_args;
-#define KL_ATTENTION_ARGS {sizeof(kl_attention_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define KL_ATTENTION_ARGS {sizeof(kl_attention_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0.0f, 0}
 
 typedef struct kl_attention_backward_args {
   size_t struct_size;  /* of this struct, as you know it */
@@ -230,7 +233,8 @@ int32_t kl_linear_attention_choice(const kl_linear_attention_args* args, const c
 /* Softmax attention (Vaswani et al., 2017; Dao, FlashAttention-2, 2023), over the keys c that query l may see:
  *     o_l = sum_c exp(scale * q_l . k_c - lse_l) v_c        lse_l = log sum_c exp(scale * q_l . k_c)
  * Query head h uses key head h / (H_q / H_kv). Causal: the last query is aligned with the last key. A query that sees no key has o = 0
- * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. */
+ * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, or no scale of 0
+ * and below refuses them. */
 int32_t kl_attention(const kl_attention_args* args);
 int32_t kl_attention_workspace(const kl_attention_args* args, size_t* bytes);   /* that this call needs; queues nothing */
 int32_t kl_attention_choice(const kl_attention_args* args, const char** name);  /* the kernel that this call takes */

@@ -36,6 +36,7 @@ CONTRACTS = {
     ("linear_attention", "linear_attention_chunkwise"): (("fp32", "bf16"), None, 16),
     ("attention", "attention_scalar_tiles"): (("fp32", "bf16", "fp16"), None, 64),
     ("attention", "attention_pipelined"): (("bf16", "fp16"), None, 128),
+    ("attention", "attention_sliding_window"): (("bf16", "fp16"), None, 128),
     ("wkv_backward", "wkv_chunkwise_backward"): (("fp32", "bf16"), None, None),
     ("attention_backward", "attention_backward_scalar"): (("fp32", "bf16"), None, None),
     ("attention_backward", "attention_backward_two_kernels"): (("bf16",), None, None),

@@ -1,5 +1,6 @@
 #include "common/operators/attention/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -12,14 +13,20 @@ float default_attention_scale(std::int64_t D) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(D)));
 }
 
+namespace {
+
+template <typename Value>
+void require_option(bool allowed, const char* name, const Value& value, const char* what) {
+  require(allowed, std::string(name) + " is " + std::to_string(value) + "; allowed" + what);
+}
+
+// But for the scale.
 template <typename Element>
-void validate(const BasicAttentionArgs<Element>& args) {
+void validate_part(const BasicAttentionArgs<Element>& args) {
   validate_lists(args);
   require(args.H_q % args.H_kv == 0, "H_q is " + std::to_string(args.H_q) +
                                          "; allowed: a multiple of H_kv, which is " +
                                          std::to_string(args.H_kv));
-  require(args.scale > 0.0f && std::isfinite(args.scale),
-          "scale is " + std::to_string(args.scale) + "; allowed: a finite number above 0");
   require((args.cu_seqlens_q == nullptr) == (args.cu_seqlens_k == nullptr),
           "one of cu_seqlens_q and cu_seqlens_k is null; allowed: both or neither");
   if (args.cu_seqlens_q != nullptr) {
@@ -30,6 +37,38 @@ void validate(const BasicAttentionArgs<Element>& args) {
   }
 }
 
+// Two products of a query with each key that it sees, on average.
+template <typename Element>
+double fma_count(const BasicAttentionArgs<Element>& args, double keys) {
+  return 2 * keys * args.T_q * args.B * args.H_q * args.D;
+}
+
+}  // namespace
+
+template <typename Element>
+void validate(const BasicAttentionArgs<Element>& args) {
+  validate_part(args);
+  require_option(args.scale > 0.0f && std::isfinite(args.scale), "scale", args.scale,
+                 ": a finite number above 0");
+}
+
+template <typename Element>
+void validate(const FullAttentionArgs<Element>& args) {
+  validate_part(args);
+  require_option(std::isfinite(args.scale), "scale", args.scale, ": a finite number");
+  require_option(args.window >= 0, "window", args.window, ": 0 or more");
+  require_option(args.causal || args.window == 0, "window", args.window,
+                 " without causal: 0, no window");
+  require_option(std::isfinite(args.softcap) && args.softcap >= 0.0f, "softcap", args.softcap,
+                 ": a finite number, 0 or more");
+}
+
+template <typename Element>
+void FullAttentionArgs<Element>::require_part() const {
+  require_option(window == 0, "window", window, " in this kernel: 0, no window");
+  require_option(softcap == 0.0f, "softcap", softcap, " in this kernel: 0, no softcap");
+}
+
 template <typename Element>
 void validate(const BasicAttentionGradArgs<Element>& args) {
   validate(args.forward);
@@ -38,17 +77,22 @@ void validate(const BasicAttentionGradArgs<Element>& args) {
 
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who) {
-  for (const std::int64_t D : {32, 64, 96, 128, 256}) {
-    if (args.D == D) return;
-  }
-  throw std::invalid_argument("D is " + std::to_string(args.D) + "; allowed in " + who +
-                              ": 32, 64, 96, 128, 256");
+  require(is_usual_D(args.D),
+          "D is " + std::to_string(args.D) + "; allowed in " + who + ": 32, 64, 96, 128, 256");
 }
 
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args) {
-  const double pairs = static_cast<double>(args.T_q) * args.T_k / (args.causal ? 2 : 1);
-  return 2 * pairs * args.B * args.H_q * args.D;
+  return fma_count(args, static_cast<double>(args.T_k) / (args.causal ? 2 : 1));
+}
+
+template <typename Element>
+double attention_fma_count(const FullAttentionArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& part = args;
+  if (args.window == 0 || args.T_k == 0) return attention_fma_count(part);
+  const double keys = static_cast<double>(args.T_k);
+  const double window = std::min(static_cast<double>(args.window), keys);
+  return fma_count(args, window * (1 - window / (2 * keys)));
 }
 
 template <typename Element>
@@ -56,15 +100,24 @@ double attention_fma_count(const BasicAttentionGradArgs<Element>& args) {
   return 2.5 * attention_fma_count(args.forward);
 }
 
+template struct FullAttentionArgs<float>;
+template struct FullAttentionArgs<bfloat16>;
+template struct FullAttentionArgs<float16>;
+template void validate(const BasicAttentionArgs<float>&);
+template void validate(const BasicAttentionArgs<bfloat16>&);
+template void validate(const BasicAttentionArgs<float16>&);
 template void validate(const AttentionArgs&);
 template void validate(const AttentionBf16Args&);
 template void validate(const AttentionFp16Args&);
 template void validate(const AttentionGradArgs&);
 template void validate(const AttentionGradBf16Args&);
 template void validate(const AttentionGradFp16Args&);
-template void require_usual_D(const AttentionArgs&, const char*);
-template void require_usual_D(const AttentionBf16Args&, const char*);
-template void require_usual_D(const AttentionFp16Args&, const char*);
+template void require_usual_D(const BasicAttentionArgs<float>&, const char*);
+template void require_usual_D(const BasicAttentionArgs<bfloat16>&, const char*);
+template void require_usual_D(const BasicAttentionArgs<float16>&, const char*);
+template double attention_fma_count(const BasicAttentionArgs<float>&);
+template double attention_fma_count(const BasicAttentionArgs<bfloat16>&);
+template double attention_fma_count(const BasicAttentionArgs<float16>&);
 template double attention_fma_count(const AttentionArgs&);
 template double attention_fma_count(const AttentionBf16Args&);
 template double attention_fma_count(const AttentionFp16Args&);

@@ -6,6 +6,8 @@
 //
 // T_q queries and T_k keys: n(l) = T_k, and in the causal form n(l) = max(0, l + 1 + T_k - T_q): the last query is aligned with
 // the last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
+// With a window, which the causal form may have, a query sees the last `window` of these keys: n(l) - window to n(l) - 1, its own
+// one included. (FlashAttention-2 calls that window_size = (window - 1, 0).) With a softcap the score is softcap tanh(s(l, c) / softcap).
 // Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
 //
 //     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l)
@@ -34,7 +36,11 @@ inline constexpr const char* kAttentionStorage<bfloat16> = "bf16";
 template <>
 inline constexpr const char* kAttentionStorage<float16> = "fp16";
 
-// Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic and lse are fp32.
+template <typename Element>
+struct FullAttentionArgs;
+
+// Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic and lse are fp32. Most kernels take
+// this part of the operator's arguments: what else may be asked for is refused for them.
 template <typename Element>
 struct BasicAttentionArgs {
   std::int64_t B = 0;     // batch, 0 or more
@@ -60,8 +66,9 @@ struct BasicAttentionArgs {
   std::int64_t sequences = 0;
 
   bool causal = false;
-  float scale = 1.0f;  // above 0, finite; default_attention_scale(D) is the usual choice
+  float scale = 1.0f;  // finite; default_attention_scale(D) is the usual choice
 
+  using Whole = FullAttentionArgs<Element>;
   static constexpr const char* kStorage = kAttentionStorage<Element>;
 
   template <typename Self, typename Visit>
@@ -90,11 +97,31 @@ struct BasicAttentionArgs {
   }
 };
 
-using AttentionArgs = BasicAttentionArgs<float>;
-using AttentionBf16Args = BasicAttentionArgs<bfloat16>;
-using AttentionFp16Args = BasicAttentionArgs<float16>;
+// The operator's arguments. Where a kernel's parameters have more than 128 bytes, nvcc no longer reads them at its beginning, and it
+// has other registers: kernels that have no use for these options keep the part that has 128.
+template <typename Element>
+struct FullAttentionArgs : BasicAttentionArgs<Element> {
+  std::int64_t window = 0;  // keys that a query sees at most, causal only; 0: no window
+  float softcap = 0.0f;     // 0: no softcap; else above 0, finite
 
-// The gradients of a loss with respect to q, k and v. forward.o and forward.lse are what the forward pass wrote; they are only
+  FullAttentionArgs() = default;
+  FullAttentionArgs(const BasicAttentionArgs<Element>& part) : BasicAttentionArgs<Element>(part) {}
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    BasicAttentionArgs<Element>::fields(s, visit);
+    visit("window", s.window), visit("softcap", s.softcap);
+  }
+
+  // Refuses what a kernel that takes the part would not see.
+  void require_part() const;
+};
+
+using AttentionArgs = FullAttentionArgs<float>;
+using AttentionBf16Args = FullAttentionArgs<bfloat16>;
+using AttentionFp16Args = FullAttentionArgs<float16>;
+
+// The gradients of a loss with respect to q, k and v, without a window and a softcap. forward.o and forward.lse are what the forward pass wrote; they are only
 // read.
 template <typename Element>
 struct BasicAttentionGradArgs {
@@ -131,20 +158,29 @@ using AttentionGradFp16Args = BasicAttentionGradArgs<float16>;
 float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
 // Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument). What lies behind
-// key_lengths and cu_seqlens is not read.
+// key_lengths and cu_seqlens is not read. A kernel that takes the part has scales above 0 only; one that takes all has any.
 template <typename Element>
 void validate(const BasicAttentionArgs<Element>& args);
 template <typename Element>
+void validate(const FullAttentionArgs<Element>& args);
+template <typename Element>
 void validate(const BasicAttentionGradArgs<Element>& args);
 
-// The further limits of an implementation: D in {32, 64, 96, 128, 256}. `who` ("chapter 08") says who refuses.
+// The widths that most implementations have.
+inline bool is_usual_D(std::int64_t D) {
+  return D == 32 || D == 64 || D == 96 || D == 128 || D == 256;
+}
+// `who` ("chapter 08") says who refuses the others.
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
 
-// Two products of T_q x T_k x D per query head, half of them where a causal mask hides half; 2.5 times that for the gradients.
+// Two products of T_q x T_k x D per query head, half of them where a causal mask hides half, and those in the window where there is
+// one; 2.5 times that for the gradients.
 // T_q and T_k as they stand: key_lengths and cu_seqlens are not read.
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args);
+template <typename Element>
+double attention_fma_count(const FullAttentionArgs<Element>& args);
 template <typename Element>
 double attention_fma_count(const BasicAttentionGradArgs<Element>& args);
 

@@ -29,6 +29,18 @@ std::vector<Pair> lengths_of(const Support& support) {
   return lengths;
 }
 
+// The levels of an option, after those that all have; none, where the support does not have it.
+template <typename Value>
+std::vector<Value> levels_of(const Support& support, const std::string& option,
+                             std::vector<Value> usual) {
+  for (const auto& [name, levels] : support.options) {
+    if (name != option) continue;
+    for (const std::string& level : levels)
+      read_option(level, usual.emplace_back());
+  }
+  return usual;
+}
+
 // How many query heads, and how many key heads.
 std::vector<Pair> heads_of(const Support& support) {
   if (support.has("groups")) return {{2, 2}, {2, 1}, {4, 2}};
@@ -57,8 +69,12 @@ std::string name_of(const AttentionCase& c) {
   for (const auto& [queries, keys] : c.lengths)
     name << "_" << queries << "x" << keys;
   name << (c.causal ? "_causal" : "_full") << (c.key_lengths ? "_key_lengths" : "")
-       << (c.scale != 0.0f ? "_scaled" : "") << magnitude_word(c.magnitude)
-       << precision_word(c.precision);
+       << (c.scale > 0.0f   ? "_scaled"
+           : c.scale < 0.0f ? "_scaled_below_0"
+                            : "");
+  if (c.window > 0) name << "_window" << c.window;
+  if (c.softcap > 0) name << "_softcap" << c.softcap;
+  name << magnitude_word(c.magnitude) << precision_word(c.precision);
   return name.str();
 }
 
@@ -84,6 +100,8 @@ AttentionArgs sizes_of(const AttentionCase& c) {
   args.sequences = static_cast<std::int64_t>(c.lengths.size());
   args.causal = c.causal;
   args.scale = c.scale == 0.0f ? default_attention_scale(c.D) : c.scale;
+  args.window = c.window;
+  args.softcap = c.softcap;
   return args;
 }
 
@@ -151,9 +169,22 @@ Design<AttentionCase> attention_design(const Support& support) {
         return Pair{c.H_q, c.H_kv};
       });
   design.factor("causal", attention_masks(support), &Case::causal);
-  design.factor("scale", std::vector<float>{0.0f, 0.5f}, &Case::scale);
+  design.factor("scale", levels_of<float>(support, "scale", {0.0f, 0.5f}), &Case::scale);
   design.factor("precision", precisions_of(support.storages), &Case::precision);
+  if (const auto windows = levels_of<std::int64_t>(support, "window", {0}); windows.size() > 1) {
+    design.factor("window", windows, &Case::window);
+    for (const std::int64_t window : windows) {
+      if (window > 0) design.exclude("causal", false, "window", window, "it is causal");
+    }
+  }
+  if (const auto softcaps = levels_of<float>(support, "softcap", {0.0f}); softcaps.size() > 1)
+    design.factor("softcap", softcaps, &Case::softcap);
   return design;
+}
+
+bool has_option(const Support& support, const std::string& option) {
+  return std::any_of(support.options.begin(), support.options.end(),
+                     [&](const auto& each) { return each.first == option; });
 }
 
 AttentionCase plain_attention_case(const Support& support) {
@@ -165,6 +196,7 @@ AttentionCase plain_attention_case(const Support& support) {
   // With fewer channels than 16 too many lie in one vector. With fewer than keys nobody can tell what each key has added to o.
   c.D = from(c.T_k > 17 ? c.T_k + 40 : 16, attention_channels(support));
   c.causal = support.has("causal");
+  if (has_option(support, "window")) c.window = c.T_k / 2;
   c.magnitude = c.T_k > 17 ? 1.0f : 2.0f;  // weights that are unlike each other, none of them lost
   return c;
 }

@@ -36,7 +36,9 @@ struct AttentionCase {
   bool causal = false;
   bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
   float scale = 0.0f;        // 0: default_attention_scale(D)
-  float magnitude = 1.0f;    // of q and k. At 1 and the default scale q . k is about 1, at 100 1e4
+  std::int64_t window = 0;
+  float softcap = 0.0f;
+  float magnitude = 1.0f;  // of q and k. At 1 and the default scale q . k is about 1, at 100 1e4
   Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;
 
@@ -48,8 +50,8 @@ struct AttentionCase {
   template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
     visit("lengths", s.lengths), visit("causal", s.causal), visit("key_lengths", s.key_lengths);
-    visit("scale", s.scale), visit("magnitude", s.magnitude, 0, kLargestMagnitude),
-        visit("seed", s.seed);
+    visit("scale", s.scale), visit("window", s.window), visit("softcap", s.softcap, 0);
+    visit("magnitude", s.magnitude, 0, kLargestMagnitude), visit("seed", s.seed);
   }
 };
 
@@ -132,7 +134,7 @@ struct BasicAttentionGradients {
 using AttentionGradients = BasicAttentionGradients<float>;
 
 // What its tests are made of. A Support of attention may refuse "causal", "groups" (fewer key heads than query heads), "packed" (sequences)
-// and "key_lengths". Its sizes are D, and T_q with T_k, two lists of one length: the n-th number of queries comes with the n-th of keys. It
+// and "key_lengths". What it has besides, "window", "softcap" and any "scale", are options with levels. Its sizes are D, and T_q with T_k, two lists of one length: the n-th number of queries comes with the n-th of keys. It
 // may limit B, H_q and T_q (of a packed sequence, too).
 Design<AttentionCase> attention_design(const Support& support);
 // Sizes that are unlike each other and no powers of two, as far as they are supported.
@@ -140,6 +142,7 @@ AttentionCase ragged_attention_case(const Support& support);
 // The case on which no two mistakes give the same.
 AttentionCase plain_attention_case(const Support& support);
 std::vector<bool> attention_masks(const Support& support);
+bool has_option(const Support& support, const std::string& option);
 std::vector<std::int64_t> attention_channels(const Support& support);
 // `queries`, or the most that it takes.
 std::int64_t limited_queries(const Support& support, std::int64_t queries);

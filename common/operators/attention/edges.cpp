@@ -91,7 +91,7 @@ struct Spoilt {
     const std::int64_t l = row - s.first_query;
     if (h / group != kHead || l < 0 || l >= s.queries) return Reach::kMustNot;
     const std::int64_t seen = keys_seen(a, s, l);
-    if (seen > key) return Reach::kMust;
+    if (seen > key && key >= first_key_seen(a, s, l)) return Reach::kMust;
     if (l == query && h == kHead * group) return Reach::kMay;
     return seen > key / tile * tile ? Reach::kMay : Reach::kMustNot;
   }
@@ -308,15 +308,20 @@ std::vector<AttentionCase> attention_cases(const Support& support) {
                                          found_cases<Attention>(support.also));
 }
 
-// What the lists do not tell.
+namespace {
+
+// What the lists do not tell, of what the forward pass and the gradients have in common.
 template <typename Args>
-std::vector<BadInput<Args>> Attention::bad_inputs(const Support& support, DeviceKind) {
+std::vector<BadInput<Args>> common_bad_inputs(const Support& support) {
   static const std::int64_t cu_seqlens[] = {0, 3}, lengths[] = {3, 3};
   std::vector<BadInput<Args>> bad = {
       {"H_q", [](Args& a) { a.H_q = 3, a.H_kv = 2; }},
-      {"scale", [](Args& a) { a.scale = 0.0f; }},
       {"scale", [](Args& a) { a.scale = std::numeric_limits<float>::infinity(); }},
   };
+  if (!has_option(support, "scale")) {
+    for (const float scale : {0.0f, -0.5f})
+      bad.push_back({"scale", [=](Args& a) { a.scale = scale; }});
+  }
   const auto pack = [](Args& a) {
     a.B = 1;
     a.cu_seqlens_q = a.cu_seqlens_k = cu_seqlens;
@@ -355,12 +360,24 @@ std::vector<BadInput<Args>> Attention::bad_inputs(const Support& support, Device
   return bad;
 }
 
+}  // namespace
+
 template <typename Args>
-std::vector<BadInput<Args>> AttentionBackward::bad_inputs(const Support& support,
-                                                          DeviceKind where) {
+std::vector<BadInput<Args>> Attention::bad_inputs(const Support& support, DeviceKind) {
+  std::vector<BadInput<Args>> bad = common_bad_inputs<Args>(support);
+  bad.push_back({"window", [](Args& a) { a.causal = true, a.window = -1; }});
+  bad.push_back({"window", [](Args& a) { a.causal = false, a.window = 3; }});
+  for (const float softcap : {-1.0f, std::numeric_limits<float>::infinity()})
+    bad.push_back({"softcap", [=](Args& a) { a.softcap = softcap; }});
+  if (!has_option(support, "softcap"))
+    bad.push_back({"softcap", [](Args& a) { a.softcap = 30.0f; }});
+  return bad;
+}
+
+template <typename Args>
+std::vector<BadInput<Args>> AttentionBackward::bad_inputs(const Support& support, DeviceKind) {
   std::vector<BadInput<Args>> bad;
-  for (const auto& [argument, spoil] :
-       Attention::bad_inputs<decltype(Args::forward)>(support, where))
+  for (const auto& [argument, spoil] : common_bad_inputs<decltype(Args::forward)>(support))
     bad.push_back({argument, [spoil = spoil](Args& a) { spoil(a.forward); }});
   return bad;
 }
@@ -376,6 +393,7 @@ template Bad<AttentionGradFp16Args> AttentionBackward::bad_inputs(const Support&
 
 SupportWords AttentionOperator::words() {
   return {.sizes = {"T_q", "T_k", "D"},
+          .options = {"window", "softcap", "scale"},
           .refuses = {"causal", "groups", "packed", "key_lengths"},
           .most = {"B", "H_q", "T_q"},
           .fields = {"plain_steps", "nan_tile", "also", "not_repeatable"}};

@@ -154,6 +154,14 @@ TEST(AttentionDiagnosis, Masks) {
   expect_diagnosis("the result without the last key", kCausal);
 }
 
+TEST(AttentionDiagnosis, Windows) {
+  const AttentionCase c = with(kCausal, [](AttentionCase& c) { c.window = 30; });
+  expect_diagnosis("the result with the window ignored", c);
+  expect_diagnosis("the result with a window of one key less", c);
+  expect_diagnosis("the result with a window of one key more", c);
+  expect_diagnosis("the result with the tile of * keys missing in which the first query's", c, 64);
+}
+
 TEST(AttentionDiagnosis, Tiles) {
   const AttentionCase one_more = with(kFull, [](AttentionCase& c) { c.T_k = 129; });
   for (const std::int64_t tile : {16, 32, 64, 128}) {
@@ -184,6 +192,8 @@ TEST(AttentionDiagnosis, Others) {
   expect_diagnosis("the result without the division by the sum", kFull);
   expect_diagnosis("the result with lse in base 2", kCausal);
   expect_diagnosis("the result with lse without the maximum", kCausal);
+  expect_diagnosis("the result with the softcap forgotten",
+                   with(kFull, [](AttentionCase& c) { c.softcap = 1; }));
 }
 
 TEST(AttentionDiagnosis, Gradients) {
@@ -218,6 +228,8 @@ AttentionCase random_case(SmallDraw& draw) {
   c.H_kv = draw.coin() ? 1 : 2;
   c.D = draw.size();
   c.causal = draw.coin();
+  if (c.causal && draw.coin()) c.window = draw.length() + 1;
+  if (draw.coin()) c.softcap = 5;
   c.precision = draw.one_of(kPrecisions);
   c.seed = draw.seed();
   return c;
@@ -228,7 +240,12 @@ TEST(JudgeIsSharp, ForSoftmaxAttention) {
 }
 
 TEST(JudgeIsSharp, ForItsGradients) {
-  expect_sharp_judge<AttentionBackward>(random_case);
+  expect_sharp_judge<AttentionBackward>([](SmallDraw& draw) {
+    AttentionCase c = random_case(draw);
+    c.window = 0;
+    c.softcap = 0;
+    return c;
+  });
 }
 
 }  // namespace

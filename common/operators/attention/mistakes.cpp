@@ -39,8 +39,16 @@ std::vector<WrongMask> wrong_masks(const AttentionCase& c) {
       {c.causal ? "with the first query aligned with the first key, not the last with the last"
                 : "with a causal mask, the first query aligned with the first key",
        "s <= l for s <= l + T_k - T_q", Mask::kFirstWithFirst},
-      {"without the last key", "s < T_k - 1", Mask::kWithoutLast},
-      {"without the first key", "for (s = 1; ...)", Mask::kWithoutFirst}};
+      {"without the last key", "s < T_k - 1", Mask::kWithoutLast}};
+  if (c.window == 0 || c.T_k - c.T_q < c.window)
+    list.push_back({"without the first key", "for (s = 1; ...)", Mask::kWithoutFirst});
+  if (c.window > 0) {
+    list.push_back({"with the window ignored: every query sees all keys up to its own",
+                    "the window left out", Mask::kNoWindow});
+    list.push_back(
+        {"with a window of one key less", "s > l + T_k - T_q - window + 1", Mask::kNarrower});
+    list.push_back({"with a window of one key more", "s >= l + T_k - T_q - window", Mask::kWider});
+  }
   if (!c.causal) return list;
   list.push_back({"without each query's own key", "s < l + T_k - T_q", Mask::kStrict});
   list.push_back(
@@ -59,22 +67,35 @@ std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionArgs& a, const At
                                                 std::int64_t l, Mask mask) {
   const auto within = [&](std::int64_t n) { return std::clamp<std::int64_t>(n, 0, s.keys); };
   const std::int64_t own = keys_seen(a, s, l), aligned = within(l + 1 + s.keys - s.queries);
+  const std::int64_t first = first_key_seen(a, s, l);
+  const auto in_window = [&](std::int64_t n) {
+    return std::pair{a.window == 0 ? 0 : within(n - a.window), n};
+  };
   switch (mask) {
-    case Mask::kOwn: return {0, own};
-    case Mask::kTurned: return {0, a.causal ? s.keys : aligned};
-    case Mask::kFirstWithFirst: return {0, within(l + 1)};
-    case Mask::kWithoutLast: return {0, std::min(own, within(s.keys - 1))};
-    case Mask::kStrict: return {0, within(own - 1)};
-    case Mask::kOneMore: return {0, within(own + 1)};
+    case Mask::kOwn: return {first, own};
+    case Mask::kTurned: return {first, a.causal ? s.keys : aligned};
+    case Mask::kFirstWithFirst: return in_window(within(l + 1));
+    case Mask::kWithoutLast: return {first, std::min(own, within(s.keys - 1))};
+    case Mask::kStrict: return {first, within(own - 1)};
+    case Mask::kOneMore: return {first, within(own + 1)};
     case Mask::kFromBehind: return {within(aligned - 1), s.keys};
-    case Mask::kWithoutFirst: return {1, own};
-    case Mask::kOfWarp: return {0, keys_seen(a, s, l / 64 * 64 + l % 16)};
+    case Mask::kWithoutFirst: return {std::max<std::int64_t>(1, first), own};
+    case Mask::kOfWarp: return in_window(keys_seen(a, s, l / 64 * 64 + l % 16));
+    case Mask::kNoWindow: return {0, own};
+    case Mask::kNarrower: return {std::min(first + (own > a.window - 1), own), own};
+    case Mask::kWider: return {within(own - a.window - 1), own};
   }
-  return {0, own};
+  return {first, own};
 }
 
 std::int64_t key_head(const AttentionArgs& a, KeyHead which, std::int64_t h) {
   return which == KeyHead::kInterleaved ? h % a.H_kv : h / (a.H_q / a.H_kv);
+}
+
+template <typename Number>
+Number capped(const AttentionArgs& a, Number score) {
+  const auto softcap = static_cast<Number>(a.softcap);
+  return a.softcap == 0 ? score : softcap * std::tanh(score / softcap);
 }
 
 template <typename Number>
@@ -183,8 +204,13 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
     auto [first, end] = keys_seen(a, sequence, l, s.mask);
     if (s.whole_tiles_only) end = std::min(end, sequence.keys / s.tile * s.tile);
     std::int64_t begin = first, visited = end;
+    if (s.whole_first_tiles) {
+      const std::int64_t of_first = first_key_seen(a, sequence, 0);
+      begin = first = std::max(first, tiled(of_first, s.tile));
+    }
     if (s.query_tile > 0) {
-      begin = 0;
+      const std::int64_t tile = std::max<std::int64_t>(1, s.tile);
+      begin = first_key_seen(a, sequence, l / s.query_tile * s.query_tile) / tile * tile;
       visited = keys_seen(a, sequence, std::min(tiled(l + 1, s.query_tile), sequence.queries) - 1);
     }
     if (s.behind != S::Behind::kNothing) visited = tiled(visited, s.tile);
@@ -194,7 +220,7 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
     const std::vector<Number> q(row_of_q, row_of_q + a.D);
     std::vector<Number> scores = k.products(q, std::min(visited, sequence.keys));
     for (Number& score : scores)
-      score *= scale;
+      score = s.capped ? capped(a, scale * score) : scale * score;
     scores.resize(visited, s.behind == S::Behind::kLastKey ? scores.back() : 0);
     const Row<Number> row = softmax(s, scores, v, begin, first, end);
     const Number divisor = s.divisor == S::Divisor::kSum     ? row.sum
@@ -341,6 +367,9 @@ Variants<S> attention_variants(const AttentionCase& c) {
       [](double x) { return x * x; });
   add("with the scores divided by the scale", "score / scale", &S::scale,
       [](double x) { return 1 / x; });
+  if (c.softcap > 0)
+    add("with the softcap forgotten", "score for softcap * tanhf(score / softcap)", &S::capped,
+        false);
   add("with the sign of the scores turned", "expf(m - score)", &S::scale,
       [](double x) { return -x; });
   add("with 2 to the power of the scores: exp2 for exp", "exp2f(score - m)", &S::weight,
@@ -414,10 +443,15 @@ namespace {
 
 // Keys are taken a tile at a time: the last tile is lost, or masked keys count. `add(words, switches, tile)`.
 template <typename Add>
-void add_tiles(bool causal, const Add& add) {
-  for (const std::int64_t tile : kUsualTiles)
+void add_tiles(bool causal, bool windowed, const Add& add) {
+  for (const std::int64_t tile : kUsualTiles) {
     add("with the last partial tile of * keys missing", S{.tile = tile, .whole_tiles_only = true},
         tile);
+    if (windowed) {
+      add("with the tile of * keys missing in which the first query's window begins",
+          S{.tile = tile, .whole_first_tiles = true}, tile);
+    }
+  }
   for (const auto& [behind, words] : {std::pair{S::Behind::kZeros, "keys of zeros"},
                                       {S::Behind::kLastKey, "the last key again"}}) {
     for (const std::int64_t tile : kUsualTiles) {
@@ -498,7 +532,7 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
   if (!c.lengths.empty()) {
     add("with the sequences running into each other", [=] { return answer(one_sequence, {}); });
   }
-  add_tiles(c.causal, [&](const std::string& what, const S& s, std::int64_t tile) {
+  add_tiles(c.causal, c.window > 0, [&](const std::string& what, const S& s, std::int64_t tile) {
     add(
         what, [=] { return answer(a, s); }, tile);
   });

@@ -20,7 +20,10 @@ enum class Mask {
   kOneMore,
   kFromBehind,
   kWithoutFirst,
-  kOfWarp  // of the row among a warp's 16, in blocks of 64 queries
+  kOfWarp,  // of the row among a warp's 16, in blocks of 64 queries
+  kNoWindow,
+  kNarrower,  // the window, by one key
+  kWider
 };
 
 enum class KeyHead { kOwn, kInterleaved };
@@ -31,6 +34,7 @@ struct AttentionSwitches {
   KeyHead key_head = KeyHead::kOwn;
   enum class Array { kK, kV } k_from = Array::kK, v_from = Array::kV;
   double (*scale)(double scale) = nullptr;
+  bool capped = true;  // where there is a softcap
   double (*weight)(double score, double largest) = nullptr;
   enum class Divisor { kSum, kNone, kTwice, kCount } divisor = Divisor::kSum;
   double (*lse)(double largest, double log_sum) = nullptr;
@@ -42,6 +46,8 @@ struct AttentionSwitches {
   bool maximum_carried = true;                  // or each tile has its own
   bool o_rescaled = true, sum_rescaled = true;  // when the maximum grows
   bool whole_tiles_only = false;                // keys of a last partial tile are lost
+  bool whole_first_tiles =
+      false;  // those of a first one, where the window of the first query begins
   // Keys that a query does not see count in its sum, where its tile of so many queries visits them. 0: none of them counts.
   std::int64_t query_tile = 0;
   // What counts behind the last key, up to a whole tile.

@@ -28,6 +28,18 @@ std::vector<AttentionCase> gentle_cases() {
     result.push_back(packed({.H_q = 3, .H_kv = 1, .D = 4, .causal = causal},
                             {{0, 3}, {5, 5}, {4, 0}, {0, 0}, {2, 6}, {6, 2}}));
   }
+  for (const std::int64_t window : {1, 3, 8}) {
+    for (const auto& [T_q, T_k] : {std::pair{7, 7}, {9, 4}, {4, 9}}) {
+      result.push_back({.B = 1, .T_q = T_q, .T_k = T_k, .H_q = 2, .H_kv = 1, .D = 3});
+      result.back().causal = true;
+      result.back().window = window;
+    }
+  }
+  result.push_back({.T_q = 5, .T_k = 7, .H_q = 2, .H_kv = 2, .D = 3, .scale = -0.5f});
+  for (const bool causal : {false, true}) {
+    result.push_back({.T_q = 5, .T_k = 7, .H_q = 2, .H_kv = 1, .D = 3, .causal = causal});
+    result.back().softcap = 1;
+  }
   result.push_back({.B = 0, .T_q = 3, .T_k = 3, .H_q = 1, .H_kv = 1, .D = 2});
   return result;
 }
@@ -98,7 +110,14 @@ TEST_P(AttentionSlopes, AreTheGradients) {
   expect_close(gradients.dv, slopes(problem, "v"), 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Gentle, AttentionSlopes, ::testing::ValuesIn(gentle_cases()), name);
+std::vector<AttentionCase> cases_with_gradients() {
+  std::vector<AttentionCase> cases = gentle_cases();
+  std::erase_if(cases, [](const AttentionCase& c) { return c.window > 0 || c.softcap > 0; });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gentle, AttentionSlopes, ::testing::ValuesIn(cases_with_gradients()),
+                         name);
 
 // One head, D = 1.
 AttentionResult truth_of(const std::vector<float>& q, const std::vector<float>& k,
@@ -125,6 +144,25 @@ TEST(Attention, AlignsTheLastQueryWithTheLastKey) {
   EXPECT_EQ(longer.lse[0], -kInfinity);
   const auto shorter = truth_of({1}, {0, 0, 0}, {3, 6, 9}, true);
   EXPECT_NEAR(shorter.o[0], 6, 1e-12);
+}
+
+// Equal weights: o is the mean of the values that are seen.
+TEST(Attention, AWindowHoldsTheQuerysOwnKeyAndThoseBeforeIt) {
+  AttentionProblem problem =
+      make_problem({.T_q = 3, .T_k = 4, .D = 1, .causal = true, .window = 2});
+  problem["q"] = {0, 0, 0};
+  problem["v"] = {1, 2, 4, 8};
+  EXPECT_EQ(attention_closed_sum(problem.args()).o, (std::vector<double>{1.5, 3, 6}));
+  const AttentionArgs a = problem.args();
+  EXPECT_EQ(attention_fma_count(a), 2 * 3 * 2 * (1 - 2 / 8.0));
+}
+
+TEST(Attention, ASoftcapBoundsTheScores) {
+  AttentionProblem problem = make_problem({.T_q = 1, .T_k = 2, .D = 1, .softcap = 2});
+  problem["q"] = {1};
+  problem["k"] = {1000, -1000};
+  problem["v"] = {0, 1};
+  EXPECT_NEAR(attention_closed_sum(problem.args()).o[0], 1 / (1 + std::exp(4.0)), 1e-12);
 }
 
 TEST(Attention, GroupsUseTheirOwnKeyHead) {

@@ -57,7 +57,7 @@ namespace {
 
 AttentionProblem fuzzed(Random& random, bool backward) {
   constexpr std::int64_t kWidths[] = {32, 64, 64, 96, 128, 128, 256};
-  constexpr float kScales[] = {0.0f, 0.0f, 0.5f, 0.03f};
+  constexpr float kScales[] = {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 0.03f, -0.5f};
   AttentionCase c;
   c.precision = random.one_of(kPrecisions);
   c.D = random.one_in(20) ? random.one_of(kRandomSizes) : random.one_of(kWidths);
@@ -68,6 +68,8 @@ AttentionProblem fuzzed(Random& random, bool backward) {
   c.T_k = random.one_in(3) ? c.T_q : random_length(random);
   c.causal = random.one_in(2);
   c.scale = random.one_of(kScales);
+  if (!backward && c.causal && random.one_in(6)) c.window = 1 + random_length(random);
+  if (!backward && random.one_in(12)) c.softcap = 5;
   c.seed = static_cast<std::uint32_t>(1 + random.below(1u << 31));
   const std::int64_t work = backward ? kRandomWork / 3 : kRandomWork;
   if (random.one_in(4)) {

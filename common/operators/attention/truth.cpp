@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/core/errors.hpp"
 #include "common/core/generator.hpp"
 #include "common/core/threads.hpp"
 #include "common/judge/matrix.hpp"
@@ -20,6 +21,9 @@ using Gradients = BasicAttentionGradients<double>;
 constexpr std::int64_t kBlock = 64;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// An exponential, a sum, a quotient and a difference, the first and the third of which are approximated.
+constexpr double kRoundingsOfTanh = 16;
 
 // Head h of `count` rows of a (rows, H, D) array.
 Matrix rows_of(const float* data, std::int64_t first, std::int64_t count, std::int64_t H,
@@ -51,15 +55,34 @@ struct Head {
     return ladder::lse_index(a, sequence.first_query + l, h);
   }
   std::int64_t keys_seen(std::int64_t l) const { return ladder::keys_seen(a, sequence, l); }
+  std::int64_t first_key_seen(std::int64_t l) const {
+    return ladder::first_key_seen(a, sequence, l);
+  }
 
   // The scores of `count` queries from `first` on, with the first n keys.
   Matrix scores(std::int64_t first, std::int64_t count, std::int64_t n) const {
-    return scale * product(q.middleRows(first, count), k.topRows(n).transpose());
+    const Matrix s = scale * product(q.middleRows(first, count), k.topRows(n).transpose());
+    if (a.softcap == 0) return s;
+    return s.unaryExpr([&](double x) { return a.softcap * std::tanh(x / a.softcap); });
   }
-  // The sums of their squared terms. An absolute error of a score is a relative one of its weight.
+  // The sums of their squared terms. An absolute error of a score is a relative one of its weight. tanh is made of terms of 1, some of
+  // which are rounded, where a sum has D roundings.
   Matrix squared_score_terms(std::int64_t first, std::int64_t count, std::int64_t n) const {
-    return scale * scale *
-           product(q.middleRows(first, count).cwiseAbs2(), k.topRows(n).cwiseAbs2().transpose());
+    const Matrix terms =
+        scale * scale *
+        product(q.middleRows(first, count).cwiseAbs2(), k.topRows(n).cwiseAbs2().transpose());
+    if (a.softcap == 0) return terms;
+    const double of_tanh = a.softcap * a.softcap * kRoundingsOfTanh / static_cast<double>(a.D);
+    const Matrix tanh = scores(first, count, n) / a.softcap;
+    return (terms.array() * (1 - tanh.array().square()).square() + of_tanh).matrix();
+  }
+  // Of a row of query l, the keys that it sees; what stands for others becomes 0.
+  template <typename Row>
+  auto seen(Row row, std::int64_t l) const {
+    const std::int64_t from = first_key_seen(l), to = keys_seen(l);
+    row.head(from).setZero();
+    row.tail(row.size() - to).setZero();
+    return row.segment(from, to - from);
   }
 };
 
@@ -117,10 +140,8 @@ AttentionResult attention_terms(const AttentionArgs& a, double score_roundoff) {
     Matrix p = head.scores(first, count, n);
     const Matrix score_terms = head.squared_score_terms(first, count, n);
     for (std::int64_t r = 0; r < count; ++r) {
-      const std::int64_t seen = head.keys_seen(first + r);
-      p.row(r).tail(n - seen).setZero();
-      if (seen == 0) continue;
-      auto weights = p.row(r).head(seen);
+      auto weights = head.seen(p.row(r), first + r);
+      if (weights.size() == 0) continue;
       weights = exact_exp(weights.array() - weights.maxCoeff());
       weights /= weights.sum();
     }
@@ -180,13 +201,14 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
           if (of == Of::kSquaredTerms) score_terms = head.squared_score_terms(first, count, n);
           Matrix ds = product(d_o_rows, v.topRows(n).transpose());
           for (std::int64_t r = 0; r < count; ++r) {
-            const std::int64_t l = first + r, seen = head.keys_seen(l), row = head.query_row(l);
+            const std::int64_t l = first + r, row = head.query_row(l);
             const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * a.D, 1, a.D));
             const double delta = d_o.row(l).dot(o.row(0));
             const double lse = exact.lse[head.lse_index(l)];
-            p.row(r).tail(n - seen).setZero();
-            p.row(r).head(seen) = exact_exp(p.row(r).head(seen).array() - lse);
-            if (of == Of::kSquaredTerms && seen > 0) score_terms.row(r).array() += lse * lse;
+            auto weights = head.seen(p.row(r), l);
+            weights = exact_exp(weights.array() - lse);
+            if (of == Of::kSquaredTerms && weights.size() > 0)
+              score_terms.row(r).array() += lse * lse;
             ds.row(r).array() += sign * delta;
           }
           Matrix p_of_dv = p;
@@ -264,7 +286,9 @@ struct Reached {
         if (keys_seen(a, s, l) > 0)
           std::fill_n(queries.begin() + (s.first_query + l) * a.H_q, a.H_q, true);
       }
-      if (s.queries > 0) std::fill_n(keys.begin() + s.first_key * a.H_kv, s.keys * a.H_kv, true);
+      if (s.queries == 0) continue;
+      const std::int64_t first = first_key_seen(a, s, 0);
+      std::fill_n(keys.begin() + (s.first_key + first) * a.H_kv, (s.keys - first) * a.H_kv, true);
     }
   }
 };
@@ -287,6 +311,12 @@ std::int64_t keys_seen(const AttentionArgs& a, const AttentionSequence& sequence
   return std::max<std::int64_t>(0, l + 1 + sequence.keys - sequence.queries);
 }
 
+std::int64_t first_key_seen(const AttentionArgs& a, const AttentionSequence& sequence,
+                            std::int64_t l) {
+  if (a.window == 0) return 0;
+  return std::max<std::int64_t>(0, keys_seen(a, sequence, l) - a.window);
+}
+
 std::int64_t lse_index(const AttentionArgs& a, std::int64_t row, std::int64_t h) {
   return (row / a.T_q * a.H_q + h) * a.T_q + row % a.T_q;
 }
@@ -298,10 +328,8 @@ AttentionResult attention_closed_sum(const AttentionArgs& a) {
     Matrix p = head.scores(first, count, n);
     Vector sum = Vector::Ones(count);
     for (std::int64_t r = 0; r < count; ++r) {
-      const std::int64_t seen = head.keys_seen(first + r);
-      p.row(r).tail(n - seen).setZero();
-      if (seen == 0) continue;
-      auto weights = p.row(r).head(seen);
+      auto weights = head.seen(p.row(r), first + r);
+      if (weights.size() == 0) continue;
       rows.largest[r] = weights.maxCoeff();
       weights = exact_exp(weights.array() - rows.largest[r]);
       sum[r] = weights.sum();
@@ -381,6 +409,9 @@ AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
 }
 
 void AttentionGradInputs::draw(AttentionGradProblem& problem) {
+  const AttentionCase& c = problem.drawn_case();
+  require(c.window == 0, "window is " + std::to_string(c.window) + "; allowed for gradients: 0");
+  require(c.softcap == 0, "softcap is " + std::to_string(c.softcap) + "; allowed for gradients: 0");
   problem = make_grad_problem(make_problem(problem.drawn_case()));
 }
 

@@ -87,7 +87,7 @@ bool is_clear(const AnyOperator& op, const AnyProblem& problem, const std::strin
     names.push_back(array);
   for (const char* each :
        {"D", "T_k", "H_q", "sequences", "cu_seqlens\\w*", "key_lengths", "causal", "feature_map",
-        "normalize", "eps", "scale", "reverse", "\\w*state"})
+        "normalize", "eps", "scale", "window", "softcap", "reverse", "\\w*state"})
     names.push_back(each);
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) {

@@ -1,0 +1,187 @@
+// 08 flash attention, sliding window: a query sees the last W keys up to its own one; tiles outside of that are not fetched.
+// Change: from 08.08: tiles begin where the window of the block's first query begins, and a tile on either border has the mask.
+// Why:    with W of T keys the work is T W instead of T^2 / 2; a mask alone would save nothing.
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
+// Costs:  two borders of each tile are compared with, instead of one; channels up to the next tile's width are zeros, but multiplied.
+//         See README for what was measured.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "08_flash_attention/attention_tile.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/load.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace flash_attention {
+namespace {
+
+using namespace ladder::cuda::tiles;
+
+// Tiles of keys, from the first key on, and those among them that lie in front of the windows.
+struct WindowTiles : KeyTiles {
+  int first = 0;        // that some query of the block sees
+  int first_whole = 0;  // of which every query of the block sees every key, up to `whole`
+  __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < whole; }
+};
+
+// The tiles of kKeys keys that a block of queries looks at. A window moves on with its query: of the block, the first query sees the
+// first keys, and the last one the last.
+template <int kKeys>
+__device__ WindowTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
+  WindowTiles tiles;
+  tiles.first = static_cast<int>(s.first_key_seen(first) / kKeys);
+  tiles.first_whole = static_cast<int>((s.first_key_seen(first + queries - 1) + kKeys - 1) / kKeys);
+  tiles.count = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
+  tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
+  return tiles;
+}
+
+template <int kD, typename Element>
+__global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
+    attend(const FullAttentionArgs<Element> args) {
+  using C = Cut<kD>;
+  using Rows = Tile<Element, kD>;
+  extern __shared__ uint4 smem[];
+  const Rows q_tile{reinterpret_cast<Element*>(smem)};  // kQueries rows
+  const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
+  const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
+
+  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  const Sequence s = sequence_of(args, blockIdx.z);
+  const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
+  if (first >= s.queries) return;
+  const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
+  const std::int64_t h = blockIdx.y, h_kv = h / (args.H_q / args.H_kv);
+  const int D = static_cast<int>(args.D);
+  const int stride_q = static_cast<int>(args.H_q) * D, stride_k = static_cast<int>(args.H_kv) * D;
+  const std::int64_t q_offset = (s.first_query + first) * stride_q + h * D;
+  const std::int64_t k_offset = s.first_key * stride_k + h_kv * D;
+
+  const WindowTiles tiles = tiles_of<C::kKeys>(s, first, queries);
+  const Visible visible = visible_from(s, first);
+
+  // Rows and channels that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
+    const std::int64_t key = std::int64_t{tile} * C::kKeys;
+    copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
+                                           visible.most - tile * C::kKeys, D, true, threadIdx.x);
+  };
+  if (tiles.first < tiles.count) {
+    copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, D, true,
+                                              threadIdx.x);
+    fetch_keys(k_tile, args.k, tiles.first);
+  }
+  __pipeline_commit();
+
+  // This warp's queries, and where this lane looks for its part of each operand.
+  const int lane = threadIdx.x % kWarpSize;
+  const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
+  const MkToA q_smem(q_tile, first_row, lane);
+  const NkToB k_smem(k_tile, 0, lane);
+  const KnToB v_smem(v_tile, 0, lane);
+
+  BentSoftmax<C::kRowBlocks> softmax(args.scale, args.softcap);
+  Accumulator o[C::kRowBlocks][kD / 8] = {};
+#pragma unroll 1
+  for (int tile = tiles.first; tile < tiles.count; ++tile) {
+    __pipeline_wait_prior(0);
+    __syncthreads();  // K is here, and nobody reads the last V any more
+    fetch_keys(v_tile, args.v, tile);
+    __pipeline_commit();
+
+    Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
+#pragma unroll
+    for (int d = 0; d < kD; d += kBlock) {
+      FragmentA<Element> q[C::kRowBlocks];
+#pragma unroll
+      for (int b = 0; b < C::kRowBlocks; ++b)
+        q[b] = q_smem.load(b * kBlock, d);
+#pragma unroll
+      for (int n = 0; n < C::kKeys; n += kBlock) {
+        FragmentB<Element> k[2];
+        k_smem.load(k, n, d);
+#pragma unroll
+        for (int b = 0; b < C::kRowBlocks; ++b)
+          multiply(scores[b][n / 8], scores[b][n / 8 + 1], q[b], k);
+      }
+    }
+    softmax.bend(scores);
+    if (!tiles.is_whole(tile)) {
+      for_each_score(scores, first_row, tile * C::kKeys, [&](float& score, int row, int key) {
+        const int end = visible.keys(row);
+        if (key >= end || key < end - visible.window) score = -INFINITY;
+      });
+    }
+
+    __pipeline_wait_prior(0);
+    __syncthreads();  // V is here, and nobody reads this K any more
+    if (tile + 1 < tiles.count) fetch_keys(k_tile, args.k, tile + 1);
+    __pipeline_commit();
+
+    softmax.update(scores, o);
+#pragma unroll
+    for (int n = 0; n < C::kKeys; n += kBlock) {
+      FragmentA<Element> p[C::kRowBlocks];
+#pragma unroll
+      for (int b = 0; b < C::kRowBlocks; ++b)
+        p[b] = as_a<Element>(scores[b][n / 8], scores[b][n / 8 + 1]);
+#pragma unroll
+      for (int d = 0; d < kD; d += kBlock) {
+        FragmentB<Element> v[2];
+        v_smem.load(v, n, d);
+#pragma unroll
+        for (int b = 0; b < C::kRowBlocks; ++b)
+          multiply(o[b][d / 8], o[b][d / 8 + 1], p[b], v);
+      }
+    }
+  }
+  send(args.o + q_offset + first_row * stride_q, stride_q,
+       args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
+       q_tile.below(first_row), o, softmax, D);
+}
+
+template <int kD, typename Element>
+void launch(const FullAttentionArgs<Element>& args) {
+  using C = Cut<kD>;
+  ladder::cuda::allow_shared_memory("attention_sliding_window", attend<kD, Element>, C::kBytes);
+  const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
+                  static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
+  attend<kD, Element><<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+template <typename Element>
+void attention(const FullAttentionArgs<Element>& args) {
+  require_tensor_core_tiles(args);
+  require_units_of_channels(args);
+  if (args.T_q == 0 || sequence_count(args) == 0) return;
+  switch (width_of_tile(args.D)) {
+    case 32: return launch<32>(args);
+    case 64: return launch<64>(args);
+    case 96: return launch<96>(args);
+    case 128: return launch<128>(args);
+    case 256: return launch<256>(args);
+  }
+}
+
+const ladder::Registration registration{
+    {.name = "attention_sliding_window",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>,
+                                                       attention<ladder::float16>)}};
+
+}  // namespace
+}  // namespace flash_attention

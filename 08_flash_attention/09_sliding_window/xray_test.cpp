@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+constexpr const char* kName = "attention_sliding_window";
+
+// Blocks of 128 queries; tiles of 64 keys where D = 128.
+Kernel attend(const char* implementation, std::int64_t T, std::int64_t D, std::int64_t window,
+              bool causal = true) {
+  return xray_of<ladder::Attention>(implementation, {.T_q = T,
+                                                     .T_k = T,
+                                                     .D = D,
+                                                     .causal = causal,
+                                                     .window = window,
+                                                     .precision = ladder::Precision::kBf16});
+}
+
+const bool bounds = ladder::testing::register_bounds(
+    kName, "attention",
+    {{"B", 1}, {"T", 150}, {"H", 2}, {"K", 40}, {"V", 40}, {"T_q", 131}, {"H_kv", 1}},
+    {{"causal", "true"}, {"window", "20"}}, {"bf16"});
+
+constexpr std::uint64_t kTiles = 64;       // keys of a tile
+constexpr std::uint64_t kUnits = 128 / 8;  // of a row: 16 bytes each
+
+// How many tiles of keys are fetched, by all blocks together.
+std::uint64_t tiles_of(std::int64_t T, std::int64_t window) {
+  const Kernel kernel = attend(kName, T, 128, window);
+  const std::uint64_t queries = static_cast<std::uint64_t>(T) * kUnits;
+  const std::uint64_t keys_and_values = kernel[kAsyncCopies] - queries;
+  EXPECT_EQ(keys_and_values % (2 * kTiles * kUnits), 0u);
+  return keys_and_values / (2 * kTiles * kUnits);
+}
+
+// Four blocks. Without a window they fetch 2, 4, 6 and 8 tiles; with one of 64 keys each but the first one 3, whatever T is.
+TEST(AttentionSlidingWindow, FetchesTheTilesThatTheWindowMeets) {
+  EXPECT_EQ(tiles_of(512, 0), 2u + 4 + 6 + 8);
+  EXPECT_EQ(tiles_of(512, 64), 2u + 3 + 3 + 3);
+  EXPECT_EQ(tiles_of(512, 65), 2u + 3 + 3 + 3);
+  EXPECT_EQ(tiles_of(512, 66), 2u + 4 + 4 + 4);
+  EXPECT_EQ(tiles_of(512, 1), 4u * 2);
+}
+
+// The work grows with T, not with its square: two tiles of the diagonal for each block, and one of the window.
+TEST(AttentionSlidingWindow, MultipliesNoMoreThanItFetches) {
+  constexpr std::uint64_t kTile = 2 * 128 * 64 * 128;
+  EXPECT_EQ(attend(kName, 256, 128, 64)[kTensorMultiplyAdds], (2 + 3) * kTile);
+  EXPECT_EQ(attend(kName, 512, 128, 64)[kTensorMultiplyAdds], (2 + 3 + 3 + 3) * kTile);
+}
+
+// A key is read by the blocks in whose windows it lies: by two, where a window is narrower than a block.
+TEST(AttentionSlidingWindow, ReadsAKeyForTheBlocksThatSeeIt) {
+  const Kernel kernel = attend(kName, 512, 128, 64);
+  for (const char* name : {"k", "v"}) {
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.least, 1u);
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 2u);
+  }
+}
+
+// Where nothing is asked of what is new.
+TEST(AttentionSlidingWindow, IsTheStepBeforeWithoutAWindow) {
+  for (const bool causal : {false, true}) {
+    const Kernel before = attend("attention_pipelined", 256, 64, 0, causal);
+    const Kernel after = attend(kName, 256, 64, 0, causal);
+    for (const Counter counter :
+         {kGlobalLoadBytesMoved, kGlobalStoreBytesMoved, kSharedLoadRequests, kSharedStoreRequests,
+          kSharedMatrixLoadRequests, kSharedBytes, kTensorOperations, kBarriers, kAsyncCopies,
+          kAsyncCopiesAtOnce})
+      EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
+  }
+}
+
+// 40 channels lie in rows of 64. What is copied and stored is 40.
+TEST(AttentionSlidingWindow, ReadsAndStoresOnlyChannelsThatExist) {
+  const Kernel kernel = attend(kName, 128, 40, 0);
+  constexpr std::uint64_t kTensor = 128 * 40 * 2;
+  EXPECT_EQ(kernel[kGlobalLoadBytesMoved], 3 * kTensor);
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
+  EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.least, 1u);
+}
+
+TEST(AttentionSlidingWindow, ConflictsInNoBank) {
+  for (const std::int64_t D : {40, 128}) {
+    for (const Access& access : attend(kName, 128, D, 20).accesses)
+      EXPECT_EQ(access.bank_conflicts, 0u) << "D = " << D << ": " << access.code;
+  }
+}
+
+// 08.9, for a learner: q once, and for each block the tiles of 64 keys that its windows of 64 keys meet.
+TEST(AttentionSlidingWindow, KeepsItsBudget) {
+  constexpr std::uint64_t kAllowed = (512 + 2 * (2 + 3 + 3 + 3) * kTiles) * kUnits;
+  const std::uint64_t used = attend(kName, 512, 128, 64)[kAsyncCopies];
+  ladder::testing::expect_within_budget(static_cast<double>(used), static_cast<double>(kAllowed),
+                                        "asynchronous copies used, T = 512, a window of 64");
+}
+
+}  // namespace
