@@ -13,13 +13,15 @@ float default_attention_scale(std::int64_t D) {
 }
 
 template <typename Element>
-void validate(const BasicAttentionArgs<Element>& args) {
+void validate(const BasicAttentionArgs<Element>& args, Scale scale) {
   validate_lists(args);
   require(args.H_q % args.H_kv == 0, "H_q is " + std::to_string(args.H_q) +
                                          "; allowed: a multiple of H_kv, which is " +
                                          std::to_string(args.H_kv));
-  require(args.scale > 0.0f && std::isfinite(args.scale),
-          "scale is " + std::to_string(args.scale) + "; allowed: a finite number above 0");
+  const bool is_allowed = args.scale > 0.0f || (scale == Scale::kOfAnySign && args.scale < 0.0f);
+  require(is_allowed && std::isfinite(args.scale),
+          "scale is " + std::to_string(args.scale) + "; allowed: a finite number " +
+              (scale == Scale::kPositive ? "above 0" : "other than 0"));
   require((args.cu_seqlens_q == nullptr) == (args.cu_seqlens_k == nullptr),
           "one of cu_seqlens_q and cu_seqlens_k is null; allowed: both or neither");
   if (args.cu_seqlens_q != nullptr) {
@@ -56,9 +58,9 @@ double attention_fma_count(const BasicAttentionGradArgs<Element>& args) {
   return 2.5 * attention_fma_count(args.forward);
 }
 
-template void validate(const AttentionArgs&);
-template void validate(const AttentionBf16Args&);
-template void validate(const AttentionFp16Args&);
+template void validate(const AttentionArgs&, Scale);
+template void validate(const AttentionBf16Args&, Scale);
+template void validate(const AttentionFp16Args&, Scale);
 template void validate(const AttentionGradArgs&);
 template void validate(const AttentionGradBf16Args&);
 template void validate(const AttentionGradFp16Args&);

@@ -60,7 +60,8 @@ struct BasicAttentionArgs {
   std::int64_t sequences = 0;
 
   bool causal = false;
-  float scale = 1.0f;  // above 0, finite; default_attention_scale(D) is the usual choice
+  float scale =
+      1.0f;  // finite, above 0 or, where a kernel takes it, below; default_attention_scale(D) is the usual choice
 
   static constexpr const char* kStorage = kAttentionStorage<Element>;
 
@@ -132,8 +133,9 @@ float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
 // Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument). What lies behind
 // key_lengths and cu_seqlens is not read.
+enum class Scale { kPositive, kOfAnySign };
 template <typename Element>
-void validate(const BasicAttentionArgs<Element>& args);
+void validate(const BasicAttentionArgs<Element>& args, Scale scale = Scale::kPositive);
 template <typename Element>
 void validate(const BasicAttentionGradArgs<Element>& args);
 
