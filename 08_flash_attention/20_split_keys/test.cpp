@@ -7,14 +7,15 @@
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/edge_suite.hpp"
+#include "08_flash_attention/split_plan.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
 
-using flash_attention::split_keys::Places;
-using flash_attention::split_keys::split_plan;
+using flash_attention::Places;
+using flash_attention::split_plan;
 using ladder::AttentionCase;
 using ladder::AttentionProblem;
 using ladder::Implementation;
