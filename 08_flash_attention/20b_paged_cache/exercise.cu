@@ -149,18 +149,17 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t stride = args.H_kv * args.D;
   const Element* const k = args.k + h * args.D;
   const Element* const v = args.v + h * args.D;
-  // The pages of the next stage: they are not looked at before its copies are issued, so that no thread waits for the table.
+  // The pages of a stage. They are looked up one stage before its copies are issued, so that no thread waits for the table.
   constexpr int kGroups = C::kKeys / kGroup, kStep = kWarps * C::kKeys;
   const int shift = __ffs(static_cast<int>(args.page_keys)) - 1;  // a page has 2^shift keys
-  int pages[kGroups] = {};
-  const auto look_up = [&](std::int64_t t) {
+  const auto look_up = [&](std::int64_t t, int(&pages)[kGroups]) {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group, t += kGroup) {
       // TODO(2): roughly 1 line; the entry of batch b's table for the page that holds key t, where t is one of the split's keys;
       // TODO(2): budget: one load for 16 keys.
     }
   };
-  const auto fetch = [&](int stage, std::int64_t t) {
+  const auto fetch = [&](int stage, std::int64_t t, const int(&pages)[kGroups]) {
     Element* const tile = tiles + stage * 2 * C::kTile;
     if (t < end) {
       std::int64_t first_rows[kGroups] = {};  // of all pages' rows, where each group begins
@@ -183,14 +182,18 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
-    look_up(t + kStep);
   };
 
+  // The first stages' pages all at once: the warp waits for them together.
   std::int64_t ahead = first + warp * C::kKeys;
-  look_up(ahead);
+  int first_pages[C::kStages][kGroups] = {};
+#pragma unroll
+  for (int stage = 0; stage < C::kStages; ++stage)
+    look_up(ahead + stage * kStep, first_pages[stage]);
 #pragma unroll
   for (int stage = 0; stage < C::kStages - 1; ++stage, ahead += kStep)
-    fetch(stage, ahead);
+    fetch(stage, ahead, first_pages[stage]);
+  auto& pages = first_pages[C::kStages - 1];
 
   // The lane has two rows of every product. A negative scale is that of -q, so that the largest score remains the largest.
   const std::uint32_t sign = args.scale < 0.0f ? 0x80008000u : 0u;
@@ -218,7 +221,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   for (std::int64_t t = first + warp * C::kKeys; t < end; t += kStep, ahead += kStep) {
     __pipeline_wait_prior(C::kStages - 2);
     __syncwarp();  // all lanes' copies are here, and nobody still reads what is overwritten next
-    fetch(next, ahead);
+    fetch(next, ahead, pages);
+    look_up(ahead + kStep, pages);
     next = next + 1 < C::kStages ? next + 1 : 0;
     const Element* const k_smem = tiles + now * 2 * C::kTile;
     const Element* const v_smem = k_smem + C::kTile;
