@@ -256,31 +256,22 @@ const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args
   return best::name_of(best::choose(shape, device_multiprocessors()));
 }
 
-// Not measured between its two sides: tests of the comparison have one query, and thousands.
-constexpr std::int64_t kDecodeRows = 16;  // a tile of 20_split_keys
+template <typename Op, typename Args>
+const char* attention_rule(const Args& args, bool invariant, best::Kernel hopper) {
+  best::AttentionShape shape = best::shape_of(args);
+  shape.repeatable = invariant;
+  shape.hopper = has_hopper<Op, Args>(best::name_of(hopper));
+  return best::name_of(best::choose(shape));
+}
 
 template <typename Element>
 const char* rule(Attention*, const FullAttentionArgs<Element>& args, bool invariant) {
-  if (std::is_same_v<Element, float>) return "attention_scalar_tiles";
-  // What no other kernel has.
-  if (args.window != 0 || args.softcap != 0.0f || !(args.scale > 0.0f) || !is_usual_D(args.D))
-    return "attention_sliding_window";
-  const bool decode = args.H_kv > 0 && args.T_q * (args.H_q / args.H_kv) <= kDecodeRows;
-  if (decode && !invariant && args.cu_seqlens_q == nullptr) return "attention_split_keys";
-  constexpr const char* kHopper = "attention_sm90";
-  return has_hopper<Attention, FullAttentionArgs<Element>>(kHopper) ? kHopper
-                                                                    : "attention_pipelined";
+  return attention_rule<Attention>(args, invariant, best::Kernel::kHopper);
 }
 
 template <typename Element>
 const char* rule(AttentionBackward*, const BasicAttentionGradArgs<Element>& args, bool invariant) {
-  if (std::is_same_v<Element, float>) return "attention_backward_scalar";
-  if (invariant) return "attention_backward_two_kernels";  // the others add with atomics
-  constexpr const char* kHopper = "attention_backward_sm90";
-  const bool fits = args.forward.D == 64 || args.forward.D == 128;
-  const bool hopper =
-      fits && has_hopper<AttentionBackward, BasicAttentionGradArgs<Element>>(kHopper);
-  return hopper ? kHopper : "attention_backward";
+  return attention_rule<AttentionBackward>(args, invariant, best::Kernel::kGradientsHopper);
 }
 
 // What batch_invariant cannot promise.

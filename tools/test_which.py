@@ -48,6 +48,14 @@ class Which(InAFolder):
         _, said = printed(which._with_rules, "wkv", ["bf16"], {"T": 100}, self.root / "program")
         self.assertRegex(said, r"recorded: not for this shape; the nearest: 228 us")
 
+    def test_an_option_that_changes_no_rule_chooses_the_record(self):
+        choice = '{"kernel": "fast", "rule": "the rule", "compared": {}}'
+        self.write({"program": f"#!/bin/sh\necho '{choice}'\n"})
+        for options, recorded in ((frozenset(), "800 us"), (frozenset({"causal"}), "400 us")):
+            _, said = printed(which._with_rules, "attention", ["bf16"], _SHAPE, self.root / "program", options)
+            self.assertIn(f"recorded: {recorded}", said)
+        self.assertIn("V=128, causal; the rules", said)
+
     def test_an_older_kernels_time_is_called_so(self):
         self.write({"records/full.json": run_of("attention", {"fast": 8e-4}).replace("new", "old")})
         _, said = printed(which._by_records, "attention", [], {"T": 4096}, frozenset())
@@ -60,7 +68,8 @@ class Refusals(InAFolder):
             ("", "which takes an operator"), ("wkv B=8 T=8", "given: 3 words"), ("wvk", "did you mean wkv"), ("wkv B=8,T=x", "T is 'x'; allowed: a whole number"),
             ("wkv B=0", "B is '0'"), ("wkv T_q=8", "size is 'T_q'; allowed: B T H K V"), ("wkv --precision fp64", "--precision is 'fp64'; allowed: fp32 bf16 bf16_fp32_decay fp16"),
             ("wkv --precision", "--precision needs a value"), ("wkv --options reverse", "allowed for wkv: none"), ("wkv B=8,B=4", "B is given twice"),
-            ("wkv K=64,D=64", "D is given twice"), ("attention --all", "option is '--all'")))
+            ("wkv K=64,D=64", "D is given twice"), ("attention --all", "option is '--all'"),
+            ("attention T_k=8", "allowed: B T H K V T_q H_kv"), ("attention --options key_lengths", "allowed for attention: causal;")))
 
     def test_apply_refuses_before_anything_is_built(self):
         (self.root / "in").mkdir()

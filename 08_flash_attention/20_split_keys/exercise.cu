@@ -1,7 +1,7 @@
 // 08 flash attention, decoding: few queries against a long cache; the keys are split over blocks. bf16 and fp16.
 // Change: rewrite: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
 // Why:    one query per head leaves most of the GPU idle when a block takes all keys, and here only memory should be the limit.
-// Needs:  D in {32, 64, 96, 128, 256}, any T_q and T_k, key lengths, causal; no packed sequences. Tensor cores (sm_80).
+// Needs:  D a multiple of 8 up to 256, any T_q and T_k, key lengths, packed sequences, causal, any scale but 0. Tensor cores (sm_80).
 // Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and back.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -15,6 +15,8 @@
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
+#include "08_flash_attention/split_plan.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -42,20 +44,22 @@ constexpr int kRows = 16;  // of a tile of queries, as tensor cores take them
 constexpr int kUnit = 8;   // elements of a 16-byte copy
 constexpr int kParts = 8;  // threads of `merge_splits` that share a column
 // So that a grid's blocks can be counted.
-constexpr std::int64_t kMaxRows = 1 << 18, kMaxHeads = 65535;
+constexpr std::int64_t kMaxRows = 1 << 18, kMaxHeads = 65535, kMaxSequences = kMaxRows / kRows;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
+// The largest score of a row that no packed sequence has: a NaN, which no score's maximum is.
+constexpr std::uint32_t kNobody = 0xffffffffu;
 
-// A block's warps have keys of their own, each kStages stages of kKeys keys and values, all but one of them on their way: 64 KB
-// and more in a block.
-template <int D>
+// Tiles of kD columns, of which D are channels and the others zeros. A block's warps have keys of their own, each kStages stages of
+// kKeys keys and values, all but one of them on their way: 64 KB and more in a block.
+template <int kD>
 struct Cut {
   static constexpr int kBytes = 96 * 1024;  // of shared memory, what any GPU since sm_80 has
-  static constexpr int kWarps = D == 256 ? 2 : 4;
+  static constexpr int kWarps = kD == 256 ? 2 : 4;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kKeys = D <= 64 ? 32 : 16;
-  static constexpr int kTile = kKeys * D;  // elements of k, and as many of v
+  static constexpr int kKeys = kD <= 64 ? 32 : 16;
+  static constexpr int kTile = kKeys * kD;  // elements of k, and as many of v
   static constexpr int kStages = kBytes / (kWarps * 4 * kTile);
-  static constexpr int kMergeThreads = kParts * D / 4;
+  static constexpr int kMergeThreads = kParts * kD / 4;
 };
 
 // What a row's keys so far, or some of them, give in four columns: the largest score (base 2), the sum of the weights
@@ -72,10 +76,11 @@ __device__ void merge(Partial& one, const Partial& other) {
   // TODO(1): exponentials, no access to memory.
 }
 
-// The rows that share the keys of one kv head: query l, head g of the group is row l * group + g.
+// The rows that share the keys of one kv head: query l, head g of the group is row l * group + g. Packed sequences lie in one batch,
+// and their rows one behind the other.
 struct Rows {
   int group = 1, count = 0;
-  int tiles = 0;  // of kRows
+  int tiles = 0;  // of kRows; of packed sequences, slots
 };
 
 template <typename Element>
@@ -88,6 +93,7 @@ __device__ std::int64_t query_of(const BasicAttentionArgs<Element>& args, const 
 template <typename Element>
 __device__ void finish(const BasicAttentionArgs<Element>& args, const Rows& rows, std::int64_t b,
                        std::int64_t h, int row, int column, const Partial& p) {
+  if (column >= args.D) return;
   const float share = p.l > 0.0f ? 1.0f / p.l : 0.0f;
   Element* const o = args.o + query_of(args, rows, b, h, row) * args.D + column;
   ladder::cuda::store(o, p.acc.x * share);
@@ -103,29 +109,38 @@ __device__ void finish(const BasicAttentionArgs<Element>& args, const Rows& rows
 
 // What the splits leave for `merge_splits`. Null if there is only one.
 struct Partials {
-  float4* acc = nullptr;         // (B, H_kv, rows, splits, D / 4)
+  float4* acc = nullptr;         // (B, H_kv, rows, splits, kD / 4)
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
 
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
-template <typename Element, int D>
-__global__ void __launch_bounds__(Cut<D>::kThreads)
+template <typename Element, int kD>
+__global__ void __launch_bounds__(Cut<kD>::kThreads)
     attend(const BasicAttentionArgs<Element> args, const Rows rows, const Partials partials) {
-  using C = Cut<D>;
+  using C = Cut<kD>;
   constexpr int kWarps = C::kWarps, kScores = C::kKeys / 8;
-  constexpr int kUnits = D / kUnit, kBlocks = D / 16;
+  constexpr int kUnits = kD / kUnit, kBlocks = kD / 16;
   constexpr int kCopies = C::kKeys * kUnits / kWarpSize;
-  extern __shared__ uint4 smem[];  // (kWarps, kStages, k and v, kKeys, D)
+  extern __shared__ uint4 smem[];  // (kWarps, kStages, k and v, kKeys, kD)
   __shared__ float2 statistics_smem[kWarps][kRows];
 
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   // Tiles and heads change fastest: blocks that read the same or neighbouring bytes run together.
-  const int first_row = static_cast<int>(blockIdx.x % rows.tiles) * kRows;
-  const int rows_here = min(rows.count - first_row, kRows);
   const std::int64_t h = blockIdx.x / rows.tiles, b = blockIdx.z;
   const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
-  const Sequence sequence = sequence_of(args, b);
+  std::int64_t tile = blockIdx.x % rows.tiles, n = b;
+  if (args.cu_seqlens_q != nullptr) {
+    n = sequence_of_slot<kRows, 0>(args.T_q, args.cu_seqlens_q, args.sequences, tile, rows.group);
+    tile -= first_slot<kRows>(args.T_q, args.cu_seqlens_q, n, rows.group);
+  }
+  const Sequence sequence = sequence_of(args, n);
+  const int first_row = static_cast<int>(tile) * kRows;  // of the sequence's
+  const int rows_here = min(static_cast<int>(sequence.queries) * rows.group - first_row, kRows);
+  if (rows_here <= 0) return;  // a slot without a tile
+  const int first_of_all = args.cu_seqlens_q == nullptr
+                               ? first_row
+                               : static_cast<int>(sequence.first_query) * rows.group + first_row;
 
   const std::int64_t stages = (sequence.keys + C::kKeys - 1) / C::kKeys;
   const std::int64_t stages_here = (stages + splits - 1) / splits;
@@ -135,9 +150,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
   const std::int64_t end = min(first + stages_here * C::kKeys, seen_by_last);
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
-  const std::int64_t stride = args.H_kv * D;
-  const Element* const k = args.k + (sequence.first_key * args.H_kv + h) * D;
-  const Element* const v = args.v + (sequence.first_key * args.H_kv + h) * D;
+  const std::int64_t stride = args.H_kv * args.D;
+  const Element* const k = args.k + (sequence.first_key * args.H_kv + h) * args.D;
+  const Element* const v = args.v + (sequence.first_key * args.H_kv + h) * args.D;
   const auto fetch = [&](int stage, std::int64_t t) {
     Element* const tile = tiles + stage * 2 * C::kTile;
     if (t < end) {
@@ -145,8 +160,9 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
         const std::int64_t from = (t + row) * stride + unit * kUnit;
-        const int zeros = t + row < end ? 0 : 16;  // not NaN, which 0 times would remain
-        Element* const to = tile + Tile<Element, D>::place(row, unit * kUnit);
+        const bool there = t + row < end && unit * kUnit < args.D;
+        const int zeros = there ? 0 : 16;  // not NaN, which 0 times would remain
+        Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
         __pipeline_memcpy_async(to, k + from, 16, zeros);
         __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
       }
@@ -160,24 +176,26 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
   for (int stage = 0; stage < C::kStages - 1; ++stage, ahead += kStep)
     fetch(stage, ahead);
 
-  // The lane has two rows of every product.
+  // The lane has two rows of every product. A negative scale is that of -q, so that the largest score remains the largest.
+  const std::uint32_t sign = args.scale < 0.0f ? 0x80008000u : 0u;
   std::int64_t seen[2];
   std::uint32_t q_reg[kBlocks][4];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = lane / 4 + 8 * i;
     const bool there = row < rows_here;
-    const std::int64_t query = query_of(args, rows, b, h, first_row + (there ? row : 0));
+    const std::int64_t query = query_of(args, rows, b, h, first_of_all + (there ? row : 0));
     seen[i] = sequence.keys_seen((first_row + (there ? row : 0)) / rows.group);
-    const auto* const q = reinterpret_cast<const std::uint32_t*>(args.q + query * D) + lane % 4;
+    const auto* const q =
+        reinterpret_cast<const std::uint32_t*>(args.q + query * args.D) + lane % 4;
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
-      q_reg[block][i] = there ? q[block * 8] : 0u;
-      q_reg[block][i + 2] = there ? q[block * 8 + 4] : 0u;
+      q_reg[block][i] = there && block * 16 < args.D ? q[block * 8] ^ sign : 0u;
+      q_reg[block][i + 2] = there && block * 16 + 8 < args.D ? q[block * 8 + 4] ^ sign : 0u;
     }
   }
 
-  const float to_base_2 = args.scale * ladder::cuda::kLog2e;
+  const float to_base_2 = fabsf(args.scale) * ladder::cuda::kLog2e;
   float m[2] = {kNothing, kNothing}, l[2] = {};  // l: of the lane's own columns
   float acc[2 * kBlocks][4] = {};
   int now = 0, next = C::kStages - 1;
@@ -198,7 +216,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
         std::uint32_t r[4];
         const unsigned row = j * 8 + lane / 16 * 8 + lane % 8;
         ladder::cuda::load_matrices(
-            r, k_smem + Tile<Element, D>::place(row, block * 16 + lane / 8 % 2 * kUnit));
+            r, k_smem + Tile<Element, kD>::place(row, block * 16 + lane / 8 % 2 * kUnit));
         ladder::cuda::mma<Element>(scores[j], q_reg[block], {r[0], r[1]});
         ladder::cuda::mma<Element>(scores[j + 1], q_reg[block], {r[2], r[3]});
       }
@@ -245,7 +263,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
         std::uint32_t r[4];
         const unsigned row = j * 8 + lane % 16;
         ladder::cuda::load_matrices_transposed(
-            r, v_smem + Tile<Element, D>::place(row, block * 16 + lane / 16 * kUnit));
+            r, v_smem + Tile<Element, kD>::place(row, block * 16 + lane / 16 * kUnit));
         ladder::cuda::mma<Element>(acc[2 * block], p.x, {r[0], r[1]});
         ladder::cuda::mma<Element>(acc[2 * block + 1], p.x, {r[2], r[3]});
       }
@@ -253,7 +271,7 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
   }
 
   // The warps' results through shared memory, in rows a little apart.
-  constexpr int kAccStride = D + 8;
+  constexpr int kAccStride = kD + 8;
   static_assert(kRows * kAccStride <= C::kStages * C::kTile);
   __syncwarp();  // nobody reads this warp's stages any more
   float* const acc_smem = reinterpret_cast<float*>(tiles);  // (kRows, kAccStride)
@@ -269,8 +287,8 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
   }
   __syncthreads();  // all warps' results are here
 
-  for (int i = threadIdx.x; i < rows_here * (D / 4); i += C::kThreads) {
-    const int row = i / (D / 4), column = i % (D / 4);
+  for (int i = threadIdx.x; i < rows_here * (kD / 4); i += C::kThreads) {
+    const int row = i / (kD / 4), column = i % (kD / 4);
     Partial all;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
@@ -281,27 +299,29 @@ __global__ void __launch_bounds__(Cut<D>::kThreads)
             {statistics.x, statistics.y, *reinterpret_cast<const float4*>(other + column * 4)});
     }
     if (partials.acc == nullptr) {
-      finish(args, rows, b, h, first_row + row, column * 4, all);
+      finish(args, rows, b, h, first_of_all + row, column * 4, all);
       continue;
     }
-    const std::int64_t to = ((b * args.H_kv + h) * rows.count + first_row + row) * splits + split;
-    partials.acc[to * (D / 4) + column] = all.acc;
+    const std::int64_t to =
+        ((b * args.H_kv + h) * rows.count + first_of_all + row) * splits + split;
+    partials.acc[to * (kD / 4) + column] = all.acc;
     if (column == 0) partials.statistics[to] = make_float2(all.m, all.l);
   }
 }
 
-// One block: one row. Its threads take the splits in turns, and then merge among themselves.
-template <typename Element, int D>
-__global__ void __launch_bounds__(Cut<D>::kMergeThreads)
+// One block: one row, unless no packed sequence has it. Its threads take the splits in turns, and then merge among themselves.
+template <typename Element, int kD, bool kPacked>
+__global__ void __launch_bounds__(Cut<kD>::kMergeThreads)
     merge_splits(const BasicAttentionArgs<Element> args, const Rows rows, const int splits,
                  const Partials partials) {
-  constexpr int kColumns = D / 4;
+  constexpr int kColumns = kD / 4;
   __shared__ float4 acc_smem[kParts][kColumns];
   __shared__ float2 statistics_smem[kParts];
   const int part = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
   const int row = static_cast<int>(blockIdx.x);
   const std::int64_t h = blockIdx.y, b = blockIdx.z;
   const std::int64_t first = ((b * args.H_kv + h) * rows.count + row) * splits;
+  if (kPacked && __float_as_uint(partials.statistics[first].x) == kNobody) return;
 
   Partial mine;
 #pragma unroll 8
@@ -319,104 +339,76 @@ __global__ void __launch_bounds__(Cut<D>::kMergeThreads)
   finish(args, rows, b, h, row, column * 4, mine);
 }
 
-template <typename Element, int D>
+template <typename Element, int kD>
 void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   const std::int64_t group = args.H_q / args.H_kv, count = args.T_q * group;
+  const bool is_packed = args.cu_seqlens_q != nullptr;
   ladder::require(count <= kMaxRows, "T_q * H_q / H_kv is " + std::to_string(count) +
                                          "; attention_split_keys allows up to " +
                                          std::to_string(kMaxRows));
   ladder::require(args.B <= kMaxHeads && args.H_kv <= kMaxHeads,
                   "B is " + std::to_string(args.B) + " and H_kv " + std::to_string(args.H_kv) +
                       "; attention_split_keys allows up to " + std::to_string(kMaxHeads));
-  const std::int64_t tiles = (count + kRows - 1) / kRows;
+  ladder::require(args.sequences <= kMaxSequences,
+                  "sequences is " + std::to_string(args.sequences) +
+                      "; attention_split_keys allows up to " + std::to_string(kMaxSequences));
+  const std::int64_t tiles =
+      count_slots<kRows>(count, args.cu_seqlens_q, is_packed ? args.sequences : 1);
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
-  using C = Cut<D>;
-  ladder::cuda::allow_shared_memory("attention_split_keys", attend<Element, D>, C::kBytes);
+  using C = Cut<kD>;
+  ladder::cuda::allow_shared_memory("attention_split_keys", attend<Element, kD>, C::kBytes);
   if (splits == 0) {
     Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &places.blocks_each, attend<Element, D>, C::kThreads, C::kBytes));
-    const bool one_is_enough = tiles == 1 && C::kWarps == 4;
-    splits = split_plan(args.T_k, D, args.B * args.H_kv * tiles,
+        &places.blocks_each, attend<Element, kD>, C::kThreads, C::kBytes));
+    const bool one_is_enough = (tiles == 1 || is_packed) && C::kWarps == 4;
+    // Only the device knows packed sequences' lengths: planned is for so many of the mean length.
+    const std::int64_t keys =
+        is_packed ? (args.T_k + args.sequences - 1) / args.sequences : args.T_k;
+    const std::int64_t busy =
+        is_packed ? std::max(args.sequences, (count + kRows - 1) / kRows) : tiles;
+    splits = split_plan(keys, args.D, args.B * args.H_kv * busy,
                         one_is_enough ? places : places.as_one_round());
   }
 
   const std::int64_t kept = splits > 1 ? args.B * args.H_kv * count * splits : 0;
-  const ladder::cuda::Scratch<float4> acc(kept * (D / 4));
+  const ladder::cuda::Scratch<float4> acc(kept * (kD / 4));
   const ladder::cuda::Scratch<float2> statistics(kept);
   const Partials partials{acc.pointer(), statistics.pointer()};
+  if (is_packed && splits > 1) {
+    CUDA_CHECK(
+        cudaMemsetAsync(statistics.pointer(), 0xff, kept * sizeof(float2), ladder::cuda::stream()));
+  }
   const auto H_kv = static_cast<unsigned>(args.H_kv), B = static_cast<unsigned>(args.B);
   const dim3 grid(static_cast<unsigned>(rows.tiles) * H_kv, static_cast<unsigned>(splits), B);
-  attend<Element, D>
+  attend<Element, kD>
       <<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args, rows, partials);
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
-  merge_splits<Element, D><<<merge_grid, C::kMergeThreads, 0, ladder::cuda::stream()>>>(
+  const auto merge = is_packed ? merge_splits<Element, kD, true> : merge_splits<Element, kD, false>;
+  merge<<<merge_grid, C::kMergeThreads, 0, ladder::cuda::stream()>>>(
       args, rows, static_cast<int>(splits), partials);
   CUDA_CHECK(cudaGetLastError());
 }
 
-}  // namespace
-
-// Every candidate's time, in elements of k that a block reads when all multiprocessors read at once, one block each.
-std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles, Places places) {
-  constexpr double kFirstStart = 70 * 128;  // of blocks that start while nobody reads
-  constexpr double kStart = 30 * 128;       // of every block, and its end
-  constexpr double kMerge = 150 * 128;      // the second kernel
-  constexpr double kMergedSplit = 128;      // what it takes for each split
-  constexpr double kEnough = 0.9;           // so many of the multiprocessors saturate memory
-  constexpr double kUneven = 1.12;          // where some have a block more than others
-  constexpr std::int64_t kKeysAtOnce = 64;  // of a block
-  constexpr std::int64_t kMoreSplits = 16;  // than fit at once: to even out the last blocks
-  const double multiprocessors = places.multiprocessors, blocks_each = places.blocks_each;
-  const std::int64_t at_once = std::int64_t{places.multiprocessors} * places.blocks_each;
-  const std::int64_t most =
-      std::min((keys + kKeysAtOnce - 1) / kKeysAtOnce, at_once / tiles + kMoreSplits);
-
-  std::int64_t best = 1;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::int64_t splits = 1; splits <= most; ++splits) {
-    const std::int64_t blocks = tiles * splits;
-    double rounds = blocks_each * static_cast<double>(blocks / at_once);
-    const double rest = static_cast<double>(blocks % at_once) / multiprocessors;
-    if (rest > 1.0)
-      rounds += std::min(kUneven * rest, blocks_each);
-    else if (rest > 0.0)
-      rounds += std::max(rest, kEnough);
-
-    const std::int64_t turns = (keys + splits * kKeysAtOnce - 1) / (splits * kKeysAtOnce);
-    double cost = rounds * (static_cast<double>(turns * kKeysAtOnce * D) + kStart);
-    cost += std::min(rounds, blocks_each) * kFirstStart;
-    if (splits > 1)
-      cost += (1.0 + static_cast<double>(tiles) / static_cast<double>(at_once)) *
-              (kMerge + kMergedSplit * static_cast<double>(splits));
-    if (cost < least) best = splits, least = cost;
-  }
-  return best;
-}
-
-namespace {
-
 template <typename Element>
 void run(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
-  validate(args);
-  require_usual_D(args, "this kernel");
-  ladder::require(args.cu_seqlens_q == nullptr,
-                  "cu_seqlens_q is given; attention_split_keys allows key_lengths instead");
-  if (args.B == 0 || args.T_q == 0) return;
+  validate(args, ladder::Scale::kOfAnySign);
+  ladder::require(
+      args.D % 8 == 0 && args.D <= 256,
+      "D is " + std::to_string(args.D) + "; attention_split_keys allows multiples of 8 up to 256");
+  if (sequence_count(args) == 0 || args.T_q == 0) return;
   if (args.T_k > 0) {
     ladder::require_pointer("k", args.k, 16);
     ladder::require_pointer("v", args.v, 16);
   }
   ladder::require_pointer("q", args.q, 4);
-  switch (args.D) {
-    case 32: return launch<Element, 32>(args, splits);
-    case 64: return launch<Element, 64>(args, splits);
-    case 96: return launch<Element, 96>(args, splits);
-    case 128: return launch<Element, 128>(args, splits);
-    default: return launch<Element, 256>(args, splits);
-  }
+  if (args.D <= 32) return launch<Element, 32>(args, splits);
+  if (args.D <= 64) return launch<Element, 64>(args, splits);
+  if (args.D <= 96) return launch<Element, 96>(args, splits);
+  if (args.D <= 128) return launch<Element, 128>(args, splits);
+  launch<Element, 256>(args, splits);
 }
 
 template <typename Element>

@@ -1,19 +1,21 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/edge_suite.hpp"
+#include "08_flash_attention/split_plan.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
 namespace {
 
-using flash_attention::split_keys::Places;
-using flash_attention::split_keys::split_plan;
+using flash_attention::Places;
+using flash_attention::split_plan;
 using ladder::AttentionCase;
 using ladder::AttentionProblem;
 using ladder::Implementation;
@@ -25,14 +27,15 @@ const bool registered = ladder::testing::register_suite(
     "attention", kName,
     {.storages = {"bf16", "fp16"},
      .sizes = {{"T_q", {0, 5, 1, 1, 2, 5, 8, 17, 33}},
-               {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}}},
-     .refuses = {"packed"},
+               {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}},
+               {"D", {32, 64, 96, 128, 256, 8, 40, 112, 200}}},
+     .options = {{"scale", {"-0.4"}}},
      .plain_steps = 50,
      .nan_tile = 32,
      .borders = {{.size = "T", .at = {32, 64, 128}}, {.size = "T_q", .at = {8, 16}}}});
 
 const bool edges_registered =
-    flash_attention::edges::register_forward_edges(kName, {.packed = false, .limits = {"B"}});
+    flash_attention::edges::register_forward_edges(kName, {.limits = {"B", "sequences"}});
 
 // The implementation with a number of splits instead of the plan.
 Implementation in_splits(std::int64_t splits) {
@@ -90,6 +93,57 @@ KERNEL_TEST(attention_split_keys, TakesMoreRowsThanATileHas) {
   expect_right(in_splits(2), ladder::make_problem(c));
 }
 
+// Without keys, without queries, longer than a tile; and a group of 3, so that tiles begin within a query.
+KERNEL_TEST(attention_split_keys, TakesPackedSequencesInAnyNumberOfSplits) {
+  AttentionCase c{.H_q = 6, .H_kv = 2, .D = 40};
+  c.causal = true;
+  c.precision = Precision::kBf16;
+  const AttentionProblem problem = ladder::make_problem(
+      ladder::packed(c, {{1, 70}, {0, 9}, {7, 150}, {2, 0}, {1, 1}, {6, 5}, {1, 33}, {0, 0}}));
+  for (const std::int64_t splits : {1, 3}) {
+    SCOPED_TRACE("splits: " + std::to_string(splits));
+    expect_right(in_splits(splits), problem);
+  }
+}
+
+// What merges the splits must not touch what no split has written.
+KERNEL_TEST(attention_split_keys, LeavesRowsOfNoSequenceAlone) {
+  AttentionCase c{.H_q = 4, .H_kv = 2, .D = 64};
+  c.precision = Precision::kBf16;
+  AttentionProblem problem = ladder::make_problem(ladder::packed(c, {{2, 40}, {3, 50}}));
+  problem.array<std::int64_t>("cu_seqlens_q") = {1, 2, 4};
+  const ladder::AttentionOutputs outputs = ladder::run(in_splits(3), problem);
+  for (std::int64_t query = 0; query < 5; ++query) {
+    const bool is_of_a_sequence = query >= 1 && query < 4;
+    EXPECT_EQ(std::isnan(outputs.o[query * 4 * 64]), !is_of_a_sequence) << "query " << query;
+    EXPECT_EQ(std::isnan(outputs.lse[query]), !is_of_a_sequence) << "query " << query;
+  }
+}
+
+// The largest score times a negative scale is the smallest.
+KERNEL_TEST(attention_split_keys, TakesANegativeScale) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
+    AttentionCase c{.B = 2, .T_q = 3, .T_k = 90, .H_q = 4, .H_kv = 2, .D = 72};
+    c.causal = true;
+    c.key_lengths = true;
+    c.scale = -0.4f;
+    c.magnitude = 3.0f;
+    c.precision = precision;
+    for (const std::int64_t splits : {1, 2})
+      expect_right(in_splits(splits), ladder::make_problem(c));
+  }
+}
+
+// A vector of the next key's head lies behind each one: it must count for nothing.
+KERNEL_TEST(attention_split_keys, TakesMultiplesOf8) {
+  for (const std::int64_t D : {16, 24, 48, 56, 88, 104, 136, 248}) {
+    AttentionCase c{.B = 1, .T_q = 1, .T_k = 20, .H_q = 4, .H_kv = 2, .D = D};
+    c.precision = Precision::kBf16;
+    AttentionProblem problem = ladder::make_problem(c);
+    expect_right(in_splits(1), problem);
+  }
+}
+
 TEST(attention_split_keys, RefusesWhatItCannotTake) {
   ladder::AttentionBf16Args args;
   args.B = 1, args.T_q = 1, args.T_k = 1, args.H_q = 1, args.H_kv = 1, args.D = 64;
@@ -99,6 +153,13 @@ TEST(attention_split_keys, RefusesWhatItCannotTake) {
   args.k = x + 4;
   EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
   args.k = x, args.T_q = 1 << 21;
+  EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  args.T_q = 1;
+  for (const std::int64_t D : {4, 36, 264}) {
+    args.D = D;
+    EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  }
+  args.D = 64, args.scale = 0.0f;
   EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
 }
 

@@ -30,6 +30,25 @@ const bool bounds = ladder::testing::register_bounds(
     "attention_split_keys", "attention",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
 
+// Packed sequences of ragged lengths, a tile's columns not all of them channels, in splits.
+TEST(SplitKeys, StaysInBoundsOfPackedSequences) {
+  ladder::AttentionCase c{.H_q = 6, .H_kv = 2, .D = 40};
+  c.precision = ladder::Precision::kBf16;
+  c.causal = true;
+  const ladder::AttentionProblem problem =
+      ladder::make_problem(ladder::packed(c, {{1, 70}, {0, 9}, {7, 45}, {2, 0}, {1, 1}, {1, 33}}));
+  ladder::Implementation implementation = ladder::find_implementation("attention_split_keys");
+  implementation.launchers.set<ladder::Attention, ladder::AttentionBf16Args>(
+      [](const auto& args) { flash_attention::split_keys::attention_in_splits(args, 3); });
+  take();
+  EXPECT_TRUE(ladder::testing::is_right(problem, ladder::run(implementation, problem),
+                                        ladder::Arithmetic::kBf16Operands));
+  for (const Kernel& kernel : take()) {
+    for (const Error& error : kernel.errors)
+      ADD_FAILURE() << error.message;
+  }
+}
+
 TEST(SplitKeys, FetchesKeysAndValuesOnceForAGroupOfHeads) {
   for (const std::int64_t splits : {1, 3}) {
     const Kernel attend = kernels_of(64, splits).front();

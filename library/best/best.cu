@@ -1,9 +1,11 @@
 // The fastest kernel for a shape, found by name: no chapter is included here.
 #include "library/best/best.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
 #include "library/best/rules.hpp"
 
@@ -41,6 +43,28 @@ void run(const BasicWkvArgs<Element, LogW>& args) {
   }
 }
 
+template <Kernel kKernel, typename Op, typename Args>
+void run_attention(const Args& args) {
+  static const auto launcher =
+      ladder::launcher<Op, Args>(find_implementation(best::name_of(kKernel)));
+  launcher(args);
+}
+
+// Whether the current GPU takes Hopper's instructions, and this program has the kernel.
+template <Kernel kKernel>
+bool has_hopper() {
+  static const bool is_here = [] {
+    const auto all = implementations();
+    return std::any_of(all.begin(), all.end(),
+                       [](const auto& each) { return each.name == best::name_of(kKernel); });
+  }();
+  int device = 0, major = 0, minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return is_here && major == 9 && minor == 0;
+}
+
 }  // namespace
 
 template <typename Element, typename LogW>
@@ -67,6 +91,37 @@ void best_linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   }
 }
 
+template <typename Element>
+void best_attention(const FullAttentionArgs<Element>& args) {
+  validate(args);
+  best::AttentionShape shape = best::shape_of(args);
+  shape.hopper = has_hopper<Kernel::kHopper>();
+  using Op = Attention;
+  if constexpr (std::is_same_v<Element, float>) {
+    run_attention<Kernel::kScalarTiles, Op>(args);
+  } else {
+    switch (best::choose(shape)) {
+      case Kernel::kSplitKeys: return run_attention<Kernel::kSplitKeys, Op>(args);
+      case Kernel::kSlidingWindow: return run_attention<Kernel::kSlidingWindow, Op>(args);
+      case Kernel::kHopper: return run_attention<Kernel::kHopper, Op>(args);
+      default: return run_attention<Kernel::kPipelined, Op>(args);
+    }
+  }
+}
+
+template <typename Element>
+void best_attention_backward(const BasicAttentionGradArgs<Element>& args) {
+  validate(args);
+  best::AttentionShape shape = best::shape_of(args);
+  shape.hopper = has_hopper<Kernel::kGradientsHopper>();
+  using Op = AttentionBackward;
+  switch (best::choose(shape)) {
+    case Kernel::kGradientsScalar: return run_attention<Kernel::kGradientsScalar, Op>(args);
+    case Kernel::kGradientsHopper: return run_attention<Kernel::kGradientsHopper, Op>(args);
+    default: return run_attention<Kernel::kGradients, Op>(args);
+  }
+}
+
 template void best_wkv(const WkvArgs&);
 template void best_wkv(const WkvBf16Args&);
 template void best_wkv(const WkvBf16Fp32DecayArgs&);
@@ -77,6 +132,12 @@ template void best_gla(const WkvBf16Fp32DecayArgs&);
 template void best_gla(const WkvFp16Args&);
 template void best_linear_attention(const LinearAttentionArgs&);
 template void best_linear_attention(const LinearAttentionBf16Args&);
+template void best_attention(const AttentionArgs&);
+template void best_attention(const AttentionBf16Args&);
+template void best_attention(const AttentionFp16Args&);
+template void best_attention_backward(const AttentionGradArgs&);
+template void best_attention_backward(const AttentionGradBf16Args&);
+template void best_attention_backward(const AttentionGradFp16Args&);
 
 namespace {
 
@@ -108,6 +169,25 @@ const Registration linear_attention_registration{
      .units = Units::kTensorCores,
      .launchers = launchers<LinearAttention>(best_linear_attention<float>,
                                              best_linear_attention<bfloat16>)}};
+
+const Registration attention_registration{
+    {.name = "best_attention",
+     .device = DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = Arithmetic::kBf16Operands,
+     .units = Units::kWarpgroups,
+     .launchers = launchers<Attention>(best_attention<float>, best_attention<bfloat16>,
+                                       best_attention<float16>)}};
+
+const Registration attention_backward_registration{
+    {.name = "best_attention_backward",
+     .device = DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = Arithmetic::kBf16Operands,
+     .units = Units::kWarpgroups,
+     .launchers = launchers<AttentionBackward>(best_attention_backward<float>,
+                                               best_attention_backward<bfloat16>,
+                                               best_attention_backward<float16>)}};
 
 }  // namespace
 }  // namespace ladder

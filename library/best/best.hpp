@@ -1,10 +1,11 @@
 // The fastest kernel that the chapters have, for every shape and precision. Which one that is: rules.hpp.
 //
-// Arguments, shapes and errors are those of common/operators/wkv/wkv.hpp and common/operators/linear_attention/linear_attention.hpp. All pointers are the
-// device's. Work is queued on the calling thread's default stream. Bad arguments, and shapes that no chapter's kernel takes, throw
-// std::invalid_argument with a sentence before anything is launched. Gradients have one kernel only and are not here.
+// Arguments, shapes and errors are those of common/operators: wkv, linear_attention and attention. All pointers are the device's. Work is queued on the calling thread's default stream. Bad arguments, and shapes that no chapter's kernel takes, throw
+// std::invalid_argument with a sentence before anything is launched. Gradients of WKV, GLA and
+// linear attention have one kernel only and are not here.
 #pragma once
 
+#include "common/operators/attention/attention.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
@@ -21,5 +22,11 @@ void best_gla(const BasicWkvArgs<Element, LogW>& args);
 // Element: float or bfloat16.
 template <typename Element>
 void best_linear_attention(const BasicLinearAttentionArgs<Element>& args);
+
+// Element: float, bfloat16 or float16. Few queries and many keys, which is decoding, are among its shapes.
+template <typename Element>
+void best_attention(const FullAttentionArgs<Element>& args);
+template <typename Element>
+void best_attention_backward(const BasicAttentionGradArgs<Element>& args);
 
 }  // namespace ladder

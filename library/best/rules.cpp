@@ -169,6 +169,15 @@ const char* name_of(Kernel kernel) {
     case Kernel::kPrefix: return "prefix_causal_product";
     case Kernel::kChunkStates: return "linear_attention_chunk_states";
     case Kernel::kLinearChunkwise: return "linear_attention_chunkwise";
+    case Kernel::kScalarTiles: return "attention_scalar_tiles";
+    case Kernel::kPipelined: return "attention_pipelined";
+    case Kernel::kHopper: return "attention_sm90";
+    case Kernel::kSplitKeys: return "attention_split_keys";
+    case Kernel::kSlidingWindow: return "attention_sliding_window";
+    case Kernel::kGradientsScalar: return "attention_backward_scalar";
+    case Kernel::kGradientsTwoKernels: return "attention_backward_two_kernels";
+    case Kernel::kGradients: return "attention_backward";
+    case Kernel::kGradientsHopper: return "attention_backward_sm90";
   }
   return "";
 }
@@ -298,6 +307,52 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
 
 namespace {
 
+// Rows of queries that decoding takes in one tile. Measured were 1 and 4 rows on this side and 512 on the other; between them, none.
+constexpr std::int64_t kDecodedRows = 16;
+
+Choice explain_gradients(const AttentionShape& s) {
+  if (s.fp32) return {Kernel::kGradientsScalar, "gradients in fp32: the only kernel for them"};
+  if (s.repeatable)
+    return {Kernel::kGradientsTwoKernels,
+            "gradients that must be repeatable: the only kernel in 16 bits without atomics"};
+  if (s.hopper && (s.D == 64 || s.D == 128))
+    return {Kernel::kGradientsHopper,
+            "gradients on a Hopper GPU, D = 64 or 128: the faster one in every record"};
+  return {Kernel::kGradients,
+          s.hopper ? "gradients, D other than 64 and 128: the Hopper kernel does not take it"
+                   : "gradients, no Hopper GPU: the faster one in every record"};
+}
+
+}  // namespace
+
+Choice explain(const AttentionShape& s) {
+  if (s.gradients) return explain_gradients(s);
+  if (s.fp32) return {Kernel::kScalarTiles, "fp32: the only kernel with tiles for it"};
+  if (s.extra)
+    return {Kernel::kSlidingWindow,
+            "a window, a softcap or a scale of 0: the only kernel that takes it"};
+  if (s.rows <= kDecodedRows && !s.repeatable && !s.packed)
+    return {
+        Kernel::kSplitKeys,
+        "up to 16 rows of queries for a key head, which is decoding (borders not measured yet)"};
+  if (s.rows <= kDecodedRows && !s.repeatable && s.one_query)
+    return {Kernel::kSplitKeys,
+            "packed sequences of one query in the mean, which is decoding (not measured yet)"};
+  if (!is_usual_D(s.D))
+    return {
+        Kernel::kSlidingWindow,
+        s.D % 8 == 0 && s.D <= 256
+            ? "D other than 32, 64, 96, 128, 256: the only kernel for many queries that takes it"
+            : "D is no multiple of 8 up to 256: no kernel takes it, and this one says so"};
+  if (s.negative_scale)
+    return {Kernel::kSlidingWindow,
+            "a scale below 0: the only kernel for many queries that takes it"};
+  if (s.hopper) return {Kernel::kHopper, "a Hopper GPU: the faster one in every record"};
+  return {Kernel::kPipelined, "no Hopper GPU: the faster one in every record"};
+}
+
+namespace {
+
 // The widest words that arrays consist of which begin at `pointers` (null ones do not count), with rows of K and V elements.
 template <typename Element>
 Words words_of(std::initializer_list<const void*> pointers, std::int64_t K, std::int64_t V) {
@@ -341,11 +396,39 @@ LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args) {
                     args.V <= kMostColumns};
 }
 
+template <typename Element>
+AttentionShape shape_of(const FullAttentionArgs<Element>& args) {
+  const std::int64_t group = args.H_kv > 0 ? args.H_q / args.H_kv : 1;
+  const bool packed = args.cu_seqlens_q != nullptr;
+  const std::int64_t of_each =
+      packed ? ceil_div(args.T_q, std::max<std::int64_t>(args.sequences, 1)) : args.T_q;
+  return {.rows = of_each * group,
+          .D = args.D,
+          .fp32 = std::is_same_v<Element, float>,
+          .packed = packed,
+          .one_query = of_each <= 1,
+          .negative_scale = args.scale < 0.0f,
+          .extra = args.window != 0 || args.softcap != 0.0f || args.scale == 0.0f};
+}
+
+template <typename Element>
+AttentionShape shape_of(const BasicAttentionGradArgs<Element>& args) {
+  AttentionShape shape = shape_of(FullAttentionArgs<Element>(args.forward));
+  shape.gradients = true;
+  return shape;
+}
+
 template RecurrenceShape shape_of(const WkvArgs&, Recurrence);
 template RecurrenceShape shape_of(const WkvBf16Args&, Recurrence);
 template RecurrenceShape shape_of(const WkvBf16Fp32DecayArgs&, Recurrence);
 template RecurrenceShape shape_of(const WkvFp16Args&, Recurrence);
 template LinearAttentionShape shape_of(const LinearAttentionArgs&);
 template LinearAttentionShape shape_of(const LinearAttentionBf16Args&);
+template AttentionShape shape_of(const AttentionArgs&);
+template AttentionShape shape_of(const AttentionBf16Args&);
+template AttentionShape shape_of(const AttentionFp16Args&);
+template AttentionShape shape_of(const AttentionGradArgs&);
+template AttentionShape shape_of(const AttentionGradBf16Args&);
+template AttentionShape shape_of(const AttentionGradFp16Args&);
 
 }  // namespace ladder::best

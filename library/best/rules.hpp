@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/operators/attention/attention.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
@@ -24,6 +25,17 @@ enum class Kernel {
   kPrefix,
   kChunkStates,
   kLinearChunkwise,
+  // softmax attention
+  kScalarTiles,
+  kPipelined,
+  kHopper,
+  kSplitKeys,
+  kSlidingWindow,
+  // its gradients
+  kGradientsScalar,
+  kGradientsTwoKernels,
+  kGradients,
+  kGradientsHopper,
 };
 
 // As it is registered: "wkv_time_tiles".
@@ -83,10 +95,39 @@ inline Kernel choose(const LinearAttentionShape& shape, int multiprocessors) {
   return explain(shape, multiprocessors).kernel;
 }
 
+struct AttentionShape {
+  std::int64_t rows = 1;  // of queries that share a key head: T_q * H_q / H_kv
+  std::int64_t D = 64;
+  bool fp32 = false;  // q, k, v and o have 16 bits otherwise
+  bool packed =
+      false;  // cu_seqlens is given; rows are those of a sequence of the mean length, rounded up
+  bool one_query = false;  // in each batch, or in the mean of the sequences
+  bool negative_scale = false;
+  bool extra = false;  // a window, a softcap or a scale of 0
+  bool gradients = false;
+  // The caller's.
+  bool repeatable = false;  // the same bits again, whatever else the batch holds
+  bool hopper =
+      false;  // a GPU of compute capability 9.0, and the kernels of its instructions are in this program
+};
+
+// None of its times is fitted: what is recorded says who wins, README.md which records, and what lies between them.
+Choice explain(const AttentionShape& shape);
+
+inline Kernel choose(const AttentionShape& shape) {
+  return explain(shape).kernel;
+}
+
 template <typename Element, typename LogW>
 RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence recurrence);
 
 template <typename Element>
 LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args);
+
+// `repeatable` and `hopper` are left to the caller.
+template <typename Element>
+AttentionShape shape_of(const FullAttentionArgs<Element>& args);
+template <typename Element>
+AttentionShape shape_of(const BasicAttentionGradArgs<Element>& args);
 
 }  // namespace ladder::best

@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace {
 
+using ladder::best::AttentionShape;
 using ladder::best::choose;
 using ladder::best::Kernel;
 using ladder::best::LinearAttentionShape;
@@ -29,6 +32,9 @@ std::string chosen(const RecurrenceShape& shape) {
 }
 std::string chosen(const LinearAttentionShape& shape) {
   return name_of(choose(shape, kH200));
+}
+std::string chosen(const AttentionShape& shape) {
+  return name_of(choose(shape));
 }
 
 // ---- Never slower than any rung, on every shape that was measured ----
@@ -355,6 +361,180 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
   EXPECT_TRUE(shape_of(args).plain && !shape_of(args).strips);
   args.causal = false;
   EXPECT_EQ(shape_of(args).T, 12);
+}
+
+// ---- Softmax attention ----
+
+// What the chapter's kernels take: what their lessons' tests run.
+bool takes(const std::string& kernel, const AttentionShape& s) {
+  const bool usual = s.D == 32 || s.D == 64 || s.D == 96 || s.D == 128 || s.D == 256;
+  const bool plain = usual && !s.negative_scale && !s.extra;
+  if (kernel == "attention_scalar_tiles") return !s.gradients && plain;
+  if (kernel == "attention_pipelined") return !s.gradients && plain && !s.fp32;
+  if (kernel == "attention_sm90") return !s.gradients && plain && !s.fp32 && s.hopper;
+  if (kernel == "attention_split_keys")
+    return !s.gradients && !s.fp32 && s.D % 8 == 0 && s.D <= 256 && !s.repeatable && !s.extra;
+  if (kernel == "attention_sliding_window")
+    return !s.gradients && !s.fp32 && s.D % 8 == 0 && s.D <= 256;
+  if (kernel == "attention_backward_scalar") return s.gradients && plain;
+  if (kernel == "attention_backward_two_kernels") return s.gradients && plain && !s.fp32;
+  if (kernel == "attention_backward") return s.gradients && plain && !s.fp32 && !s.repeatable;
+  if (kernel == "attention_backward_sm90")
+    return plain && s.gradients && (s.D == 64 || s.D == 128) && !s.fp32 && s.hopper &&
+           !s.repeatable;
+  return false;
+}
+
+const char* const kAttention[] = {
+    "attention_scalar_tiles",         "attention_pipelined",      "attention_sm90",
+    "attention_split_keys",           "attention_sliding_window", "attention_backward_scalar",
+    "attention_backward_two_kernels", "attention_backward",       "attention_backward_sm90"};
+
+TEST(BestRules, SendAttentionToAKernelThatTakesIt) {
+  std::set<std::string> all_chosen;
+  for (const std::int64_t rows : {0, 1, 16, 17, 4096}) {
+    for (const std::int64_t D : {8, 32, 36, 64, 72, 96, 128, 256, 264}) {
+      for (int flags = 0; flags < 128; ++flags) {
+        const auto flag = [&](int n) { return (flags >> n & 1) != 0; };
+        const AttentionShape s{.rows = rows,
+                               .D = D,
+                               .fp32 = flag(0),
+                               .packed = flag(1),
+                               .one_query = rows <= 4,
+                               .negative_scale = flag(2),
+                               .extra = flag(6),
+                               .gradients = flag(3),
+                               .repeatable = flag(4),
+                               .hopper = flag(5)};
+        const auto all = std::count_if(std::begin(kAttention), std::end(kAttention),
+                                       [&](const char* kernel) { return takes(kernel, s); });
+        if (all > 0) all_chosen.insert(chosen(s));
+        // Where there is none, whatever is chosen refuses the shape with a sentence.
+        EXPECT_EQ(takes(chosen(s), s), all > 0)
+            << chosen(s) << ", flags " << flags << ", D = " << D;
+      }
+    }
+  }
+  EXPECT_EQ(all_chosen.size(), std::size(kAttention)) << "a kernel is never chosen";
+}
+
+TEST(BestRules, NeverSendAttentionToHopperInstructionsElsewhere) {
+  for (const bool gradients : {false, true}) {
+    for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+      AttentionShape s{.rows = 4096, .D = D, .gradients = gradients};
+      EXPECT_EQ(chosen(s), gradients ? "attention_backward" : "attention_pipelined");
+      s.hopper = true;
+      const bool has_kernel = !gradients || D == 64 || D == 128;
+      EXPECT_EQ(chosen(s).find("sm90") != std::string::npos, has_kernel) << chosen(s);
+    }
+  }
+}
+
+TEST(BestRules, SendFewQueriesToTheKernelThatSplitsKeys) {
+  EXPECT_EQ(chosen(AttentionShape{.rows = 16, .hopper = true}), "attention_split_keys");
+  EXPECT_EQ(chosen(AttentionShape{.rows = 17, .hopper = true}), "attention_sm90");
+  EXPECT_EQ(chosen(AttentionShape{.rows = 17}), "attention_pipelined");
+  EXPECT_EQ(chosen(AttentionShape{.rows = 1, .repeatable = true}), "attention_pipelined");
+  // Packed: a batch with one long sequence among many short ones has more queries than sequences.
+  AttentionShape packed{.rows = 4, .packed = true, .one_query = true, .hopper = true};
+  EXPECT_EQ(chosen(packed), "attention_split_keys");
+  packed.one_query = false;
+  EXPECT_EQ(chosen(packed), "attention_sm90");
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4, .D = 80, .hopper = true}), "attention_split_keys");
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4, .negative_scale = true}), "attention_split_keys");
+}
+
+TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
+  const std::string alone = "attention_sliding_window";
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80, .hopper = true}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true, .hopper = true}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 1, .D = 80, .repeatable = true}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 1, .extra = true, .hopper = true}), alone);
+}
+
+// Every comparison on an H200, and every run of the ladder, whose kernels could be chosen from.
+TEST(BestRules, ChooseTheFastestOfAllRecordedTimesOfAttention) {
+  int shapes = 0;
+  const auto expect_fastest = [&](const std::string& name, const std::string& op,
+                                  const nlohmann::json& sizes, const std::string& precision,
+                                  const std::map<std::string, double>& seconds) {
+    const auto size = [&](const char* one, const char* other) -> std::int64_t {
+      return sizes.contains(one) ? sizes.at(one) : sizes.at(other);
+    };
+    const std::int64_t H_q = size("H_q", "H"),
+                       H_kv = sizes.contains("H_kv") ? size("H_kv", "H_kv") : H_q;
+    const AttentionShape s{.rows = size("T_q", "T") * H_q / H_kv,
+                           .D = size("D", "K"),
+                           .fp32 = precision == "fp32",
+                           .gradients = op == "attention_backward",
+                           .hopper = true};
+    const std::string choice = chosen(s);
+    ASSERT_EQ(seconds.count(choice), 1u) << name << ": no time of " << choice;
+    for (const char* other : kAttention) {
+      if (seconds.count(other) == 0 || !takes(other, s)) continue;
+      EXPECT_LE(seconds.at(choice), seconds.at(other)) << name << ": " << other;
+    }
+    ++shapes;
+  };
+  const std::string records = LADDER_ROOT "/records/";
+  for (const char* file : {"h200_compare_attention.json", "h200_compare_more_attention.json"}) {
+    const auto comparison = nlohmann::json::parse(std::ifstream(records + file));
+    for (const auto& each : comparison.at("cases")) {
+      std::map<std::string, double> seconds;
+      for (const auto& row : each.at("rows")) {
+        if (row.at("ours").get<bool>())
+          seconds[row.at("name")] = row.at("sustained").at("seconds").get<double>();
+      }
+      expect_fastest(each.at("name"), each.at("operator"), each.at("sizes"), each.at("precision"),
+                     seconds);
+    }
+  }
+  for (const char* file :
+       {"attention_backward_bf16_T4096_D128", "attention_backward_bf16_T4096_D128_causal",
+        "attention_bf16_T16384_D128_causal", "attention_bf16_T4096_D128",
+        "attention_bf16_T4096_D128_causal", "attention_bf16_T4096_D64",
+        "attention_bf16_T4096_D64_causal", "attention_bf16_decode_B1", "attention_bf16_decode_B8",
+        "attention_fp32_T4096_D128"}) {
+    const auto run = nlohmann::json::parse(std::ifstream(records + "h200_08_" + file + ".json"));
+    std::map<std::string, double> seconds;
+    for (const auto& row : run.at("rows")) {
+      if (row.contains("seconds") && row.at("seconds").is_number())
+        seconds[row.at("implementation")] = row.at("seconds").get<double>();
+    }
+    expect_fastest(file, run.at("operator"), run.at("shape"), run.at("precision"), seconds);
+  }
+  EXPECT_EQ(shapes, 29);
+}
+
+TEST(BestRules, ReadTheShapeOfAttentionArguments) {
+  ladder::AttentionBf16Args args;
+  args.B = 2, args.T_q = 3, args.T_k = 100, args.H_q = 8, args.H_kv = 2, args.D = 96;
+  AttentionShape shape = shape_of(args);
+  EXPECT_EQ(shape.rows, 12);
+  EXPECT_EQ(shape.D, 96);
+  EXPECT_TRUE(!shape.fp32 && !shape.packed && !shape.one_query && !shape.negative_scale);
+  EXPECT_TRUE(!shape.gradients && !shape.repeatable && !shape.hopper);
+  args.scale = -1.0f, args.T_q = 1;
+  EXPECT_TRUE(shape_of(args).negative_scale && shape_of(args).one_query && !shape_of(args).extra);
+  args.window = 5;
+  EXPECT_TRUE(shape_of(args).extra);
+  args.window = 0, args.softcap = 2.0f;
+  EXPECT_TRUE(shape_of(args).extra);
+  args.softcap = 0.0f, args.scale = 0.0f;
+  EXPECT_TRUE(shape_of(args).extra);
+  const std::int64_t ends[] = {0, 1, 2, 5};
+  args.B = 1, args.T_q = 5, args.cu_seqlens_q = args.cu_seqlens_k = ends, args.sequences = 3;
+  shape = shape_of(args);
+  EXPECT_TRUE(shape.packed && !shape.one_query);
+  EXPECT_EQ(shape.rows, 8);  // 5 queries of 3 sequences: 2 in the mean, rounded up
+  args.T_q = 3;
+  EXPECT_TRUE(shape_of(args).one_query);
+  args.sequences = 0;
+  EXPECT_EQ(shape_of(args).rows, 12);
+  EXPECT_TRUE(shape_of(ladder::AttentionArgs{.H_q = 1, .H_kv = 1}).fp32);
+  ladder::AttentionGradFp16Args gradients;
+  gradients.forward.H_q = gradients.forward.H_kv = 1, gradients.forward.D = 64;
+  EXPECT_TRUE(shape_of(gradients).gradients && !shape_of(gradients).fp32);
 }
 
 }  // namespace

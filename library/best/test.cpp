@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/operators/attention/operator.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/suite.hpp"
@@ -166,6 +167,95 @@ TEST(best_linear_attention, RunsTheChosenKernel) {
   longer.feature_map = ladder::FeatureMap::kIdentity;
   longer.normalize = false;
   expect("linear_attention_chunkwise", "linear_attention_chunk_states", longer);
+}
+
+// ---- Softmax attention ----
+
+using ladder::AttentionCase;
+
+// The result is right, and it is that kernel's; the other's is another one, or is refused.
+void expect_attention_runs(const std::string& expected, const std::string& other,
+                           const AttentionCase& c) {
+  SCOPED_TRACE(name_of(c));
+  const Implementation best = find_implementation("best_attention");
+  const ladder::AttentionProblem problem = make_problem(c);
+  const ladder::AttentionOutputs outputs = run(best, problem);
+  EXPECT_TRUE(is_right(problem, outputs, ladder::arithmetic_of(best, c.precision)));
+  EXPECT_TRUE(outputs == run(find_implementation(expected), problem)) << "not " << expected;
+  try {
+    EXPECT_FALSE(outputs == run(find_implementation(other), problem)) << other;
+  } catch (const std::invalid_argument&) {
+  }
+}
+
+// A GPU without Hopper's instructions has another choice: the emulated one has them.
+bool is_hopper() {
+  return ladder::device(ladder::DeviceKind::kCuda).back_end() == "emulator";
+}
+
+TEST(best_attention, RunsTheChosenKernel) {
+  if (device_is_missing(find_implementation("best_attention"))) return;
+  AttentionCase c{.B = 2, .T_q = 2, .T_k = 70, .H_q = 4, .H_kv = 2, .D = 64};
+  c.causal = true;
+  expect_attention_runs("attention_scalar_tiles", "attention_pipelined", c);  // fp32
+  for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
+    c.precision = precision;
+    c.T_q = 2;
+    expect_attention_runs("attention_split_keys", "attention_pipelined", c);
+    c.T_q = 30;
+    if (is_hopper()) expect_attention_runs("attention_sm90", "attention_split_keys", c);
+  }
+  AttentionCase usual = c;
+  c.D = 40;
+  expect_attention_runs("attention_sliding_window", "attention_pipelined", c);
+  usual.scale = -0.2f;
+  expect_attention_runs("attention_sliding_window", "attention_pipelined", usual);
+  usual.T_q = 1, usual.scale = 0.2f, usual.window = 9;
+  expect_attention_runs("attention_sliding_window", "attention_split_keys", usual);
+  c = ladder::packed({.H_q = 4, .H_kv = 2, .D = 64}, {{1, 90}, {1, 3}, {1, 40}});
+  c.precision = Precision::kBf16;
+  expect_attention_runs("attention_split_keys", "attention_pipelined", c);
+  c = ladder::packed({.H_q = 4, .H_kv = 2, .D = 64}, {{1, 90}, {30, 33}, {0, 5}});
+  c.precision = Precision::kBf16;
+  if (is_hopper()) expect_attention_runs("attention_sm90", "attention_split_keys", c);
+}
+
+TEST(best_attention, SaysWhatNoKernelTakes) {
+  if (device_is_missing(find_implementation("best_attention"))) return;
+  for (const auto& [precision, D] :
+       {std::pair{Precision::kBf16, 36}, {Precision::kBf16, 264}, {Precision::kFp32, 40}}) {
+    AttentionCase c{.B = 1, .T_q = 3, .T_k = 5, .H_q = 1, .H_kv = 1, .D = D};
+    c.precision = precision;
+    try {
+      run(find_implementation("best_attention"), make_problem(c));
+      ADD_FAILURE() << "D = " << D << " was accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("D is " + std::to_string(D)), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST(best_attention_backward, RunsTheChosenKernel) {
+  const Implementation best = find_implementation("best_attention_backward");
+  if (device_is_missing(best)) return;
+  const auto expect = [&](const char* expected, const AttentionCase& c) {
+    SCOPED_TRACE(name_of(c));
+    const ladder::AttentionGradProblem problem = ladder::make_grad_problem(ladder::make_problem(c));
+    const ladder::AttentionGradients gradients = run_backward(best, problem);
+    const Implementation kernel = find_implementation(expected);
+    EXPECT_TRUE(is_right(problem, gradients, ladder::arithmetic_of(kernel, c.precision)));
+    // dq is a sum of atomic additions, in any order.
+    const ladder::AttentionGradients wanted = run_backward(kernel, problem);
+    EXPECT_TRUE(gradients.dk == wanted.dk && gradients.dv == wanted.dv) << "not " << expected;
+  };
+  AttentionCase c{.B = 1, .T_q = 30, .T_k = 40, .H_q = 2, .H_kv = 1, .D = 64};
+  c.causal = true;
+  expect("attention_backward_scalar", c);
+  c.precision = Precision::kBf16;
+  if (is_hopper()) expect("attention_backward_sm90", c);
+  c.D = 32;
+  expect("attention_backward", c);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/core/errors.hpp"
 #include "library/best/rules.hpp"
 
 namespace {
@@ -56,12 +57,49 @@ Choice of_product(const Sizes& sizes) {
   return of_linear_attention(sizes, args);
 }
 
+// As USUAL has them: D is K and V.
+template <typename Args>
+Args attention_args(const Sizes& sizes) {
+  const auto or_as = [&](const char* name, const char* other) {
+    return sizes.count(name) > 0 ? sizes.at(name) : sizes.at(other);
+  };
+  Args args;
+  args.B = sizes.at("B"), args.T_k = sizes.at("T"), args.T_q = or_as("T_q", "T");
+  args.H_q = sizes.at("H"), args.H_kv = or_as("H_kv", "H"), args.D = sizes.at("K");
+  require(args.D == sizes.at("V"), "K is " + std::to_string(args.D) + " and V " +
+                                       std::to_string(sizes.at("V")) +
+                                       "; allowed for attention: D, which is both");
+  require(args.H_kv > 0 && args.H_q % args.H_kv == 0,
+          "H_kv is " + std::to_string(args.H_kv) + "; allowed: what H, " +
+              std::to_string(args.H_q) + ", can be divided by");
+  return args;
+}
+
+// On an H200.
+template <typename Args>
+Choice of_attention(const Sizes& sizes) {
+  best::AttentionShape shape = shape_of(attention_args<Args>(sizes));
+  shape.hopper = true;
+  return explain(shape);
+}
+
+template <typename Args>
+Choice of_gradients(const Sizes& sizes) {
+  Args args;
+  args.forward = attention_args<typename decltype(args.forward)::Whole>(sizes);
+  best::AttentionShape shape = shape_of(args);
+  shape.hopper = true;
+  return explain(shape);
+}
+
 Choice chosen(const std::string& op, const std::string& precision, const Sizes& sizes) {
 #define USUAL(name, size)
+#define OPTIONAL(name, op)
 #define RULES(each, storage, ...) \
   if (op == #each && precision == #storage) return __VA_ARGS__(sizes);
 #include "library/best/operators.inc"
 #undef RULES
+#undef OPTIONAL
 #undef USUAL
   throw std::invalid_argument("operator is '" + op + "', precision '" + precision +
                               "'; allowed: those of library/best/operators.inc");

@@ -14,15 +14,17 @@ from ladder_tools.rows import members_of_cases, operators
 
 _BEST = "library/best/operators.inc"
 _STATES = {"initial_state", "final_state"}
+_FOR_RECORDS = {"causal"}  # changes no rule of attention, but the time
 
 
 @functools.cache
 def _of_rules():
-    """The operators that have rules, each with its storages; and the usual sizes."""
+    """The operators that have rules, each with its storages; the usual sizes; and (name, operator) of sizes that an operator may have, and its gradients."""
     text, storages = text_of(_BEST), {}
     for operator, storage in re.findall(r"^RULES\((\w+), (\w+),", text, re.MULTILINE):
         storages.setdefault(operator, []).append(storage)
-    return storages, {name: int(size) for name, size in re.findall(r"^USUAL\((\w+), (\d+)\)", text, re.MULTILINE)}
+    usual = {name: int(size) for name, size in re.findall(r"^USUAL\((\w+), (\d+)\)", text, re.MULTILINE)}
+    return storages, usual, re.findall(r"^OPTIONAL\((\w+), (\w+)\)", text, re.MULTILINE)
 
 
 def duration(seconds):
@@ -96,9 +98,9 @@ def _far(asked, one):
     return sum(abs(math.log2(max(1, one.get(name, 1)) / max(1, size))) for name, size in asked.items())
 
 
-def _with_rules(operator, precisions, asked, program):
+def _with_rules(operator, precisions, asked, program, options=frozenset()):
     shape = {**_of_rules()[1], **asked}
-    print(f"{operator}, {shape_text(shape)}; the rules of an H200 (132 multiprocessors)")
+    print(f"{operator}, {shape_text(shape)}{''.join(', ' + name for name in sorted(options))}; the rules of an H200 (132 multiprocessors)")
     for precision in precisions:
         said = subprocess.run([program, operator, precision, *(f"{name}={size}" for name, size in shape.items())], capture_output=True, text=True)
         if said.returncode:
@@ -107,7 +109,7 @@ def _with_rules(operator, precisions, asked, program):
         print(f"\n{precision}: {choice['kernel']}\n  why: {choice['rule']}")
         for name, us in sorted(choice["compared"].items(), key=lambda each: each[1]):
             print(f"       {name:<30} about {duration(us * 1e-6)}")
-        times = [each for each in recorded(operator) if each.precision == precision and not each.options]
+        times = [each for each in recorded(operator) if each.precision == precision and each.options == options]
         here = sorted((each for each in times if _as_heads(each.shape) == _as_heads(shape)), key=lambda each: each.seconds)
         chosen = [each for each in here if each.implementation == choice["kernel"]]
         if chosen:
@@ -171,21 +173,24 @@ def which(words, preset, caller):
     asked = _asked_shape(shape)
     precisions = given.get("--precision", [])
     options = frozenset(item for text in given.get("--options", []) for item in text.split(",") if item)
-    with_rules, usual = _of_rules()
+    with_rules, usual, optional = _of_rules()
     storages = with_rules.get(operator)
     if storages is None:
         return _by_records(operator, precisions, asked, options)
-    unknown = next((name for name in asked if name not in usual), None)
+    known = [*usual, *(name for name, owner in optional if operator in (owner, f"{owner}_backward"))]
+    unknown = next((name for name in asked if name not in known), None)
     if unknown:
-        raise refused("size", unknown, usual)
+        raise refused("size", unknown, known)
     if precisions and precisions[0] not in storages:
         raise refused("--precision", precisions[0], storages)
-    if options:
-        raise Refused(f"--options is '{','.join(sorted(options))}'; allowed for {operator}: none, the rules look at sizes and storage")
+    no_rule = options - (_FOR_RECORDS if operator.startswith("attention") else set())
+    if no_rule:
+        raise Refused(f"--options is '{','.join(sorted(no_rule))}'; allowed for {operator}: "
+                      f"{', '.join(_FOR_RECORDS) if operator.startswith('attention') else 'none'}; the rules look at sizes and storage")
     build = Build(preset)
     build.prepare("best_which")
     build.build("best_which")
-    return _with_rules(operator, precisions or storages[:2], asked, build.folder / "best_which")
+    return _with_rules(operator, precisions or storages[:2], asked, build.folder / "best_which", options)
 
 
 def compare(words, preset, caller):

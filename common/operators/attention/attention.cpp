@@ -46,10 +46,12 @@ double fma_count(const BasicAttentionArgs<Element>& args, double keys) {
 }  // namespace
 
 template <typename Element>
-void validate(const BasicAttentionArgs<Element>& args) {
+void validate(const BasicAttentionArgs<Element>& args, Scale scale) {
   validate_part(args);
-  require_option(args.scale > 0.0f && std::isfinite(args.scale), "scale", args.scale,
-                 ": a finite number above 0");
+  const bool is_allowed = args.scale > 0.0f || (scale == Scale::kOfAnySign && args.scale < 0.0f);
+  require_option(
+      is_allowed && std::isfinite(args.scale), "scale", args.scale,
+      scale == Scale::kPositive ? ": a finite number above 0" : ": a finite number other than 0");
 }
 
 template <typename Element>
@@ -103,9 +105,9 @@ double attention_fma_count(const BasicAttentionGradArgs<Element>& args) {
 template struct FullAttentionArgs<float>;
 template struct FullAttentionArgs<bfloat16>;
 template struct FullAttentionArgs<float16>;
-template void validate(const BasicAttentionArgs<float>&);
-template void validate(const BasicAttentionArgs<bfloat16>&);
-template void validate(const BasicAttentionArgs<float16>&);
+template void validate(const BasicAttentionArgs<float>&, Scale);
+template void validate(const BasicAttentionArgs<bfloat16>&, Scale);
+template void validate(const BasicAttentionArgs<float16>&, Scale);
 template void validate(const AttentionArgs&);
 template void validate(const AttentionBf16Args&);
 template void validate(const AttentionFp16Args&);

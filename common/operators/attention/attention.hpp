@@ -158,9 +158,10 @@ using AttentionGradFp16Args = BasicAttentionGradArgs<float16>;
 float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
 // Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument). What lies behind
-// key_lengths and cu_seqlens is not read. A kernel that takes the part has scales above 0 only; one that takes all has any.
+// key_lengths and cu_seqlens is not read. A kernel that takes the part says which scales it has; one that takes all has any.
+enum class Scale { kPositive, kOfAnySign };
 template <typename Element>
-void validate(const BasicAttentionArgs<Element>& args);
+void validate(const BasicAttentionArgs<Element>& args, Scale scale = Scale::kPositive);
 template <typename Element>
 void validate(const FullAttentionArgs<Element>& args);
 template <typename Element>

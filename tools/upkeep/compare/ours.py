@@ -10,7 +10,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "library/python"))
 from kernel_ladder import _library as interface
 
 PER_THREAD = 2  # cudaStreamPerThread, into which the launchers work and which is recorded
-RULES = {"best_wkv", "best_gla", "best_linear_attention"}  # no kernel of that name: the rules choose
+RULES = {"best_wkv", "best_gla", "best_linear_attention", "best_attention", "best_attention_backward"}  # no kernel of that name: the rules choose
 
 
 class Value(ctypes.Structure):

@@ -1,0 +1,70 @@
+// Softmax attention whose keys and values lie in pages: pieces of memory of page_keys tokens each, in any order, which any batch may use.
+//
+// Token t of batch b is row t % page_keys of page block_table(b, t / page_keys), of k and of v. Batch b has key_lengths(b) of them, and
+// the formulas are those of common/operators/attention/attention.hpp. A batch without keys has o = 0 and lse = -inf.
+// Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention" (2023).
+#pragma once
+
+#include <cstdint>
+
+#include "common/operators/attention/attention.hpp"
+
+namespace flash_attention {
+
+struct PagedAttention;  // the operator: paged_attention_operator.cpp
+
+struct PagedAttentionSizes {
+  std::int64_t B = 8;            // batches, 0 or more
+  std::int64_t T_q = 1;          // queries of each, 0 or more: its last tokens, where `causal`
+  std::int64_t H_q = 32;         // query heads, a multiple of H_kv
+  std::int64_t H_kv = 8;         // key and value heads, 1 or more
+  std::int64_t D = 128;          // channels per head
+  std::int64_t pages = 2048;     // 1 or more
+  std::int64_t page_keys = 16;   // tokens of a page, 1 or more
+  std::int64_t max_pages = 256;  // that a batch may have, 0 or more
+  bool causal = false;
+  float scale = 0.125f;  // finite, not 0
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("B", s.B, 0), visit("T_q", s.T_q, 0), visit("H_q", s.H_q, 1), visit("H_kv", s.H_kv, 1);
+    visit("D", s.D, 1), visit("pages", s.pages, 1), visit("page_keys", s.page_keys, 1);
+    visit("max_pages", s.max_pages, 0), visit("causal", s.causal), visit("scale", s.scale);
+  }
+};
+
+template <typename Element>
+struct BasicPagedAttentionArgs : PagedAttentionSizes {
+  static constexpr const char* kStorage = ladder::kAttentionStorage<Element>;
+
+  const Element* q = nullptr;  // (B, T_q, H_q, D)
+  const Element* k = nullptr;  // (pages, page_keys, H_kv, D)
+  const Element* v = nullptr;  // (pages, page_keys, H_kv, D)
+  // Both lie on the device, and no launcher reads them. A number of a page, 0 to pages - 1; what lies behind a batch's last page is not
+  // looked at. A length, 0 to max_pages * page_keys. A kernel takes the nearest number that is allowed.
+  const std::int32_t* block_table = nullptr;  // (B, max_pages)
+  const std::int64_t* key_lengths = nullptr;  // (B)
+  Element* o = nullptr;                       // (B, T_q, H_q, D)
+  float* lse = nullptr;                       // (B, H_q, T_q), natural logarithm
+
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("q", s.q, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
+    visit("k", s.k, {{"page", s.pages}, {"t", s.page_keys}, {"h", s.H_kv}, {"i", s.D}});
+    visit("v", s.v, {{"page", s.pages}, {"t", s.page_keys}, {"h", s.H_kv}, {"i", s.D}});
+    visit("block_table", s.block_table, {{"b", s.B}, {"n", s.max_pages}});
+    visit("key_lengths", s.key_lengths, {{"b", s.B}});
+    visit("o", s.o, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
+    visit("lse", s.lse, {{"b", s.B}, {"h", s.H_q}, {"t", s.T_q}});
+  }
+};
+
+using PagedAttentionArgs = BasicPagedAttentionArgs<float>;
+using PagedAttentionBf16Args = BasicPagedAttentionArgs<ladder::bfloat16>;
+using PagedAttentionFp16Args = BasicPagedAttentionArgs<ladder::float16>;
+
+// The launchers that are registered, with a number of splits that a test chooses. 0: as planned.
+void paged_attention_in_splits(const PagedAttentionBf16Args& args, std::int64_t splits);
+void paged_attention_in_splits(const PagedAttentionFp16Args& args, std::int64_t splits);
+
+}  // namespace flash_attention

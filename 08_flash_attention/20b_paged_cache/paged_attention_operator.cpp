@@ -1,0 +1,130 @@
+// Attention over pages as the tests, the ladder and the X-ray know it: its pages are gathered, and what attention is is known already.
+#include <algorithm>
+#include <functional>
+
+#include "08_flash_attention/20b_paged_cache/paged_attention.hpp"
+#include "common/core/operator.hpp"
+#include "common/judge/simple_operator.hpp"
+#include "common/operators/attention/operator.hpp"
+
+namespace flash_attention {
+
+struct PagedAttention
+    : ladder::SimpleOperator<PagedAttention, PagedAttentionSizes, PagedAttentionArgs,
+                             PagedAttentionBf16Args, PagedAttentionFp16Args> {
+  static constexpr const char* kName = "paged_attention";
+  static constexpr const char* kClimbed[] = {"bf16"};
+
+  static double fma_count(const PagedAttentionArgs& a) {
+    return 2.0 * static_cast<double>(a.B * a.T_q * a.H_q * a.D) *
+           static_cast<double>(a.max_pages * a.page_keys);
+  }
+
+  // The first batch's last page is partly filled, the second has no key, the third all, then one, then whole pages only; others have any
+  // number. A page may be anybody's, and twice.
+  static void draw(const Case& c, const std::string&, std::vector<std::int64_t>& lengths,
+                   ladder::Generator& generator) {
+    const std::int64_t most = c.max_pages * c.page_keys;
+    lengths = generator.key_lengths(c.B, most);
+    const std::int64_t first[] = {most - 3, 0, most, 1, most - c.page_keys};
+    for (std::size_t b = 0; b < std::min(std::size(first), lengths.size()); ++b)
+      lengths[b] = std::clamp<std::int64_t>(first[b], 0, most);
+  }
+  static void draw(const Case& c, const std::string&, std::vector<std::int32_t>& table,
+                   ladder::Generator& generator) {
+    for (std::int32_t& page : table) {
+      const float drawn = generator.uniform(0.0f, static_cast<float>(c.pages));
+      page = static_cast<std::int32_t>(std::min(static_cast<std::int64_t>(drawn), c.pages - 1));
+    }
+  }
+
+  static void check_values(const Problem& problem) {
+    const PagedAttentionArgs& a = problem.args();
+    ladder::require(a.H_q % a.H_kv == 0, "H_q is " + std::to_string(a.H_q) +
+                                             "; allowed: a multiple of H_kv, which is " +
+                                             std::to_string(a.H_kv));
+    ladder::check_key_lengths({a.key_lengths, a.key_lengths + a.B}, a.max_pages * a.page_keys);
+    for (std::int64_t b = 0; b < a.B; ++b) {
+      for (std::int64_t t = 0; t < a.key_lengths[b]; t += a.page_keys) {
+        const std::int32_t page = a.block_table[b * a.max_pages + t / a.page_keys];
+        ladder::require(page >= 0 && page < a.pages,
+                        "block_table has " + std::to_string(page) + "; allowed: 0 to pages - 1");
+      }
+    }
+  }
+
+  // Where the keys of a batch are taken from: the page of piece n of batch b, and how many keys there are.
+  struct Gathering {
+    std::function<std::int64_t(std::int64_t b, std::int64_t n)> page;
+    std::function<std::int64_t(std::int64_t length)> length;
+  };
+  static Gathering right(const PagedAttentionArgs& a) {
+    return {[=](std::int64_t b, std::int64_t n) { return a.block_table[b * a.max_pages + n]; },
+            [](std::int64_t length) { return length; }};
+  }
+
+  static std::vector<ladder::Truth> truth(const Problem& problem, ladder::Arithmetic arithmetic) {
+    return truth_of_gathered(problem, right(problem.args()), arithmetic);
+  }
+
+  static std::string explain(const Problem& problem, const Parts& outputs) {
+    const PagedAttentionArgs& a = problem.args();
+    const auto equals = [&](const Gathering& other) {
+      return outputs[0].equals(
+          truth_of_gathered(problem, other, ladder::Arithmetic::kFp32)[0].values);
+    };
+    Gathering other = right(a);
+    other.page = [=](std::int64_t, std::int64_t n) { return std::min(n, a.pages - 1); };
+    if (equals(other))
+      return "equals the result with page n of each batch taken to be page n of all\n";
+    other.page = [=](std::int64_t, std::int64_t n) { return a.block_table[n]; };
+    if (equals(other)) return "equals the result with every batch at the pages of the first\n";
+    other = right(a);
+    other.length = [=](std::int64_t length) {
+      return (length + a.page_keys - 1) / a.page_keys * a.page_keys;
+    };
+    if (equals(other))
+      return "equals the result with the last page of each batch taken to be full\n";
+    other.length = [=](std::int64_t length) { return length / a.page_keys * a.page_keys; };
+    if (equals(other))
+      return "equals the result without each batch's last page, which is not full\n";
+    return "";
+  }
+
+ private:
+  static std::vector<ladder::Truth> truth_of_gathered(const Problem& problem,
+                                                      const Gathering& gathering,
+                                                      ladder::Arithmetic arithmetic) {
+    const PagedAttentionArgs& a = problem.args();
+    const std::int64_t T_k = a.max_pages * a.page_keys, row = a.H_kv * a.D;
+    ladder::AttentionProblem gathered;
+    gathered.drawn_case() = {
+        .B = a.B, .T_q = a.T_q, .T_k = T_k, .H_q = a.H_q, .H_kv = a.H_kv, .D = a.D};
+    ladder::AttentionCase& c = gathered.drawn_case();
+    c.causal = a.causal;
+    c.key_lengths = true;
+    c.scale = a.scale;
+    c.precision = ladder::precision_of(problem.drawn_case().precision);
+    gathered["q"].assign(a.q, a.q + a.B * a.T_q * a.H_q * a.D);
+    auto& lengths = gathered.array<std::int64_t>("key_lengths");
+    for (std::int64_t b = 0; b < a.B; ++b)
+      lengths.push_back(gathering.length(a.key_lengths[b]));
+    const std::pair<const char*, const float*> arrays[] = {{"k", a.k}, {"v", a.v}};
+    for (const auto& [name, from] : arrays) {
+      std::vector<float>& to = gathered[name];
+      to.assign(static_cast<std::size_t>(a.B * T_k * row), 0.0f);
+      for (std::int64_t b = 0; b < a.B; ++b) {
+        for (std::int64_t t = 0; t < lengths[b]; ++t) {
+          const std::int64_t page = gathering.page(b, t / a.page_keys);
+          std::copy_n(from + (page * a.page_keys + t % a.page_keys) * row, row,
+                      to.begin() + (b * T_k + t) * row);
+        }
+      }
+    }
+    return ladder::Attention::truth(gathered, arithmetic);
+  }
+};
+
+const ladder::OperatorRegistration<PagedAttention> paged_attention_operator;
+
+}  // namespace flash_attention

@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "08_flash_attention/20b_paged_cache/paged_attention.hpp"
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/tests.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+
+// One batch of 77 keys: five pages, of which the last holds 13.
+ladder::Shape shape(std::int64_t D) {
+  return {{"B", 1}, {"T_q", 1},   {"H_q", 8},        {"H_kv", 2},
+          {"D", D}, {"pages", 9}, {"page_keys", 16}, {"max_pages", 5}};
+}
+
+const bool bounds = ladder::testing::register_bounds("attention_paged", "paged_attention",
+                                                     {{"B", 3},
+                                                      {"T_q", 2},
+                                                      {"H_q", 6},
+                                                      {"H_kv", 2},
+                                                      {"D", 40},
+                                                      {"pages", 7},
+                                                      {"page_keys", 16},
+                                                      {"max_pages", 6}},
+                                                     {{"causal", "true"}}, {"bf16"});
+
+// Units of k and v; each warp's pairs of q; a length for each thread; an entry of the table for each lane. A row of o, and its lse.
+const bool registered = ladder::testing::register_budget(
+    "attention_paged", "paged_attention",
+    {.loads = (2 * 2 * 77 * 8 + 4 * 8 * 32 + 2 * 128 + 2 * 5 * 32) / (8 * 64.0),
+     .stores = 1 + 1 / 64.0,
+     .counts = {{kBarriers, 1, "block", 2}, {kSharedLoadBankConflicts, 0, "launch", 1}}},
+    shape(64), {}, {}, "bf16");
+
+Kernel paged(std::int64_t D) {
+  return ladder::testing::xrays_of("attention_paged", "paged_attention", shape(D), {}, "bf16")[0];
+}
+
+// 77 keys are in five pages, for each of two key heads. All lanes of a warp ask for the same entry.
+TEST(PagedAttention, LooksEveryPageUpOnce) {
+  for (const std::int64_t D : {64, 128}) {
+    const Traffic table = paged(D).buffer("block_table").loads();
+    EXPECT_EQ(table.requests, 2 * 5u) << "D = " << D;
+    EXPECT_EQ(table.sectors, 2 * 5u) << "D = " << D;
+  }
+}
+
+// The same cache in one piece: 08.20.
+TEST(PagedAttention, CopiesAndMultipliesAsManyAsInOnePiece) {
+  for (const std::int64_t D : {64, 128}) {
+    const Kernel before = ladder::testing::xrays_of<ladder::Attention>(
+        "attention_split_keys", {.T_q = 1,
+                                 .T_k = 77,
+                                 .H_q = 8,
+                                 .H_kv = 2,
+                                 .D = D,
+                                 .precision = ladder::Precision::kBf16})[0];
+    const Kernel after = paged(D);
+    for (const Counter counter : {kAsyncCopies, kTensorOperations, kSharedMatrixLoadRequests,
+                                  kSharedLoadWavefronts, kSharedBytes, kBarriers})
+      EXPECT_EQ(before[counter], after[counter]) << info(counter).name << ", D = " << D;
+  }
+}
+
+TEST(PagedAttention, ConflictsInNoBankAndRacesNobody) {
+  for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+    const Kernel kernel = paged(D);
+    for (const Access& access : kernel.accesses)
+      EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
+    for (const Error& error : kernel.errors)
+      ADD_FAILURE() << error.message;
+  }
+}
+
+}  // namespace
