@@ -531,7 +531,7 @@ TEST(BestRules, ReadTheShapeOfAttentionArguments) {
   EXPECT_TRUE(shape_of(args).one_query);
   args.sequences = 0;
   EXPECT_EQ(shape_of(args).rows, 12);
-  EXPECT_TRUE(shape_of(ladder::AttentionArgs{.H_q = 1, .H_kv = 1}).fp32);
+  EXPECT_TRUE(shape_of(ladder::AttentionArgs()).fp32);
   ladder::AttentionGradFp16Args gradients;
   gradients.forward.H_q = gradients.forward.H_kv = 1, gradients.forward.D = 64;
   EXPECT_TRUE(shape_of(gradients).gradients && !shape_of(gradients).fp32);
