@@ -10,7 +10,7 @@ using ladder::testing::xray_of;
 
 constexpr const char* kName = "attention_sliding_window";
 
-// Blocks of 128 queries; tiles of 64 keys where D = 128.
+// Blocks of 128 queries; tiles of 64 keys where D = 32, as where D = 128.
 Kernel attend(const char* implementation, std::int64_t T, std::int64_t D, std::int64_t window,
               bool causal = true) {
   return xray_of<ladder::Attention>(implementation, {.T_q = T,
@@ -26,12 +26,12 @@ const bool bounds = ladder::testing::register_bounds(
     {{"B", 1}, {"T", 150}, {"H", 2}, {"K", 40}, {"V", 40}, {"T_q", 131}, {"H_kv", 1}},
     {{"causal", "true"}, {"window", "20"}}, {"bf16"});
 
-constexpr std::uint64_t kTiles = 64;       // keys of a tile
-constexpr std::uint64_t kUnits = 128 / 8;  // of a row: 16 bytes each
+constexpr std::uint64_t kTiles = 64;      // keys of a tile
+constexpr std::uint64_t kUnits = 32 / 8;  // of a row: 16 bytes each
 
 // How many tiles of keys are fetched, by all blocks together.
 std::uint64_t tiles_of(std::int64_t T, std::int64_t window) {
-  const Kernel kernel = attend(kName, T, 128, window);
+  const Kernel kernel = attend(kName, T, 32, window);
   const std::uint64_t queries = static_cast<std::uint64_t>(T) * kUnits;
   const std::uint64_t keys_and_values = kernel[kAsyncCopies] - queries;
   EXPECT_EQ(keys_and_values % (2 * kTiles * kUnits), 0u);
@@ -49,14 +49,14 @@ TEST(AttentionSlidingWindow, FetchesTheTilesThatTheWindowMeets) {
 
 // The work grows with T, not with its square: two tiles of the diagonal for each block, and one of the window.
 TEST(AttentionSlidingWindow, MultipliesNoMoreThanItFetches) {
-  constexpr std::uint64_t kTile = 2 * 128 * 64 * 128;
-  EXPECT_EQ(attend(kName, 256, 128, 64)[kTensorMultiplyAdds], (2 + 3) * kTile);
-  EXPECT_EQ(attend(kName, 512, 128, 64)[kTensorMultiplyAdds], (2 + 3 + 3 + 3) * kTile);
+  constexpr std::uint64_t kTile = 2 * 128 * 64 * 32;
+  EXPECT_EQ(attend(kName, 256, 32, 64)[kTensorMultiplyAdds], (2 + 3) * kTile);
+  EXPECT_EQ(attend(kName, 512, 32, 64)[kTensorMultiplyAdds], (2 + 3 + 3 + 3) * kTile);
 }
 
 // A key is read by the blocks in whose windows it lies: by two, where a window is narrower than a block.
 TEST(AttentionSlidingWindow, ReadsAKeyForTheBlocksThatSeeIt) {
-  const Kernel kernel = attend(kName, 512, 128, 64);
+  const Kernel kernel = attend(kName, 512, 32, 64);
   for (const char* name : {"k", "v"}) {
     EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.least, 1u);
     EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 2u);
@@ -95,7 +95,7 @@ TEST(AttentionSlidingWindow, ConflictsInNoBank) {
 // 08.9, for a learner: q once, and for each block the tiles of 64 keys that its windows of 64 keys meet.
 TEST(AttentionSlidingWindow, KeepsItsBudget) {
   constexpr std::uint64_t kAllowed = (512 + 2 * (2 + 3 + 3 + 3) * kTiles) * kUnits;
-  const std::uint64_t used = attend(kName, 512, 128, 64)[kAsyncCopies];
+  const std::uint64_t used = attend(kName, 512, 32, 64)[kAsyncCopies];
   ladder::testing::expect_within_budget(static_cast<double>(used), static_cast<double>(kAllowed),
                                         "asynchronous copies used, T = 512, a window of 64");
 }

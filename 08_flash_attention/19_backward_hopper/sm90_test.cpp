@@ -111,7 +111,7 @@ TEST(attention_backward_sm90, RefusesWhatCannotBeCopied) {
   alignas(16) static ladder::bfloat16 elements[8];
   alignas(16) static float lse[1];
   ladder::AttentionGradBf16Args args;
-  ladder::AttentionBf16Args& a = args.forward;
+  ladder::BasicAttentionArgs<ladder::bfloat16>& a = args.forward;
   a.B = a.T_q = a.T_k = a.H_q = a.H_kv = 1;
   a.D = 64;
   a.q = a.k = a.v = args.d_o = elements;
