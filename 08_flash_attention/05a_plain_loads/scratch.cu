@@ -137,13 +137,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 
   // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
-    const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
-                                     visible.most - tile * C::kKeys, kD, true, threadIdx.x);
+    // TODO(3): roughly 3 lines; by copy_rows<C::kKeys, C::kThreads>: the tile's rows of x, which begin at k_offset, stride_k apart; zeros where
+    // TODO(3): there is no key: `visible.most` is how many there are. budget: one read of each element.
   };
-  if (tiles.count > 0)
-    copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
-                                        threadIdx.x);
+  // TODO(3): roughly 3 lines; the block's queries, if there is a key for them, likewise.
 
   // This warp's queries, and where this lane looks for its part of each operand.
   const int lane = threadIdx.x % kWarpSize;
@@ -157,40 +154,29 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // nobody reads the last tiles any more
-    fetch_keys(k_tile, args.k, tile);
-    fetch_keys(v_tile, args.v, tile);
-    __syncthreads();  // these are here
+    // TODO(3): roughly 4 lines; the tile's keys and values are here, for all warps, and no warp still reads those of the tile before.
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
-    // TODO(3): roughly 10 lines; scores[b][n / 8] and scores[b][n / 8 + 1] += the block of Q (queries number b, channels from d on) times the
-    // TODO(3): block of K^T (the same channels, keys from n on). budget: each block is loaded once.
+    // TODO(4): roughly 10 lines; scores[b][n / 8] and scores[b][n / 8 + 1] += the block of Q (queries number b, channels from d on) times the
+    // TODO(4): block of K^T (the same channels, keys from n on). budget: each block is loaded once.
     if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
     update(softmax, scores, o);
     // To shared memory, and back as a factor. A warp reads only the rows that it has written.
-    // TODO(4): roughly 9 lines; the weights to p_tile, as bf16, and all lanes of the warp have stored theirs. budget: one store of four bytes for
-    // TODO(4): two weights.
-#pragma unroll
-    for (int n = 0; n < C::kKeys; n += kBlock) {
-      // TODO(5): roughly 9 lines; o[b][d / 8] and o[b][d / 8 + 1] += the block of weights (queries number b, keys from n on) times the block of
-      // TODO(5): V (the same keys, channels from d on). budget: each block is loaded once.
-    }
+    // TODO(5): roughly 18 lines; the weights to p_tile, as bf16, which all lanes of the warp then find there. Then o[b][d / 8] and
+    // TODO(5): o[b][d / 8 + 1] += the block of weights (queries number b, keys from n on) times the block of V (the same keys, channels from d on).
+    // TODO(5): budget: one store of four bytes for two weights; each block is loaded once.
   }
-  send(args.o + q_offset + first_row * stride_q, stride_q,
-       args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
-       q_tile.below(first_row), o, softmax);
+  // TODO(3): roughly 3 lines; send() of attention_tile.hpp: where this warp's rows of o and of lse begin, how many of them exist, and its rows of
+  // TODO(3): q_tile for the way. budget: one store of each element.
 }
 
 template <int kD, typename Element>
 void launch(const BasicAttentionArgs<Element>& args) {
   using C = Cut<kD>;
   constexpr int kBytes = C::kBytes + C::kQueries * C::kKeys * 2;  // with the weights
-  ladder::cuda::allow_shared_memory("attention_plain_loads", attend<kD, Element>, kBytes);
-  const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
-                  static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
-  attend<kD, Element><<<grid, C::kThreads, kBytes>>>(args);
-  CUDA_CHECK(cudaGetLastError());
+  // TODO(3): roughly 5 lines; as much shared memory as is needed, and a block for each kQueries queries, each head of q, and each sequence;
+  // TODO(3): blockIdx.y is the head. budget: one launch.
 }
 
 template <typename Element>

@@ -45,11 +45,11 @@ struct MkToA {
   const Element* from;  // the row that this lane names
 
   __device__ MkToA(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane % 16, lane / 16 * 8);
+    // TODO(1): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
   }
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
-    ladder::cuda::load_matrices(a.x, from + rows * Tile::kColumns + columns);
+    // TODO(1): roughly 1 line; the four matrices, for Q and for the weights; budget: one load of four matrices.
     return a;
   }
 };
@@ -61,11 +61,11 @@ struct NkToB {
   const Element* from;
 
   __device__ NkToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    // TODO(1): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+    // TODO(2): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
   }
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
-    // TODO(1): roughly 1 line; the four matrices, for K; budget: one load of four matrices.
+    // TODO(2): roughly 1 line; the four matrices, for K; budget: one load of four matrices.
     b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
   }
 };
@@ -77,11 +77,11 @@ struct KnToB {
   const Element* from;
 
   __device__ KnToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    // TODO(2): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+    // TODO(3): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
   }
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
-    // TODO(2): roughly 1 line; the four matrices, for V; budget: one load of four matrices.
+    // TODO(3): roughly 1 line; the four matrices, for V; budget: one load of four matrices.
     b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
   }
 };

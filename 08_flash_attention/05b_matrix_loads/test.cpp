@@ -13,9 +13,11 @@ const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 70},   {"H", 1},   {"K", 128}
                                  {"V", 128}, {"T_q", 21}, {"H_kv", 1}};
 
 const bool holes_registered =
-    register_hole("attention_matrix_loads", "Hole1NamesTheRowsOfTheKeys", "attention", kOneTile, {},
+    register_hole("attention_matrix_loads", "Hole1NamesTheRowsOfTheQueries", "attention", kOneTile,
+                  {}, {}, "bf16") &&
+    register_hole("attention_matrix_loads", "Hole2NamesTheRowsOfTheKeys", "attention", kOneTile, {},
                   {}, "bf16") &&
-    register_hole("attention_matrix_loads", "Hole2NamesTheRowsOfTheValues", "attention", kTwoTiles,
+    register_hole("attention_matrix_loads", "Hole3NamesTheRowsOfTheValues", "attention", kTwoTiles,
                   {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(

@@ -1,4 +1,4 @@
-    // By bits, as one distance.
-    from += (lane % 8 + (lane & 16) / 2) * Tile::kColumns + (lane & 8);
+    // As one distance.
+    from += lane % 16 * Tile::kColumns + lane / 16 * 8;
 // ----
-    ladder::cuda::load_matrices(x, &from[rows * Tile::kColumns + columns]);
+    ladder::cuda::load_matrices(a.x, &from[rows * Tile::kColumns + columns]);

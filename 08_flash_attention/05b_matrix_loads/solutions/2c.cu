@@ -1,6 +1,8 @@
-    // The rows named as K's are: then matrices 1 and 2 change places.
-    from = tile.at(row + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
+    // Case by case.
+    int down = lane % 8, right = 0;
+    if (lane >= 16) down += 8;
+    if (lane % 16 >= 8) right = 8;
+    from = tile.at(row + down, right);
 // ----
-    std::uint32_t y[4] = {};
-    ladder::cuda::load_matrices_transposed(y, from + rows * Tile::kColumns + columns);
-    x[0] = y[0], x[1] = y[2], x[2] = y[1], x[3] = y[3];
+    const Element* const named = from + columns + rows * Tile::kColumns;
+    ladder::cuda::load_matrices(x, named);
