@@ -69,6 +69,21 @@ TEST(AttentionPlainLoads, TakesTheWeightsThroughSharedMemory) {
   EXPECT_EQ(kernel.buffers.size(), 5u) << "q, k, v, o and lse";
 }
 
+// The column of lesson 04, and what gets worse.
+TEST(AttentionPlainLoads, AsksLessOfSharedMemoryThanTheScalarTiles) {
+  const Kernel before = attend("attention_scalar_tiles"), after = attend("attention_plain_loads");
+  EXPECT_EQ(before[kSharedLoadRequests], 7424u);
+  EXPECT_EQ(before[kSharedLoadWavefronts], 16640u);
+  EXPECT_EQ(before[kSharedStoreWavefronts], 2048u);
+  EXPECT_EQ(before[kSharedLoadBankConflicts] + before[kSharedStoreBankConflicts], 0u);
+  EXPECT_EQ(after[kSharedLoadBankConflicts] + after[kSharedStoreBankConflicts], 12032u);
+  EXPECT_EQ(before[kShuffles], 768u);
+  EXPECT_EQ(after[kShuffles], 64u);
+  EXPECT_EQ(before[kBarriers], 16u);
+  EXPECT_EQ(before[kTensorOperations], 0u);
+  EXPECT_EQ(after[kTensorMultiplyAdds], 128u * 128 * 64 * 2);
+}
+
 // D = 128: what a second tile of 64 keys adds, which the page's prediction counts.
 TEST(AttentionPlainLoads, TakesForATileWhatThePageCounts) {
   const auto added = [](const char* name, Counter counter) {
