@@ -10,11 +10,19 @@
 
 namespace {
 
-constexpr const char* kNames[] = {
-    "attention_three_kernels",  "attention_scalar_tiles",    "attention_tensor_cores",
-    "attention_swizzled",       "attention_async_copies",    "attention_pipelined",
-    "attention_sliding_window", "attention_backward_scalar", "attention_backward_two_kernels",
-    "attention_backward",       "attention_split_keys"};
+constexpr const char* kNames[] = {"attention_three_kernels",
+                                  "attention_scalar_tiles",
+                                  "attention_plain_loads",
+                                  "attention_matrix_loads",
+                                  "attention_tensor_cores",
+                                  "attention_swizzled",
+                                  "attention_async_copies",
+                                  "attention_pipelined",
+                                  "attention_sliding_window",
+                                  "attention_backward_scalar",
+                                  "attention_backward_two_kernels",
+                                  "attention_backward",
+                                  "attention_split_keys"};
 
 // Asks each of them for the KB that it says it needs, by "name D"; one that runs gives nothing.
 template <typename Op>
@@ -57,6 +65,8 @@ TEST(SharedMemory, IsAskedOfTheDeviceBeforeAnythingIsLaunched) {
   {
     const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "48");
     ask_all<ladder::Attention>("48", refused);
+    EXPECT_EQ(refused["attention_plain_loads 64"], "80");
+    EXPECT_EQ(refused["attention_matrix_loads 128"], "80");
     EXPECT_EQ(refused["attention_pipelined 128"], "64");
     EXPECT_EQ(refused["attention_pipelined 256"], "96");
   }

@@ -1,6 +1,6 @@
 // 08 flash attention, swizzled: tiles lie in shared memory so that no banks collide.
-// Change: from 08.05: the 16-byte units of a row change places, by an exclusive or with the row's number; whoever stores or loads asks for the place.
-// Why:    the matrix loads of 05_tensor_cores took 32 turns each: the eight rows of a matrix began in the same bank.
+// Change: from 08.05c: the 16-byte units of a row change places, by an exclusive or with the row's number; whoever stores or loads asks for the place.
+// Why:    the matrix loads of 08.05c took 32 turns each: the eight rows of a matrix began in the same bank.
 // Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
 // Costs:  an address takes an exclusive or. Tiles still come through registers, and each is waited for: 07, 08_pipelined.
 //         See README for what was measured.

@@ -12,7 +12,7 @@ def swizzle():
     d = Drawing(900, 640)
     d.text(20, 28, f"One 8 x 8 matrix of K: unit u{SHOWN} of eight rows. Which banks serve which row, turn after turn", 14.5, "start", bold=True)
     cell, height, top = 46, 26, 106
-    for number, (title, turns) in enumerate((("Straight (05): eight turns", [{SHOWN: row} for row in range(8)]), ("Swizzled (06): one turn", [{SHOWN ^ row: row for row in range(8)}]))):
+    for number, (title, turns) in enumerate((("Straight (05c): eight turns", [{SHOWN: row} for row in range(8)]), ("Swizzled (06): one turn", [{SHOWN ^ row: row for row in range(8)}]))):
         left = 70 + 440 * number
         d.text(left, 62, title, 13.5, "start", bold=True)
         d.text(left - 8, top - 8, "bank", 10.5, "end", NOTE)

@@ -75,7 +75,7 @@ __host__ __device__ typename Tile::Element* moved(Tile tile, unsigned place, int
 }
 
 // Straight rows need no exclusive or. With one each column had an address of its own, and the
-// compiler kept all: 08_flash_attention/05_tensor_cores spilled registers.
+// compiler kept all: 08_flash_attention/05c_weights_in_registers spilled registers.
 template <typename Element, int kColumns>
 __host__ __device__ Element* moved(Tile<Element, kColumns, Layout::kStraight> tile, unsigned place,
                                    int rows, int columns) {

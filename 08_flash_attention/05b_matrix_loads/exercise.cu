@@ -1,8 +1,8 @@
-// 08 flash attention, tensor cores: both products as 16 x 16 blocks, one warp 32 queries.
-// Change: rewrite of 08.04: a warp's scores stay in the registers they are computed in: masked, made weights and multiplied with V there.
-// Why:    one instruction does 2048 multiply-adds; of 04_scalar_tiles each was one, with an operand from shared memory.
+// 08 flash attention, matrix loads: one ldmatrix brings the four registers of a 16 x 16 block.
+// Change: from 08.05a: a lane names a row of an 8 x 8 matrix, and gets its elements of all four; for V the matrices are transposed on the way.
+// Why:    a block of V took eight loads of two bytes, one of Q, K or the weights four of four bytes. Now each takes one.
 // Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  bank conflicts when blocks are loaded from the tiles, and every tile is waited for: 06_swizzled, 08_pipelined.
+// Costs:  the eight rows of a matrix begin in the same bank; the weights still go through shared memory.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -15,8 +15,8 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tensor_core.hpp"
 #include "common/cuda/tiles/fragment.hpp"
-#include "common/cuda/tiles/load.hpp"
 #include "common/cuda/tiles/product.hpp"
 #include "common/cuda/tiles/rows.hpp"
 #include "common/cuda/tiles/swizzle.hpp"
@@ -36,6 +36,56 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   return tiles;
 }
 
+// Blocks of 16 x 16 of a tile as factors. Rows of the tile are m, n or k; load() brings the block `rows` further down than `row`, and
+// `columns` from the left. Lane l names row l % 8 of the 8 x 8 matrix l / 8, which becomes register l / 8 of all lanes.
+// An A with rows m: the queries, and the weights.
+template <typename Tile>
+struct MkToA {
+  using Element = typename Tile::Element;
+  const Element* from;  // the row that this lane names
+
+  __device__ MkToA(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
+    // TODO(1): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+  }
+  __device__ FragmentA<Element> load(int rows, int columns) const {
+    FragmentA<Element> a = {};
+    // TODO(1): roughly 1 line; the four matrices, for Q and for the weights; budget: one load of four matrices.
+    return a;
+  }
+};
+
+// Two B side by side, whose columns n are rows of the tile: the keys.
+template <typename Tile>
+struct NkToB {
+  using Element = typename Tile::Element;
+  const Element* from;
+
+  __device__ NkToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
+    // TODO(2): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+  }
+  __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
+    std::uint32_t x[4] = {};
+    // TODO(2): roughly 1 line; the four matrices, for K; budget: one load of four matrices.
+    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
+  }
+};
+
+// Two B side by side, whose rows k are rows of the tile: the values.
+template <typename Tile>
+struct KnToB {
+  using Element = typename Tile::Element;
+  const Element* from;
+
+  __device__ KnToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
+    // TODO(3): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+  }
+  __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
+    std::uint32_t x[4] = {};
+    // TODO(3): roughly 1 line; the four matrices, for V; budget: one load of four matrices.
+    b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
+  }
+};
+
 template <int kD, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     attend(const BasicAttentionArgs<Element> args) {
@@ -45,6 +95,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows q_tile{reinterpret_cast<Element*>(smem)};  // kQueries rows
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
+  const Tile<Element, C::kKeys, Layout::kStraight> p_tile{v_tile.smem + C::kKeys * kD};  // kQueries
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
   const Sequence s = sequence_of(args, blockIdx.z);
@@ -74,6 +125,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
   const NkToB k_smem(k_tile, 0, lane);
+  const MkToA p_smem(p_tile, first_row, lane);
   const KnToB v_smem(v_tile, 0, lane);
 
   OnlineSoftmax<C::kRowBlocks> softmax(args.scale);
@@ -104,12 +156,27 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
     softmax.update(scores, o);
+    // To shared memory, and back as a factor. A warp reads only the rows that it has written.
+#pragma unroll
+    for (int b = 0; b < C::kRowBlocks; ++b) {
+#pragma unroll
+      for (int n = 0; n < C::kKeys / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) {
+          const Place mn = accumulator_place(lane, i);
+          *reinterpret_cast<std::uint32_t*>(
+              p_tile.at(first_row + b * kBlock + mn.row, n * 8 + mn.column)) =
+              ladder::cuda::pack<Element>(scores[b][n][i], scores[b][n][i + 1]);
+        }
+      }
+    }
+    __syncwarp();
 #pragma unroll
     for (int n = 0; n < C::kKeys; n += kBlock) {
       FragmentA<Element> p[C::kRowBlocks];
 #pragma unroll
       for (int b = 0; b < C::kRowBlocks; ++b)
-        p[b] = as_a<Element>(scores[b][n / 8], scores[b][n / 8 + 1]);
+        p[b] = p_smem.load(b * kBlock, n);
 #pragma unroll
       for (int d = 0; d < kD; d += kBlock) {
         FragmentB<Element> v[2];
@@ -128,10 +195,11 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 template <int kD, typename Element>
 void launch(const BasicAttentionArgs<Element>& args) {
   using C = Cut<kD>;
-  ladder::cuda::allow_shared_memory("attention_tensor_cores", attend<kD, Element>, C::kBytes);
+  constexpr int kBytes = C::kBytes + C::kQueries * C::kKeys * 2;  // with the weights
+  ladder::cuda::allow_shared_memory("attention_matrix_loads", attend<kD, Element>, kBytes);
   const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
-  attend<kD, Element><<<grid, C::kThreads, C::kBytes>>>(args);
+  attend<kD, Element><<<grid, C::kThreads, kBytes>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -149,7 +217,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
 }
 
 const ladder::Registration registration{
-    {.name = "attention_tensor_cores",
+    {.name = "attention_matrix_loads",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,

@@ -1,0 +1,281 @@
+// 08 flash attention, plain loads: both products on tensor cores, as 16 x 16 blocks; one warp has 32 queries.
+// Change: rewrite of 08.04: a lane holds elements of fragments; the weights go to shared memory as bf16 and come back as a factor.
+// Why:    one instruction does 2048 multiply-adds; of 04_scalar_tiles each was one, with an operand from shared memory.
+// Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
+// Costs:  four plain loads for a factor of K, eight of two bytes for one of V, with bank conflicts; a place for the weights.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "08_flash_attention/attention_tile.hpp"
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+#include "common/cuda/tiles/product.hpp"
+#include "common/cuda/tiles/rows.hpp"
+#include "common/cuda/tiles/swizzle.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace flash_attention {
+namespace {
+
+using namespace ladder::cuda::tiles;
+
+// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
+template <int kKeys>
+__device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
+  KeyTiles tiles;
+  tiles.count = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
+  tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
+  return tiles;
+}
+
+// Two elements as a register: neighbours of a row, or of a column.
+template <typename Element>
+__device__ std::uint32_t side_by_side(const Element* first) {
+  return *reinterpret_cast<const std::uint32_t*>(first);
+}
+template <int kColumns, typename Element>
+__device__ std::uint32_t below_each_other(const Element* first) {
+  return first->bits | static_cast<std::uint32_t>(first[kColumns].bits) << 16;
+}
+
+// Blocks of 16 x 16 of a tile as factors. Rows of the tile are m, n or k; load() brings the block `rows` further down than `row`, and
+// `columns` from the left. An A with rows m: the queries, and the weights.
+template <typename Tile>
+struct MkToA {
+  using Element = typename Tile::Element;
+  const Element* from;  // this lane's first element
+
+  __device__ MkToA(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
+    from = tile.at(row + lane / 4, lane % 4 * 2);
+  }
+  __device__ FragmentA<Element> load(int rows, int columns) const {
+    FragmentA<Element> a = {};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int down = rows + i % 2 * 8, right = columns + i / 2 * 8;
+      a.x[i] = side_by_side(from + down * Tile::kColumns + right);
+    }
+    return a;
+  }
+};
+
+// Two B side by side, whose columns n are rows of the tile: the keys.
+template <typename Tile>
+struct NkToB {
+  using Element = typename Tile::Element;
+  const Element* from;
+
+  __device__ NkToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
+    // TODO(1): roughly 1 line; this lane's first element of K, which is two neighbours along k; budget: no access to memory.
+  }
+  __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      // TODO(1): roughly 2 lines; register i % 2 of B number i / 2, whose columns n are rows of the tile; budget: one load from shared memory.
+    }
+  }
+};
+
+// Two B side by side, whose rows k are rows of the tile: the values.
+template <typename Tile>
+struct KnToB {
+  using Element = typename Tile::Element;
+  const Element* from;
+
+  __device__ KnToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
+    // TODO(2): roughly 1 line; this lane's first element of V; budget: no access to memory.
+  }
+  __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      // TODO(2): roughly 2 lines; register i % 2 of B number i / 2, whose rows k are rows of the tile; budget: two loads from shared memory.
+    }
+  }
+};
+
+// The softmax with one more tile of keys: makes weights of the scores, and what the tiles before have left in o and in the sums
+// relative to the new largest score. A lane has two rows of each block of 16, four lanes share them.
+template <int kRowBlocks, int kKeys, int kChannels>
+__device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)[kRowBlocks][kKeys],
+                       Accumulator (&o)[kRowBlocks][kChannels]) {
+#pragma unroll
+  for (int b = 0; b < kRowBlocks; ++b) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {  // registers 2 i and 2 i + 1 of each accumulator belong to row i
+      float& largest = softmax.largest[b][i];
+      float& sum = softmax.sum[b][i];
+      float most = -INFINITY;
+#pragma unroll
+      for (int n = 0; n < kKeys; ++n)
+        most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
+      most = fmaxf(largest, quad_max(most) * softmax.scale);
+      const float offset =
+          most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
+
+      // TODO(3): roughly 4 lines; `sum`, and this row's elements of o in all blocks of 8 channels, were relative to `largest`; now they
+      // TODO(3): become relative to `offset`; budget: one exponential.
+      largest = most;
+
+#pragma unroll
+      for (int n = 0; n < kKeys; ++n) {
+#pragma unroll
+        for (int e = 2 * i; e < 2 * i + 2; ++e) {
+          float& weight = scores[b][n][e];
+          weight = ladder::cuda::exp2_flushed(fmaf(weight, softmax.scale, -offset));
+          sum += weight;
+        }
+      }
+    }
+  }
+}
+
+template <int kD, typename Element>
+__global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
+    attend(const BasicAttentionArgs<Element> args) {
+  using C = Cut<kD>;
+  using Rows = Tile<Element, kD, Layout::kStraight>;
+  extern __shared__ uint4 smem[];
+  const Rows q_tile{reinterpret_cast<Element*>(smem)};  // kQueries rows
+  const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
+  const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
+  const Tile<Element, C::kKeys, Layout::kStraight> p_tile{v_tile.smem + C::kKeys * kD};  // kQueries
+
+  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  const Sequence s = sequence_of(args, blockIdx.z);
+  const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
+  if (first >= s.queries) return;
+  const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
+  const std::int64_t h = blockIdx.y, h_kv = h / (args.H_q / args.H_kv);
+  const int stride_q = static_cast<int>(args.H_q) * kD, stride_k = static_cast<int>(args.H_kv) * kD;
+  const std::int64_t q_offset = (s.first_query + first) * stride_q + h * kD;
+  const std::int64_t k_offset = s.first_key * stride_k + h_kv * kD;
+
+  const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
+  const Visible visible = visible_from(s, first);
+
+  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
+    const std::int64_t key = std::int64_t{tile} * C::kKeys;
+    copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
+                                     visible.most - tile * C::kKeys, kD, true, threadIdx.x);
+  };
+  if (tiles.count > 0)
+    copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
+                                        threadIdx.x);
+
+  // This warp's queries, and where this lane looks for its part of each operand.
+  const int lane = threadIdx.x % kWarpSize;
+  const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
+  const MkToA q_smem(q_tile, first_row, lane);
+  const NkToB k_smem(k_tile, 0, lane);
+  const MkToA p_smem(p_tile, first_row, lane);
+  const KnToB v_smem(v_tile, 0, lane);
+
+  OnlineSoftmax<C::kRowBlocks> softmax(args.scale);
+  Accumulator o[C::kRowBlocks][kD / 8] = {};
+#pragma unroll 1
+  for (int tile = 0; tile < tiles.count; ++tile) {
+    __syncthreads();  // nobody reads the last tiles any more
+    fetch_keys(k_tile, args.k, tile);
+    fetch_keys(v_tile, args.v, tile);
+    __syncthreads();  // these are here
+
+    Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
+#pragma unroll
+    for (int d = 0; d < kD; d += kBlock) {
+      FragmentA<Element> q[C::kRowBlocks];
+#pragma unroll
+      for (int b = 0; b < C::kRowBlocks; ++b)
+        q[b] = q_smem.load(b * kBlock, d);
+#pragma unroll
+      for (int n = 0; n < C::kKeys; n += kBlock) {
+        FragmentB<Element> k[2];
+        k_smem.load(k, n, d);
+#pragma unroll
+        for (int b = 0; b < C::kRowBlocks; ++b)
+          multiply(scores[b][n / 8], scores[b][n / 8 + 1], q[b], k);
+      }
+    }
+    if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
+
+    update(softmax, scores, o);
+    // To shared memory, and back as a factor. A warp reads only the rows that it has written.
+#pragma unroll
+    for (int b = 0; b < C::kRowBlocks; ++b) {
+#pragma unroll
+      for (int n = 0; n < C::kKeys / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) {
+          const Place mn = accumulator_place(lane, i);
+          *reinterpret_cast<std::uint32_t*>(
+              p_tile.at(first_row + b * kBlock + mn.row, n * 8 + mn.column)) =
+              ladder::cuda::pack<Element>(scores[b][n][i], scores[b][n][i + 1]);
+        }
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int n = 0; n < C::kKeys; n += kBlock) {
+      FragmentA<Element> p[C::kRowBlocks];
+#pragma unroll
+      for (int b = 0; b < C::kRowBlocks; ++b)
+        p[b] = p_smem.load(b * kBlock, n);
+#pragma unroll
+      for (int d = 0; d < kD; d += kBlock) {
+        FragmentB<Element> v[2];
+        v_smem.load(v, n, d);
+#pragma unroll
+        for (int b = 0; b < C::kRowBlocks; ++b)
+          multiply(o[b][d / 8], o[b][d / 8 + 1], p[b], v);
+      }
+    }
+  }
+  send(args.o + q_offset + first_row * stride_q, stride_q,
+       args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
+       q_tile.below(first_row), o, softmax);
+}
+
+template <int kD, typename Element>
+void launch(const BasicAttentionArgs<Element>& args) {
+  using C = Cut<kD>;
+  constexpr int kBytes = C::kBytes + C::kQueries * C::kKeys * 2;  // with the weights
+  ladder::cuda::allow_shared_memory("attention_plain_loads", attend<kD, Element>, kBytes);
+  const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
+                  static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
+  attend<kD, Element><<<grid, C::kThreads, kBytes>>>(args);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+template <typename Element>
+void attention(const BasicAttentionArgs<Element>& args) {
+  require_tensor_core_tiles(args);
+  ladder::require(
+      args.D == 64 || args.D == 128,
+      "D is " + std::to_string(args.D) + "; allowed in this step of chapter 08: 64, 128");
+  if (args.T_q == 0 || sequence_count(args) == 0) return;
+  switch (args.D) {
+    case 64: return launch<64>(args);
+    case 128: return launch<128>(args);
+  }
+}
+
+const ladder::Registration registration{
+    {.name = "attention_plain_loads",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kTensorCores,
+     .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>)}};
+
+}  // namespace
+}  // namespace flash_attention

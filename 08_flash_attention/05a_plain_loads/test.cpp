@@ -1,0 +1,51 @@
+#include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/hole.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::testing::register_hole;
+
+// 37 keys and 21 queries: the end of a tile; 70 keys of 128 channels: two tiles.
+const ladder::Shape kOneTile = {{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
+                                {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 70},   {"H", 1},   {"K", 128},
+                                 {"V", 128}, {"T_q", 21}, {"H_kv", 1}};
+
+const bool holes_registered = register_hole("attention_plain_loads", "Hole1LoadsTheKeys",
+                                            "attention", kOneTile, {}, {}, "bf16") &&
+                              register_hole("attention_plain_loads", "Hole2LoadsTheValues",
+                                            "attention", kTwoTiles, {}, {}, "bf16") &&
+                              register_hole("attention_plain_loads", "Hole3ShrinksWhatWasSummed",
+                                            "attention", kTwoTiles, {}, {}, "bf16");
+
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails.
+const ladder::Shape kThreeTiles = {{"B", 1},   {"T", 150},  {"H", 2},   {"K", 128},
+                                   {"V", 128}, {"T_q", 40}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                  {"V", 64}, {"T_q", 140}, {"H_kv", 1}};
+const bool stages = register_hole("attention_plain_loads", "Stage1LoadsTheBlocks", "attention",
+                                  kOneTile, {}, {}, "bf16") &&
+                    register_hole("attention_plain_loads", "Stage2BringsTheRowUpToDate",
+                                  "attention", kThreeTiles, {}, {}, "bf16") &&
+                    register_hole("attention_plain_loads", "Stage3MovesTheTiles", "attention",
+                                  kTwoBlocks, {}, {}, "bf16") &&
+                    register_hole("attention_plain_loads", "Stage4ComputesTheScores", "attention",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_plain_loads", "Stage5WeighsTheValues", "attention",
+                                  kTwoTiles, {{"causal", "true"}}, {}, "bf16");
+
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_plain_loads",
+    {.storages = {"bf16"},
+     .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
+     .nan_tile = 128,
+     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     .borders = {{.size = "T", .at = {128, 256}},
+                 {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
+                 {.size = "T_q", .at = {64, 128}}}});
+
+const bool edges_registered = flash_attention::edges::register_forward_edges(
+    "attention_plain_loads", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
+
+}  // namespace

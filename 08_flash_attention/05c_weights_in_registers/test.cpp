@@ -1,0 +1,50 @@
+#include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/hole.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+using ladder::testing::register_hole;
+
+// 37 keys and 21 queries: the end of a tile; 70 keys of 128 channels: two tiles.
+const ladder::Shape kOneTile = {{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
+                                {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 70},   {"H", 1},   {"K", 128},
+                                 {"V", 128}, {"T_q", 21}, {"H_kv", 1}};
+
+const bool holes_registered =
+    register_hole("attention_tensor_cores", "Hole1PacksTheWeights", "attention", kOneTile, {}, {},
+                  "bf16") &&
+    register_hole("attention_tensor_cores", "Hole2MultipliesWithTheValues", "attention", kTwoTiles,
+                  {}, {}, "bf16");
+
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails.
+const ladder::Shape kThreeTiles = {{"B", 1},   {"T", 150},   {"H", 2},   {"K", 128},
+                                   {"V", 128}, {"T_q", 140}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                  {"V", 64}, {"T_q", 140}, {"H_kv", 1}};
+const bool stages = register_hole("attention_tensor_cores", "Stage1CountsTheTiles", "attention",
+                                  kThreeTiles, {{"causal", "true"}}, {}, "bf16") &&
+                    register_hole("attention_tensor_cores", "Stage2BringsTheTiles", "attention",
+                                  kThreeTiles, {}, {}, "bf16") &&
+                    register_hole("attention_tensor_cores", "Stage3ComputesTheScores", "attention",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_tensor_cores", "Stage4WeighsTheValues", "attention",
+                                  kOneTile, {{"causal", "true"}}, {}, "bf16") &&
+                    register_hole("attention_tensor_cores", "Stage5SendsWhatThereIs", "attention",
+                                  kTwoBlocks, {}, {}, "bf16");
+
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_tensor_cores",
+    {.storages = {"bf16"},
+     .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
+     .nan_tile = 128,
+     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     .borders = {{.size = "T", .at = {128, 256}},
+                 {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
+                 {.size = "T_q", .at = {64, 128}}}});
+
+const bool edges_registered = flash_attention::edges::register_forward_edges(
+    "attention_tensor_cores", {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
+
+}  // namespace
