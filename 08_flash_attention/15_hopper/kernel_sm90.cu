@@ -13,6 +13,7 @@
 
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/warpgroup_softmax.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -39,7 +40,6 @@ using hopper::parity_of;
 using hopper::place_of;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
-using ladder::cuda::tiles::quad_max;
 using ladder::cuda::tiles::quad_sum;
 
 constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
@@ -201,40 +201,6 @@ __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   (odd ? w[0] : w[1]) = c;
   (odd ? w[2] : w[3]) = d;
 }
-
-// Online softmax for the two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
-struct Softmax {
-  float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
-
-  // Scores become exp2(factor * (score - m)); `keep` is what older sums are multiplied with.
-  template <int kCount>
-  __device__ void step(float (&s)[kCount], float (&keep)[2], float factor) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      float top = m[r];
-#pragma unroll
-      for (int i = 0; i < kCount; i += 4)
-        top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
-      top = quad_max(top);
-      // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
-      const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
-      // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
-      keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
-      m[r] = top;
-      float sum = 0.0f;
-#pragma unroll
-      for (int i = 0; i < kCount; i += 4) {
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          float& x = s[i + 2 * r + e];
-          x = ladder::cuda::exp2_flushed(x * factor - offset);
-          sum += x;
-        }
-      }
-      l[r] = l[r] * keep[r] + sum;
-    }
-  }
-};
 
 // One warpgroup multiplies and takes softmax.
 template <typename C, typename Element>
