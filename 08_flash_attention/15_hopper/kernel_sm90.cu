@@ -1,7 +1,7 @@
 // 08 flash attention, the summit: Hopper's warpgroup products, fed by bulk copies.
-// Change: rewrite: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
-//         and take softmax, so that one's exponentials run while another's products do.
-// Why:    a product of a warp (mma.sync) waits where its warp waits, and what the warp does besides is added to it.
+// Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
+//         the last keys come first; all options of attention.
+// Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
 // Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
 // Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
 #include <cuda_runtime.h>
@@ -266,19 +266,6 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
             o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
       hopper::commit_products();
     };
-    const auto mask = [&](int tile) {
-#pragma unroll
-      for (int i = 0; i < kKeys / 2; ++i) {
-        const int key = tile * kKeys + i / 4 * 8 + static_cast<int>(t) * 2 + i % 2;
-        if (key >= seen[i % 4 / 2]) s[i] = -INFINITY;
-      }
-    };
-    const auto rescale = [&] {
-#pragma unroll
-      for (int i = 0; i < kD / 2; ++i)
-        o[i] *= keep[i % 4 / 2];
-      hopper::pin(o);
-    };
 
     hopper::wait(&smem.q_here, parity_of<1>(works));
     if (work.tiles == 0) {
@@ -294,7 +281,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       arrive(&smem.k_read[k_stage()]);
       if (work.tiles == 1) arrive(&smem.q_read);
       ++count;
-      mask(work.tiles - 1);
+      mask(s, seen, (work.tiles - 1) * kKeys);
       softmax.step(s, keep, factor);
       pack_sums<Element>(p, s);
 
@@ -330,7 +317,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
         if (tile == 0) arrive(&smem.q_read);
-        if constexpr (masked.value) mask(tile);
+        if constexpr (masked.value) mask(s, seen, tile * kKeys);
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
         hopper::pin(o);
@@ -338,7 +325,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         arrive(&smem.v_read[v_stage()]);
         ++count;
         pack_sums<Element>(p, s);
-        rescale();
+        rescale(o, keep);
       };
       int tile = work.tiles - 2;  // the last keys first: there the mask is
       for (; tile >= whole_tiles; --tile)

@@ -426,10 +426,12 @@ CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H,
   return describe_boxes(x, rows, H, D, box_rows, 1);
 }
 
-// x (B, T, H, D) as (B, T, H D): a box is `box_rows` rows of one batch, and rows beyond the T of that batch arrive as zeros.
+// x (B, T, H, D) as (B, T, H D): a box is `box_rows` rows of one batch, and rows beyond the T of that batch arrive as zeros. x may be
+// empty: then nobody may copy from it.
 template <typename Element>
 CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, std::int64_t row,
                              int box_rows) {
+  if (B == 0 || T == 0) return {};
   return describe_boxes(x, B, T, row, 1, box_rows);
 }
 
