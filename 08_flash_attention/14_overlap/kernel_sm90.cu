@@ -181,7 +181,6 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
       take_turn();
       hopper::fence_operands();
       multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
-      hopper::fence_operands();  // without it the compiler serialises all products
       multiply_p_v<kD>(o, p, smem.v[before]);
       pass_turn();
       hopper::wait_products<1>();  // the scores are here
