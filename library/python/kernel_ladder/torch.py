@@ -173,7 +173,7 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
     if cu_seqlens is not None:
         cu_seqlens = cu_seqlens.long().contiguous()
     storage = q.dtype
-    if storage == torch.float16:  # the recurrences have no kernels for it
+    if storage == torch.float16:  # their gradients have no kernels for it
         q, k, v, log_w = (x.float() for x in (q, k, v, log_w))
     if u is not None:
         u = u.to(q.dtype).contiguous()
