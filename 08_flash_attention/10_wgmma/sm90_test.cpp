@@ -1,7 +1,18 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// 150 keys are two tiles, and 128 channels two panels; the second warpgroup has 6 of the 70 queries.
+const ladder::Shape kTwoTiles{{"B", 1},   {"T", 150},  {"H", 1},   {"K", 128},
+                              {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+const bool holes_registered = register_hole("attention_wgmma", "Hole1MultipliesWithKeys",
+                                            "attention", kTwoTiles, {}, {}, "bf16") &&
+                              register_hole("attention_wgmma", "Hole2MultipliesWithValues",
+                                            "attention", kTwoTiles, {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_wgmma",
