@@ -538,7 +538,7 @@ void register_edges(const std::string& name, const Support& support) {
     return [=](const Implementation& i) { test(i, support); };
   };
   add(name, "KeepsNaNInItsBatchAndGroup", with(keeps_nan_in_its_batch_and_group<Pass>));
-  add(name, "ClampsBadLengths", with(clamps_bad_lengths<Pass>));
+  if (support.key_lengths) add(name, "ClampsBadLengths", with(clamps_bad_lengths<Pass>));
   add(name, "TakesGroupsOfHeadsOverSeveralTiles",
       with(takes_groups_of_heads_over_several_tiles<Pass>));
   add(name, "TakesOrRefusesAnyAlignmentOfEachPointer",

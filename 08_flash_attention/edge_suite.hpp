@@ -14,7 +14,7 @@ namespace flash_attention::edges {
 // What the implementation can do.
 struct Support {
   ladder::Precision precision = ladder::Precision::kBf16;
-  bool packed = true;
+  bool packed = true, key_lengths = true;
   bool dq_repeatable = true;  // of the gradients; dk and dv always are
   bool skips_masked_tiles =
       true;  // causal: values that no query of a tile sees are not multiplied with 0

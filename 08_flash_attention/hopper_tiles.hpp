@@ -7,7 +7,6 @@
 
 #include "08_flash_attention/slots.hpp"
 #include "common/cuda/hopper.hpp"
-#include "common/cuda/tensor_core.hpp"
 
 namespace flash_attention {
 
@@ -20,20 +19,6 @@ __device__ void copy_panels(Element (&tile_smem)[kPanels][kRows][ladder::cuda::h
 #pragma unroll
   for (int p = 0; p < kPanels; ++p)
     hopper::copy_panel(tile_smem[p], map, here, p * hopper::kPanel, head, row);
-}
-
-// ---- Products ----
-
-// What a product left, rounded, as the A of the next.
-template <typename Element, int kSums>
-__device__ void pack_sums(std::uint32_t (&to)[kSums / 8][4], const float (&from)[kSums]) {
-#pragma unroll
-  for (int i = 0; i < kSums / 8; ++i) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      to[i][j] = ladder::cuda::pack<Element>(from[8 * i + 2 * j], from[8 * i + 2 * j + 1]);
-  }
-  ladder::cuda::hopper::pin(to);
 }
 
 }  // namespace flash_attention

@@ -1,6 +1,7 @@
 # Decides whether the chapters are also compiled by nvcc (LADDER_WITH_CUDA), and for which GPUs.
 
 set(LADDER_WITH_CUDA OFF CACHE INTERNAL "Whether the chapters are compiled by nvcc")
+set(LADDER_WITH_HOPPER OFF CACHE INTERNAL "Whether that is for Hopper (sm_90a) too")
 set(LADDER_NO_CUDA_REASON "LADDER_CUDA is OFF")
 if(LADDER_CUDA STREQUAL "OFF")
   return()
@@ -49,3 +50,6 @@ endif()
 # The legacy default stream cannot be recorded as a graph, a thread's own can.
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--default-stream=per-thread>)
 set(LADDER_WITH_CUDA ON CACHE INTERNAL "Whether the chapters are compiled by nvcc")
+if("90a-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)
+  set(LADDER_WITH_HOPPER ON CACHE INTERNAL "Whether that is for Hopper (sm_90a) too")
+endif()

@@ -1,7 +1,7 @@
 // 08 flash attention, the summit: Hopper's warpgroup products, fed by bulk copies.
-// Change: rewrite: one warp does nothing but copy keys and values into a ring of tiles; two or three warpgroups of 64 queries each multiply
-//         and take softmax, so that one's exponentials run while another's products do.
-// Why:    a product of a warp (mma.sync) waits where its warp waits, and what the warp does besides is added to it.
+// Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
+//         the last keys come first; all options of attention.
+// Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
 // Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
 // Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
 #include <cuda_runtime.h>
@@ -13,6 +13,7 @@
 
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/warpgroup_softmax.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -39,7 +40,6 @@ using hopper::parity_of;
 using hopper::place_of;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
-using ladder::cuda::tiles::quad_max;
 using ladder::cuda::tiles::quad_sum;
 
 constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
@@ -202,40 +202,6 @@ __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   (odd ? w[2] : w[3]) = d;
 }
 
-// Online softmax for the two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
-struct Softmax {
-  float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
-
-  // Scores become exp2(factor * (score - m)); `keep` is what older sums are multiplied with.
-  template <int kCount>
-  __device__ void step(float (&s)[kCount], float (&keep)[2], float factor) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      float top = m[r];
-#pragma unroll
-      for (int i = 0; i < kCount; i += 4)
-        top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
-      top = quad_max(top);
-      // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
-      const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
-      // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
-      keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
-      m[r] = top;
-      float sum = 0.0f;
-#pragma unroll
-      for (int i = 0; i < kCount; i += 4) {
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          float& x = s[i + 2 * r + e];
-          x = ladder::cuda::exp2_flushed(x * factor - offset);
-          sum += x;
-        }
-      }
-      l[r] = l[r] * keep[r] + sum;
-    }
-  }
-};
-
 // One warpgroup multiplies and takes softmax.
 template <typename C, typename Element>
 __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Element>& smem) {
@@ -300,19 +266,6 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
             o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
       hopper::commit_products();
     };
-    const auto mask = [&](int tile) {
-#pragma unroll
-      for (int i = 0; i < kKeys / 2; ++i) {
-        const int key = tile * kKeys + i / 4 * 8 + static_cast<int>(t) * 2 + i % 2;
-        if (key >= seen[i % 4 / 2]) s[i] = -INFINITY;
-      }
-    };
-    const auto rescale = [&] {
-#pragma unroll
-      for (int i = 0; i < kD / 2; ++i)
-        o[i] *= keep[i % 4 / 2];
-      hopper::pin(o);
-    };
 
     hopper::wait(&smem.q_here, parity_of<1>(works));
     if (work.tiles == 0) {
@@ -328,7 +281,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       arrive(&smem.k_read[k_stage()]);
       if (work.tiles == 1) arrive(&smem.q_read);
       ++count;
-      mask(work.tiles - 1);
+      mask(s, seen, (work.tiles - 1) * kKeys);
       softmax.step(s, keep, factor);
       pack_sums<Element>(p, s);
 
@@ -364,7 +317,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
         if (tile == 0) arrive(&smem.q_read);
-        if constexpr (masked.value) mask(tile);
+        if constexpr (masked.value) mask(s, seen, tile * kKeys);
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
         hopper::pin(o);
@@ -372,7 +325,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         arrive(&smem.v_read[v_stage()]);
         ++count;
         pack_sums<Element>(p, s);
-        rescale();
+        rescale(o, keep);
       };
       int tile = work.tiles - 2;  // the last keys first: there the mask is
       for (; tile >= whole_tiles; --tile)

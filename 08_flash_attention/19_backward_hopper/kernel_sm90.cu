@@ -12,6 +12,7 @@
 
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/warpgroup_softmax.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"

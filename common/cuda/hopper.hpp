@@ -150,7 +150,8 @@ __device__ void take_registers() {
 // ---- Bulk tensor copies --------------------------------------------------------------------------------------------------------
 
 // One thread copies a box: one panel of a tile. What lies outside of the tensor arrives as zeros; all of the box's bytes count.
-// Column, head and row are the box's first. `map` lies in a __grid_constant__ parameter.
+// Column, head and row are the box's first; of a map by describe_batches, column, row and batch. `map` lies in a __grid_constant__
+// parameter.
 inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
                                   int column, int head, int row) {
   asm volatile(
@@ -381,11 +382,12 @@ inline void require_hopper(const char* who) {
                         std::to_string(major) + "." + std::to_string(minor));
 }
 
-// Describes x (rows, H, D) of 16-bit elements to copy_panel: a box is `box_rows` rows (1 to 256) of kPanel columns of one head.
-// Columns beyond D and rows beyond `rows` arrive as zeros. x is aligned to 16 bytes, D a multiple of 8; rows at least 1.
+// Describes x (outer, middle, inner) of 16-bit elements to copy_panel, which names a place in it as (inner, middle, outer). A box is
+// kPanel elements of the innermost axis, `box_middle` and `box_outer` (1 to 256) of the others. What lies beyond the end of an axis
+// arrives as zeros. x is aligned to 16 bytes, `inner` a multiple of 8; no axis is empty.
 template <typename Element>
-CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
-                            int box_rows) {
+CUtensorMap describe_boxes(const Element* x, std::int64_t outer, std::int64_t middle,
+                           std::int64_t inner, int box_outer, int box_middle) {
   static_assert(sizeof(Element) == 2);
   // From the driver by name, so that nothing has to be linked against it.
   static const auto encode = [] {
@@ -398,10 +400,11 @@ CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H,
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
   }();
   constexpr bool kBf16 = std::is_same_v<Element, bfloat16>;
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(D), static_cast<cuuint64_t>(H),
-                              static_cast<cuuint64_t>(rows)};
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(inner), static_cast<cuuint64_t>(middle),
+                              static_cast<cuuint64_t>(outer)};
   const cuuint64_t strides[] = {sizes[0] * sizeof(Element), sizes[0] * sizes[1] * sizeof(Element)};
-  const cuuint32_t box[] = {kPanel, 1, static_cast<cuuint32_t>(box_rows)};
+  const cuuint32_t box[] = {kPanel, static_cast<cuuint32_t>(box_middle),
+                            static_cast<cuuint32_t>(box_outer)};
   const cuuint32_t steps[] = {1, 1, 1};
   CUtensorMap map;
   const CUresult result =
@@ -414,6 +417,22 @@ CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H,
                     std::to_string(static_cast<int>(result)) + ": " +
                     cudaGetErrorString(static_cast<cudaError_t>(result)));  // the same numbers
   return map;
+}
+
+// x (rows, H, D): a box is `box_rows` rows of one head.
+template <typename Element>
+CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
+                            int box_rows) {
+  return describe_boxes(x, rows, H, D, box_rows, 1);
+}
+
+// x (B, T, H, D) as (B, T, H D): a box is `box_rows` rows of one batch, and rows beyond the T of that batch arrive as zeros. x may be
+// empty: then nobody may copy from it.
+template <typename Element>
+CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, std::int64_t row,
+                             int box_rows) {
+  if (B == 0 || T == 0) return {};
+  return describe_boxes(x, B, T, row, 1, box_rows);
 }
 
 // ---- For the gradients -----------------------------------------------------------------------------------------------------------

@@ -109,6 +109,9 @@ class Build:
     def has_cuda(self):
         return self._cached("LADDER_WITH_CUDA") == "ON"
 
+    def has_hopper(self):
+        return self._cached("LADDER_WITH_HOPPER") == "ON"
+
     def has_xray(self):
         return self._cached("LADDER_HAS_XRAY") == "ON"
 

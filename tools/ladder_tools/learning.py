@@ -134,10 +134,10 @@ def prepare(words, preset, caller):
 
 def _kernel_of(word):
     folder = ROOT / place_of(word).folder
-    for kernel in (folder / "kernel.cu", folder / "kernel.cpp"):
+    for kernel in (folder / "kernel.cu", folder / "kernel_sm90.cu", folder / "kernel.cpp"):
         if kernel.exists():
             return kernel
-    raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu or kernel.cpp, such as 03 or 07.02")
+    raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu, kernel_sm90.cu or kernel.cpp, such as 03 or 07.02")
 
 
 def diff(words, preset, caller):

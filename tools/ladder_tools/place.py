@@ -149,12 +149,12 @@ class Exercise:
 
     def __init__(self, stub):
         self.stub = stub  # all paths relative to ROOT
-        self.kind = stub.stem
+        self.kind, *_ = stub.stem.split("_")  # without _sm90, which a stub of Hopper's instructions has, as their kernels do
         self.folder = stub.parent
         self.lesson = lesson_of(self.folder)
         self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
         self.patch = self.folder / f"{self.kind}.patch"
-        self.solution = self.folder / f"kernel{stub.suffix}"
+        self.solution = self.folder / stub.name.replace(self.kind, "kernel")
         self.mine = Path("my") / stub
         self.target = f"my{self.name}"  # CMake's, of the learner's copy
         self.needs_device = stub.suffix == ".cu"
@@ -213,7 +213,7 @@ def in_lessons(pattern):
 
 def exercises(kind="exercise"):
     """In reading order: 03, then 03.01_causal_dot_product."""
-    return [Exercise(stub) for stub in in_lessons(f"{kind}.c*") if stub.suffix in (".cpp", ".cu")]
+    return [Exercise(stub) for stub in in_lessons(f"{kind}*.c*") if stub.name in (f"{kind}.cpp", f"{kind}.cu", f"{kind}_sm90.cu")]
 
 
 def bosses():

@@ -27,7 +27,7 @@ SOLUTIONS, MUTANTS = "abc", 12
 RECORD = ROOT / "records" / "cross.json"
 _NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
 _PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives it is code
-_SHAPES = r"(kernel|exercise|test|xray_test)\.(cu|cpp|patch)|solutions/.*"
+_SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp|patch)|solutions/.*"
 
 
 def fragment(exercise, hole, letter):

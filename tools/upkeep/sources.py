@@ -20,7 +20,7 @@ def without_comments(text):
 
 def is_kernel_source(path):
     """A .cu file of an implementation: no exercise, no lines for a hole of one, no test of the emulator, no learner's copy."""
-    return (path.endswith(".cu") and not path.endswith(("exercise.cu", "scratch.cu"))
+    return (path.endswith(".cu") and not re.search(r"(exercise|scratch)(_sm90)?\.cu$", path)
             and "/solutions/" not in path and not path.startswith(("common/emulator/", "common/xray/", "my/", "build")))
 
 

@@ -163,6 +163,29 @@ TEST(HopperCopies, BringABoxSwizzledWithZerosBeyondTheEdge) {
   });
 }
 
+// 2 batches of 100 rows of 128 columns. Behind the rows of the first one zeros arrive, not the rows of the second.
+TEST(HopperCopies, BringZerosBehindTheRowsOfABatch) {
+  constexpr int kColumns = 128, kBatchRows = 100;
+  std::vector<std::uint16_t> tensor(2 * kColumns * kBatchRows);
+  for (std::size_t i = 0; i < tensor.size(); ++i)
+    tensor[i] = static_cast<std::uint16_t>(i + 1);
+  const Array<std::uint16_t> in(tensor);
+  const auto map = hopper::describe_batches(reinterpret_cast<const bfloat16*>(in.data()), 2,
+                                            kBatchRows, kColumns, kRows);
+  under_each_schedule([&] {
+    for (const int batch : {0, 1}) {
+      Array<std::uint16_t> out(kRows * kPanel);
+      copy_box<<<1, 64, kRows * kPanel * 2 + 8>>>(map, kPanel, 80, batch, out.data());
+      const std::vector<std::uint16_t> panel = out.host();
+      for (std::size_t row = 0; row < kRows; ++row) {  // its first element
+        const std::size_t from = (batch * kBatchRows + 80 + row) * kColumns + kPanel;
+        EXPECT_EQ(panel[row * kPanel + row % 8 * 8], row < 20 ? tensor[from] : 0)
+            << "batch " << batch << ", row " << row;
+      }
+    }
+  });
+}
+
 __global__ void copy_linear(const float* from, float* to) {
   __shared__ alignas(128) float tile_smem[64];
   __shared__ hopper::Barrier here_smem;

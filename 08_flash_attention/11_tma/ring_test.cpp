@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "08_flash_attention/11_tma/phase_barrier.hpp"
+
+namespace {
+
+using flash_attention::PhaseBarrier;
+
+// A phase that has not ended is not waited for here: that would never end. phase() tells.
+TEST(PhaseBarrier, EndsItsPhaseWithTheLastArrivalAndTheLastByte) {
+  PhaseBarrier here(2);
+  here.arrive_expecting(100);
+  here.complete(100);
+  EXPECT_EQ(here.phase(), 0u) << "an arrival is missing";
+  here.arrive_expecting(50);
+  EXPECT_EQ(here.phase(), 0u) << "bytes are missing";
+  here.complete(30);
+  here.complete(20);
+  EXPECT_EQ(here.phase(), 1u);
+  here.arrive(), here.arrive();
+  EXPECT_EQ(here.phase(), 2u) << "the count begins anew by itself";
+}
+
+TEST(PhaseBarrier, TakesBytesBeforeTheyAreToldOf) {
+  PhaseBarrier here(1);
+  here.complete(100);
+  EXPECT_EQ(here.phase(), 0u);
+  here.arrive_expecting(100);
+  EXPECT_EQ(here.phase(), 1u);
+}
+
+TEST(PhaseBarrier, LetsAWaitPassInThePhaseOfTheOtherParity) {
+  PhaseBarrier here(1);
+  here.wait(1);  // of a fresh barrier the phase before the first counts as over
+  here.arrive();
+  here.wait(0);
+  here.arrive();
+  here.wait(1);
+  EXPECT_EQ(here.phase(), 2u);
+}
+
+// Tile t lies in stage t % 2, and its barrier is in phase t / 2. Two arrivals with the bytes of K and of V, two panels each.
+TEST(PhaseBarrier, GoesThroughThePhasesOfThePicture) {
+  constexpr int kPanelBytes = 128 * 64 * 2;
+  std::array<PhaseBarrier, 2> stages{PhaseBarrier(2), PhaseBarrier(2)};
+  for (std::uint32_t tile = 0; tile < 5; ++tile) {
+    PhaseBarrier& here = stages[tile % 2];
+    const std::uint32_t phase = tile / 2;
+    for (int tensor = 0; tensor < 2; ++tensor) {
+      here.arrive_expecting(2 * kPanelBytes);
+      here.complete(kPanelBytes);
+      EXPECT_EQ(here.phase(), phase) << "tile " << tile << " is on its way";
+      here.complete(kPanelBytes);
+    }
+    EXPECT_EQ(here.phase(), phase + 1) << "tile " << tile << " is here";
+    here.wait(phase % 2);
+  }
+}
+
+// A ring of two stages, as in the kernel: one thread asks, a copy of its own for each tile brings it, three readers take it. What the
+// kernel's __syncthreads says, that a stage has been read, here a second barrier of each stage says.
+TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
+  constexpr int kStages = 2, kTiles = 100, kReaders = 3, kNumbers = 64;
+  std::array<std::array<int, kNumbers>, kStages> tiles{};
+  std::array<PhaseBarrier, kStages> here{PhaseBarrier(1), PhaseBarrier(1)};
+  std::array<PhaseBarrier, kStages> read{PhaseBarrier(kReaders), PhaseBarrier(kReaders)};
+  const auto stage_of = [](int tile) { return static_cast<std::size_t>(tile % kStages); };
+  const auto parity_of = [](int tile) { return static_cast<std::uint32_t>(tile / kStages % 2); };
+
+  std::thread producer([&] {
+    std::vector<std::thread> copies;
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const std::size_t stage = stage_of(tile);
+      read[stage].wait(parity_of(tile) ^ 1);  // the round before; at first nobody has to read
+      here[stage].arrive_expecting(sizeof tiles[stage]);
+      copies.emplace_back([&, tile, stage] {
+        tiles[stage].fill(tile);
+        here[stage].complete(sizeof tiles[stage]);
+      });
+    }
+    for (std::thread& copy : copies)
+      copy.join();
+  });
+  std::array<std::vector<int>, kReaders> sums;
+  std::vector<std::thread> readers;
+  for (std::vector<int>& own : sums) {
+    readers.emplace_back([&] {
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const std::size_t stage = stage_of(tile);
+        here[stage].wait(parity_of(tile));
+        own.push_back(std::accumulate(tiles[stage].begin(), tiles[stage].end(), 0));
+        read[stage].arrive();
+      }
+    });
+  }
+  producer.join();
+  for (std::thread& reader : readers)
+    reader.join();
+  for (const std::vector<int>& own : sums) {
+    ASSERT_EQ(own.size(), std::size_t{kTiles});
+    for (int tile = 0; tile < kTiles; ++tile)
+      EXPECT_EQ(own[static_cast<std::size_t>(tile)], tile * kNumbers) << "tile " << tile;
+  }
+  for (PhaseBarrier& each : here)
+    EXPECT_EQ(each.phase(), std::uint64_t{kTiles / kStages});
+}
+
+}  // namespace

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// Two blocks of 128 queries, two tiles of 128 keys.
+Kernel attend(const char* implementation) {
+  return xray_of<ladder::Attention>(
+      implementation, {.T_q = 256, .T_k = 256, .D = 128, .precision = ladder::Precision::kBf16});
+}
+
+// Two heads, a block each.
+const ladder::Shape kShape{{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
+                           {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+
+const bool bounds =
+    ladder::testing::register_bounds("attention_tma", "attention", kShape, {}, {"bf16"});
+
+// One panel of q, of k and of v; o two elements at a time, and lse once a row. Barriers: one when the others are ready, one for the tile.
+const bool registered =
+    ladder::testing::register_budget("attention_tma", "attention",
+                                     {.loads = 0,
+                                      .stores = 1.0 / 2 + 1.0 / 64,
+                                      .atomics = 0,
+                                      .counts = {{kBulkCopies, 3, "block", 2},
+                                                 {kAsyncCopies, 0, "launch", 1},
+                                                 {kSharedStoreRequests, 0, "launch", 1},
+                                                 {kBarriers, 2, "block", 2}}},
+                                     kShape, {}, {}, "bf16");
+
+// One thread of a block asks for two panels of each tile: q, and two tiles of k and of v. The others ask for nothing.
+TEST(AttentionTma, AsksForBoxesInsteadOfUnits) {
+  const Kernel before = attend("attention_wgmma");
+  const Kernel after = attend("attention_tma");
+  constexpr std::uint64_t kBytes = 2 * (128 + 256 + 256) * 128 * 2;
+  EXPECT_EQ(before[kAsyncCopies], kBytes / 16);
+  EXPECT_EQ(before[kBulkCopies], 0u);
+  EXPECT_EQ(after[kAsyncCopies], 0u);
+  EXPECT_EQ(after[kBulkCopies], 2u * 2 * 5);
+  EXPECT_EQ(after[kBulkCopyBytes], kBytes);
+  EXPECT_EQ(before[kGlobalLoadRequests], kBytes / 16 / 32);
+  EXPECT_EQ(after[kGlobalLoadRequests], 0u);
+}
+
+// In each block one barrier behind the mbarriers' init, one for each of two tiles; before, two for each.
+TEST(AttentionTma, MeetsOnceForEachTile) {
+  EXPECT_EQ(attend("attention_wgmma")[kBarriers], 2 * 4u);
+  EXPECT_EQ(attend("attention_tma")[kBarriers], 2 * 3u);
+}
+
+TEST(AttentionTma, HasTwoStages) {
+  constexpr std::uint64_t kTile = 128 * 128 * 2;
+  EXPECT_EQ(attend("attention_wgmma")[kSharedBytes], 3 * kTile);
+  // The three mbarriers, up to where the next panel could begin.
+  EXPECT_EQ(attend("attention_tma")[kSharedBytes], 5 * kTile + 1024);
+}
+
+TEST(AttentionTma, MultipliesAndStoresAsBefore) {
+  const Kernel before = attend("attention_wgmma");
+  const Kernel after = attend("attention_tma");
+  for (const Counter counter : {kTensorOperations, kTensorMultiplyAdds, kGlobalStoreRequests,
+                                kGlobalStoreBytesMoved, kSharedLoadRequests, kSharedStoreRequests})
+    EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
+}
+
+}  // namespace

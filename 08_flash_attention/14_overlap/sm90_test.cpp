@@ -1,0 +1,21 @@
+#include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/suite.hpp"
+
+namespace {
+
+const bool registered = ladder::testing::register_suite(
+    "attention", "attention_overlap",
+    {.storages = {"bf16"},
+     .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
+     .refuses = {"packed", "key_lengths"},
+     .nan_tile = 128,
+     // Keys in tiles of 128; queries in tiles of 192 with 64 channels, of 128 with 128.
+     .borders = {{.size = "T", .at = {128, 256}},
+                 {.size = "T_q", .at = {64, 192}},
+                 {.size = "T_q", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}}}});
+
+const bool edges_registered = flash_attention::edges::register_forward_edges(
+    "attention_overlap",
+    {.packed = false, .key_lengths = false, .limits = {"B", "H_q", "T_q", "T_k"}});
+
+}  // namespace

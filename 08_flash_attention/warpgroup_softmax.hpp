@@ -1,0 +1,112 @@
+// What lies between a warpgroup's two products, in registers: the softmax of its scores, their weights as the A of the next product, and
+// the way out.
+//
+// Of the 64 rows a thread holds two, 16 (warp % 4) + lane / 4 and that + 8. Element i of its scores and sums is of the first one where
+// i % 4 < 2, of the second one otherwise, and of column 8 (i / 4) + 2 (lane % 4) + i % 2 (common/cuda/hopper.hpp). A quad of lanes has
+// a row together.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/cuda/storage.hpp"
+#include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
+
+namespace flash_attention {
+
+// Which of the quad's columns a thread has.
+inline __device__ int lane_column() {
+  return static_cast<int>(threadIdx.x % 4 * 2);
+}
+
+// No weight for what is not to be seen: the two rows see `seen` keys, and the scores' first is of key `first_key`.
+template <int kCount>
+__device__ void mask(float (&s)[kCount], const int (&seen)[2], int first_key) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int key = first_key + i / 4 * 8 + lane_column() + i % 2;
+    if (key >= seen[i % 4 / 2]) s[i] = -INFINITY;
+  }
+}
+
+// Online softmax for the two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
+struct Softmax {
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
+
+  // Scores become exp2(factor * (score - m)); `keep` is what older sums are multiplied with.
+  template <int kCount>
+  __device__ void step(float (&s)[kCount], float (&keep)[2], float factor) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float top = m[r];
+#pragma unroll
+      for (int i = 0; i < kCount; i += 4)
+        top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
+      top = ladder::cuda::tiles::quad_max(top);
+      // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
+      const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
+      // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
+      keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
+      m[r] = top;
+      float sum = 0.0f;
+#pragma unroll
+      for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& x = s[i + 2 * r + e];
+          x = ladder::cuda::exp2_flushed(x * factor - offset);
+          sum += x;
+        }
+      }
+      l[r] = l[r] * keep[r] + sum;
+    }
+  }
+};
+
+// What a product left, rounded, as the A of the next.
+template <typename Element, int kSums>
+__device__ void pack_sums(std::uint32_t (&to)[kSums / 8][4], const float (&from)[kSums]) {
+#pragma unroll
+  for (int i = 0; i < kSums / 8; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      to[i][j] = ladder::cuda::pack<Element>(from[8 * i + 2 * j], from[8 * i + 2 * j + 1]);
+  }
+  ladder::cuda::hopper::pin(to);
+}
+
+// Older sums become relative to the new largest score.
+template <int kCount>
+__device__ void rescale(float (&sums)[kCount], const float (&keep)[2]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    sums[i] *= keep[i % 4 / 2];
+  ladder::cuda::hopper::pin(sums);
+}
+
+// A thread's two rows, `row` and `row` + 8 of a tile whose first `rows` exist, go to o and lse, where the tile's first row lies at `o`
+// and the next one `stride` elements on.
+template <typename Element, int kCount>
+__device__ void store_rows(Element* o, std::int64_t stride, float* lse, int row, int rows,
+                           const float (&sums)[kCount], const Softmax& softmax, float scale) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r, row += 8) {
+    const float total = ladder::cuda::tiles::quad_sum(softmax.l[r]);
+    if (row >= rows) continue;
+    const float share = total == 0.0f ? 0.0f : 1.0f / total;  // no key: zeros
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+      const float* const x = sums + i + 2 * r;
+      *reinterpret_cast<std::uint32_t*>(o + row * stride + i * 2 + lane_column()) =
+          ladder::cuda::pack<Element>(x[0] * share, x[1] * share);
+    }
+    if (lane_column() == 0) lse[row] = softmax.m[r] * scale + logf(total);
+  }
+}
+
+}  // namespace flash_attention
