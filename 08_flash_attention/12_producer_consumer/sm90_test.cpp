@@ -1,7 +1,28 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
+
+using ladder::AttentionCase;
+using ladder::Precision;
+
+void expect_right(const AttentionCase& c) {
+  ladder::testing::expect_right<ladder::Attention>(
+      ladder::find_implementation("attention_producer"), make_problem(c));
+}
+
+// Five tiles of two panels: each stage is filled again, the first one twice. The second head of two shares the keys of the first.
+KERNEL_TEST(attention_producer, Hole1FillsAStageWhenItIsRead) {
+  expect_right(
+      {.T_q = 70, .T_k = 600, .H_q = 2, .H_kv = 1, .D = 128, .precision = Precision::kBf16});
+}
+
+// Five tiles, three consumers, the last one with two queries.
+KERNEL_TEST(attention_producer, Hole2GivesTheStageBack) {
+  expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
+}
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_producer",

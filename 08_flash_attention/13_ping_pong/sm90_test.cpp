@@ -1,7 +1,28 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
+
+using ladder::AttentionCase;
+using ladder::Precision;
+
+void expect_right(const AttentionCase& c) {
+  ladder::testing::expect_right<ladder::Attention>(
+      ladder::find_implementation("attention_ping_pong"), make_problem(c));
+}
+
+// Three consumers where D = 64, two where D = 128; two tiles.
+KERNEL_TEST(attention_ping_pong, Hole1HandsTheTurnOn) {
+  expect_right({.T_q = 130, .T_k = 200, .D = 64, .precision = Precision::kBf16});
+  expect_right({.T_q = 70, .T_k = 200, .D = 128, .precision = Precision::kBf16});
+}
+
+// Five tiles: four turns with two products, and each stage of the ring is used again.
+KERNEL_TEST(attention_ping_pong, Hole2TakesATurn) {
+  expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
+}
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_ping_pong",

@@ -1,7 +1,27 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
+
+using ladder::AttentionCase;
+using ladder::Precision;
+
+void expect_right(const AttentionCase& c) {
+  ladder::testing::expect_right<ladder::Attention>(ladder::find_implementation("attention_overlap"),
+                                                   make_problem(c));
+}
+
+// Five tiles: the scores of four of them are computed beside the product of the tile before.
+KERNEL_TEST(attention_overlap, Hole1WaitsForTheScoresOnly) {
+  expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
+}
+
+// Two panels of V.
+KERNEL_TEST(attention_overlap, Hole2TakesTheSumsOver) {
+  expect_right({.T_q = 70, .T_k = 600, .D = 128, .precision = Precision::kBf16});
+}
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_overlap",

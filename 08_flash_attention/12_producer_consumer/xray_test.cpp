@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// One block: 192 queries of 64 channels, by three tiles of 128 keys.
+Kernel attend(const char* implementation) {
+  return xray_of<ladder::Attention>(
+      implementation, {.T_q = 192, .T_k = 384, .D = 64, .precision = ladder::Precision::kBf16});
+}
+
+// Two heads, a block each; two tiles of keys.
+const ladder::Shape kShape{{"B", 1},  {"T", 150},  {"H", 2},   {"K", 64},
+                           {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+
+const bool bounds =
+    ladder::testing::register_bounds("attention_producer", "attention", kShape, {}, {"bf16"});
+
+// Of each block one panel of q, two of k and two of v; for each of three consumers and two tiles 4 products with k and 8 with v; o two
+// elements at a time, and lse once a row. One barrier: when the mbarriers are ready.
+const bool registered =
+    ladder::testing::register_budget("attention_producer", "attention",
+                                     {.loads = 0,
+                                      .stores = 1.0 / 2 + 1.0 / 64,
+                                      .atomics = 0,
+                                      .counts = {{kBulkCopies, 5, "block", 2},
+                                                 {kTensorOperations, 72, "block", 2},
+                                                 {kSharedStoreRequests, 0, "launch", 1},
+                                                 {kBarriers, 1, "block", 2}}},
+                                     kShape, {}, {}, "bf16");
+
+// Before: one, and one for each tile.
+TEST(AttentionProducer, MeetsOnce) {
+  EXPECT_EQ(attend("attention_tma")[kBarriers], 1u + 3u);
+  EXPECT_EQ(attend("attention_producer")[kBarriers], 1u);
+}
+
+// One warpgroup more than multiplies.
+TEST(AttentionProducer, HasAWarpgroupThatCopies) {
+  EXPECT_EQ(attend("attention_tma").block.x, 3u * 128);
+  EXPECT_EQ(attend("attention_producer").block.x, (1u + 3) * 128);
+}
+
+TEST(AttentionProducer, MovesAndMultipliesAsBefore) {
+  const Kernel before = attend("attention_tma");
+  const Kernel after = attend("attention_producer");
+  for (const Counter counter : {kBulkCopies, kBulkCopyBytes, kGlobalStoreBytesMoved, kShuffles,
+                                kTensorOperations, kTensorMultiplyAdds, kSharedBytes})
+    EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
+  EXPECT_EQ(after[kBulkCopies], 7u) << "q, and three tiles of k and of v";
+  EXPECT_EQ(after[kBulkCopyBytes], (192u + 2 * 384) * 64 * 2);
+  EXPECT_EQ(after[kTensorOperations], 3u * 3 * (4 + 8)) << "three tiles, three consumers";
+}
+
+}  // namespace

@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/xray.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+using ladder::testing::xray_of;
+
+// One block: 192 queries of 64 channels, by three tiles of 128 keys.
+Kernel attend(const char* implementation) {
+  return xray_of<ladder::Attention>(
+      implementation, {.T_q = 192, .T_k = 384, .D = 64, .precision = ladder::Precision::kBf16});
+}
+
+// Two heads, a block each; two tiles of keys.
+const ladder::Shape kShape{{"B", 1},  {"T", 150},  {"H", 2},   {"K", 64},
+                           {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+
+const bool bounds =
+    ladder::testing::register_bounds("attention_ping_pong", "attention", kShape, {}, {"bf16"});
+
+// Of each block one panel of q, two of k and two of v; for each of three consumers and two tiles 4 products with k and 8 with v; o two
+// elements at a time, and lse once a row. One barrier: when the mbarriers are ready.
+const bool registered =
+    ladder::testing::register_budget("attention_ping_pong", "attention",
+                                     {.loads = 0,
+                                      .stores = 1.0 / 2 + 1.0 / 64,
+                                      .atomics = 0,
+                                      .counts = {{kBulkCopies, 5, "block", 2},
+                                                 {kTensorOperations, 72, "block", 2},
+                                                 {kSharedStoreRequests, 0, "launch", 1},
+                                                 {kBarriers, 1, "block", 2}}},
+                                     kShape, {}, {}, "bf16");
+
+// A third stage, of a tile of k and one of v.
+TEST(AttentionPingPong, HasAThirdStage) {
+  constexpr std::uint64_t kStage = 2 * 128 * 64 * 2;
+  EXPECT_EQ(attend("attention_producer")[kSharedBytes], 91136u);
+  EXPECT_EQ(attend("attention_ping_pong")[kSharedBytes], 91136u + kStage);
+}
+
+TEST(AttentionPingPong, MovesAndMultipliesAsBefore) {
+  const Kernel before = attend("attention_producer");
+  const Kernel after = attend("attention_ping_pong");
+  for (const Counter counter : {kBulkCopies, kBulkCopyBytes, kGlobalStoreBytesMoved, kShuffles,
+                                kTensorOperations, kTensorMultiplyAdds, kBarriers})
+    EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
+  EXPECT_EQ(after[kBulkCopies], 7u) << "q, and three tiles of k and of v";
+  EXPECT_EQ(after[kBulkCopyBytes], (192u + 2 * 384) * 64 * 2);
+  EXPECT_EQ(after[kTensorOperations], 3u * 3 * (4 + 8)) << "three tiles, three consumers";
+}
+
+}  // namespace

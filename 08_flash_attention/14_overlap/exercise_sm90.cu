@@ -1,0 +1,246 @@
+// 08 flash attention, overlap inside a warpgroup: softmax of one tile while the product of another runs.
+// Change: from 08.13: Q K^T of the next tile is issued before P V of this one, and only the former is waited for before softmax.
+// Why:    a consumer waited for both products before its softmax, though that needs the scores only.
+// Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
+// Costs:  scores, weights and sums of o are all in use at the same time: registers.
+//         See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/warpgroup_softmax.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/warp.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace flash_attention {
+namespace {
+
+namespace hopper = ladder::cuda::hopper;
+using hopper::kPanel;
+using hopper::kWarpgroup;
+using hopper::Order;
+using ladder::bfloat16;
+using ladder::cuda::kAllLanes;
+using ladder::cuda::kWarpSize;
+
+constexpr int kRows = 64;   // of a warpgroup's products: its queries
+constexpr int kKeys = 128;  // of a tile
+constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is on its way
+
+// A tile of rows of kD elements, in panels of 64 columns.
+template <int kD, int kTileRows>
+struct alignas(hopper::kTileAlign) Tile {
+  bfloat16 at[kD / kPanel][kTileRows][kPanel];
+};
+
+// What the copies need to know of the tensors.
+struct Maps {
+  CUtensorMap q, k, v;
+};
+
+// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
+// kD / 2 sums of o, so that with D = 64 there are registers for a third consumer.
+template <int kD>
+struct Shared {
+  static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
+  static constexpr int kQueries = kConsumers * kRows;
+  // There are 512 for a thread of each warpgroup, given in eights.
+  static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
+  static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
+  Tile<kD, kQueries> q;
+  Tile<kD, kKeys> k[kStages], v[kStages];
+  hopper::Barrier q_here, here[kStages];  // the copies are complete
+  hopper::Barrier read[kStages];          // by all consumers: the stage is free
+};
+
+// One thread asks for a tile, whose bytes count at `here`: rows of a batch, columns of head h. Rows beyond the batch's become zeros.
+template <int kD, int kTileRows>
+__device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
+                          hopper::Barrier* here, int h, int row) {
+  hopper::arrive_expecting(here, sizeof to_smem);
+  for (int panel = 0; panel < kD / kPanel; ++panel)
+    hopper::copy_panel(to_smem.at[panel], map, here, h * kD + panel * kPanel, row, blockIdx.z);
+}
+
+// S = Q K^T, of the warpgroup's rows and a tile of keys. Both operands have their sums' index side by side.
+template <int kD, int kQueries>
+__device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q, int first_row,
+                             const Tile<kD, kKeys>& k) {
+#pragma unroll
+  for (int i = 0; i < kD / 16; ++i) {
+    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
+    const auto a = hopper::describe(q.at[panel][first_row]), b = hopper::describe(k.at[panel]);
+    hopper::multiply_add<bfloat16, kKeys, Order::kSums, Order::kSums>(
+        s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
+  }
+  hopper::commit_products();
+}
+
+// O += P V, with the weights from registers. V's channels, which are columns of o, lie side by side.
+template <int kD>
+__device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
+                             const Tile<kD, kKeys>& v) {
+  const auto b = hopper::describe(v.at, sizeof v.at[0]);
+#pragma unroll
+  for (int i = 0; i < kKeys / 16; ++i)
+    hopper::multiply_add<bfloat16, kD, Order::kOutputs>(
+        o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
+  hopper::commit_products();
+}
+
+template <int kD>
+__global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
+    attend(const ladder::AttentionBf16Args args, const __grid_constant__ Maps maps) {
+  using Smem = Shared<kD>;
+  extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
+  auto& smem = *reinterpret_cast<Smem*>(bytes_smem);
+  if (threadIdx.x == 0) {
+    hopper::init(&smem.q_here, 1);
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::init(&smem.here[stage], 2);  // arrivals: with the bytes of K, with those of V
+      hopper::init(&smem.read[stage], Smem::kConsumers * kWarpgroup / kWarpSize);
+    }
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+
+  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  const Sequence s = sequence_of(args, blockIdx.z);
+  const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * Smem::kQueries;
+  const int queries = static_cast<int>(min(s.queries - first, std::int64_t{Smem::kQueries}));
+  const int h = blockIdx.y, h_kv = h / static_cast<int>(args.H_q / args.H_kv);
+  const std::int64_t stride_q = args.H_q * kD;
+  const std::int64_t of_q = (s.first_query + first) * stride_q + h * kD;
+  const int tiles = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
+
+  if (threadIdx.x < kWarpgroup) {
+    hopper::give_registers<Smem::kProducerRegisters>();
+    if (threadIdx.x != 0 || tiles <= 0) return;
+    copy_tile(smem.q, &maps.q, &smem.q_here, h, static_cast<int>(first));
+#pragma unroll 1
+    for (int tile = 0; tile < tiles; ++tile) {
+      const int stage = hopper::place_of<kStages>(tile);
+      // The readers of the round before: of none in the first, whose wait ends at once.
+      hopper::wait(&smem.read[stage], hopper::parity_of<kStages>(tile) ^ 1);
+      copy_tile(smem.k[stage], &maps.k, &smem.here[stage], h_kv, tile * kKeys);
+      copy_tile(smem.v[stage], &maps.v, &smem.here[stage], h_kv, tile * kKeys);
+    }
+    return;
+  }
+  hopper::take_registers<Smem::kConsumerRegisters>();
+
+  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  const int consumer = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
+  const int first_row = consumer * kRows;
+  const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
+                  static_cast<int>(threadIdx.x) % kWarpSize / 4;
+  const Visible visible = visible_from(s, first);
+  const int seen[2] = {visible.keys(row), visible.keys(row + 8)};
+  const int whole_tiles = visible.keys(first_row) / kKeys;  // all rows see all of their keys
+
+  float scores[kKeys / 2], o[kD / 2] = {}, keep[2];
+  std::uint32_t p[kKeys / 16][4];
+  Softmax softmax;
+  const float factor = args.scale * ladder::cuda::kLog2e;
+  const auto wait_for = [&](int tile) {
+    const int stage = hopper::place_of<kStages>(tile);
+    hopper::wait(&smem.here[stage], hopper::parity_of<kStages>(tile));
+  };
+  // Barrier 1 + c has the turns of consumer c: those who wait for one, and those who hand it on.
+  const auto take_turn = [&] { hopper::sync_named(1 + consumer, 2 * kWarpgroup); };
+  const auto pass_turn = [&] {
+    hopper::arrive_named(1 + (consumer + 1) % Smem::kConsumers, 2 * kWarpgroup);
+  };
+  if (consumer == Smem::kConsumers - 1) pass_turn();  // the first one begins
+  if (tiles > 0) {
+    hopper::wait(&smem.q_here, 0);
+    wait_for(0);
+    take_turn();
+    hopper::fence_operands();
+    multiply_q_k(scores, smem.q, first_row, smem.k[0]);
+    pass_turn();
+    hopper::wait_products<0>();
+    hopper::pin(scores);
+    if (whole_tiles <= 0) mask(scores, seen, 0);
+    softmax.step(scores, keep, factor);
+    pack_sums<bfloat16>(p, scores);
+#pragma unroll 1
+    for (int tile = 1; tile < tiles; ++tile) {
+      const int stage = hopper::place_of<kStages>(tile);
+      const int before = hopper::place_of<kStages>(tile - 1);
+      wait_for(tile);
+      take_turn();
+      hopper::fence_operands();
+      // TODO(1): roughly 5 lines; issue the scores of this tile and the product with V of the tile before, so that the
+      // TODO(1): scores come first; hand the turn on; wait for the scores only, and pin them; budget: two products
+      if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);
+      softmax.step(scores, keep, factor);
+      // TODO(2): roughly 6 lines; wait for the product with V and pin its sums; give its stage back; multiply the sums with `keep`; pack
+      // TODO(2): the new weights, for which the scores are pinned once more; budget: no barrier of the block
+    }
+    hopper::fence_operands();
+    multiply_p_v<kD>(o, p, smem.v[hopper::place_of<kStages>(tiles - 1)]);
+    hopper::wait_products<0>();
+    hopper::pin(o);
+  }
+  if (consumer == 0) take_turn();  // the last one handed it on
+  store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
+             o, softmax, args.scale);
+}
+
+template <int kD>
+void launch(const ladder::AttentionBf16Args& args) {
+  using Smem = Shared<kD>;
+  constexpr int kBytes = sizeof(Smem);
+  ladder::cuda::allow_shared_memory("attention_overlap", attend<kD>, kBytes);
+  const Maps maps = {
+      hopper::describe_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
+      hopper::describe_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
+      hopper::describe_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
+  const dim3 grid(static_cast<unsigned>((args.T_q + Smem::kQueries - 1) / Smem::kQueries),
+                  static_cast<unsigned>(args.H_q), static_cast<unsigned>(args.B));
+  attend<kD><<<grid, Smem::kThreads, kBytes, ladder::cuda::stream()>>>(args, maps);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+template <typename Element>
+void attention(const BasicAttentionArgs<Element>& args) {
+  constexpr std::uintptr_t kUnitBytes = 16;  // what the copies take at once
+  ladder::validate(args);
+  ladder::require(args.D == 64 || args.D == 128,
+                  "D is " + std::to_string(args.D) + "; this kernel allows 64 and 128");
+  ladder::require(args.key_lengths == nullptr,
+                  "key_lengths is given; this kernel allows T_k keys for every batch");
+  ladder::require(args.cu_seqlens_q == nullptr,
+                  "cu_seqlens_q is given; this kernel allows no packed sequences");
+  require_grid(args);
+  if (args.B == 0 || args.T_q == 0) return;
+  ladder::require_pointer("q", args.q, kUnitBytes);
+  if (args.T_k > 0) {
+    ladder::require_pointer("k", args.k, kUnitBytes);
+    ladder::require_pointer("v", args.v, kUnitBytes);
+  }
+  ladder::require_pointer("o", args.o, sizeof(std::uint32_t));
+  hopper::require_hopper("attention_overlap");
+  return args.D == 64 ? launch<64>(args) : launch<128>(args);
+}
+
+const ladder::Registration registration{
+    {.name = "attention_overlap",
+     .device = ladder::DeviceKind::kCuda,
+     .rung = true,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kWarpgroups,
+     .launchers = ladder::launchers<ladder::Attention>(attention<bfloat16>)}};
+
+}  // namespace
+}  // namespace flash_attention
