@@ -46,6 +46,8 @@ const CounterInfo& info(Counter counter) {
       {"async_copies_at_once", "copies waited for at once", "of single threads", ""},
       {"bulk_copies", "bulk copies", "of single threads", ""},
       {"bulk_copy_bytes", "bytes of bulk copies", "zeros beyond the edge too", ""},
+      {"bulk_stores", "bulk stores", "of single threads", ""},
+      {"bulk_store_bytes", "bytes of bulk stores", "nothing beyond the edge", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",
        "smsp__inst_executed_pipe_tensor_op_hmma.sum - "
        "smsp__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},

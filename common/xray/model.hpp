@@ -38,6 +38,8 @@ enum Counter : unsigned {
   kAsyncCopiesAtOnce,
   kBulkCopies,
   kBulkCopyBytes,
+  kBulkStores,
+  kBulkStoreBytes,
   kTensorOperations,
   kTensorMultiplyAdds,
   kCounters

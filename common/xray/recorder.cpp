@@ -172,6 +172,10 @@ void Recorder::freed(const void* begin) {
 
 void Recorder::written_by_host(const void* begin, std::size_t bytes) {
   host_bytes_ += bytes;
+  mark_written(begin, bytes);
+}
+
+void Recorder::mark_written(const void* begin, std::size_t bytes) {
   const std::uintptr_t first = to_number(begin);
   auto after = allocations_.upper_bound(first);
   if (after == allocations_.begin()) return;
@@ -586,6 +590,15 @@ void Recorder::bulk_copied(const void* to, std::size_t bytes) {
   ++recording_->kernel.counters[kBulkCopies];
   recording_->kernel.counters[kBulkCopyBytes] += bytes;
   shared_shadow_->mark(to_number(to) - shared_sites_.front().begin, bytes, true);
+}
+
+void Recorder::bulk_stored(const std::vector<AddressRange>& rows) {
+  ++recording_->kernel.counters[kBulkStores];
+  for (const AddressRange& row : rows) {
+    const std::size_t bytes = to_number(row.end) - to_number(row.begin);
+    recording_->kernel.counters[kBulkStoreBytes] += bytes;
+    mark_written(row.begin, bytes);
+  }
 }
 
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {

@@ -89,6 +89,7 @@ class Recorder : public Observer {
   void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) override;
   void matrices_multiplied(unsigned multiply_adds) override;
   void bulk_copied(const void* to, std::size_t bytes) override;
+  void bulk_stored(const std::vector<AddressRange>& rows) override;
   void block_met() override;
   void some_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
@@ -238,6 +239,7 @@ class Recorder : public Observer {
   void check(Shadow& shadow, std::uint64_t offset, const Event& access, const Target& target,
              const Stamp& now);
 
+  void mark_written(const void* begin, std::size_t bytes);
   void merge_warps();
   void merge_warp(unsigned warp);
   void count(const Request& request, unsigned warp);

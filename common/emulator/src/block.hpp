@@ -16,6 +16,7 @@ namespace emulator::detail {
 class Barriers;
 class Copies;
 class Products;
+class Stores;
 
 inline constexpr unsigned kLanes = 32;
 
@@ -67,6 +68,7 @@ class Block {
   virtual Barriers& barriers() = 0;
   virtual Copies& copies() = 0;
   virtual Products& products() = 0;
+  virtual Stores& stores() = 0;
 
  protected:
   ~Block() = default;

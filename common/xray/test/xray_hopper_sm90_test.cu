@@ -89,6 +89,34 @@ TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
   }
 }
 
+// Of the panel's 64 rows the tensor has 50.
+__global__ void store_panel_and_read(const __grid_constant__ CUtensorMap map, const bfloat16* out,
+                                     float* sum) {
+  __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * hopper::kPanel; i += 32)
+    panel_smem[i] = ladder::to_bfloat16(1.0f);
+  hopper::fence_shared();
+  __syncwarp();
+  if (threadIdx.x != 0) return;
+  hopper::store_panel(&map, panel_smem, 0, 0, 0);
+  hopper::commit_stores();
+  hopper::wait_stores<0>();
+  *sum = ladder::to_float(out[0]) + ladder::to_float(out[49 * 64 + 63]);
+}
+
+TEST_F(XrayHopper, CountsBulkStoresAndWhatTheyWrite) {
+  const DeviceVector<bfloat16> out(50 * hopper::kPanel);
+  const CUtensorMap map = hopper::describe_tensor(out.data(), 50, 1, hopper::kPanel, kRows);
+  const DeviceVector<float> sum(1);
+  store_panel_and_read<<<1, 32>>>(map, out.data(), sum.data());
+  const Kernel kernel = only();
+  for (const Error& error : kernel.errors)
+    ADD_FAILURE() << error.message;
+  EXPECT_EQ(kernel[kBulkStores], 1u);
+  EXPECT_EQ(kernel[kBulkStoreBytes], 50u * 128);
+  EXPECT_EQ(sum.host()[0], 2.0f);
+}
+
 __global__ void store_rows_and_read(unsigned* out) {
   __shared__ alignas(16) unsigned short rows_smem[32][8];
   const std::uint32_t r[4] = {1, 2, 3, 4};

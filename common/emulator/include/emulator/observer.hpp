@@ -60,6 +60,8 @@ class Observer {
 
   // A bulk copy has put bytes into shared memory.
   virtual void bulk_copied(const void* to, std::size_t bytes) = 0;
+  // A bulk store has written to global memory: these are its rows.
+  virtual void bulk_stored(const std::vector<AddressRange>& rows) = 0;
 
   // All threads of the block have met.
   virtual void block_met() = 0;
