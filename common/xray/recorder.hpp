@@ -22,6 +22,7 @@
 #include "emulator/observer.hpp"
 #include "model.hpp"
 #include "shadow.hpp"
+#include "timeline.hpp"
 #include "values.hpp"
 
 namespace emulator::xray {
@@ -90,6 +91,7 @@ class Recorder : public Observer {
   void matrices_multiplied(unsigned multiply_adds) override;
   void bulk_copied(const void* to, std::size_t bytes) override;
   void bulk_stored(const std::vector<AddressRange>& rows) override;
+  void happened(const Happening& what) override;
   void block_met() override;
   void some_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
@@ -316,6 +318,7 @@ class Recorder : public Observer {
   std::map<std::uintptr_t, std::uint32_t>
       copies_;  // places of asynchronous copies, by where they go
   std::unique_ptr<Shadow> shared_shadow_;
+  TimelineWriter timeline_;
 
   // They describe the running thread.
   unsigned thread_ = 0;

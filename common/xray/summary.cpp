@@ -420,6 +420,8 @@ Kernel Recorder::finish(Recording& recording) const {
   add_accesses_and_steps(kernel, recording, lines);
   for (const auto& [where, at_once] : recording.at_once)
     kernel.waits.push_back({relative({where.first, where.second}), at_once});
+  for (Span& span : kernel.timeline.spans)
+    span.where = relative(span.where);
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
   const std::set<std::string> several = changed_by_several(kernel.errors);

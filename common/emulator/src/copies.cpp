@@ -149,6 +149,8 @@ void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier,
 }
 
 void Copies::issue(OnTheWay&& copy) {
+  tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
+        copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   if (block_.chance()) {
     on_the_way_.push_back(std::move(copy));
   } else {
@@ -168,6 +170,7 @@ void Copies::complete_one() {
 void Copies::complete(OnTheWay& copy) {
   Tile& tile = copy.tile;
   unsigned char* const window = block_.window();
+  tell({Happening::kCopyEnds, "", tile.party.thread, tile.party.where, tile.address});
   forget_tiles(tile.address, copy.bytes);
   if (copy.from != nullptr) {
     std::memcpy(window + tile.address, copy.from, copy.bytes);
