@@ -55,6 +55,9 @@ void Stores::store_bytes(void* to, const void* from, int bytes, Site where) {
 }
 
 void Stores::issue(Store&& store) {
+  if (observer() != nullptr)
+    observer()->bulk_store_starts(store.group, block_.window() + store.address, store.bytes,
+                                  store.party.where);
   stores_.push_back(std::move(store));
   steps_ += 2;
   while (stores_.back().next != Step::kNone && !block_.chance())
@@ -129,6 +132,7 @@ void Stores::wait(unsigned pending, bool only_read, Site where) {
   self.only_read = only_read;
   if (waits(block_.thread())) block_.sleep(only_read ? "wait_stores_read" : "wait_stores", where);
   self.awaited = 0;
+  if (observer() != nullptr) observer()->bulk_stores_waited(end);
   for (Store& store : stores_) {
     if (store.party.thread == block_.thread() && store.group < end) store.was_awaited = true;
   }
