@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -56,6 +58,16 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
     ASSERT_EQ(kernels.size(), 1u);
     EXPECT_EQ(kernels.front()[kTensorMultiplyAdds], std::uint64_t{2} * T_q * 256 * D) << D;
   }
+}
+
+// Rings of two stages, for four tiles of keys, and for three tiles of queries of a block, one behind the other. The last keys' tile is
+// ragged. With one tile of keys for each tile of queries, nothing but the ring of works orders these.
+TEST(attention_sm90, StaysInBoundsWhereStagesAreUsedAgain) {
+  const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
+  for (const auto& [T_k, D] : {std::pair{390, 64}, {70, 64}, {390, 128}})
+    xrays_of<ladder::Attention>(
+        kName,
+        {.T_q = 400, .T_k = T_k, .H_q = 2, .H_kv = 1, .D = D, .precision = ladder::Precision::kBf16});
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ struct Party {
   Source where;
   uint3 block, thread;
   bool asynchronous = false;  // the shared end of an asynchronous copy
+  // What touched the bytes for the thread, "bulk copy", "product"; or what it did to an mbarrier there. Empty: its own access.
+  std::string by = {};
   // The kernel file's own lines that `where` was called at, the innermost first: by a helper's
   // caller, by the caller of a lambda.
   std::vector<Source> called_at = {};
@@ -166,6 +168,12 @@ struct Error {
   Party party{}, other{};
 };
 
+// What is no error here, and is one elsewhere.
+struct Note {
+  std::string message;
+  Source where;
+};
+
 // All launches of one kernel since the last take().
 struct Kernel {
   std::string name;  // as launched: "wkv_atomic<kHeadSize>"
@@ -182,8 +190,7 @@ struct Kernel {
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
   Timeline timeline;          // no spans: it has nothing that takes its time
   std::vector<Error> errors;  // what lies outside of arrays first, then races
-  // Orders by mbarriers or named barriers: races within a block are not looked for.
-  bool partly_ordered = false;
+  std::vector<Note> notes;
   bool too_large = false;  // beyond the limit: everything above is of a part of the run
   std::uint64_t largest_launch =
       0;  // accesses and basic blocks of threads, as the limit counts them

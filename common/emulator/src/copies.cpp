@@ -120,6 +120,7 @@ std::size_t checked_bytes(const Call& call, const char* end, const void* global,
 
 void Copies::begin_block() {
   on_the_way_.clear();
+  issued_ = 0;
   tiles_.clear();
 }
 
@@ -149,6 +150,10 @@ void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier,
 }
 
 void Copies::issue(OnTheWay&& copy) {
+  copy.number = issued_++;
+  if (observer() != nullptr)
+    observer()->bulk_copy_starts(copy.number, copy.barrier, block_.window() + copy.tile.address,
+                                 copy.bytes, copy.tile.party.where);
   tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
         copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   if (block_.chance()) {
@@ -186,7 +191,8 @@ void Copies::complete(OnTheWay& copy) {
       std::memcpy(window + address, tile.bytes.data() + unit, kCopyUnit);
     }
   }
-  if (observer() != nullptr) observer()->bulk_copied(window + tile.address, copy.bytes);
+  if (observer() != nullptr) 
+    observer()->bulk_copied(copy.number, copy.barrier, window + tile.address, copy.bytes);
   if (copy.from == nullptr) tiles_.push_back(std::move(tile));
   block_.barriers().complete_bytes(copy.barrier, copy.bytes);
 }
@@ -255,6 +261,11 @@ void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int
               unsigned dimensions, Site where) {
   detail::CalledBlock block("copy_panel");
   block->copies().copy_box(to_smem, map, barrier, first, dimensions, where);
+}
+
+void fence_shared() {
+  const detail::CalledBlock block("fence_shared");
+  if (detail::observer() != nullptr) detail::observer()->proxies_fenced();
 }
 
 void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier, Site where) {

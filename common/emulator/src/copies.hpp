@@ -120,6 +120,7 @@ class Copies {
     const unsigned char* from;
     std::size_t bytes;
     unsigned barrier;
+    std::uint64_t number = 0;  // of the block's copies
   };
 
   void issue(OnTheWay&& copy);
@@ -128,6 +129,7 @@ class Copies {
 
   Block& block_;
   std::vector<OnTheWay> on_the_way_;
+  std::uint64_t issued_ = 0;
   std::vector<Tile> tiles_;
 };
 

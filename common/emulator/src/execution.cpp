@@ -253,10 +253,7 @@ class Worker final : public Block {
     return launch_->schedule.order == Schedule::shuffle ? random_.below(count) : 0;
   }
   std::uint64_t meetings() const override { return epoch_ + partial_meetings_; }
-  void met() override {
-    ++partial_meetings_;
-    if (observer() != nullptr) observer()->some_met();
-  }
+  void met() override { ++partial_meetings_; }
   Barriers& barriers() override { return barriers_; }
   Copies& copies() override { return bulk_copies_; }
   Products& products() override { return products_; }

@@ -245,9 +245,28 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
   const unsigned rows = (product.a_in_registers ? 0 : kProductRows) + form.n;
   tell({Happening::kProductStarts, "multiply_add", block_.thread(), where,
         std::uint64_t{rows} * kProductTerms * sizeof(std::uint16_t)});
+  if (observer() != nullptr) tell_observer(product, number, where);
   ++group.ready;
   ++ready_;
   if (group.ready == group.done + 1 && !block_.chance()) run_next(group);
+}
+
+// Of A a warp reads its own 16 rows, of B all.
+void Products::tell_observer(const Product& product, std::uint64_t number, Site where) {
+  thread_local std::vector<Observer::OperandPart> parts;
+  parts.clear();
+  const auto add = [&](std::uint64_t bits, bool by_outputs, unsigned outers, bool is_a) {
+    const Descriptor descriptor(bits);
+    constexpr unsigned kWarpRows = 16, kAllWarps = 0xf;
+    for (unsigned outer = 0; outer < outers; outer += by_outputs ? kUnit : 1) {
+      for (unsigned term = 0; term < kProductTerms; term += by_outputs ? 1 : kUnit)
+        parts.push_back({block_.window() + unit_address(descriptor, by_outputs, outer, term),
+                         is_a ? 1u << outer / kWarpRows : kAllWarps});
+    }
+  };
+  if (!product.a_in_registers) add(product.a, product.form.a_by_outputs, kProductRows, true);
+  add(product.b, product.form.b_by_outputs, product.form.n, false);
+  observer()->product_starts(block_.thread() / kWarpgroup, number, parts, where);
 }
 
 // The operand's address, and that its elements are where copies have put what belongs together: the next term or output is the tile's next
@@ -443,6 +462,7 @@ void Products::wait(unsigned pending, Site where) {
   thread.waits_for = 0;
   thread.fenced = false;
   tell({Happening::kWaitEnds, "wait_products", block_.thread(), where});
+  if (observer() != nullptr) observer()->products_waited(end);
   take_back(group, end, where);
 }
 

@@ -55,6 +55,9 @@ void Stores::store_bytes(void* to, const void* from, int bytes, Site where) {
 }
 
 void Stores::issue(Store&& store) {
+  if (observer() != nullptr)
+    observer()->bulk_store_starts(store.group, block_.window() + store.address, store.bytes,
+                                  store.party.where);
   tell({Happening::kStoreStarts, store.to == nullptr ? "store_panel" : "store_bytes",
         store.party.thread, store.party.where, store.address});
   stores_.push_back(std::move(store));
@@ -135,6 +138,7 @@ void Stores::wait(unsigned pending, bool only_read, Site where) {
   if (waits(block_.thread())) block_.sleep(operation, where);
   tell({Happening::kWaitEnds, operation, block_.thread(), where});
   self.awaited = 0;
+  if (observer() != nullptr) observer()->bulk_stores_waited(end);
   for (Store& store : stores_) {
     if (store.party.thread == block_.thread() && store.group < end) store.was_awaited = true;
   }
