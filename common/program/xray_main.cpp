@@ -161,6 +161,7 @@ int main(int argc, char** argv) {
     require_writable(*json);
     require_writable(*html);
 
+    ladder::let_copies_come_late();
     std::vector<emulator::xray::Subject> subjects;
     std::string wrong;
     for (const ladder::Implementation& implementation : implementations) {

@@ -92,6 +92,7 @@ class Products {
   void join(Warpgroup& group, Product& product, std::uint64_t number, float* d);
   void check_operand(const Product& product, const char* which, std::uint64_t bits, bool by_outputs,
                      unsigned outer, Site where);
+  void tell_observer(const Product& product, std::uint64_t number, Site where);
   void run_next(Warpgroup& group);
   void take_back(Warpgroup& group, std::uint64_t end, Site where);
 
