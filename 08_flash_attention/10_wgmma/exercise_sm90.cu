@@ -97,7 +97,7 @@ __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys 
 
 template <int kD>
 __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
-    attend(const ladder::AttentionBf16Args args) {
+    attend(const ladder::BasicAttentionArgs<bfloat16> args) {
   using Smem = Shared<kD>;
   extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
   auto& smem = *reinterpret_cast<Smem*>(bytes_smem);
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 }
 
 template <int kD>
-void launch(const ladder::AttentionBf16Args& args) {
+void launch(const ladder::BasicAttentionArgs<bfloat16>& args) {
   using Smem = Shared<kD>;
   constexpr int kBytes = sizeof(Smem);
   ladder::cuda::allow_shared_memory("attention_wgmma", attend<kD>, kBytes);
