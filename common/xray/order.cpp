@@ -205,8 +205,7 @@ std::optional<Conflict> Order::accessed(unsigned thread, std::uint64_t offset, u
   std::optional<Conflict> conflict;
   const auto check = [&](std::uint32_t number) {
     const Operation& operation = operations_[number];
-    if (!knows(happened, operation))
-      conflict = {operation.by, offset, thread, false, true};
+    if (!knows(happened, operation)) conflict = {operation.by, offset, thread, false, true};
   };
   for (std::uint64_t first = offset / kUnit * kUnit; first < offset + bytes; first += kUnit) {
     Unit& each = unit(first);
@@ -264,10 +263,9 @@ void Order::copy_complete(std::uint64_t copy, unsigned barrier) {
 
 // Of an agent's reads the newest stands for all: they are complete in order.
 void Order::read_by(std::uint32_t operation, Unit& unit) {
-  const auto same =
-      std::find_if(unit.reads.begin(), unit.reads.end(), [&](std::uint32_t read) {
-        return operations_[read].agent == operations_[operation].agent;
-      });
+  const auto same = std::find_if(unit.reads.begin(), unit.reads.end(), [&](std::uint32_t read) {
+    return operations_[read].agent == operations_[operation].agent;
+  });
   if (same == unit.reads.end())
     unit.reads.push_back(operation);
   else
@@ -279,8 +277,7 @@ void Order::store_starts(std::uint64_t group, unsigned thread, std::uint64_t off
                          const Report& report) {
   const auto [agent, is_new] = store_agents_.try_emplace(thread, threads_ + agents_);
   agents_ += is_new ? 1 : 0;
-  const std::uint32_t operation =
-      add({agent->second, static_cast<std::uint32_t>(group + 1), by});
+  const std::uint32_t operation = add({agent->second, static_cast<std::uint32_t>(group + 1), by});
   const Known& known = known_[thread];
   Stamp last;
   for (std::uint64_t first = offset; first < offset + bytes; first += kUnit) {

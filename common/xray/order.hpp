@@ -52,9 +52,7 @@ class Order {
   void follow(const std::vector<std::uint32_t>& lanes, const Clock& met);
 
   std::uint32_t now(unsigned thread) const { return known_[thread].happened[thread]; }
-  Seen seen(unsigned thread) const {
-    return {known_[thread].happened.data(), 0, threads_, true};
-  }
+  Seen seen(unsigned thread) const { return {known_[thread].happened.data(), 0, threads_, true}; }
 
   void all_met();
   void lanes_met(unsigned warp, std::uint32_t lanes);

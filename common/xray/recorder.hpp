@@ -199,9 +199,9 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;
     std::uint64_t count;
-    Stamp party, other;  // other.launch = 0: there is none
+    Stamp party, other;        // other.launch = 0: there is none
     std::string missing = {};  // what would have ordered them; empty: missing_between
-    int sample = -1;     // the request in which it was seen first
+    int sample = -1;           // the request in which it was seen first
   };
   // A finding whose request is not merged yet.
   struct Unmerged {
@@ -353,7 +353,7 @@ class Recorder : public Observer {
   bool stopped_ = false;               // the last access held never happened
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   Clock met_;                          // threads' clocks at the last block-wide barrier
-  Order order_;                        // followed where a block uses what needs it; then clocks_ rest
+  Order order_;  // followed where a block uses what needs it; then clocks_ rest
   std::map<unsigned, std::uint64_t> barriers_at_;  // in shared memory
   std::vector<OperandUnit> operand_units_;         // of the product that starts
   std::vector<SharedSite> shared_sites_;

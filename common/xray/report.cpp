@@ -170,7 +170,8 @@ nlohmann::json json_of(const Subject& subject) {
 
   nlohmann::json notes = nlohmann::json::array();
   for (const Note& note : kernel.notes)
-    notes.push_back({{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
+    notes.push_back(
+        {{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
 
   return {{"chapter", subject.chapter},
           {"lesson", subject.lesson},

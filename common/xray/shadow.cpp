@@ -59,9 +59,8 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
 
 void Shadow::note_another_read(std::uint64_t granule, const Stamp& now, const Seen& seen) {
   std::vector<Stamp>& reads = more_reads_[granule];
-  const auto said_by_now = std::find_if(reads.rbegin(), reads.rend(), [&](const Stamp& read) {
-    return ordered(read, now, seen);
-  });
+  const auto said_by_now = std::find_if(
+      reads.rbegin(), reads.rend(), [&](const Stamp& read) { return ordered(read, now, seen); });
   if (said_by_now == reads.rend())
     reads.push_back(now);
   else

@@ -38,9 +38,11 @@ class Shadow {
   Shadow(std::uint64_t bytes, unsigned granule, bool written);
 
   // Notes a load. Returns the unordered write it races with, if any.
-  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now, const Seen& seen);
+  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                            const Seen& seen);
   // Notes a store or an atomic. Returns the unordered access it races with, if any.
-  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now, const Seen& seen);
+  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                             const Seen& seen);
 
   // A pending store of this thread has arrived: it is ordered as if made now.
   void arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now);

@@ -68,8 +68,7 @@ class XrayHopperFaults : public testing::Test {
 
   const DeviceVector<bfloat16> memory_{std::vector<bfloat16>(2 * kRows * kPanel)};
   const DeviceVector<float> out_{std::vector<float>(1024)};
-  const CUtensorMap map_ =
-      hopper::describe_tensor(memory_.data(), kRows, 1, 2 * kPanel, kRows);
+  const CUtensorMap map_ = hopper::describe_tensor(memory_.data(), kRows, 1, 2 * kPanel, kRows);
 };
 
 struct Stages {
@@ -218,9 +217,8 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileThreadsRead) {
 // DeepEP, pull request 642: what threads have read is overwritten by a bulk copy, and no proxy fence lies between.
 TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   for (const Release release : {Release::kUnfenced, Release::kFencedBefore}) {
-    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", kFence}, [&] {
-      gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release);
-    });
+    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", kFence},
+           [&] { gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release); });
   }
 }
 
@@ -253,8 +251,9 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileAProductReads) {
     };
   };
   expect({}, launch(true));
-  expect({"bulk copy at ", "by thread (256, 0, 0)", "product at ", "the product may still be reading"},
-         launch(false));
+  expect(
+      {"bulk copy at ", "by thread (256, 0, 0)", "product at ", "the product may still be reading"},
+      launch(false));
 }
 
 enum class Between { kWaitAndBarrier, kBarrierOnly, kWaitOnly };
