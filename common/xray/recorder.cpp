@@ -548,6 +548,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
   order_.begin_block(threads_in_block_);
   shared_sites_.clear();
   shared_names_.clear();
+  timeline_.begin(recording_->kernel.timeline, threads_in_block_);
 }
 
 void Recorder::block_ends() {
@@ -602,6 +603,20 @@ void Recorder::bulk_stored(const std::vector<AddressRange>& rows) {
     recording_->kernel.counters[kBulkStoreBytes] += bytes;
     mark_written(row.begin, bytes);
   }
+}
+
+void Recorder::happened(const Happening& what) {
+  std::array<std::uint64_t, kCounters>& counters = recording_->kernel.counters;
+  const std::string_view operation = what.operation;
+  const bool first_lane = what.thread % kWarpSize == 0;
+  if (what.kind == Happening::kProductStarts) counters[kProductBytes] += what.number;
+  if (what.kind == Happening::kWaitStarts && operation == "wait") ++counters[kBarrierWaits];
+  if (what.kind == Happening::kWaitStarts && operation == "wait_products" && first_lane)
+    ++counters[kProductWaits];
+  if (what.kind != Happening::kWaitEnds && first_lane &&
+      (operation == "sync_named" || operation == "arrive_named"))
+    ++counters[kNamedBarriers];
+  timeline_.happened(what);
 }
 
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {

@@ -23,6 +23,7 @@
 #include "model.hpp"
 #include "order.hpp"
 #include "shadow.hpp"
+#include "timeline.hpp"
 #include "values.hpp"
 
 namespace emulator::xray {
@@ -95,6 +96,7 @@ class Recorder : public Observer {
   void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) override;
   void matrices_multiplied(unsigned multiply_adds) override;
   void bulk_stored(const std::vector<AddressRange>& rows) override;
+  void happened(const Happening& what) override;
   void block_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
   void lane_takes(const void* pc, unsigned source) override;
@@ -361,6 +363,7 @@ class Recorder : public Observer {
   std::map<std::uintptr_t, std::uint32_t>
       copies_;  // places of asynchronous copies, by where they go
   std::unique_ptr<Shadow> shared_shadow_;
+  TimelineWriter timeline_;
 
   // They describe the running thread.
   unsigned thread_ = 0;

@@ -173,6 +173,17 @@ nlohmann::json json_of(const Subject& subject) {
     notes.push_back(
         {{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
 
+  nlohmann::json spans = nlohmann::json::array();
+  for (const Span& span : kernel.timeline.spans)
+    spans.push_back({{"what", to_string(span.kind)},
+                     {"operation", span.operation},
+                     {"file", span.where.file},
+                     {"line", span.where.line},
+                     {"row", span.row},
+                     {"count", span.count},
+                     {"from", span.from},
+                     {"to", span.ended ? nlohmann::json(span.to) : nlohmann::json()}});
+
   return {{"chapter", subject.chapter},
           {"lesson", subject.lesson},
           {"implementation", subject.implementation},
@@ -189,6 +200,7 @@ nlohmann::json json_of(const Subject& subject) {
           {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
           {"too_large", kernel.too_large},
           {"partly_ordered", false},
+          {"timeline", {{"row_threads", kernel.timeline.row_threads}, {"spans", spans}}},
           {"errors", errors},
           {"notes", notes}};
 }

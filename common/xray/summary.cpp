@@ -470,6 +470,8 @@ Kernel Recorder::finish(Recording& recording) const {
     kernel.notes.push_back(
         {fmt::format("note: mbarrier's init at {}: {}", source.text(), message), source});
   }
+  for (Span& span : kernel.timeline.spans)
+    span.where = relative(span.where);
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
   const std::set<std::string> several = changed_by_several(kernel.errors);

@@ -184,6 +184,7 @@ void Barriers::wait(Barrier* at, std::uint32_t parity, Site where) {
   check_order("wait", barrier, where);
   const unsigned number = number_of(barrier);
   const std::uint64_t begun = barrier.phase;
+  tell({Happening::kWaitStarts, "wait", block_.thread(), where, barrier.address});
   // The vector may grow while others run.
   while (in_memory_[number].phase % 2 == parity) {
     if (waits_.empty()) waits_.resize(block_.threads());
@@ -193,6 +194,7 @@ void Barriers::wait(Barrier* at, std::uint32_t parity, Site where) {
     waits_[block_.thread()] = {};
   }
   in_memory_[number].last_was_seen = true;
+  tell({Happening::kWaitEnds, "wait", block_.thread(), where});
   if (observer() != nullptr) observer()->barrier_waited(number, where);
 }
 
@@ -245,6 +247,8 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
   if (barrier.warps.empty()) barrier.warps.resize(warps);
   const unsigned thread = block_.thread(), warp = thread / kLanes;
   OfWarp& own = barrier.warps[warp];
+  tell({waits ? Happening::kWaitStarts : Happening::kPasses, operation, thread, where,
+        static_cast<std::uint64_t>(name)});
   if (observer() != nullptr) observer()->named_reached(static_cast<unsigned>(name));
 
   // A warp has come when all of its lanes have: it executes the instruction once.
@@ -301,6 +305,7 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
     block_.sleep("sync_named", where);
     waits_[thread] = {};
   }
+  tell({Happening::kWaitEnds, operation, thread, where});
 }
 
 // ---- setmaxnreg ----

@@ -76,6 +76,11 @@ class Block {
   virtual uint3 index_of(unsigned thread) const = 0;
 };
 
+// For who draws.
+inline void tell(const Happening& what) {
+  if (observer() != nullptr) observer()->happened(what);
+}
+
 // The block whose kernel has called the emulator, until the call returns.
 class CalledBlock {
  public:

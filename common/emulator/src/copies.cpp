@@ -150,6 +150,8 @@ void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier,
 }
 
 void Copies::issue(OnTheWay&& copy) {
+  tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
+        copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   copy.number = issued_++;
   if (observer() != nullptr)
     observer()->bulk_copy_starts(copy.number, copy.barrier, block_.window() + copy.tile.address,
@@ -173,6 +175,7 @@ void Copies::complete_one() {
 void Copies::complete(OnTheWay& copy) {
   Tile& tile = copy.tile;
   unsigned char* const window = block_.window();
+  tell({Happening::kCopyEnds, "", tile.party.thread, tile.party.where, tile.address});
   forget_tiles(tile.address, copy.bytes);
   if (copy.from != nullptr) {
     std::memcpy(window + tile.address, copy.from, copy.bytes);

@@ -246,7 +246,8 @@ class Worker final : public Block {
   }
   bool chance() override {
     const Schedule::Order order = launch_->schedule.order;
-    return order == Schedule::reverse || (order == Schedule::shuffle && random_.below(2) == 0);
+    return launch_->schedule.late || order == Schedule::reverse ||
+           (order == Schedule::shuffle && random_.below(2) == 0);
   }
   unsigned below(unsigned count) override {
     return launch_->schedule.order == Schedule::shuffle ? random_.below(count) : 0;

@@ -242,6 +242,9 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
   if (!product.a_in_registers)
     check_operand(product, "A", product.a, form.a_by_outputs, kProductRows, where);
   check_operand(product, "B", product.b, form.b_by_outputs, form.n, where);
+  const unsigned rows = (product.a_in_registers ? 0 : kProductRows) + form.n;
+  tell({Happening::kProductStarts, "multiply_add", block_.thread(), where,
+        std::uint64_t{rows} * kProductTerms * sizeof(std::uint16_t)});
   if (observer() != nullptr) tell_observer(product, number, where);
   ++group.ready;
   ++ready_;
@@ -379,6 +382,7 @@ void Products::run_next(Warpgroup& group) {
   if (!product.add) std::fill_n(sums, kProductRows * form.n, 0.0f);
   multiply(sums, a.data(), b.data(), form.n);
   if (observer() != nullptr) observer()->matrices_multiplied(kProductRows * form.n * kProductTerms);
+  tell({Happening::kProductEnds, "", product.party.thread, product.party.where});
   ++group.done;
   --ready_;
   std::erase_if(group.sleeping, [&](unsigned thread) {
@@ -449,6 +453,7 @@ void Products::wait(unsigned pending, Site where) {
   OfThread& thread = group.threads[t];
   const std::uint64_t end =
       thread.groups > pending ? group.groups[thread.groups - pending - 1].end : 0;
+  tell({Happening::kWaitStarts, "wait_products", block_.thread(), where});
   while (group.done < end) {
     thread.waits_for = end;
     group.sleeping.push_back(block_.thread());
@@ -456,6 +461,7 @@ void Products::wait(unsigned pending, Site where) {
   }
   thread.waits_for = 0;
   thread.fenced = false;
+  tell({Happening::kWaitEnds, "wait_products", block_.thread(), where});
   if (observer() != nullptr) observer()->products_waited(end);
   take_back(group, end, where);
 }

@@ -55,6 +55,8 @@ void Stores::store_bytes(void* to, const void* from, int bytes, Site where) {
 }
 
 void Stores::issue(Store&& store) {
+  tell({Happening::kStoreStarts, store.to == nullptr ? "store_panel" : "store_bytes",
+        store.party.thread, store.party.where, store.address});
   if (observer() != nullptr)
     observer()->bulk_store_starts(store.group, block_.window() + store.address, store.bytes,
                                   store.party.where);
@@ -78,6 +80,7 @@ void Stores::do_step(Store& store) {
     return;
   }
   store.next = Step::kNone;
+  tell({Happening::kStoreEnds, "", store.party.thread, store.party.where, store.address});
   std::vector<AddressRange> written;
   const auto write = [&](unsigned char* to, const unsigned char* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
@@ -130,7 +133,10 @@ void Stores::wait(unsigned pending, bool only_read, Site where) {
   const std::uint64_t end = self.groups > pending ? self.groups - pending : 0;
   self.awaited = end;
   self.only_read = only_read;
-  if (waits(block_.thread())) block_.sleep(only_read ? "wait_stores_read" : "wait_stores", where);
+  const char* const operation = only_read ? "wait_stores_read" : "wait_stores";
+  tell({Happening::kWaitStarts, operation, block_.thread(), where});
+  if (waits(block_.thread())) block_.sleep(operation, where);
+  tell({Happening::kWaitEnds, operation, block_.thread(), where});
   self.awaited = 0;
   if (observer() != nullptr) observer()->bulk_stores_waited(end);
   for (Store& store : stores_) {

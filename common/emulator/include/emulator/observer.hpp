@@ -14,6 +14,26 @@
 
 namespace emulator {
 
+// What is worth a place in a picture of a block over time.
+struct Happening {
+  enum Kind : unsigned char {
+    kCopyStarts,  // to shared memory: `number` is where to
+    kCopyEnds,
+    kStoreStarts,  // from shared memory: `number` is where from
+    kStoreEnds,
+    kProductStarts,  // a warpgroup's: all threads have issued it. `number`: bytes that it reads from shared memory
+    kProductEnds,
+    kWaitStarts,
+    kWaitEnds,
+    kPasses  // a named barrier, without waiting
+  };
+  Kind kind;
+  const char* operation;  // hopper.hpp's function
+  unsigned thread;        // linear; of a product, one of its warpgroup
+  Site where;
+  std::uint64_t number = 0;
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -68,6 +88,8 @@ class Observer {
 
   // The running thread asks, by a shuffle called at `pc`, for the value of its warp's lane `source`.
   virtual void lane_takes(const void* pc, unsigned source) = 0;
+
+  virtual void happened(const Happening& what) = 0;
 
   // ---- What orders some of a block's threads, and the asynchronous proxy. mbarriers and bulk copies have numbers in their block ----
 
