@@ -776,9 +776,13 @@ void Recorder::bulk_stores_waited(std::uint64_t end) {
   if (order_.is_followed()) order_.stores_waited(thread_, end);
 }
 
+void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) {
+  follow_order();
+  order_.warp_issues_product(warpgroup, warp, number);
+}
+
 void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
                               const std::vector<OperandPart>& parts, Site where) {
-  follow_order();
   operand_units_.clear();
   for (const OperandPart& part : parts)
     operand_units_.push_back({in_window(part.at), part.warps});

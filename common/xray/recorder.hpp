@@ -116,6 +116,7 @@ class Recorder : public Observer {
   void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
                          Site where) override;
   void bulk_stores_waited(std::uint64_t end) override;
+  void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) override;
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandPart>& parts, Site where) override;
   void products_waited(std::uint64_t end) override;

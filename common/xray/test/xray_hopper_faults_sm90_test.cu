@@ -114,7 +114,7 @@ __device__ void fill(bfloat16* panel_smem, int threads, float x) {
 
 // ---- A tile is read before its phase ----
 
-enum class Wait { kItsPhase, kNone, kAnotherPhase, kInOneWarp };
+enum class Wait { kItsPhase, kNone, kAnotherPhase, kInOneWarp, kLateInOneWarp };
 
 // Two panels come, the second one to the stage of the first as soon as that has been read.
 __global__ void reads_two_tiles(const __grid_constant__ CUtensorMap map, float* out, Wait wait) {
@@ -156,10 +156,13 @@ __global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float
     hopper::copy_panel(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // before it is told of: legal
     hopper::arrive_expecting(&smem.here[0], kPanelBytes);
   }
-  if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 96))
+  const bool late = wait == Wait::kLateInOneWarp && threadIdx.x < 32;
+  if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 96) ||
+      (wait == Wait::kLateInOneWarp && !late))
     hopper::wait(&smem.here[0], 0);
   float d[32];
   multiply(d, smem.panel[0], smem.panel[0]);
+  if (late) hopper::wait(&smem.here[0], 0);
   hopper::wait_products<0>();
   hopper::wait(&smem.here[0], 0);
   out[threadIdx.x] = d[0];
@@ -172,6 +175,7 @@ TEST_F(XrayHopperFaults, OperandReadBeforeItsPhase) {
   expect({}, launch(Wait::kItsPhase));
   expect({"product at ", "bulk copy at ", kPhase}, launch(Wait::kNone));
   expect({"product at ", "by thread (96, 0, 0)", kPhase}, launch(Wait::kInOneWarp));
+  expect({"product at ", "by thread (0, 0, 0)", kPhase}, launch(Wait::kLateInOneWarp));
 }
 
 // ---- A stage is written again too early ----
