@@ -101,7 +101,8 @@ class Order {
   struct Unit {
     std::uint32_t write = 0;           // operation; 0: none
     std::vector<std::uint32_t> reads;  // the newest of each agent
-    bool touched = false;              // by threads, since the last asynchronous write
+    bool touched =
+        true;  // by threads, since the last asynchronous write: perhaps before the order was followed
   };
   struct BarrierInMemory {
     unsigned agent;

@@ -405,7 +405,9 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
           target.counts_from},
          now);
   }
-  const Seen seen = seen_by(thread_);
+  Seen seen = seen_by(thread_);
+  // Of global memory so many would take long, and its readers are hardly ever ordered one by one.
+  if (target.space == Space::kGlobal) seen.all_readers = false;
   if (order_.is_followed() && target.space == Space::kShared) {
     const auto conflict =
         order_.accessed(thread_, offset, target.bytes, operation != Operation::kLoad);

@@ -29,7 +29,8 @@ struct Stamp {
 struct Seen {
   const std::uint32_t* clocks;
   unsigned first, count;
-  bool of_block;
+  bool
+      all_readers;  // whether more than two readers of a cell matter: some may be ordered, others not
 };
 
 class Shadow {
@@ -69,7 +70,7 @@ class Shadow {
 
   unsigned granule_;
   std::vector<std::unique_ptr<Cell[]>> pages_;
-  // Readers beside the two of a cell, where the order between single threads is known. By granule.
+  // Readers beside the two of a cell, where all matter. By granule.
   std::unordered_map<std::uint64_t, std::vector<Stamp>> more_reads_;
   std::vector<bool> written_;
 };

@@ -439,6 +439,27 @@ TEST_F(XrayHopperStores, StageStoredToWhileABulkStoreReads) {
            launch(stored, false));
 }
 
+// The same without any mbarrier: who stores has fenced, behind the barrier, what the others wrote in front of it.
+__global__ void stores_a_panel(const __grid_constant__ CUtensorMap to, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = *reinterpret_cast<Stages*>(bytes_smem);
+  fill(smem.panel[0], 96, 0.0f);
+  __syncthreads();
+  fill(smem.panel[0], 96, 1.0f);
+  __syncthreads();
+  if (threadIdx.x != 40) return;
+  if (right) hopper::fence_shared();
+  hopper::store_panel(&to, smem.panel[0], 0, 0, 0);
+  hopper::commit_stores();
+  hopper::wait_stores<0>();
+}
+
+TEST_F(XrayHopperStores, WhatWasWrittenBeforeTheFirstOfHoppersInstructions) {
+  expect({}, [&] { stores_a_panel<<<1, 96, kBytes>>>(to_, true); });
+  expect({"bulk store at ", "by thread (40, 0, 0)", "store at ", kFence},
+         [&] { stores_a_panel<<<1, 96, kBytes>>>(to_, false); });
+}
+
 // ---- Threads' own accesses, ordered by mbarriers and named barriers ----
 
 enum class Handed { kByPhase, kByName, kByNobody, kTooLate, kOnlyByAShuffle };
