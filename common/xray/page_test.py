@@ -47,6 +47,7 @@ return [...document.querySelectorAll('#view-0 svg')].filter((picture) => {
   return box.width > 0 && box.height > 0 && picture.childElementCount > 0;
 }).length;
 """
+SPANS = "return [...document.querySelectorAll('#view-0 .timeline svg [data-what]')].map((node) => node.dataset.what);"
 STEP_PICTURE = "return document.querySelector('#view-0 .picture .step svg')?.outerHTML ?? '';"
 WRONG_IN_PICTURE = """
 const svg = document.querySelector('#view-0 .picture .step svg');
@@ -308,6 +309,18 @@ def check_errors(driver, kernel, name):
                     f"{name}: the drawing does not name {where} for: {error['message']}")
 
 
+def check_timeline(driver, kernel, name):
+    spans = kernel.get("timeline", {}).get("spans", [])
+    if not spans:
+        return
+    wait = WebDriverWait(driver, PATIENCE_SECONDS)
+    with contextlib.suppress(WebDriverException):
+        wait.until(lambda d: d.execute_script(SPANS))
+    drawn = driver.execute_script(SPANS)
+    require([span["what"] for span in sorted(spans, key=lambda span: span["row"])] == drawn,
+            f"{name}: the block over time shows {len(drawn)} of {len(spans)} spans, or others")
+
+
 def select_kernel(driver, index, name):
     buttons = driver.find_elements(By.CSS_SELECTOR, f"[data-side='0'] button[data-kernel='{index}']")
     require(len(buttons) == 1, f"{name}: {len(buttons)} buttons for kernel {index}, expected 1")
@@ -350,6 +363,7 @@ def check_kernels(driver, kernels, scheme, size, screenshots):
         check_arrow_keys(driver, kernel, name)
         check_sites(driver, kernel, name)
         check_errors(driver, kernel, name)
+        check_timeline(driver, kernel, name)
         if kernel.get("steps") or kernel.get("errors"):
             require(driver.execute_script(PICTURES) > 0, f"{name}: there is no picture")
         save_screenshot(driver, screenshots, f"{scheme}_{form}_{index}")

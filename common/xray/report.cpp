@@ -168,11 +168,6 @@ nlohmann::json json_of(const Subject& subject) {
   for (const Error& error : kernel.errors)
     errors.push_back(json_of(error));
 
-  nlohmann::json notes = nlohmann::json::array();
-  for (const Note& note : kernel.notes)
-    notes.push_back(
-        {{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
-
   nlohmann::json spans = nlohmann::json::array();
   for (const Span& span : kernel.timeline.spans)
     spans.push_back({{"what", to_string(span.kind)},
@@ -183,6 +178,10 @@ nlohmann::json json_of(const Subject& subject) {
                      {"count", span.count},
                      {"from", span.from},
                      {"to", span.ended ? nlohmann::json(span.to) : nlohmann::json()}});
+  nlohmann::json notes = nlohmann::json::array();
+  for (const Note& note : kernel.notes)
+    notes.push_back(
+        {{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
 
   return {{"chapter", subject.chapter},
           {"lesson", subject.lesson},

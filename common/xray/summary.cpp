@@ -465,13 +465,13 @@ Kernel Recorder::finish(Recording& recording) const {
   add_accesses_and_steps(kernel, recording, lines);
   for (const auto& [where, at_once] : recording.at_once)
     kernel.waits.push_back({relative({where.first, where.second}), at_once});
+  for (Span& span : kernel.timeline.spans)
+    span.where = relative(span.where);
   for (const auto& [where, message] : recording.notes) {
     const Source source = relative({where.first, where.second});
     kernel.notes.push_back(
         {fmt::format("note: mbarrier's init at {}: {}", source.text(), message), source});
   }
-  for (Span& span : kernel.timeline.spans)
-    span.where = relative(span.where);
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
   const std::set<std::string> several = changed_by_several(kernel.errors);

@@ -150,12 +150,12 @@ void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier,
 }
 
 void Copies::issue(OnTheWay&& copy) {
-  tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
-        copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   copy.number = issued_++;
   if (observer() != nullptr)
     observer()->bulk_copy_starts(copy.number, copy.barrier, block_.window() + copy.tile.address,
                                  copy.bytes, copy.tile.party.where);
+  tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
+        copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   if (block_.chance()) {
     on_the_way_.push_back(std::move(copy));
   } else {

@@ -55,11 +55,11 @@ void Stores::store_bytes(void* to, const void* from, int bytes, Site where) {
 }
 
 void Stores::issue(Store&& store) {
-  tell({Happening::kStoreStarts, store.to == nullptr ? "store_panel" : "store_bytes",
-        store.party.thread, store.party.where, store.address});
   if (observer() != nullptr)
     observer()->bulk_store_starts(store.group, block_.window() + store.address, store.bytes,
                                   store.party.where);
+  tell({Happening::kStoreStarts, store.to == nullptr ? "store_panel" : "store_bytes",
+        store.party.thread, store.party.where, store.address});
   stores_.push_back(std::move(store));
   steps_ += 2;
   while (stores_.back().next != Step::kNone && !block_.chance())

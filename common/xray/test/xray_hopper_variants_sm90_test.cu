@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/tensor_core.hpp"
 #include "common/emulator/test/device_vector.hpp"
+#include "common/xray/report.hpp"
 #include "common/xray/xray.hpp"
 #include "emulator/emulator.hpp"
 
@@ -331,36 +335,42 @@ class XrayHopperVariants : public testing::TestWithParam<int> {
   void SetUp() override {
     emulator::reset();
     emulator::xray::take();
+    ASSERT_EQ(
+        cudaFuncSetAttribute(attend, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
+        cudaSuccess);
   }
   void TearDown() override { emulator::reset(); }
-};
 
-TEST_P(XrayHopperVariants, IsRightAndClean) {
-  const auto variant = static_cast<Variant>(GetParam());
-  const DeviceVector<bfloat16> q(integers(kQueries, kQueries, 1)),
-      k(integers(kTiles * kRows, kKeys, 2)), v(integers(kTiles * kRows, kKeys, 5));
-  static const std::vector<bfloat16> wanted = expected(q.host(), k.host(), v.host());
-  const auto map = [](const DeviceVector<bfloat16>& x, int rows) {
-    return hopper::describe_tensor(x.data(), rows, 1, kPanel, kRows);
-  };
-  ASSERT_EQ(
-      cudaFuncSetAttribute(attend, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
-      cudaSuccess);
-  for (const Schedule& schedule :
-       {Schedule{Schedule::forward, 0}, Schedule{Schedule::reverse, 0},
-        Schedule{Schedule::shuffle, 1}, Schedule{Schedule::shuffle, 2}}) {
-    SCOPED_TRACE(testing::Message() << "schedule " << schedule.order << ", " << schedule.seed);
+  // The results are right.
+  emulator::xray::Kernel run(Variant variant, const Schedule& schedule) const {
+    const auto map = [](const DeviceVector<bfloat16>& x, int rows) {
+      return hopper::describe_tensor(x.data(), rows, 1, kPanel, kRows);
+    };
     emulator::set_schedule(schedule);
     const DeviceVector<bfloat16> o(kQueries * kPanel);
     attend<<<1, kThreads, sizeof(Shared)>>>(variant, map(q, kQueries), map(k, kTiles * kRows),
                                             map(v, kTiles * kRows), map(o, kQueries), k.data(),
                                             o.data());
-    ASSERT_EQ(cudaGetLastError(), cudaSuccess) << emulator::last_report();
-    for (const emulator::xray::Kernel& kernel : emulator::xray::take()) {
-      for (const emulator::xray::Error& error : kernel.errors)
-        ADD_FAILURE() << error.message;
-    }
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << emulator::last_report();
+    static const std::vector<bfloat16> wanted = expected(q.host(), k.host(), v.host());
     EXPECT_TRUE(std::ranges::equal(o.host(), wanted, {}, &bfloat16::bits, &bfloat16::bits));
+    std::vector<emulator::xray::Kernel> kernels = emulator::xray::take();
+    EXPECT_EQ(kernels.size(), 1u);
+    return kernels.empty() ? emulator::xray::Kernel{} : kernels.front();
+  }
+
+  const DeviceVector<bfloat16> q{integers(kQueries, kQueries, 1)};
+  const DeviceVector<bfloat16> k{integers(kTiles * kRows, kKeys, 2)};
+  const DeviceVector<bfloat16> v{integers(kTiles * kRows, kKeys, 5)};
+};
+
+TEST_P(XrayHopperVariants, IsRightAndClean) {
+  for (const Schedule& schedule :
+       {Schedule{Schedule::forward, 0}, Schedule{Schedule::reverse, 0},
+        Schedule{Schedule::shuffle, 1}, Schedule{Schedule::shuffle, 2}}) {
+    SCOPED_TRACE(testing::Message() << "schedule " << schedule.order << ", " << schedule.seed);
+    for (const auto& error : run(static_cast<Variant>(GetParam()), schedule).errors)
+      ADD_FAILURE() << error.message;
   }
 }
 
@@ -369,5 +379,36 @@ std::string name_of(const testing::TestParamInfo<int>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Each, XrayHopperVariants,
                          testing::Range(0, static_cast<int>(std::size(kNames))), name_of);
+
+// Its picture over time holds all that it does.
+class XrayHopperTimeline : public XrayHopperVariants {};
+TEST_P(XrayHopperTimeline, HasARowForEachWarpgroup) {
+  using emulator::xray::Span;
+  const emulator::xray::Kernel kernel =
+      run(static_cast<Variant>(GetParam()), {.order = Schedule::forward, .late = true});
+  EXPECT_EQ(kernel.timeline.row_threads, 128u);
+  unsigned spans[3][5] = {}, products = 0;  // by row and kind
+  for (const Span& span : kernel.timeline.spans) {
+    EXPECT_TRUE(span.ended) << span.operation;
+    ASSERT_LT(span.row, 3u);
+    ++spans[span.row][span.kind];
+    if (span.kind == Span::kProduct) products += span.count;
+  }
+  EXPECT_EQ(spans[0][Span::kCopy], unsigned{kItems * (kConsumers + 2 * kTiles)});
+  EXPECT_EQ(spans[0][Span::kWait], unsigned{kItems * (1 + 2 * kTiles)});
+  for (const unsigned row : {1u, 2u}) {
+    EXPECT_EQ(spans[row][Span::kCopy], 0u);
+    EXPECT_EQ(spans[row][Span::kProduct], unsigned{kItems * 2 * kTiles});
+    EXPECT_EQ(spans[row][Span::kStore], unsigned{kItems});
+    EXPECT_EQ(spans[row][Span::kPass], row == 2 ? 9u : 8u);  // the first turn is given
+  }
+  EXPECT_EQ(products, unsigned{kConsumers * kItems * 2 * kTiles * 4});
+  if (const char* path = std::getenv("XRAY_TEST_PAGE")) {
+    const std::vector<emulator::xray::Subject> subjects = {{"variants", "attend", kernel}};
+    std::ofstream(path) << emulator::xray::to_page(to_json(subjects));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(WithBulkStores, XrayHopperTimeline,
+                         testing::Values(static_cast<int>(Variant::kOutputsByBulkStores)), name_of);
 
 }  // namespace

@@ -89,8 +89,6 @@ class Observer {
   // The running thread asks, by a shuffle called at `pc`, for the value of its warp's lane `source`.
   virtual void lane_takes(const void* pc, unsigned source) = 0;
 
-  virtual void happened(const Happening& what) = 0;
-
   // ---- What orders some of a block's threads, and the asynchronous proxy. mbarriers and bulk copies have numbers in their block ----
 
   // The running thread initialises an mbarrier; fences those that it has initialised; arrives; its wait has returned.
@@ -133,6 +131,9 @@ class Observer {
                               const std::vector<OperandPart>& parts, Site where) = 0;
   // The running thread has waited for the products of its warpgroup before this one.
   virtual void products_waited(std::uint64_t end) = 0;
+
+  // For a picture: it orders nothing.
+  virtual void happened(const Happening& what) = 0;
 
   // What was seen so far is asked for no more.
   virtual void forget() = 0;
