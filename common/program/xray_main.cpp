@@ -13,7 +13,6 @@
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
 #include "common/xray/run.hpp"
-#include "emulator/emulator.hpp"
 
 using namespace ladder::program;
 using emulator::xray::grouped;
@@ -162,11 +161,7 @@ int main(int argc, char** argv) {
     require_writable(*json);
     require_writable(*html);
 
-    // For the picture over time: who waits for what.
-    emulator::Schedule schedule = emulator::schedule();
-    schedule.late = true;
-    emulator::set_schedule(schedule);
-
+    ladder::let_copies_come_late();
     std::vector<emulator::xray::Subject> subjects;
     std::string wrong;
     for (const ladder::Implementation& implementation : implementations) {

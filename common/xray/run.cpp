@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "emulator/emulator.hpp"
+
 namespace ladder {
 
 namespace {
@@ -32,6 +34,12 @@ std::string lesson_number(const Implementation& implementation) {
 }
 
 }  // namespace
+
+void let_copies_come_late() {
+  emulator::Schedule schedule = emulator::schedule();
+  schedule.late = true;
+  emulator::set_schedule(schedule);
+}
 
 XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
              const Explained& explained, std::uint64_t most_accesses) {
