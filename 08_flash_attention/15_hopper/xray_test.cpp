@@ -65,9 +65,12 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
 TEST(attention_sm90, StaysInBoundsWhereStagesAreUsedAgain) {
   const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
   for (const auto& [T_k, D] : {std::pair{390, 64}, {70, 64}, {390, 128}})
-    xrays_of<ladder::Attention>(
-        kName,
-        {.T_q = 400, .T_k = T_k, .H_q = 2, .H_kv = 1, .D = D, .precision = ladder::Precision::kBf16});
+    xrays_of<ladder::Attention>(kName, {.T_q = 400,
+                                        .T_k = T_k,
+                                        .H_q = 2,
+                                        .H_kv = 1,
+                                        .D = D,
+                                        .precision = ladder::Precision::kBf16});
 }
 
 }  // namespace

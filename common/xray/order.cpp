@@ -60,6 +60,7 @@ void Order::follow(const std::vector<std::uint32_t>& lanes, const Clock& met) {
   barriers_.clear();
   named_ = {};
   warpgroup_agents_.clear();
+  issuers_.clear();
   store_agents_.clear();
   operations_.assign(1, {});
   copies_.clear();
@@ -175,15 +176,16 @@ bool Order::knows(const Clock& happened, const Operation& operation) const {
   return operation.clock != 0 && at(happened, operation.agent) >= operation.clock;
 }
 
-const Known& Order::known_by_warp(unsigned warp) {
+std::shared_ptr<const Known> Order::known_by_warp(unsigned warp) {
   OfWarp& of = warps_[warp];
   if (of.met_at == of.changes) return of.met;
   const unsigned first = warp * kLanes, end = std::min(first + kLanes, threads_);
-  of.met = known_[first];
+  auto met = std::make_shared<Known>(known_[first]);
   for (unsigned thread = first + 1; thread < end; ++thread) {
-    meet_clocks(of.met.happened, known_[thread].happened);
-    meet_clocks(of.met.fenced, known_[thread].fenced);
+    meet_clocks(met->happened, known_[thread].happened);
+    meet_clocks(met->fenced, known_[thread].fenced);
   }
+  of.met = std::move(met);
   of.met_at = of.changes;
   return of.met;
 }
@@ -205,8 +207,7 @@ std::optional<Conflict> Order::accessed(unsigned thread, std::uint64_t offset, u
   std::optional<Conflict> conflict;
   const auto check = [&](std::uint32_t number) {
     const Operation& operation = operations_[number];
-    if (!knows(happened, operation))
-      conflict = {operation.by, offset, thread, false, true};
+    if (!knows(happened, operation)) conflict = {operation.by, offset, thread, false, true};
   };
   for (std::uint64_t first = offset / kUnit * kUnit; first < offset + bytes; first += kUnit) {
     Unit& each = unit(first);
@@ -264,10 +265,9 @@ void Order::copy_complete(std::uint64_t copy, unsigned barrier) {
 
 // Of an agent's reads the newest stands for all: they are complete in order.
 void Order::read_by(std::uint32_t operation, Unit& unit) {
-  const auto same =
-      std::find_if(unit.reads.begin(), unit.reads.end(), [&](std::uint32_t read) {
-        return operations_[read].agent == operations_[operation].agent;
-      });
+  const auto same = std::find_if(unit.reads.begin(), unit.reads.end(), [&](std::uint32_t read) {
+    return operations_[read].agent == operations_[operation].agent;
+  });
   if (same == unit.reads.end())
     unit.reads.push_back(operation);
   else
@@ -279,8 +279,7 @@ void Order::store_starts(std::uint64_t group, unsigned thread, std::uint64_t off
                          const Report& report) {
   const auto [agent, is_new] = store_agents_.try_emplace(thread, threads_ + agents_);
   agents_ += is_new ? 1 : 0;
-  const std::uint32_t operation =
-      add({agent->second, static_cast<std::uint32_t>(group + 1), by});
+  const std::uint32_t operation = add({agent->second, static_cast<std::uint32_t>(group + 1), by});
   const Known& known = known_[thread];
   Stamp last;
   for (std::uint64_t first = offset; first < offset + bytes; first += kUnit) {
@@ -307,6 +306,10 @@ void Order::stores_waited(unsigned thread, std::uint64_t end) {
   raise(known_[thread].happened, agent->second, static_cast<std::uint32_t>(end));
 }
 
+void Order::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) {
+  issuers_[{warpgroup, number}][warp] = known_by_warp(warpgroup * kWarpgroupWarps + warp);
+}
+
 void Order::product_starts(unsigned warpgroup, std::uint64_t number,
                            const std::vector<OperandUnit>& units, const Stamp& by, Shadow& shadow,
                            const Report& report) {
@@ -314,14 +317,14 @@ void Order::product_starts(unsigned warpgroup, std::uint64_t number,
     warpgroup_agents_.push_back(threads_ + agents_++);
   const unsigned agent = warpgroup_agents_[warpgroup];
   const std::uint32_t operation = add({agent, static_cast<std::uint32_t>(number + 1), by});
-  std::array<const Known*, kWarpgroupWarps> known{};
-  for (unsigned warp = 0; warp < kWarpgroupWarps; ++warp)
-    known[warp] = &known_by_warp(warpgroup * kWarpgroupWarps + warp);
+  const Issuers known = issuers_[{warpgroup, number}];
+  issuers_.erase({warpgroup, number});
+  // One that does not know it now, or else the first.
   const auto first_without = [&](unsigned warp, const auto& has) {
-    unsigned thread = (warpgroup * kWarpgroupWarps + warp) * kLanes;
-    while (has(known_[thread]))
-      ++thread;
-    return thread;
+    const unsigned first = (warpgroup * kWarpgroupWarps + warp) * kLanes;
+    for (unsigned thread = first; thread < first + kLanes; ++thread)
+      if (!has(known_[thread])) return thread;
+    return first;
   };
   Stamp last;
   const auto say = [&](const Conflict& conflict) {

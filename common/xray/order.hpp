@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -52,9 +53,7 @@ class Order {
   void follow(const std::vector<std::uint32_t>& lanes, const Clock& met);
 
   std::uint32_t now(unsigned thread) const { return known_[thread].happened[thread]; }
-  Seen seen(unsigned thread) const {
-    return {known_[thread].happened.data(), 0, threads_, true};
-  }
+  Seen seen(unsigned thread) const { return {known_[thread].happened.data(), 0, threads_, true}; }
 
   void all_met();
   void lanes_met(unsigned warp, std::uint32_t lanes);
@@ -86,6 +85,7 @@ class Order {
   void store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset, std::uint64_t bytes,
                     const Stamp& by, Shadow& shadow, const Report& report);
   void stores_waited(unsigned thread, std::uint64_t end);
+  void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number);
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandUnit>& units, const Stamp& by, Shadow& shadow,
                       const Report& report);
@@ -101,7 +101,8 @@ class Order {
   struct Unit {
     std::uint32_t write = 0;           // operation; 0: none
     std::vector<std::uint32_t> reads;  // the newest of each agent
-    bool touched = false;              // by threads, since the last asynchronous write
+    bool touched =
+        true;  // by threads, since the last asynchronous write: perhaps before the order was followed
   };
   struct BarrierInMemory {
     unsigned agent;
@@ -117,13 +118,15 @@ class Order {
   // What all lanes of a warp know, as of a count of changes.
   struct OfWarp {
     std::uint64_t changes = 1, met_at = 0;
-    Known met;
+    std::shared_ptr<const Known> met = {};
   };
+  // What the warps knew as they issued a product.
+  using Issuers = std::array<std::shared_ptr<const Known>, 4>;
 
   void learn(unsigned thread, const Known& from);
   void release(unsigned thread, Known& to);
   bool knows(const Clock& happened, const Operation& operation) const;
-  const Known& known_by_warp(unsigned warp);
+  std::shared_ptr<const Known> known_by_warp(unsigned warp);
   void read_by(std::uint32_t operation, Unit& unit);
   Unit& unit(std::uint64_t offset);
   std::uint32_t add(Operation&& operation);
@@ -135,7 +138,8 @@ class Order {
   std::vector<BarrierInMemory> barriers_;
   std::array<NamedBarrier, 16> named_;
   std::vector<unsigned> warpgroup_agents_;
-  std::map<unsigned, unsigned> store_agents_;  // by thread
+  std::map<std::pair<unsigned, std::uint64_t>, Issuers> issuers_;  // by warpgroup and product
+  std::map<unsigned, unsigned> store_agents_;                      // by thread
   std::vector<Operation> operations_;
   std::map<std::uint64_t, std::uint32_t> copies_;  // under way
   std::vector<Unit> units_;

@@ -405,9 +405,12 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
           target.counts_from},
          now);
   }
-  const Seen seen = seen_by(thread_);
+  Seen seen = seen_by(thread_);
+  // Of global memory so many would take long, and its readers are hardly ever ordered one by one.
+  if (target.space == Space::kGlobal) seen.all_readers = false;
   if (order_.is_followed() && target.space == Space::kShared) {
-    const auto conflict = order_.accessed(thread_, offset, target.bytes, operation != Operation::kLoad);
+    const auto conflict =
+        order_.accessed(thread_, offset, target.bytes, operation != Operation::kLoad);
     if (conflict) note_conflict(now, *conflict, target.bytes);
   }
   const std::optional<Stamp> race = operation == Operation::kLoad
@@ -467,8 +470,8 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   std::abort();  // report() does not return
 }
 
-void Recorder::note(const char* kind, const Target& target, const Stamp& party,
-                    const Stamp& other, const std::string& missing) {
+void Recorder::note(const char* kind, const Target& target, const Stamp& party, const Stamp& other,
+                    const std::string& missing) {
   // Which of the two comes first is the schedule's choice.
   const std::pair<std::uint32_t, std::uint32_t> places = std::minmax(party.place, other.place);
   for (Finding& each : recording_->findings) {
@@ -659,7 +662,8 @@ Seen Recorder::seen_by(unsigned thread) const {
 
 std::uint32_t Recorder::place_of(Site where, Through through, Operation operation, unsigned bytes) {
   // A line of the kernel stands for its instruction; what is called from two places is two.
-  const std::uintptr_t key = to_number(where.file) ^ (static_cast<std::uintptr_t>(where.line) << 8) ^
+  const std::uintptr_t key = to_number(where.file) ^
+                             (static_cast<std::uintptr_t>(where.line) << 8) ^
                              static_cast<std::uintptr_t>(through);
   const std::uint32_t number = place_of(key, true, operation, bytes);
   Place& place = places_[number];
@@ -679,8 +683,8 @@ void Recorder::note_conflict(const Stamp& party, const Conflict& conflict, unsig
   now.thread = static_cast<std::uint16_t>(conflict.thread);
   const SharedSite& last = shared_sites_.back();
   note("race",
-       {Space::kShared, kNoName, shared_offset(shared_sites_.front().begin + conflict.offset), bytes,
-        last.offset + last.end - last.begin},
+       {Space::kShared, kNoName, shared_offset(shared_sites_.front().begin + conflict.offset),
+        bytes, last.offset + last.end - last.begin},
        now, conflict.other, missing_between(now, conflict));
 }
 
@@ -705,7 +709,8 @@ void Recorder::use_barrier(unsigned barrier, Site where) {
   } else if (const auto unfenced = order_.unfenced_begin(barrier, thread_)) {
     const Site begun_at = places_[unfenced->place].where;
     recording_->notes[{begun_at.file, begun_at.line}] =
-        "no fence_barriers (fence.mbarrier_init) lies between this and the barrier behind it. Within a "
+        "no fence_barriers (fence.mbarrier_init) lies between this and the barrier behind it. "
+        "Within a "
         "block __syncthreads is enough; a cluster needs the fence";
   }
 }
@@ -773,14 +778,17 @@ void Recorder::bulk_stores_waited(std::uint64_t end) {
   if (order_.is_followed()) order_.stores_waited(thread_, end);
 }
 
+void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) {
+  follow_order();
+  order_.warp_issues_product(warpgroup, warp, number);
+}
+
 void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
                               const std::vector<OperandPart>& parts, Site where) {
-  follow_order();
   operand_units_.clear();
   for (const OperandPart& part : parts)
     operand_units_.push_back({in_window(part.at), part.warps});
-  const Stamp now =
-      stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
+  const Stamp now = stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
   order_.product_starts(
       warpgroup, number, operand_units_, now, *shared_shadow_,
       [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });

@@ -116,6 +116,7 @@ class Recorder : public Observer {
   void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
                          Site where) override;
   void bulk_stores_waited(std::uint64_t end) override;
+  void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) override;
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandPart>& parts, Site where) override;
   void products_waited(std::uint64_t end) override;
@@ -201,9 +202,9 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;
     std::uint64_t count;
-    Stamp party, other;  // other.launch = 0: there is none
+    Stamp party, other;        // other.launch = 0: there is none
     std::string missing = {};  // what would have ordered them; empty: missing_between
-    int sample = -1;     // the request in which it was seen first
+    int sample = -1;           // the request in which it was seen first
   };
   // A finding whose request is not merged yet.
   struct Unmerged {
@@ -355,7 +356,7 @@ class Recorder : public Observer {
   bool stopped_ = false;               // the last access held never happened
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   Clock met_;                          // threads' clocks at the last block-wide barrier
-  Order order_;                        // followed where a block uses what needs it; then clocks_ rest
+  Order order_;  // followed where a block uses what needs it; then clocks_ rest
   std::map<unsigned, std::uint64_t> barriers_at_;  // in shared memory
   std::vector<OperandUnit> operand_units_;         // of the product that starts
   std::vector<SharedSite> shared_sites_;

@@ -180,7 +180,8 @@ nlohmann::json json_of(const Subject& subject) {
                      {"to", span.ended ? nlohmann::json(span.to) : nlohmann::json()}});
   nlohmann::json notes = nlohmann::json::array();
   for (const Note& note : kernel.notes)
-    notes.push_back({{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
+    notes.push_back(
+        {{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
 
   return {{"chapter", subject.chapter},
           {"lesson", subject.lesson},

@@ -48,9 +48,9 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
     if (ordered(c.reads[0], now, seen)) {
       c.reads[0] = now;
     } else if (ordered(c.reads[1], now, seen) ||
-               (!seen.of_block && same_warp(c.reads[0], c.reads[1]))) {
+               (!seen.all_readers && same_warp(c.reads[0], c.reads[1]))) {
       c.reads[1] = now;
-    } else if (seen.of_block) {
+    } else if (seen.all_readers) {
       note_another_read(g, now, seen);
     }
   }
@@ -59,9 +59,8 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
 
 void Shadow::note_another_read(std::uint64_t granule, const Stamp& now, const Seen& seen) {
   std::vector<Stamp>& reads = more_reads_[granule];
-  const auto said_by_now = std::find_if(reads.rbegin(), reads.rend(), [&](const Stamp& read) {
-    return ordered(read, now, seen);
-  });
+  const auto said_by_now = std::find_if(
+      reads.rbegin(), reads.rend(), [&](const Stamp& read) { return ordered(read, now, seen); });
   if (said_by_now == reads.rend())
     reads.push_back(now);
   else
@@ -76,7 +75,7 @@ std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const S
     for (const Stamp* read : {&c.reads[0], &c.reads[1]}) {
       if (!ordered(*read, now, seen)) race = *read;
     }
-    if (seen.of_block && !more_reads_.empty()) {
+    if (seen.all_readers && !more_reads_.empty()) {
       const auto more = more_reads_.find(g);
       if (more != more_reads_.end()) {
         for (const Stamp& read : more->second)
@@ -107,6 +106,7 @@ void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now
 void Shadow::visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const Visit& see) {
   const Stamp* last = nullptr;
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    if (!pages_[g / kPageCells]) continue;
     const Cell& c = cell(g);
     if (c.write.launch != 0 && (last == nullptr || !is_same_access(*last, c.write)))
       see(c.write, g * granule_);
@@ -123,7 +123,7 @@ void Shadow::visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const 
 
 void Shadow::forget(std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
-    cell(g) = {};
+    if (pages_[g / kPageCells]) cell(g) = {};
     if (!more_reads_.empty()) more_reads_.erase(g);
   }
 }

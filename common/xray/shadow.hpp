@@ -29,7 +29,8 @@ struct Stamp {
 struct Seen {
   const std::uint32_t* clocks;
   unsigned first, count;
-  bool of_block;
+  bool
+      all_readers;  // whether more than two readers of a cell matter: some may be ordered, others not
 };
 
 class Shadow {
@@ -38,9 +39,11 @@ class Shadow {
   Shadow(std::uint64_t bytes, unsigned granule, bool written);
 
   // Notes a load. Returns the unordered write it races with, if any.
-  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now, const Seen& seen);
+  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                            const Seen& seen);
   // Notes a store or an atomic. Returns the unordered access it races with, if any.
-  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now, const Seen& seen);
+  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                             const Seen& seen);
 
   // A pending store of this thread has arrived: it is ordered as if made now.
   void arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now);
@@ -67,7 +70,7 @@ class Shadow {
 
   unsigned granule_;
   std::vector<std::unique_ptr<Cell[]>> pages_;
-  // Readers beside the two of a cell, where the order between single threads is known. By granule.
+  // Readers beside the two of a cell, where all matter. By granule.
   std::unordered_map<std::uint64_t, std::vector<Stamp>> more_reads_;
   std::vector<bool> written_;
 };

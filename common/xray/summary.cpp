@@ -218,20 +218,26 @@ std::string Recorder::missing_between(const Stamp& party, const Conflict& confli
   const Stamp& other = conflict.other;
   const Through by = places_[party.place].through, other_by = places_[other.place].through;
   if (by == Through::kBarrier)
-    return "no barrier orders the mbarrier's init before its use (fence_barriers and __syncthreads)";
+    return "no barrier orders the mbarrier's init before its use (fence_barriers and "
+           "__syncthreads)";
   if (conflict.unfenced)
-    return "they are ordered, but the asynchronous proxy does not see what threads did without a proxy fence: no fence_shared "
-           "(fence.proxy.async) by the thread of the earlier access lies between that and the barrier";
+    return "they are ordered, but the asynchronous proxy does not see what threads did without a "
+           "proxy fence: no fence_shared "
+           "(fence.proxy.async) by the thread of the earlier access lies between that and the "
+           "barrier";
   if (conflict.unfinished && other_by == Through::kBulkCopy)
     return "the thread has not waited for the phase of the mbarrier that the copy's bytes complete";
   if (conflict.unfinished && other_by == Through::kBulkStore)
-    return "the bulk store may still be reading: no wait_stores_read with a small enough number in its thread, and a barrier behind it for "
+    return "the bulk store may still be reading: no wait_stores_read with a small enough number in "
+           "its thread, and a barrier behind it for "
            "other threads, comes before";
   if (conflict.unfinished)
-    return "the product may still be reading: no wait_products with a small enough number, and a barrier behind it where the thread is "
+    return "the product may still be reading: no wait_products with a small enough number, and a "
+           "barrier behind it where the thread is "
            "of another warpgroup, comes before";
   if (by == Through::kBulkCopy)
-    return "no mbarrier or other barrier tells the copying thread that the bytes may be written again; or, where what the copy brings is "
+    return "no mbarrier or other barrier tells the copying thread that the bytes may be written "
+           "again; or, where what the copy brings is "
            "meant, the other thread does not wait for its phase";
   return "no mbarrier or other barrier orders them";
 }
@@ -463,7 +469,8 @@ Kernel Recorder::finish(Recording& recording) const {
     span.where = relative(span.where);
   for (const auto& [where, message] : recording.notes) {
     const Source source = relative({where.first, where.second});
-    kernel.notes.push_back({fmt::format("note: mbarrier's init at {}: {}", source.text(), message), source});
+    kernel.notes.push_back(
+        {fmt::format("note: mbarrier's init at {}: {}", source.text(), message), source});
   }
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));

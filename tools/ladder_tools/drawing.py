@@ -49,6 +49,10 @@ class Mistake(Exercise):
         self.solution = self.changed if self.changed.parent == folder else kernel
         self.needs_device = self.solution.suffix == ".cu"
 
+    def holes(self):
+        """Those of its lesson; none where the lesson has no exercise."""
+        return super().holes() if (ROOT / self.stub).exists() else []
+
     def lines(self):
         """What it is, and what it changes."""
         text = (ROOT / self.patch).read_text().splitlines()

@@ -37,7 +37,8 @@ void Barriers::begin_block() {
 // What the eight bytes hold: so that it is seen if somebody else writes them.
 std::uint64_t Barriers::contents(const InMemory& barrier) const {
   constexpr std::uint64_t kMark = 0x6d62;
-  return kMark << 48 | std::uint64_t{number_of(barrier)} << 32 | (barrier.phase & 0xffff) << 16 | (barrier.pending & 0xffff);
+  return kMark << 48 | std::uint64_t{number_of(barrier)} << 32 | (barrier.phase & 0xffff) << 16 |
+         (barrier.pending & 0xffff);
 }
 
 void Barriers::write_back(const InMemory& barrier) {

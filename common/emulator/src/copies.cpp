@@ -191,7 +191,7 @@ void Copies::complete(OnTheWay& copy) {
       std::memcpy(window + address, tile.bytes.data() + unit, kCopyUnit);
     }
   }
-  if (observer() != nullptr) 
+  if (observer() != nullptr)
     observer()->bulk_copied(copy.number, copy.barrier, window + tile.address, copy.bytes);
   if (copy.from == nullptr) tiles_.push_back(std::move(tile));
   block_.barriers().complete_bytes(copy.barrier, copy.bytes);

@@ -237,6 +237,8 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
     product.a_from[t] = a_registers;
     std::copy_n(a_registers, 4, product.a_registers.begin() + 4 * t);
   }
+  if (++product.issued_by_warp[t / kLanes] == kLanes && observer() != nullptr)
+    observer()->warp_issues_product(block_.thread() / kWarpgroup, t / kLanes, number);
   if (++product.issued < kWarpgroup) return;
 
   if (!product.a_in_registers)

@@ -63,6 +63,7 @@ class Products {
     bool add, a_in_registers;
     Party party;
     unsigned issued, released;  // threads
+    std::array<unsigned, kWarpgroup / kLanes> issued_by_warp;
     Sums* sums;
     std::array<const std::uint32_t*, kWarpgroup> a_from;
     std::array<std::uint32_t, 4 * kWarpgroup> a_registers;

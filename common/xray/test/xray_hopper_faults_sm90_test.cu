@@ -68,8 +68,7 @@ class XrayHopperFaults : public testing::Test {
 
   const DeviceVector<bfloat16> memory_{std::vector<bfloat16>(2 * kRows * kPanel)};
   const DeviceVector<float> out_{std::vector<float>(1024)};
-  const CUtensorMap map_ =
-      hopper::describe_tensor(memory_.data(), kRows, 1, 2 * kPanel, kRows);
+  const CUtensorMap map_ = hopper::describe_tensor(memory_.data(), kRows, 1, 2 * kPanel, kRows);
 };
 
 struct Stages {
@@ -115,7 +114,7 @@ __device__ void fill(bfloat16* panel_smem, int threads, float x) {
 
 // ---- A tile is read before its phase ----
 
-enum class Wait { kItsPhase, kNone, kAnotherPhase, kInOneWarp };
+enum class Wait { kItsPhase, kNone, kAnotherPhase, kInOneWarp, kLateInOneWarp };
 
 // Two panels come, the second one to the stage of the first as soon as that has been read.
 __global__ void reads_two_tiles(const __grid_constant__ CUtensorMap map, float* out, Wait wait) {
@@ -157,10 +156,13 @@ __global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float
     hopper::copy_panel(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // before it is told of: legal
     hopper::arrive_expecting(&smem.here[0], kPanelBytes);
   }
-  if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 96))
+  const bool late = wait == Wait::kLateInOneWarp && threadIdx.x < 32;
+  if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 96) ||
+      (wait == Wait::kLateInOneWarp && !late))
     hopper::wait(&smem.here[0], 0);
   float d[32];
   multiply(d, smem.panel[0], smem.panel[0]);
+  if (late) hopper::wait(&smem.here[0], 0);
   hopper::wait_products<0>();
   hopper::wait(&smem.here[0], 0);
   out[threadIdx.x] = d[0];
@@ -173,6 +175,7 @@ TEST_F(XrayHopperFaults, OperandReadBeforeItsPhase) {
   expect({}, launch(Wait::kItsPhase));
   expect({"product at ", "bulk copy at ", kPhase}, launch(Wait::kNone));
   expect({"product at ", "by thread (96, 0, 0)", kPhase}, launch(Wait::kInOneWarp));
+  expect({"product at ", "by thread (0, 0, 0)", kPhase}, launch(Wait::kLateInOneWarp));
 }
 
 // ---- A stage is written again too early ----
@@ -218,9 +221,8 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileThreadsRead) {
 // DeepEP, pull request 642: what threads have read is overwritten by a bulk copy, and no proxy fence lies between.
 TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   for (const Release release : {Release::kUnfenced, Release::kFencedBefore}) {
-    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", kFence}, [&] {
-      gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release);
-    });
+    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", kFence},
+           [&] { gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release); });
   }
 }
 
@@ -253,8 +255,9 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileAProductReads) {
     };
   };
   expect({}, launch(true));
-  expect({"bulk copy at ", "by thread (256, 0, 0)", "product at ", "the product may still be reading"},
-         launch(false));
+  expect(
+      {"bulk copy at ", "by thread (256, 0, 0)", "product at ", "the product may still be reading"},
+      launch(false));
 }
 
 enum class Between { kWaitAndBarrier, kBarrierOnly, kWaitOnly };
@@ -434,6 +437,27 @@ TEST_F(XrayHopperStores, StageStoredToWhileABulkStoreReads) {
   for (const Stored stored : {Stored::kWaitForTooFew, Stored::kNoWait})
     expect({"store at ", "bulk store at ", "the bulk store may still be reading"},
            launch(stored, false));
+}
+
+// The same without any mbarrier: who stores has fenced, behind the barrier, what the others wrote in front of it.
+__global__ void stores_a_panel(const __grid_constant__ CUtensorMap to, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = *reinterpret_cast<Stages*>(bytes_smem);
+  fill(smem.panel[0], 96, 0.0f);
+  __syncthreads();
+  fill(smem.panel[0], 96, 1.0f);
+  __syncthreads();
+  if (threadIdx.x != 40) return;
+  if (right) hopper::fence_shared();
+  hopper::store_panel(&to, smem.panel[0], 0, 0, 0);
+  hopper::commit_stores();
+  hopper::wait_stores<0>();
+}
+
+TEST_F(XrayHopperStores, WhatWasWrittenBeforeTheFirstOfHoppersInstructions) {
+  expect({}, [&] { stores_a_panel<<<1, 96, kBytes>>>(to_, true); });
+  expect({"bulk store at ", "by thread (40, 0, 0)", "store at ", kFence},
+         [&] { stores_a_panel<<<1, 96, kBytes>>>(to_, false); });
 }
 
 // ---- Threads' own accesses, ordered by mbarriers and named barriers ----

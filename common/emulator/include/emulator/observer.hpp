@@ -120,8 +120,9 @@ class Observer {
                                  Site where) = 0;
   virtual void bulk_stores_waited(std::uint64_t end) = 0;
 
-  // All threads of a warpgroup have issued a product, its number-th from 0 on. It reads these 16 bytes of shared memory each, for
-  // some of its four warps (bits).
+  // All lanes of one of a warpgroup's four warps have issued its number-th product, from 0 on.
+  virtual void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) = 0;
+  // All threads have. It reads these 16 bytes of shared memory each, for some of the warps (bits).
   struct OperandPart {
     const void* at;
     unsigned warps;
