@@ -74,7 +74,7 @@ void expect_right(const Implementation& i, const ladder::Shape& shape,
   ladder::device(i.device).synchronize();
   const ladder::Arithmetic arithmetic = ladder::arithmetic_of(i, storage);
   const ladder::Verdict verdict = placed->judge(arithmetic, false);
-  EXPECT_TRUE(verdict.right) << ladder::named(verdict, *placed, arithmetic);
+  EXPECT_TRUE(verdict.right) << verdict.message;
 }
 
 // Nine batches: without a key, with one, with a last page of every kind. Among the splits some that are no whole round of the warps, and
