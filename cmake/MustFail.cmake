@@ -45,7 +45,10 @@ function(link_must_fail target back_end)
   # A hole, or what a mistake leaves out, may have been a name's only use, or what gave it a value.
   target_compile_options(${target}.objects PRIVATE -Wno-unused -Wno-uninitialized -Wno-maybe-uninitialized)
   target_link_libraries(${target} PRIVATE ${target}.objects ${lesson_suites} ${lesson_operators})
-  if(back_end STREQUAL "emulated")
+  if(back_end STREQUAL "xray")
+    target_link_libraries(${target} PRIVATE ladder_xray_testing ${lesson_references})
+  endif()
+  if(NOT back_end STREQUAL "cpu" AND NOT back_end STREQUAL "cuda")
     target_link_libraries(${target} PRIVATE ladder_device_emulated)
   endif()
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
@@ -71,6 +74,12 @@ function(plant_patch out_var patch target folder)
   set(${out_var} ${file} PARENT_SCOPE)
 endfunction()
 
+# Sets out_var to whether only the X-ray notices a mistake: the patch has the line "# under: the X-ray".
+function(is_for_the_xray out_var patch)
+  file(STRINGS ${patch} under REGEX "^# under: the X-ray$")
+  set(${out_var} ${under} PARENT_SCOPE)
+endfunction()
+
 # `lesson`: 05, or 07.02_chunk_walk. `objects`: the libraries of the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
 # kernels' sources.
 function(add_mistake patch lesson back_end objects tests)
@@ -78,6 +87,12 @@ function(add_mistake patch lesson back_end objects tests)
   set(target mistake.${lesson}.${name})
   if(NOT LADDER_PATCH)
     add_skipped_test(${target} "the program patch is not installed" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS mistake)
+    return()
+  endif()
+
+  if(back_end STREQUAL "xray" AND NOT LADDER_HAS_XRAY)
+    add_skipped_test(${target} "the X-ray needs g++ without a sanitizer" OFF)
     set_tests_properties(${target} PROPERTIES LABELS mistake)
     return()
   endif()

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -34,6 +36,21 @@ TEST(AttentionSm90, MovesTilesWithoutItsThreads) {
   }
 }
 
+// The same 192 queries and two tiles of keys: three warpgroups of 128 threads, and the one that copies.
+TEST(AttentionSm90, WaitsForWhatItNeedsAndForNothingElse) {
+  for (const Kernel& kernel : kernels_of(192, 256, 64)) {
+    // The copying thread: for a place for the item, the end, queries, two tiles of keys and of values. Each other: for the item, the
+    // end, queries and the four tiles.
+    EXPECT_EQ(kernel[kBarrierWaits], 7u + 3 * 128 * 7);
+    // Each warp takes and passes a turn for each tile of keys; the first turn is given, the last one taken back.
+    EXPECT_EQ(kernel[kNamedBarriers], 3u * 4 * 2 * 2 + 4 + 4);
+    // Scores; scores and outputs, one after the other; outputs.
+    EXPECT_EQ(kernel[kProductWaits], 3u * 4 * 4);
+    // A warpgroup's queries and the tile of keys; the weights are in registers, the tile of values is not.
+    EXPECT_EQ(kernel[kProductBytes], 3u * 2 * 64 * 2 * (64 + 128 + 128));
+  }
+}
+
 // Whole tiles: 192 queries of 64 columns, 128 of 128, each by 128 keys.
 TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
   for (const auto& [T_q, D] : {std::pair{192, 64}, {128, 128}}) {
@@ -41,6 +58,19 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
     ASSERT_EQ(kernels.size(), 1u);
     EXPECT_EQ(kernels.front()[kTensorMultiplyAdds], std::uint64_t{2} * T_q * 256 * D) << D;
   }
+}
+
+// Rings of two stages, for four tiles of keys, and for three tiles of queries of a block, one behind the other. The last keys' tile is
+// ragged. With one tile of keys for each tile of queries, nothing but the ring of works orders these.
+TEST(attention_sm90, StaysInBoundsWhereStagesAreUsedAgain) {
+  const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
+  for (const auto& [T_k, D] : {std::pair{390, 64}, {70, 64}, {390, 128}})
+    xrays_of<ladder::Attention>(kName, {.T_q = 400,
+                                        .T_k = T_k,
+                                        .H_q = 2,
+                                        .H_kv = 1,
+                                        .D = D,
+                                        .precision = ladder::Precision::kBf16});
 }
 
 }  // namespace

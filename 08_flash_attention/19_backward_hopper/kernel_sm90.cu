@@ -363,14 +363,15 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
   // Query l of the sequence sees the block's keys 0 to l + diagonal - 1.
   const int diagonal = static_cast<int>(w.s.keys - w.s.queries - w.first_key) + 1;
 
+  const int thread = group * hopper::kWarpgroup + tid;
+  blank_rows(smem.ds, 0, thread, kConsumerThreads);  // while the keys come
   hopper::wait(&smem.keys_here, 0);
   if (keys < kKeys) {
-    const int thread = group * hopper::kWarpgroup + tid;
     blank_rows(smem.k, keys, thread, kConsumerThreads);
     blank_rows(smem.v, keys, thread, kConsumerThreads);
-    hopper::fence_shared();
-    hopper::sync_named(kBothGroups, kConsumerThreads);
   }
+  hopper::fence_shared();
+  hopper::sync_named(kBothGroups, kConsumerThreads);
   const std::uint64_t k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
   const std::uint64_t v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
   const std::uint64_t k_columns =  // from this warpgroup's half on
@@ -441,7 +442,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
       hopper::store_matrices(
           &smem.ds[place_of<2>(i)][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit], ds16[s]);
     hopper::fence_shared();
-    // In the first step that dS is anything, and dq is not used.
+    // In the first step that dS is 0, and dq is not used: with a branch around it the products would wait for one another.
     multiply_ds<Element, kD>(
         dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),
         k_columns);

@@ -163,6 +163,32 @@ inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barr
       : "memory");
 }
 
+// And back: one thread stores the box from shared memory; what lies outside of the tensor is not written. The panel stays as it is
+// until the thread has waited, and nobody else can wait for it. Stores since the last commit_stores are a group.
+inline __device__ void store_panel(const CUtensorMap* map, const void* panel_smem, int column,
+                                   int head, int row) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
+               :
+               : "l"(map), "r"(shared_address(panel_smem)), "r"(column), "r"(head), "r"(row)
+               : "memory");
+}
+
+inline __device__ void commit_stores() {
+  asm volatile("cp.async.bulk.commit_group;" : : : "memory");
+}
+
+// Until all but the last kPending groups have read shared memory, which may be written again. What they store may be on its way.
+template <int kPending>
+__device__ void wait_stores_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
+}
+
+// Until they have written, too: this thread can read it.
+template <int kPending>
+__device__ void wait_stores() {
+  asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
+}
+
 // What this thread wrote to shared memory becomes visible to copies and products, which do not go the way of loads and stores.
 // Then a barrier, as ever.
 inline __device__ void fence_shared() {
@@ -214,16 +240,20 @@ using emulator::arrive;
 using emulator::arrive_expecting;
 using emulator::arrive_named;
 using emulator::commit_products;
+using emulator::commit_stores;
 using emulator::copy_panel;
 using emulator::fence_barriers;
 using emulator::fence_operands;
 using emulator::fence_shared;
 using emulator::give_registers;
 using emulator::init;
+using emulator::store_panel;
 using emulator::sync_named;
 using emulator::take_registers;
 using emulator::wait;
 using emulator::wait_products;
+using emulator::wait_stores;
+using emulator::wait_stores_read;
 
 template <int kCount>
 void pin(float (&)[kCount]) {}
@@ -448,6 +478,14 @@ inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Ba
       : "memory");
 }
 
+// And back, as store_panel does.
+inline __device__ void store_bytes(void* to, const void* from_smem, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+               :
+               : "l"(to), "r"(shared_address(from_smem)), "r"(bytes)
+               : "memory");
+}
+
 // Adds four floats to those at `to`, aligned to 16 bytes. Each float's addition is atomic; nobody waits for it.
 inline __device__ void add_floats(float* to, float a, float b, float c, float d) {
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
@@ -468,6 +506,7 @@ inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4
 #else
 
 using emulator::copy_bytes;
+using emulator::store_bytes;
 using emulator::store_matrices;
 
 inline void add_floats(float* to, float a, float b, float c, float d) {

@@ -13,6 +13,7 @@
 #include "common/program/climb.hpp"
 #include "common/program/command_line.hpp"
 #include "common/xray/run.hpp"
+#include "emulator/emulator.hpp"
 
 using namespace ladder::program;
 using emulator::xray::grouped;
@@ -160,6 +161,11 @@ int main(int argc, char** argv) {
     refuse_what_cannot_be_traced(selection);
     require_writable(*json);
     require_writable(*html);
+
+    // For the picture over time: who waits for what.
+    emulator::Schedule schedule = emulator::schedule();
+    schedule.late = true;
+    emulator::set_schedule(schedule);
 
     std::vector<emulator::xray::Subject> subjects;
     std::string wrong;

@@ -46,6 +46,12 @@ const CounterInfo& info(Counter counter) {
       {"async_copies_at_once", "copies waited for at once", "of single threads", ""},
       {"bulk_copies", "bulk copies", "of single threads", ""},
       {"bulk_copy_bytes", "bytes of bulk copies", "zeros beyond the edge too", ""},
+      {"bulk_stores", "bulk stores", "of single threads", ""},
+      {"bulk_store_bytes", "bytes of bulk stores", "nothing beyond the edge", ""},
+      {"barrier_waits", "waits at mbarriers", "of single threads", ""},
+      {"named_barriers", "named barriers", "instructions of a warp", ""},
+      {"product_waits", "waits for products", "of a warp", ""},
+      {"product_bytes", "shared memory that products read", "bytes", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",
        "smsp__inst_executed_pipe_tensor_op_hmma.sum - "
        "smsp__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},
@@ -64,6 +70,11 @@ const Buffer& Kernel::buffer(const std::string& wanted) const {
 const char* to_string(Operation operation) {
   constexpr const char* names[] = {"load", "store", "atomic"};
   return names[static_cast<std::size_t>(operation)];
+}
+
+const char* to_string(Span::Kind kind) {
+  constexpr const char* names[] = {"copy", "store", "product", "wait", "pass"};
+  return names[kind];
 }
 
 const char* to_string(Space space) {

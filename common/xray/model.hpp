@@ -38,6 +38,12 @@ enum Counter : unsigned {
   kAsyncCopiesAtOnce,
   kBulkCopies,
   kBulkCopyBytes,
+  kBulkStores,
+  kBulkStoreBytes,
+  kBarrierWaits,
+  kNamedBarriers,
+  kProductWaits,
+  kProductBytes,
   kTensorOperations,
   kTensorMultiplyAdds,
   kCounters
@@ -116,11 +122,31 @@ struct Step {
   std::uint64_t sectors = 0, wavefronts = 0, bank_conflicts = 0;
 };
 
+// What some of a block's threads did, or had done for them, over time. Moments are counted, one for whatever begins or ends.
+struct Span {
+  enum Kind : std::uint8_t { kCopy, kStore, kProduct, kWait, kPass };
+  Kind kind;
+  std::string operation;  // "copy_panel", "sync_named 1"
+  Source where;
+  unsigned row = 0;           // whose
+  unsigned count = 1;         // products, of one line and not waited for in between
+  unsigned from = 0, to = 0;  // moments
+  bool ended = false;         // or it was on its way when the block ended
+};
+// The first block of a kernel with mbarriers, bulk copies or products: the first kMostSpans of it.
+struct Timeline {
+  static constexpr std::size_t kMostSpans = 600;
+  unsigned row_threads = 0;  // 128 where the block has more, else 32
+  std::vector<Span> spans;
+};
+
 struct Party {
   Operation operation;
   Source where;
   uint3 block, thread;
   bool asynchronous = false;  // the shared end of an asynchronous copy
+  // What touched the bytes for the thread, "bulk copy", "product"; or what it did to an mbarrier there. Empty: its own access.
+  std::string by = {};
   // The kernel file's own lines that `where` was called at, the innermost first: by a helper's
   // caller, by the caller of a lambda.
   std::vector<Source> called_at = {};
@@ -142,6 +168,12 @@ struct Error {
   Party party{}, other{};
 };
 
+// What is no error here, and is one elsewhere.
+struct Note {
+  std::string message;
+  Source where;
+};
+
 // All launches of one kernel since the last take().
 struct Kernel {
   std::string name;  // as launched: "wkv_atomic<kHeadSize>"
@@ -156,9 +188,9 @@ struct Kernel {
   // first of each line with a bank conflict.
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
+  Timeline timeline;          // no spans: it has nothing that takes its time
   std::vector<Error> errors;  // what lies outside of arrays first, then races
-  // Orders by mbarriers or named barriers: races within a block are not looked for.
-  bool partly_ordered = false;
+  std::vector<Note> notes;
   bool too_large = false;  // beyond the limit: everything above is of a part of the run
   std::uint64_t largest_launch =
       0;  // accesses and basic blocks of threads, as the limit counts them
@@ -175,5 +207,6 @@ constexpr std::uint64_t kMostHeld = 64'000'000;
 
 const char* to_string(Operation operation);
 const char* to_string(Space space);
+const char* to_string(Span::Kind kind);
 
 }  // namespace emulator::xray

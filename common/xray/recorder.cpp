@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "emulator/barriers.hpp"
 #include "emulator/threads.hpp"
 #include "symbols.hpp"
 
@@ -172,6 +173,10 @@ void Recorder::freed(const void* begin) {
 
 void Recorder::written_by_host(const void* begin, std::size_t bytes) {
   host_bytes_ += bytes;
+  mark_written(begin, bytes);
+}
+
+void Recorder::mark_written(const void* begin, std::size_t bytes) {
   const std::uintptr_t first = to_number(begin);
   auto after = allocations_.upper_bound(first);
   if (after == allocations_.begin()) return;
@@ -236,14 +241,9 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
   const std::uint32_t place = place_of(pc, true, operation, bytes);
   places_[place].through = through;
   const bool pending = through == Through::kAsyncCopy;
-  const Stamp now{block_,
-                  launch_,
-                  epoch_,
-                  clocks_[thread_ * kWarpSize + thread_ % kWarpSize],
-                  place,
-                  static_cast<std::uint16_t>(thread_),
-                  operation == Operation::kAtomic,
-                  pending};
+  Stamp now = stamp_of(place);
+  now.atomic = operation == Operation::kAtomic;
+  now.pending = pending;
 
   if (in_shared) {
     const auto site =
@@ -322,7 +322,7 @@ void Recorder::copy_arrives(const void* to, std::size_t bytes, Site where) {
   }
   Stamp now;
   now.epoch = epoch_;
-  now.clock = clocks_[thread_ * kWarpSize + thread_ % kWarpSize];
+  now.clock = clock_of(thread_);
   now.thread = static_cast<std::uint16_t>(thread_);
   shared_shadow_->arrived(to_number(to) - shared_sites_.front().begin, bytes, now);
 }
@@ -405,13 +405,21 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
           target.counts_from},
          now);
   }
-  const Clocks seen = &clocks_[thread_ * kWarpSize];
+  const Seen seen = seen_by(thread_);
+  if (order_.is_followed() && target.space == Space::kShared) {
+    const auto conflict =
+        order_.accessed(thread_, offset, target.bytes, operation != Operation::kLoad);
+    if (conflict) note_conflict(now, *conflict, target.bytes);
+  }
   const std::optional<Stamp> race = operation == Operation::kLoad
                                         ? shadow.load(offset, target.bytes, now, seen)
                                         : shadow.store(offset, target.bytes, now, seen);
-  // What mbarriers and named barriers order is not followed.
-  const bool unseen_order = recording_->kernel.partly_ordered && race && race->block == now.block;
-  if (race && !unseen_order) note("race", target, now, *race);
+  if (race) {
+    const bool more_orders = order_.is_followed() && !now.pending && !race->pending &&
+                             relation_of(now, *race) == Relation::kSameBlock;
+    note("race", target, now, *race,
+         more_orders ? "no __syncthreads(), mbarrier or named barrier orders them" : "");
+  }
 }
 
 // An access that hits no array: to the nearest one its offset is out of bounds.
@@ -460,8 +468,8 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   std::abort();  // report() does not return
 }
 
-void Recorder::note(const char* kind, const Target& target, const Stamp& party,
-                    const Stamp& other) {
+void Recorder::note(const char* kind, const Target& target, const Stamp& party, const Stamp& other,
+                    const std::string& missing) {
   // Which of the two comes first is the schedule's choice.
   const std::pair<std::uint32_t, std::uint32_t> places = std::minmax(party.place, other.place);
   for (Finding& each : recording_->findings) {
@@ -477,8 +485,9 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party,
   recording_->findings.push_back(
       {kind, target.space, target.buffer,
        target.space == Space::kShared ? shared_element(position) : std::string{}, target.offset,
-       target.bytes, target.size, 1, party, other});
-  if (!party.pending)  // of an asynchronous copy the shared end is in no request
+       target.bytes, target.size, 1, party, other, missing});
+  // Of an asynchronous copy the shared end is in no request, nor is what the asynchronous proxy does.
+  if (!party.pending && places_[party.place].through < Through::kBulkCopy)
     unmerged_.push_back(
         {recording_->findings.size() - 1, thread_, threads_[thread_].events.size()});
 }
@@ -535,8 +544,11 @@ void Recorder::block_starts(std::uint64_t linear_block) {
   clocks_.assign(std::size_t{threads_in_block_} * kWarpSize, 0);
   for (unsigned thread = 0; thread < threads_in_block_; ++thread)
     clocks_[thread * kWarpSize + thread % kWarpSize] = 1;
+  met_.assign(threads_in_block_, 0);
+  order_.begin_block(threads_in_block_);
   shared_sites_.clear();
   shared_names_.clear();
+  timeline_.begin(recording_->kernel.timeline, threads_in_block_);
 }
 
 void Recorder::block_ends() {
@@ -575,17 +587,36 @@ void Recorder::block_met() {
   settle_values();
   ++recording_->kernel.counters[kBarriers];
   ++epoch_;
+  if (order_.is_followed()) {
+    order_.all_met();
+  } else {
+    for (unsigned thread = 0; thread < threads_in_block_; ++thread)
+      met_[thread] = clocks_[thread * kWarpSize + thread % kWarpSize]++;
+  }
   merge_warps();
 }
 
-void Recorder::some_met() {
-  recording_->kernel.partly_ordered = true;
+void Recorder::bulk_stored(const std::vector<AddressRange>& rows) {
+  ++recording_->kernel.counters[kBulkStores];
+  for (const AddressRange& row : rows) {
+    const std::size_t bytes = to_number(row.end) - to_number(row.begin);
+    recording_->kernel.counters[kBulkStoreBytes] += bytes;
+    mark_written(row.begin, bytes);
+  }
 }
 
-void Recorder::bulk_copied(const void* to, std::size_t bytes) {
-  ++recording_->kernel.counters[kBulkCopies];
-  recording_->kernel.counters[kBulkCopyBytes] += bytes;
-  shared_shadow_->mark(to_number(to) - shared_sites_.front().begin, bytes, true);
+void Recorder::happened(const Happening& what) {
+  std::array<std::uint64_t, kCounters>& counters = recording_->kernel.counters;
+  const std::string_view operation = what.operation;
+  const bool first_lane = what.thread % kWarpSize == 0;
+  if (what.kind == Happening::kProductStarts) counters[kProductBytes] += what.number;
+  if (what.kind == Happening::kWaitStarts && operation == "wait") ++counters[kBarrierWaits];
+  if (what.kind == Happening::kWaitStarts && operation == "wait_products" && first_lane)
+    ++counters[kProductWaits];
+  if (what.kind != Happening::kWaitEnds && first_lane &&
+      (operation == "sync_named" || operation == "arrive_named"))
+    ++counters[kNamedBarriers];
+  timeline_.happened(what);
 }
 
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
@@ -593,6 +624,7 @@ void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
   if (std::string_view(name).substr(0, 6) == "__shfl") ++recording_->kernel.counters[kShuffles];
   // Only this one orders memory; shuffles and votes exchange registers.
   if (std::string_view(name) != "__syncwarp") return;
+  if (order_.is_followed()) return order_.lanes_met(warp, lanes);
   std::array<std::uint32_t, kWarpSize> joined{};
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((lanes >> lane & 1u) == 0) continue;
@@ -613,6 +645,155 @@ void Recorder::lane_takes(const void* pc, unsigned source) {
   settle_values();
   const std::uint32_t place = place_of(to_number(pc), false, Operation::kLoad, 0);
   value_log_->taken({0, block_, thread_, place, source, 0});
+}
+
+// --- what orders some of a block's threads, and the asynchronous proxy ------------------------------------------------------------
+
+void Recorder::follow_order() {
+  if (!order_.is_followed()) order_.follow(clocks_, met_);
+}
+
+Seen Recorder::seen_by(unsigned thread) const {
+  if (order_.is_followed()) return order_.seen(thread);
+  return {&clocks_[thread * kWarpSize], thread / kWarpSize * kWarpSize, kWarpSize, false};
+}
+
+std::uint32_t Recorder::place_of(Site where, Through through, Operation operation, unsigned bytes) {
+  // A line of the kernel stands for its instruction; what is called from two places is two.
+  const std::uintptr_t key = to_number(where.file) ^
+                             (static_cast<std::uintptr_t>(where.line) << 8) ^
+                             static_cast<std::uintptr_t>(through);
+  const std::uint32_t number = place_of(key, true, operation, bytes);
+  Place& place = places_[number];
+  if (place.where.line != 0) return number;
+  place.calls_and_pc.pop_back();
+  place.through = through;
+  place.where = where;
+  return number;
+}
+
+Stamp Recorder::stamp_of(std::uint32_t place) const {
+  return {block_, launch_, epoch_, clock_of(thread_), place, static_cast<std::uint16_t>(thread_)};
+}
+
+void Recorder::note_conflict(const Stamp& party, const Conflict& conflict, unsigned bytes) {
+  Stamp now = party;
+  now.thread = static_cast<std::uint16_t>(conflict.thread);
+  const SharedSite& last = shared_sites_.back();
+  note("race",
+       {Space::kShared, kNoName, shared_offset(shared_sites_.front().begin + conflict.offset),
+        bytes, last.offset + last.end - last.begin},
+       now, conflict.other, missing_between(now, conflict));
+}
+
+void Recorder::barrier_begins(unsigned barrier, const void* at, Site where) {
+  follow_order();
+  barriers_at_[barrier] = in_window(at);
+  order_.barrier_begins(
+      barrier, stamp_of(place_of(where, Through::kBarrier, Operation::kStore, sizeof(Barrier))));
+}
+
+void Recorder::barriers_fenced() {
+  follow_order();
+  order_.barriers_fenced(thread_);
+}
+
+// What initialises it comes before.
+void Recorder::use_barrier(unsigned barrier, Site where) {
+  if (const auto begun = order_.unordered_begin(barrier, thread_)) {
+    const Stamp now =
+        stamp_of(place_of(where, Through::kBarrier, Operation::kAtomic, sizeof(Barrier)));
+    note_conflict(now, {*begun, barriers_at_[barrier], thread_, false, false}, sizeof(Barrier));
+  } else if (const auto unfenced = order_.unfenced_begin(barrier, thread_)) {
+    const Site begun_at = places_[unfenced->place].where;
+    recording_->notes[{begun_at.file, begun_at.line}] =
+        "no fence_barriers (fence.mbarrier_init) lies between this and the barrier behind it. "
+        "Within a "
+        "block __syncthreads is enough; a cluster needs the fence";
+  }
+}
+
+void Recorder::barrier_arrived(unsigned barrier, Site where) {
+  use_barrier(barrier, where);
+  order_.barrier_arrived(barrier, thread_);
+}
+
+void Recorder::barrier_waited(unsigned barrier, Site where) {
+  use_barrier(barrier, where);
+  order_.phase_seen(barrier, thread_);
+}
+
+void Recorder::phase_ended(unsigned barrier) {
+  order_.phase_ended(barrier);
+}
+
+void Recorder::named_reached(unsigned name) {
+  follow_order();
+  order_.named_reached(name, thread_);
+}
+
+void Recorder::named_taken(unsigned name, unsigned warp) {
+  order_.named_taken(name, warp);
+}
+
+void Recorder::named_complete(unsigned name, std::uint32_t waiting_warps) {
+  order_.named_complete(name, waiting_warps);
+}
+
+void Recorder::proxies_fenced() {
+  follow_order();
+  order_.proxies_fenced(thread_);
+}
+
+void Recorder::bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,
+                                std::size_t bytes, Site where) {
+  follow_order();
+  use_barrier(barrier, where);
+  const Stamp now = stamp_of(
+      place_of(where, Through::kBulkCopy, Operation::kStore, static_cast<unsigned>(bytes)));
+  order_.copy_starts(copy, thread_, in_window(to), bytes, now, *shared_shadow_,
+                     [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+  shared_shadow_->mark(in_window(to), bytes, true);
+}
+
+void Recorder::bulk_copied(std::uint64_t copy, unsigned barrier, const void*, std::size_t bytes) {
+  ++recording_->kernel.counters[kBulkCopies];
+  recording_->kernel.counters[kBulkCopyBytes] += bytes;
+  order_.copy_complete(copy, barrier);
+}
+
+void Recorder::bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
+                                 Site where) {
+  follow_order();
+  const Stamp now = stamp_of(
+      place_of(where, Through::kBulkStore, Operation::kLoad, static_cast<unsigned>(bytes)));
+  order_.store_starts(
+      group, thread_, in_window(from), bytes, now, *shared_shadow_,
+      [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+}
+
+void Recorder::bulk_stores_waited(std::uint64_t end) {
+  if (order_.is_followed()) order_.stores_waited(thread_, end);
+}
+
+void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) {
+  follow_order();
+  order_.warp_issues_product(warpgroup, warp, number);
+}
+
+void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
+                              const std::vector<OperandPart>& parts, Site where) {
+  operand_units_.clear();
+  for (const OperandPart& part : parts)
+    operand_units_.push_back({in_window(part.at), part.warps});
+  const Stamp now = stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
+  order_.product_starts(
+      warpgroup, number, operand_units_, now, *shared_shadow_,
+      [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+}
+
+void Recorder::products_waited(std::uint64_t end) {
+  if (order_.is_followed()) order_.products_waited(thread_, end);
 }
 
 // --- warps ------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,9 @@
 
 #include "emulator/observer.hpp"
 #include "model.hpp"
+#include "order.hpp"
 #include "shadow.hpp"
+#include "timeline.hpp"
 #include "values.hpp"
 
 namespace emulator::xray {
@@ -47,6 +49,11 @@ enum class Through : std::uint8_t {
   kRegisters,
   kAsyncCopy,   // its shared end, which is checked and not counted
   kMatrixLoad,  // to other lanes' registers too
+  // Of the asynchronous proxy, or an mbarrier's; in no request.
+  kBulkCopy,
+  kBulkStore,
+  kProduct,
+  kBarrier,
 };
 
 class Recorder : public Observer {
@@ -88,11 +95,31 @@ class Recorder : public Observer {
   void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) override;
   void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) override;
   void matrices_multiplied(unsigned multiply_adds) override;
-  void bulk_copied(const void* to, std::size_t bytes) override;
+  void bulk_stored(const std::vector<AddressRange>& rows) override;
+  void happened(const Happening& what) override;
   void block_met() override;
-  void some_met() override;
   void lanes_met(unsigned warp, unsigned lanes, const char* name) override;
   void lane_takes(const void* pc, unsigned source) override;
+  void barrier_begins(unsigned barrier, const void* at, Site where) override;
+  void barriers_fenced() override;
+  void barrier_arrived(unsigned barrier, Site where) override;
+  void barrier_waited(unsigned barrier, Site where) override;
+  void phase_ended(unsigned barrier) override;
+  void named_reached(unsigned name) override;
+  void named_taken(unsigned name, unsigned warp) override;
+  void named_complete(unsigned name, std::uint32_t waiting_warps) override;
+  void proxies_fenced() override;
+  void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to, std::size_t bytes,
+                        Site where) override;
+  void bulk_copied(std::uint64_t copy, unsigned barrier, const void* to,
+                   std::size_t bytes) override;
+  void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
+                         Site where) override;
+  void bulk_stores_waited(std::uint64_t end) override;
+  void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) override;
+  void product_starts(unsigned warpgroup, std::uint64_t number,
+                      const std::vector<OperandPart>& parts, Site where) override;
+  void products_waited(std::uint64_t end) override;
   void forget() override;
   std::string source_of(const std::vector<const void*>& calls) override;
 
@@ -104,6 +131,7 @@ class Recorder : public Observer {
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
     Through through = Through::kRegisters;
+    Site where{};  // of what the emulator tells with its line; line 0: the program counter says it
   };
   struct Event {
     std::uint32_t place;
@@ -174,8 +202,9 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;
     std::uint64_t count;
-    Stamp party, other;  // other.launch = 0: there is none
-    int sample = -1;     // the request in which it was seen first
+    Stamp party, other;        // other.launch = 0: there is none
+    std::string missing = {};  // what would have ordered them; empty: missing_between
+    int sample = -1;           // the request in which it was seen first
   };
   // A finding whose request is not merged yet.
   struct Unmerged {
@@ -199,6 +228,7 @@ class Recorder : public Observer {
     std::vector<Sample> samples;
     std::vector<Finding> findings;
     std::map<std::pair<const char*, int>, std::uint64_t> at_once;  // by file and line of the wait
+    std::map<std::pair<std::string, int>, std::string> notes;      // by file and line
   };
   struct SharedSite {
     std::uintptr_t begin, end;
@@ -231,13 +261,29 @@ class Recorder : public Observer {
   bool is_private(std::uintptr_t address) const;
   [[noreturn]] void stray(const Stamp& now, std::uintptr_t address, unsigned bytes);
   [[noreturn]] void stop_at(const Event& access, const std::string& kind);
-  void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {});
+  void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {},
+            const std::string& missing = {});
   std::int64_t shared_offset(std::uintptr_t address) const;
   std::string shared_element(std::int64_t offset) const;
   bool is_shared(std::uintptr_t address) const;
+  std::uint64_t in_window(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - shared_sites_.front().begin;
+  }
+  void follow_order();
+  std::uint32_t clock_of(unsigned thread) const {
+    return order_.is_followed() ? order_.now(thread)
+                                : clocks_[thread * kWarpSize + thread % kWarpSize];
+  }
+  Seen seen_by(unsigned thread) const;
+  std::uint32_t place_of(Site where, Through through, Operation operation, unsigned bytes);
+  Stamp stamp_of(std::uint32_t place) const;
+  void note_conflict(const Stamp& party, const Conflict& conflict, unsigned bytes);
+  void use_barrier(unsigned barrier, Site where);
+  std::string missing_between(const Stamp& party, const Conflict& conflict) const;
   void check(Shadow& shadow, std::uint64_t offset, const Event& access, const Target& target,
              const Stamp& now);
 
+  void mark_written(const void* begin, std::size_t bytes);
   void merge_warps();
   void merge_warp(unsigned warp);
   void count(const Request& request, unsigned warp);
@@ -309,11 +355,16 @@ class Recorder : public Observer {
   std::vector<Unmerged> unmerged_;
   bool stopped_ = false;               // the last access held never happened
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
+  Clock met_;                          // threads' clocks at the last block-wide barrier
+  Order order_;  // followed where a block uses what needs it; then clocks_ rest
+  std::map<unsigned, std::uint64_t> barriers_at_;  // in shared memory
+  std::vector<OperandUnit> operand_units_;         // of the product that starts
   std::vector<SharedSite> shared_sites_;
   std::map<std::int64_t, SharedName> shared_names_;  // by their offset
   std::map<std::uintptr_t, std::uint32_t>
       copies_;  // places of asynchronous copies, by where they go
   std::unique_ptr<Shadow> shared_shadow_;
+  TimelineWriter timeline_;
 
   // They describe the running thread.
   unsigned thread_ = 0;

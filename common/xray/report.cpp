@@ -93,6 +93,7 @@ nlohmann::json json_of(const Party& party) {
     return nlohmann::json::array({index.x, index.y, index.z});
   };
   return {{"operation", to_string(party.operation)},
+          {"by", party.by},
           {"file", party.where.file},
           {"line", party.where.line},
           {"block", triple(party.block)},
@@ -167,6 +168,22 @@ nlohmann::json json_of(const Subject& subject) {
   for (const Error& error : kernel.errors)
     errors.push_back(json_of(error));
 
+  nlohmann::json notes = nlohmann::json::array();
+  for (const Note& note : kernel.notes)
+    notes.push_back(
+        {{"message", note.message}, {"file", note.where.file}, {"line", note.where.line}});
+
+  nlohmann::json spans = nlohmann::json::array();
+  for (const Span& span : kernel.timeline.spans)
+    spans.push_back({{"what", to_string(span.kind)},
+                     {"operation", span.operation},
+                     {"file", span.where.file},
+                     {"line", span.where.line},
+                     {"row", span.row},
+                     {"count", span.count},
+                     {"from", span.from},
+                     {"to", span.ended ? nlohmann::json(span.to) : nlohmann::json()}});
+
   return {{"chapter", subject.chapter},
           {"lesson", subject.lesson},
           {"implementation", subject.implementation},
@@ -182,8 +199,10 @@ nlohmann::json json_of(const Subject& subject) {
           {"steps", steps},
           {"banks", {{"accesses", kernel.bank_accesses}, {"conflicts", kernel.bank_conflicts}}},
           {"too_large", kernel.too_large},
-          {"partly_ordered", kernel.partly_ordered},
-          {"errors", errors}};
+          {"partly_ordered", false},
+          {"timeline", {{"row_threads", kernel.timeline.row_threads}, {"spans", spans}}},
+          {"errors", errors},
+          {"notes", notes}};
 }
 
 }  // namespace
@@ -223,16 +242,12 @@ std::string to_table(const std::vector<Subject>& subjects) {
   table += "each element is touched (accesses of threads / requests of warps)\n" +
            touches_table(subjects);
   for (const Subject& subject : subjects) {
-    if (subject.kernel.partly_ordered)
-      table += fmt::format(
-          "{} orders its threads by mbarriers or named barriers: races within a block are not "
-          "looked "
-          "for\n",
-          subject.implementation);
     for (const Error& error : subject.kernel.errors) {
       table += fmt::format("\n{}: {}{}\n", subject.implementation, error.message,
                            error.count > 1 ? fmt::format(" ({} times)", error.count) : "");
     }
+    for (const Note& note : subject.kernel.notes)
+      table += fmt::format("\n{}: {}\n", subject.implementation, note.message);
   }
   return table;
 }

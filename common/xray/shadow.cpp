@@ -13,12 +13,18 @@ bool same_warp(const Stamp& a, const Stamp& b) {
 
 }  // namespace
 
-bool ordered(const Stamp& earlier, const Stamp& now, Clocks seen) {
+bool is_same_access(const Stamp& a, const Stamp& b) {
+  return a.thread == b.thread && a.clock == b.clock && a.place == b.place && a.epoch == b.epoch &&
+         a.launch == b.launch;
+}
+
+bool ordered(const Stamp& earlier, const Stamp& now, const Seen& seen) {
   if (earlier.launch != now.launch) return true;
   if (earlier.pending) return false;
   if (earlier.block != now.block) return false;
   if (earlier.epoch != now.epoch || earlier.thread == now.thread) return true;
-  return same_warp(earlier, now) && seen[earlier.thread % kLanes] >= earlier.clock;
+  const unsigned i = earlier.thread - seen.first;
+  return i < seen.count && seen.clocks[i] >= earlier.clock;
 }
 
 Shadow::Shadow(std::uint64_t bytes, unsigned granule, bool written)
@@ -33,7 +39,7 @@ Shadow::Cell& Shadow::cell(std::uint64_t granule) {
 }
 
 std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const Stamp& now,
-                                  Clocks seen) {
+                                  const Seen& seen) {
   std::optional<Stamp> race;
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Cell& c = cell(g);
@@ -41,20 +47,41 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
     // A later reader of the same thread, or one who saw the earlier, says all the earlier one did.
     if (ordered(c.reads[0], now, seen)) {
       c.reads[0] = now;
-    } else if (ordered(c.reads[1], now, seen) || same_warp(c.reads[0], c.reads[1])) {
+    } else if (ordered(c.reads[1], now, seen) ||
+               (!seen.of_block && same_warp(c.reads[0], c.reads[1]))) {
       c.reads[1] = now;
+    } else if (seen.of_block) {
+      note_another_read(g, now, seen);
     }
   }
   return race;
 }
 
+void Shadow::note_another_read(std::uint64_t granule, const Stamp& now, const Seen& seen) {
+  std::vector<Stamp>& reads = more_reads_[granule];
+  const auto said_by_now = std::find_if(
+      reads.rbegin(), reads.rend(), [&](const Stamp& read) { return ordered(read, now, seen); });
+  if (said_by_now == reads.rend())
+    reads.push_back(now);
+  else
+    *said_by_now = now;
+}
+
 std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const Stamp& now,
-                                   Clocks seen) {
+                                   const Seen& seen) {
   std::optional<Stamp> race;
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Cell& c = cell(g);
     for (const Stamp* read : {&c.reads[0], &c.reads[1]}) {
       if (!ordered(*read, now, seen)) race = *read;
+    }
+    if (seen.of_block && !more_reads_.empty()) {
+      const auto more = more_reads_.find(g);
+      if (more != more_reads_.end()) {
+        for (const Stamp& read : more->second)
+          if (!ordered(read, now, seen)) race = read;
+        more_reads_.erase(more);
+      }
     }
     if (!ordered(c.write, now, seen) && !(c.write.atomic && now.atomic)) race = c.write;
     const bool replaces = now.pending && c.write.launch == now.launch &&
@@ -73,6 +100,30 @@ void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now
     write.pending = write.replaces = false;
     write.epoch = now.epoch;
     write.clock = now.clock;
+  }
+}
+
+void Shadow::visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const Visit& see) {
+  const Stamp* last = nullptr;
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    const Cell& c = cell(g);
+    if (c.write.launch != 0 && (last == nullptr || !is_same_access(*last, c.write)))
+      see(c.write, g * granule_);
+    last = &c.write;
+    if (!loads) continue;
+    for (const Stamp& read : c.reads)
+      if (read.launch != 0) see(read, g * granule_);
+    const auto more = more_reads_.find(g);
+    if (more == more_reads_.end()) continue;
+    for (const Stamp& read : more->second)
+      see(read, g * granule_);
+  }
+}
+
+void Shadow::forget(std::uint64_t offset, std::uint64_t bytes) {
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    cell(g) = {};
+    if (!more_reads_.empty()) more_reads_.erase(g);
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace emulator::xray {
@@ -23,8 +25,12 @@ struct Stamp {
   bool replaces = false;  // such a store, of what was written before the last barrier
 };
 
-// Which clock of each lane of its warp a thread has seen.
-using Clocks = const std::uint32_t*;
+// Which clocks a thread has seen, of `count` threads from `first` on: of its warp, or of the whole block.
+struct Seen {
+  const std::uint32_t* clocks;
+  unsigned first, count;
+  bool of_block;
+};
 
 class Shadow {
  public:
@@ -32,12 +38,21 @@ class Shadow {
   Shadow(std::uint64_t bytes, unsigned granule, bool written);
 
   // Notes a load. Returns the unordered write it races with, if any.
-  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now, Clocks seen);
+  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                            const Seen& seen);
   // Notes a store or an atomic. Returns the unordered access it races with, if any.
-  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now, Clocks seen);
+  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                             const Seen& seen);
 
   // A pending store of this thread has arrived: it is ordered as if made now.
   void arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now);
+
+  // The accesses noted of some bytes: the last store of each, and (`loads`) the last loads that are not ordered with each other. One store
+  // to several bytes once.
+  using Visit = std::function<void(const Stamp&, std::uint64_t offset)>;
+  void visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const Visit& see);
+  // They are of no interest any more.
+  void forget(std::uint64_t offset, std::uint64_t bytes);
 
   bool was_written(std::uint64_t offset, unsigned bytes) const;
   void mark(std::uint64_t offset, std::uint64_t bytes, bool written);
@@ -50,13 +65,19 @@ class Shadow {
   static constexpr std::size_t kPageCells = 1024;
 
   Cell& cell(std::uint64_t granule);
+  void note_another_read(std::uint64_t granule, const Stamp& now, const Seen& seen);
 
   unsigned granule_;
   std::vector<std::unique_ptr<Cell[]>> pages_;
+  // Readers beside the two of a cell, where the order between single threads is known. By granule.
+  std::unordered_map<std::uint64_t, std::vector<Stamp>> more_reads_;
   std::vector<bool> written_;
 };
 
+// By one instruction of one thread, nothing between.
+bool is_same_access(const Stamp& a, const Stamp& b);
+
 // Whether `earlier` is known to have happened before the access `now`, whose thread has seen `seen`.
-bool ordered(const Stamp& earlier, const Stamp& now, Clocks seen);
+bool ordered(const Stamp& earlier, const Stamp& now, const Seen& seen);
 
 }  // namespace emulator::xray

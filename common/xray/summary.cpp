@@ -38,9 +38,21 @@ std::string words_of(const Party& party) {
   for (const Source& caller : party.called_at)
     called += ", called at " + caller.text();
   return fmt::format("{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
-                     party.asynchronous ? "asynchronous copy" : to_string(party.operation),
+                     !party.by.empty()    ? party.by
+                     : party.asynchronous ? "asynchronous copy"
+                                          : to_string(party.operation),
                      party.where.text(), called.empty() ? "" : called + ",", party.thread.x,
                      party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
+}
+
+std::string name_of(Through through, Operation operation) {
+  switch (through) {
+    case Through::kBulkCopy: return "bulk copy";
+    case Through::kBulkStore: return "bulk store";
+    case Through::kProduct: return "product";
+    case Through::kBarrier: return operation == Operation::kStore ? "init" : "use";
+    default: return "";
+  }
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -168,6 +180,8 @@ std::string line_of(const Source& source) {
 std::vector<Source> Recorder::sources_of(std::uint32_t place, const Lines& lines) const {
   std::vector<Source> sources;
   const auto& calls = places_[place].calls_and_pc;
+  const Site& where = places_[place].where;
+  if (where.line != 0) sources.push_back(relative({where.file, where.line}));
   for (auto pc = calls.rbegin(); pc != calls.rend(); ++pc) {
     const auto found = lines.find(*pc);
     if (found == lines.end()) continue;
@@ -197,6 +211,35 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
            "orders them, or a __pipeline_commit() is missing before";
   if (relation == Relation::kSameWarp) return "no __syncwarp() or __syncthreads() orders them";
   return "no __syncthreads() orders them";
+}
+
+// Of two accesses one of which the asynchronous proxy makes.
+std::string Recorder::missing_between(const Stamp& party, const Conflict& conflict) const {
+  const Stamp& other = conflict.other;
+  const Through by = places_[party.place].through, other_by = places_[other.place].through;
+  if (by == Through::kBarrier)
+    return "no barrier orders the mbarrier's init before its use (fence_barriers and "
+           "__syncthreads)";
+  if (conflict.unfenced)
+    return "they are ordered, but the asynchronous proxy does not see what threads did without a "
+           "proxy fence: no fence_shared "
+           "(fence.proxy.async) by the thread of the earlier access lies between that and the "
+           "barrier";
+  if (conflict.unfinished && other_by == Through::kBulkCopy)
+    return "the thread has not waited for the phase of the mbarrier that the copy's bytes complete";
+  if (conflict.unfinished && other_by == Through::kBulkStore)
+    return "the bulk store may still be reading: no wait_stores_read with a small enough number in "
+           "its thread, and a barrier behind it for "
+           "other threads, comes before";
+  if (conflict.unfinished)
+    return "the product may still be reading: no wait_products with a small enough number, and a "
+           "barrier behind it where the thread is "
+           "of another warpgroup, comes before";
+  if (by == Through::kBulkCopy)
+    return "no mbarrier or other barrier tells the copying thread that the bytes may be written "
+           "again; or, where what the copy brings is "
+           "meant, the other thread does not wait for its phase";
+  return "no mbarrier or other barrier orders them";
 }
 
 const Recorder::Lines& Recorder::lines_of(const std::set<std::uint32_t>& places) const {
@@ -278,6 +321,7 @@ Party Recorder::party_of(const Stamp& stamp, const Kernel& kernel, const Lines& 
           index_in(stamp.block, kernel.grid),
           index_in(stamp.thread, kernel.block),
           places_[stamp.place].through == Through::kAsyncCopy,
+          name_of(places_[stamp.place].through, places_[stamp.place].operation),
           std::move(called_at)};
 }
 
@@ -374,6 +418,7 @@ bool Recorder::is_of_one_line(const Error& error) {
 std::string Recorder::missing_in(const Error& error, const Finding& finding,
                                  const std::set<std::string>& changed_by_several) {
   if (!error.has_other) return "";
+  if (!finding.missing.empty()) return finding.missing;
   const std::string nothing_between = missing_between(finding.party, finding.other);
   if (error.party.asynchronous && error.other.asynchronous &&
       error.party.where.text() == error.other.where.text() &&
@@ -420,6 +465,13 @@ Kernel Recorder::finish(Recording& recording) const {
   add_accesses_and_steps(kernel, recording, lines);
   for (const auto& [where, at_once] : recording.at_once)
     kernel.waits.push_back({relative({where.first, where.second}), at_once});
+  for (const auto& [where, message] : recording.notes) {
+    const Source source = relative({where.first, where.second});
+    kernel.notes.push_back(
+        {fmt::format("note: mbarrier's init at {}: {}", source.text(), message), source});
+  }
+  for (Span& span : kernel.timeline.spans)
+    span.where = relative(span.where);
   for (const Finding& finding : recording.findings)
     kernel.errors.push_back(error_of(finding, kernel, lines));
   const std::set<std::string> several = changed_by_several(kernel.errors);

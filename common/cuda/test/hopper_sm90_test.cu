@@ -3,9 +3,11 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 #include <vector>
 
@@ -209,6 +211,93 @@ TEST(HopperCopies, BringBytesThatLieOneBehindTheOther) {
     Array<float> out(64);
     copy_linear<<<1, 64>>>(in.data(), out.data());
     EXPECT_EQ(out.host(), values);
+  });
+}
+
+// ---- Stores ----
+
+// The panel's 16-bit word i is i, as it lies; its box is stored.
+__global__ void store_box(const __grid_constant__ CUtensorMap map, int column, int head, int row) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  auto* const panel_smem = reinterpret_cast<std::uint16_t*>(bytes_smem);
+  for (unsigned i = threadIdx.x; i < kRows * kPanel; i += blockDim.x)
+    panel_smem[i] = static_cast<std::uint16_t>(i);
+  hopper::fence_shared();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  hopper::store_panel(&map, panel_smem, column, head, row);
+  hopper::commit_stores();
+  hopper::wait_stores_read<0>();
+}
+
+// The same tensor as above, of 0xffff. Elements by hand: unit u of the box's row r lies at place u ^ (r % 8).
+TEST(HopperStores, WriteABoxAndNothingBeyondTheEdge) {
+  constexpr int kColumns = 96, kHeads = 4, kTensorRows = 100, kNothing = 0xffff;
+  struct {
+    int column, head, row;  // of the box
+    int to_row, to_head, to_column;
+    int expected;
+    int written;  // elements in all
+  } const table[] = {
+      {0, 1, 0, 0, 1, 0, 0, 64 * 64},
+      {0, 1, 0, 1, 1, 0, 64 + 8, 64 * 64},  // row 1: unit 0 lies at place 1
+      {0, 1, 0, 63, 1, 63, 63 * 64 + 7, 64 * 64},
+      {0, 1, 0, 63, 1, 64, kNothing, 64 * 64},
+      {0, 1, 0, 64, 1, 0, kNothing, 64 * 64},
+      {0, 1, 0, 0, 2, 0, kNothing, 64 * 64},
+      {64, 3, 90, 90, 3, 64, 0, 10 * 32},
+      {64, 3, 90, 99, 3, 95, 9 * 64 + 16 + 7, 10 * 32},  // row 9: unit 3 at place 2
+      {64, 3, 90, 99, 3, 63, kNothing, 10 * 32},
+      {96, 0, 0, 0, 1, 0, kNothing, 0},
+      {0, 4, 0, 1, 0, 0, kNothing, 0},
+  };
+  under_each_schedule([&] {
+    for (const auto& [column, head, row, to_row, to_head, to_column, expected, written] : table) {
+      Array<std::uint16_t> out(
+          std::vector<std::uint16_t>(kColumns * kHeads * kTensorRows, kNothing));
+      const auto map = hopper::describe_tensor(reinterpret_cast<const bfloat16*>(out.data()),
+                                               kTensorRows, kHeads, kColumns, kRows);
+      store_box<<<1, 64, kRows * kPanel * 2>>>(map, column, head, row);
+      const std::vector<std::uint16_t>& all = out.host();
+      EXPECT_EQ(all[static_cast<std::size_t>((to_row * kHeads + to_head) * kColumns + to_column)],
+                expected)
+          << column << ", " << head << ", " << row;
+      EXPECT_EQ(std::ranges::count(all, kNothing), std::ssize(all) - written);
+    }
+  });
+}
+
+// Two stages in turn: a stage is written again when all groups but the last have read theirs. At the end the thread reads what it has
+// stored.
+__global__ void store_in_turn(int* out, int* seen, int count) {
+  __shared__ alignas(128) int stages_smem[2][32];
+  for (int n = 0; n < count; ++n) {
+    if (threadIdx.x == 0) hopper::wait_stores_read<1>();
+    __syncthreads();
+    stages_smem[n % 2][threadIdx.x] = 100 * n + static_cast<int>(threadIdx.x);
+    hopper::fence_shared();
+    __syncthreads();
+    if (threadIdx.x != 0) continue;
+    hopper::store_bytes(out + 32 * n, stages_smem[n % 2], 64);
+    hopper::store_bytes(out + 32 * n + 16, stages_smem[n % 2] + 16, 64);
+    hopper::commit_stores();
+  }
+  if (threadIdx.x != 0) return;
+  hopper::wait_stores<0>();
+  for (int i = 0; i < 32 * count; ++i)
+    seen[i] = out[i];
+}
+
+TEST(HopperStores, OfGroupsLetTheirStagesBeWrittenAgain) {
+  constexpr int kCount = 5;
+  std::vector<int> expected;
+  for (int i = 0; i < 32 * kCount; ++i)
+    expected.push_back(100 * (i / 32) + i % 32);
+  under_each_schedule([&] {
+    Array<int> out(32 * kCount), seen(32 * kCount);
+    store_in_turn<<<1, 32>>>(out.data(), seen.data(), kCount);
+    EXPECT_EQ(out.host(), expected);
+    EXPECT_EQ(seen.host(), expected);
   });
 }
 

@@ -37,8 +37,8 @@ void Barriers::begin_block() {
 // What the eight bytes hold: so that it is seen if somebody else writes them.
 std::uint64_t Barriers::contents(const InMemory& barrier) const {
   constexpr std::uint64_t kMark = 0x6d62;
-  const auto number = static_cast<std::uint64_t>(&barrier - in_memory_.data());
-  return kMark << 48 | number << 32 | (barrier.phase & 0xffff) << 16 | (barrier.pending & 0xffff);
+  return kMark << 48 | std::uint64_t{number_of(barrier)} << 32 | (barrier.phase & 0xffff) << 16 |
+         (barrier.pending & 0xffff);
 }
 
 void Barriers::write_back(const InMemory& barrier) {
@@ -125,6 +125,8 @@ void Barriers::init(Barrier* at, int arrivals, Site where) {
                         .last_told = {},
                         .waiting = {}});
   write_back(in_memory_.back());
+  if (observer() != nullptr)
+    observer()->barrier_begins(static_cast<unsigned>(in_memory_.size() - 1), at, where);
 }
 
 void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
@@ -152,6 +154,7 @@ void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
              std::to_string(barrier.bytes) + " already; allowed together: up to " +
              std::to_string(kMostBytes);
     });
+  if (observer() != nullptr) observer()->barrier_arrived(number_of(barrier), where);
   if (expected_bytes > 0) barrier.last_told = {where, block_.thread()};
   barrier.bytes += expected_bytes;
   --barrier.pending;
@@ -167,6 +170,7 @@ void Barriers::end_phase_if_complete(InMemory& barrier) {
   barrier.pending = barrier.count;
   barrier.last_was_seen = false;
   block_.met();
+  if (observer() != nullptr) observer()->phase_ended(number_of(barrier));
   for (const unsigned thread : barrier.waiting)
     block_.wake(thread);
   barrier.waiting.clear();
@@ -178,8 +182,9 @@ void Barriers::wait(Barrier* at, std::uint32_t parity, Site where) {
                  [&] { return "wait: a parity is 0 or 1, this is " + std::to_string(parity); });
   InMemory& barrier = find("wait", at, where);
   check_order("wait", barrier, where);
-  const auto number = static_cast<unsigned>(&barrier - in_memory_.data());
+  const unsigned number = number_of(barrier);
   const std::uint64_t begun = barrier.phase;
+  tell({Happening::kWaitStarts, "wait", block_.thread(), where, barrier.address});
   // The vector may grow while others run.
   while (in_memory_[number].phase % 2 == parity) {
     if (waits_.empty()) waits_.resize(block_.threads());
@@ -189,6 +194,8 @@ void Barriers::wait(Barrier* at, std::uint32_t parity, Site where) {
     waits_[block_.thread()] = {};
   }
   in_memory_[number].last_was_seen = true;
+  tell({Happening::kWaitEnds, "wait", block_.thread(), where});
+  if (observer() != nullptr) observer()->barrier_waited(number, where);
 }
 
 unsigned Barriers::take_for_copy(const char* operation, Barrier* at, std::size_t bytes,
@@ -200,7 +207,7 @@ unsigned Barriers::take_for_copy(const char* operation, Barrier* at, std::size_t
       return std::string(operation) + ": " + std::to_string(bytes) +
              " bytes; an mbarrier counts up to " + std::to_string(kMostBytes);
     });
-  return static_cast<unsigned>(&barrier - in_memory_.data());
+  return number_of(barrier);
 }
 
 void Barriers::complete_bytes(unsigned number, std::size_t bytes) {
@@ -211,6 +218,15 @@ void Barriers::complete_bytes(unsigned number, std::size_t bytes) {
 }
 
 // ---- bar.sync, bar.arrive ----
+
+std::uint32_t Barriers::waiting_warps(const Named& barrier) {
+  std::uint32_t waiting = 0;
+  for (std::size_t warp = 0; warp < barrier.warps.size(); ++warp) {
+    const OfWarp& each = barrier.warps[warp];
+    if (each.any && each.waits && each.generation == barrier.generation) waiting |= 1u << warp;
+  }
+  return waiting;
+}
 
 void Barriers::named(int name, int threads, bool waits, Site where) {
   const char* const operation = waits ? "sync_named" : "arrive_named";
@@ -231,6 +247,9 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
   if (barrier.warps.empty()) barrier.warps.resize(warps);
   const unsigned thread = block_.thread(), warp = thread / kLanes;
   OfWarp& own = barrier.warps[warp];
+  tell({waits ? Happening::kWaitStarts : Happening::kPasses, operation, thread, where,
+        static_cast<std::uint64_t>(name)});
+  if (observer() != nullptr) observer()->named_reached(static_cast<unsigned>(name));
 
   // A warp has come when all of its lanes have: it executes the instruction once.
   const unsigned call = ++own.calls[thread % kLanes];
@@ -261,11 +280,14 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
     own.party = party;
     ++own.whole;
     own.came = 0;
+    if (observer() != nullptr) observer()->named_taken(static_cast<unsigned>(name), warp);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       if (own.calls[lane] > own.whole) own.came |= 1u << lane;
     }
     barrier.arrived += static_cast<int>(kLanes);
     if (barrier.arrived == barrier.threads) {
+      if (observer() != nullptr)
+        observer()->named_complete(static_cast<unsigned>(name), waiting_warps(barrier));
       barrier.threads = barrier.arrived = 0;
       ++barrier.generation;
       block_.met();
@@ -283,6 +305,7 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
     block_.sleep("sync_named", where);
     waits_[thread] = {};
   }
+  tell({Happening::kWaitEnds, operation, thread, where});
 }
 
 // ---- setmaxnreg ----
@@ -428,7 +451,10 @@ void init(Barrier* barrier, int arrivals, Site where) {
   block->barriers().init(barrier, arrivals, where);
 }
 
-void fence_barriers() {}
+void fence_barriers() {
+  const detail::CalledBlock block("fence_barriers");
+  if (detail::observer() != nullptr) detail::observer()->barriers_fenced();
+}
 
 void arrive(Barrier* barrier, Site where) {
   detail::CalledBlock block("arrive");

@@ -84,6 +84,10 @@ class Barriers {
   void check_order(const char* operation, const InMemory& barrier, Site where);
   void write_back(const InMemory& barrier);
   std::uint64_t contents(const InMemory& barrier) const;
+  unsigned number_of(const InMemory& barrier) const {
+    return static_cast<unsigned>(&barrier - in_memory_.data());
+  }
+  static std::uint32_t waiting_warps(const Named& barrier);
   void end_phase_if_complete(InMemory& barrier);
   std::string described(const InMemory& barrier) const;
   void serve_registers();

@@ -16,6 +16,7 @@ namespace emulator::detail {
 class Barriers;
 class Copies;
 class Products;
+class Stores;
 
 inline constexpr unsigned kLanes = 32;
 
@@ -67,12 +68,18 @@ class Block {
   virtual Barriers& barriers() = 0;
   virtual Copies& copies() = 0;
   virtual Products& products() = 0;
+  virtual Stores& stores() = 0;
 
  protected:
   ~Block() = default;
   virtual void fail(std::string&& sentence, Site where) = 0;
   virtual uint3 index_of(unsigned thread) const = 0;
 };
+
+// For who draws.
+inline void tell(const Happening& what) {
+  if (observer() != nullptr) observer()->happened(what);
+}
 
 // The block whose kernel has called the emulator, until the call returns.
 class CalledBlock {

@@ -15,7 +15,6 @@ namespace detail {
 namespace {
 
 constexpr std::uint64_t kMark = 0x70616d726f736e65;
-constexpr std::size_t kUnit = 16;  // bytes: what bulk copies move
 
 unsigned bytes_of(CUtensorMapDataType type) {
   switch (type) {
@@ -39,11 +38,6 @@ unsigned width_of(CUtensorMapSwizzle swizzle) {
   }
 }
 
-// Where 16-byte units begin that a copy fills, for which a swizzle's pattern must begin: 8 rows of 128 bytes, and so on.
-std::size_t alignment_of(unsigned swizzle) {
-  return swizzle == 0 ? 128 : std::size_t{8} * swizzle;
-}
-
 }  // namespace
 
 std::size_t Map::box_bytes() const {
@@ -53,92 +47,115 @@ std::size_t Map::box_bytes() const {
   return bytes;
 }
 
-void Copies::begin_block() {
-  on_the_way_.clear();
-  tiles_.clear();
+Map map_at(const Call& call, const CUtensorMap* map, unsigned dimensions) {
+  Map found;
+  std::memcpy(&found, map, sizeof found);
+  if (found.mark != kMark)
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) +
+             ": there is no tensor map: cuTensorMapEncodeTiled has not made it";
+    });
+  if (found.rank != dimensions)
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) + ": " + std::to_string(dimensions) +
+             " coordinates for a map of " + std::to_string(found.rank) + " dimensions";
+    });
+  return found;
 }
 
-// Where the destination begins. It is checked.
-std::uint32_t Copies::shared_end(const char* operation, const void* to, std::size_t bytes,
-                                 std::size_t alignment, Site where) {
-  const auto* const begin = static_cast<const unsigned char*>(to);
-  if (begin < block_.window() || begin + bytes > block_.window() + block_.window_bytes())
-    block_.fails(where, [&] {
-      return std::string(operation) + ": the " + std::to_string(bytes) +
-             " bytes of the destination are not in the block's shared memory";
+std::uint32_t shared_end(const Call& call, const char* end, const void* begin, std::size_t bytes,
+                         std::size_t alignment) {
+  const unsigned char* const window = call.block.window();
+  const auto* const first = static_cast<const unsigned char*>(begin);
+  if (first < window || first + bytes > window + call.block.window_bytes())
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) + ": the " + std::to_string(bytes) + " bytes of the " +
+             end + " are not in the block's shared memory";
     });
-  const auto address = static_cast<std::uint32_t>(begin - block_.window());
+  const auto address = static_cast<std::uint32_t>(first - window);
   if (address % alignment != 0)
-    block_.fails(where, [&] {
-      return std::string(operation) + ": the destination, shared byte " + std::to_string(address) +
-             ", is not aligned to " + std::to_string(alignment) + " bytes" +
-             (alignment > 128 ? ", where the swizzle's pattern begins" : "");
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) + ": the " + end + ", shared byte " +
+             std::to_string(address) + ", is not aligned to " + std::to_string(alignment) +
+             " bytes" + (alignment > 128 ? ", where the swizzle's pattern begins" : "");
     });
   return address;
 }
 
-void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const int* first,
-                      unsigned dimensions, Site where) {
-  Map map;
-  std::memcpy(&map, from, sizeof map);
-  if (map.mark != kMark)
-    block_.fails(where, [&] {
-      return std::string(
-          "copy_panel: there is no tensor map: cuTensorMapEncodeTiled has not made it");
-    });
-  if (map.rank != dimensions)
-    block_.fails(where, [&] {
-      return "copy_panel: " + std::to_string(dimensions) + " coordinates for a map of " +
-             std::to_string(map.rank) + " dimensions";
-    });
-  const std::size_t bytes = map.box_bytes();
-  const std::uint32_t address =
-      shared_end("copy_panel", to, bytes, alignment_of(map.swizzle), where);
-  const unsigned number = block_.barriers().take_for_copy("copy_panel", barrier, bytes, where);
-  // From the box's first element inside of the tensor to its last.
+void check_global_end(const Call& call, const void* begin, std::size_t bytes, bool written) {
+  if (wrong_access(begin, bytes, written).empty()) return;
+  call.block.fails(call.where, [&] {
+    return std::string(call.operation) + " " + wrong_access(begin, bytes, written);
+  });
+}
+
+// From the box's first element inside of the tensor to its last.
+void check_global_end(const Call& call, const Map& map, const First& first, bool written) {
   const unsigned char* begin = map.begin;
   std::size_t span = map.element_bytes;
-  bool any = true;
   for (unsigned i = 0; i < map.rank; ++i) {
     const std::int64_t low = std::max<std::int64_t>(0, first[i]);
     const std::int64_t high = std::min<std::int64_t>(std::int64_t{first[i]} + map.box[i],
                                                      static_cast<std::int64_t>(map.sizes[i]));
+    if (low >= high) return;
     const std::size_t stride = i == 0 ? map.element_bytes : map.strides[i - 1];
-    any = any && low < high;
-    if (!any) break;
     begin += static_cast<std::size_t>(low) * stride;
     span += static_cast<std::size_t>(high - 1 - low) * stride;
   }
-  if (any) check_source("copy_panel", begin, span, where);
+  check_global_end(call, begin, span, written);
+}
+
+std::size_t checked_bytes(const Call& call, const char* end, const void* global, int bytes) {
+  if (bytes <= 0 || static_cast<std::size_t>(bytes) % kCopyUnit != 0)
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) + ": " + std::to_string(bytes) +
+             " bytes; allowed: multiples of 16";
+    });
+  if (reinterpret_cast<std::uintptr_t>(global) % kCopyUnit != 0)
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) + ": the " + end + " is not aligned to 16 bytes";
+    });
+  return static_cast<std::size_t>(bytes);
+}
+
+void Copies::begin_block() {
+  on_the_way_.clear();
+  issued_ = 0;
+  tiles_.clear();
+}
+
+void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const int* first,
+                      unsigned dimensions, Site where) {
+  const Call call{block_, "copy_panel", where};
+  const Map map = map_at(call, from, dimensions);
+  const std::size_t bytes = map.box_bytes();
+  const std::uint32_t address = shared_end(call, "destination", to, bytes, map.alignment());
+  const unsigned number = block_.barriers().take_for_copy(call.operation, barrier, bytes, where);
   Tile tile{address, map, {}, {where, block_.thread()}, {}};
   std::copy_n(first, dimensions, tile.first.begin());
+  check_global_end(call, map, tile.first, false);
   issue({std::move(tile), nullptr, bytes, number});
 }
 
 void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier, Site where) {
-  if (bytes <= 0 || static_cast<std::size_t>(bytes) % kUnit != 0)
-    block_.fails(where, [&] {
-      return "copy_bytes: " + std::to_string(bytes) + " bytes; allowed: multiples of 16";
-    });
-  if (reinterpret_cast<std::uintptr_t>(from) % kUnit != 0)
-    block_.fails(where,
-                 [&] { return std::string("copy_bytes: the source is not aligned to 16 bytes"); });
-  const auto count = static_cast<std::size_t>(bytes);
-  check_source("copy_bytes", from, count, where);
-  const std::uint32_t address = shared_end("copy_bytes", to, count, kUnit, where);
-  const unsigned number = block_.barriers().take_for_copy("copy_bytes", barrier, count, where);
+  const Call call{block_, "copy_bytes", where};
+  const std::size_t count = checked_bytes(call, "source", from, bytes);
+  check_global_end(call, from, count, false);
+  const std::uint32_t address = shared_end(call, "destination", to, count, kCopyUnit);
+  const unsigned number = block_.barriers().take_for_copy(call.operation, barrier, count, where);
   issue({{address, {}, {}, {where, block_.thread()}, {}},
          static_cast<const unsigned char*>(from),
          count,
          number});
 }
 
-void Copies::check_source(const char* operation, const void* from, std::size_t bytes, Site where) {
-  if (wrong_read(from, bytes).empty()) return;
-  block_.fails(where, [&] { return std::string(operation) + " " + wrong_read(from, bytes); });
-}
-
 void Copies::issue(OnTheWay&& copy) {
+  tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
+        copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
+  copy.number = issued_++;
+  if (observer() != nullptr)
+    observer()->bulk_copy_starts(copy.number, copy.barrier, block_.window() + copy.tile.address,
+                                 copy.bytes, copy.tile.party.where);
   if (block_.chance()) {
     on_the_way_.push_back(std::move(copy));
   } else {
@@ -158,42 +175,24 @@ void Copies::complete_one() {
 void Copies::complete(OnTheWay& copy) {
   Tile& tile = copy.tile;
   unsigned char* const window = block_.window();
+  tell({Happening::kCopyEnds, "", tile.party.thread, tile.party.where, tile.address});
   forget_tiles(tile.address, copy.bytes);
   if (copy.from != nullptr) {
     std::memcpy(window + tile.address, copy.from, copy.bytes);
   } else {
-    const Map& map = tile.map;
-    const std::size_t row_bytes = map.row_bytes();
     tile.bytes.assign(copy.bytes, 0);
-    // The part of a row that lies in the tensor.
-    const std::int64_t column = tile.first[0];
-    const std::int64_t begin = std::max<std::int64_t>(0, -column);
-    const std::int64_t end =
-        std::min<std::int64_t>(map.box[0], static_cast<std::int64_t>(map.sizes[0]) - column);
-    std::array<unsigned, kMostDimensions> at{};
-    for (std::size_t row = 0; row * row_bytes < copy.bytes && begin < end; ++row) {
-      const unsigned char* from = map.begin;
-      bool inside = true;
-      for (unsigned i = 1; i < map.rank; ++i) {
-        const std::int64_t coordinate = std::int64_t{tile.first[i]} + at[i];
-        inside = inside && coordinate >= 0 && coordinate < static_cast<std::int64_t>(map.sizes[i]);
-        from += coordinate * static_cast<std::int64_t>(map.strides[i - 1]);
-      }
-      if (inside)
-        std::memcpy(tile.bytes.data() + row * row_bytes +
-                        static_cast<std::size_t>(begin) * map.element_bytes,
-                    from + (column + begin) * map.element_bytes,
-                    static_cast<std::size_t>(end - begin) * map.element_bytes);
-      for (unsigned i = 1; i < map.rank && ++at[i] == map.box[i]; ++i)
-        at[i] = 0;
-    }
-    for (std::size_t unit = 0; unit < copy.bytes; unit += kUnit) {
+    for_each_row(tile.map, tile.first,
+                 [&](std::size_t in_box, const unsigned char* from, std::size_t bytes) {
+                   std::memcpy(tile.bytes.data() + in_box, from, bytes);
+                 });
+    for (std::size_t unit = 0; unit < copy.bytes; unit += kCopyUnit) {
       const std::uint32_t address =
-          swizzled(tile.address + static_cast<std::uint32_t>(unit), map.swizzle);
-      std::memcpy(window + address, tile.bytes.data() + unit, kUnit);
+          swizzled(tile.address + static_cast<std::uint32_t>(unit), tile.map.swizzle);
+      std::memcpy(window + address, tile.bytes.data() + unit, kCopyUnit);
     }
   }
-  if (observer() != nullptr) observer()->bulk_copied(window + tile.address, copy.bytes);
+  if (observer() != nullptr)
+    observer()->bulk_copied(copy.number, copy.barrier, window + tile.address, copy.bytes);
   if (copy.from == nullptr) tiles_.push_back(std::move(tile));
   block_.barriers().complete_bytes(copy.barrier, copy.bytes);
 }
@@ -231,18 +230,18 @@ std::string refused(const Map& map, cuuint32_t rank, const cuuint64_t* sizes,
     return std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(value) +
            "; allowed: " + allowed;
   };
-  if (reinterpret_cast<std::uintptr_t>(map.begin) % kUnit != 0)
+  if (reinterpret_cast<std::uintptr_t>(map.begin) % kCopyUnit != 0)
     return "the tensor is not aligned to 16 bytes";
   for (unsigned i = 0; i < rank; ++i) {
     if (sizes[i] < 1 || sizes[i] > kMostSize)
       return of("globalDim", i, sizes[i], "1 to " + std::to_string(kMostSize));
     if (box[i] < 1 || box[i] > kMostBox) return of("boxDim", i, box[i], "1 to 256");
-    if (i > 0 && (strides[i - 1] % kUnit != 0 || strides[i - 1] >= kMostStride))
+    if (i > 0 && (strides[i - 1] % kCopyUnit != 0 || strides[i - 1] >= kMostStride))
       return of("globalStrides", i - 1, strides[i - 1],
                 "multiples of 16 below " + std::to_string(kMostStride));
   }
   const std::size_t row = std::size_t{box[0]} * map.element_bytes;
-  if (row % kUnit != 0)
+  if (row % kCopyUnit != 0)
     return "a row of the box has " + std::to_string(row) + " bytes; allowed: multiples of 16";
   if (map.swizzle != 0 && row > map.swizzle)
     return "a row of the box has " + std::to_string(row) +
@@ -262,6 +261,11 @@ void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int
               unsigned dimensions, Site where) {
   detail::CalledBlock block("copy_panel");
   block->copies().copy_box(to_smem, map, barrier, first, dimensions, where);
+}
+
+void fence_shared() {
+  const detail::CalledBlock block("fence_shared");
+  if (detail::observer() != nullptr) detail::observer()->proxies_fenced();
 }
 
 void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier, Site where) {

@@ -35,6 +35,7 @@
 #include "observed.hpp"
 #include "products.hpp"
 #include "state.hpp"
+#include "stores.hpp"
 #include "streams.hpp"
 
 namespace emulator {
@@ -245,19 +246,18 @@ class Worker final : public Block {
   }
   bool chance() override {
     const Schedule::Order order = launch_->schedule.order;
-    return order == Schedule::reverse || (order == Schedule::shuffle && random_.below(2) == 0);
+    return launch_->schedule.late || order == Schedule::reverse ||
+           (order == Schedule::shuffle && random_.below(2) == 0);
   }
   unsigned below(unsigned count) override {
     return launch_->schedule.order == Schedule::shuffle ? random_.below(count) : 0;
   }
   std::uint64_t meetings() const override { return epoch_ + partial_meetings_; }
-  void met() override {
-    ++partial_meetings_;
-    if (observer() != nullptr) observer()->some_met();
-  }
+  void met() override { ++partial_meetings_; }
   Barriers& barriers() override { return barriers_; }
   Copies& copies() override { return bulk_copies_; }
   Products& products() override { return products_; }
+  Stores& stores() override { return stores_; }
   uint3 index_of(unsigned thread) const override { return launch_->thread_index[thread]; }
 
   void bounds_are_known() { knows_its_bounds_ = true; }
@@ -425,6 +425,7 @@ class Worker final : public Block {
   Barriers barriers_{*this};
   Copies bulk_copies_{*this};
   Products products_{*this};
+  Stores stores_{*this};
 };
 
 constinit thread_local Worker* running_worker = nullptr;
@@ -556,17 +557,18 @@ void Worker::run_thread(unsigned index) {
 
 // What nobody has to wait for to go on.
 bool Worker::anything_on_the_way() const {
-  return bulk_copies_.any_on_the_way() || products_.any_on_the_way();
+  return bulk_copies_.any_on_the_way() || products_.any_on_the_way() || stores_.any_on_the_way();
 }
 
-// Copies first, but in a shuffle: a product that runs late reads what the threads have made of its operands meanwhile.
+// Copies first, but in a shuffle: a product or a store that comes late reads what the threads have made of its operands meanwhile.
 void Worker::complete_something() {
-  const bool both = bulk_copies_.any_on_the_way() && products_.any_on_the_way();
-  if (both ? below(2) == 0 : bulk_copies_.any_on_the_way()) {
-    bulk_copies_.complete_one();
-  } else {
-    products_.complete_one();
-  }
+  const std::array on_the_way = {bulk_copies_.any_on_the_way(), products_.any_on_the_way(),
+                                 stores_.any_on_the_way()};
+  const auto kinds = static_cast<unsigned>(std::ranges::count(on_the_way, true));
+  unsigned chosen = kinds > 1 ? below(kinds) : 0;
+  if (on_the_way[0] && chosen-- == 0) return bulk_copies_.complete_one();
+  if (on_the_way[1] && chosen-- == 0) return products_.complete_one();
+  stores_.do_one_step();
 }
 
 std::string Worker::awaited_by(unsigned thread) const {
@@ -682,6 +684,7 @@ void Worker::run_block(std::uint64_t block) {
   barriers_.begin_block();
   bulk_copies_.begin_block();
   products_.begin_block();
+  stores_.begin_block();
 
   ready_first_ = ready_count_ = 0;
   make_all_ready();
@@ -711,6 +714,8 @@ void Worker::run_block(std::uint64_t block) {
                                  [](const Thread& t) { return t.status != Status::kReturned; })) {
     report_stuck();
   }
+  if (const std::string text = abandoned_ ? "" : stores_.left_over(); !text.empty())
+    launch_->fail(cudaErrorLaunchFailure, text + ", in " + kernel_and_block());
   check_shared_guards();
   if (observer() != nullptr) observer()->block_ends();
   if (abandoned_) {

@@ -237,14 +237,38 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
     product.a_from[t] = a_registers;
     std::copy_n(a_registers, 4, product.a_registers.begin() + 4 * t);
   }
+  if (++product.issued_by_warp[t / kLanes] == kLanes && observer() != nullptr)
+    observer()->warp_issues_product(block_.thread() / kWarpgroup, t / kLanes, number);
   if (++product.issued < kWarpgroup) return;
 
   if (!product.a_in_registers)
     check_operand(product, "A", product.a, form.a_by_outputs, kProductRows, where);
   check_operand(product, "B", product.b, form.b_by_outputs, form.n, where);
+  const unsigned rows = (product.a_in_registers ? 0 : kProductRows) + form.n;
+  tell({Happening::kProductStarts, "multiply_add", block_.thread(), where,
+        std::uint64_t{rows} * kProductTerms * sizeof(std::uint16_t)});
+  if (observer() != nullptr) tell_observer(product, number, where);
   ++group.ready;
   ++ready_;
   if (group.ready == group.done + 1 && !block_.chance()) run_next(group);
+}
+
+// Of A a warp reads its own 16 rows, of B all.
+void Products::tell_observer(const Product& product, std::uint64_t number, Site where) {
+  thread_local std::vector<Observer::OperandPart> parts;
+  parts.clear();
+  const auto add = [&](std::uint64_t bits, bool by_outputs, unsigned outers, bool is_a) {
+    const Descriptor descriptor(bits);
+    constexpr unsigned kWarpRows = 16, kAllWarps = 0xf;
+    for (unsigned outer = 0; outer < outers; outer += by_outputs ? kUnit : 1) {
+      for (unsigned term = 0; term < kProductTerms; term += by_outputs ? 1 : kUnit)
+        parts.push_back({block_.window() + unit_address(descriptor, by_outputs, outer, term),
+                         is_a ? 1u << outer / kWarpRows : kAllWarps});
+    }
+  };
+  if (!product.a_in_registers) add(product.a, product.form.a_by_outputs, kProductRows, true);
+  add(product.b, product.form.b_by_outputs, product.form.n, false);
+  observer()->product_starts(block_.thread() / kWarpgroup, number, parts, where);
 }
 
 // The operand's address, and that its elements are where copies have put what belongs together: the next term or output is the tile's next
@@ -360,6 +384,7 @@ void Products::run_next(Warpgroup& group) {
   if (!product.add) std::fill_n(sums, kProductRows * form.n, 0.0f);
   multiply(sums, a.data(), b.data(), form.n);
   if (observer() != nullptr) observer()->matrices_multiplied(kProductRows * form.n * kProductTerms);
+  tell({Happening::kProductEnds, "", product.party.thread, product.party.where});
   ++group.done;
   --ready_;
   std::erase_if(group.sleeping, [&](unsigned thread) {
@@ -430,6 +455,7 @@ void Products::wait(unsigned pending, Site where) {
   OfThread& thread = group.threads[t];
   const std::uint64_t end =
       thread.groups > pending ? group.groups[thread.groups - pending - 1].end : 0;
+  tell({Happening::kWaitStarts, "wait_products", block_.thread(), where});
   while (group.done < end) {
     thread.waits_for = end;
     group.sleeping.push_back(block_.thread());
@@ -437,6 +463,8 @@ void Products::wait(unsigned pending, Site where) {
   }
   thread.waits_for = 0;
   thread.fenced = false;
+  tell({Happening::kWaitEnds, "wait_products", block_.thread(), where});
+  if (observer() != nullptr) observer()->products_waited(end);
   take_back(group, end, where);
 }
 

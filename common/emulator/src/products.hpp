@@ -63,6 +63,7 @@ class Products {
     bool add, a_in_registers;
     Party party;
     unsigned issued, released;  // threads
+    std::array<unsigned, kWarpgroup / kLanes> issued_by_warp;
     Sums* sums;
     std::array<const std::uint32_t*, kWarpgroup> a_from;
     std::array<std::uint32_t, 4 * kWarpgroup> a_registers;
@@ -92,6 +93,7 @@ class Products {
   void join(Warpgroup& group, Product& product, std::uint64_t number, float* d);
   void check_operand(const Product& product, const char* which, std::uint64_t bits, bool by_outputs,
                      unsigned outer, Site where);
+  void tell_observer(const Product& product, std::uint64_t number, Site where);
   void run_next(Warpgroup& group);
   void take_back(Warpgroup& group, std::uint64_t end, Site where);
 

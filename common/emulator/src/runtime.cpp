@@ -408,10 +408,10 @@ std::size_t max_dynamic_shared(const void* address) {
   return found == state().dynamic_shared.end() ? kDefaultShared : found->second;
 }
 
-std::string wrong_read(const void* pointer, std::size_t bytes) {
+std::string wrong_access(const void* pointer, std::size_t bytes, bool written) {
   const auto guard = lock();
-  const std::string start =
-      "reads " + std::to_string(bytes) + " bytes from " + address_text(pointer) + " on, ";
+  const std::string start = std::string(written ? "writes " : "reads ") + std::to_string(bytes) +
+                            " bytes from " + address_text(pointer) + " on, ";
   if (const auto* found = find_allocation(pointer); found != nullptr) {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(pointer) - found->first;
     if (bytes <= found->second.bytes - offset) return {};

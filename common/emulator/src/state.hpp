@@ -44,8 +44,8 @@ std::size_t max_dynamic_shared(const void* address);
 // Says which allocation's guard zone was overwritten, and mends it; empty if none was.
 std::string check_allocation_guards();
 
-// What is wrong with a kernel's read of [pointer, pointer + bytes), which no compiler's hook sees; empty if nothing.
-std::string wrong_read(const void* pointer, std::size_t bytes);
+// What is wrong with a kernel's read or write of [pointer, pointer + bytes), which no compiler's hook sees; empty if nothing.
+std::string wrong_access(const void* pointer, std::size_t bytes, bool written);
 
 void reset_schedule();
 

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -78,6 +79,25 @@ TEST(HopperArithmetic, FindsElementsOfMNMajorOperands) {
   EXPECT_EQ(address_of(0x400, 2048, 512, 64, true, 40, 3), 0xCC0u);
   // Without a swizzle the two strides change their places.
   EXPECT_EQ(address_of(0x400, 512, 128, 0, true, 11, 9), 0x696u);
+}
+
+// A core matrix is eight rows of 16 bytes. Banks come in eight groups of 16 bytes.
+TEST(HopperArithmetic, RowsOfACoreMatrixLieInDifferentBanks) {
+  for (const unsigned width : {0u, 32u, 64u, 128u}) {
+    for (const bool by_outputs : {false, true}) {
+      // From each unit of the pattern's first row on.
+      for (std::uint32_t begin = 0x400; begin < 0x400 + std::max(width, 16u); begin += 16) {
+        for (unsigned matrix = 0; matrix < 64; matrix += 8) {
+          unsigned groups = 0;
+          for (unsigned row = 0; row < 8; ++row) {
+            const unsigned outer = matrix + (by_outputs ? 0 : row), term = by_outputs ? row : 8;
+            groups |= 1u << address_of(begin, 16384, 1024, width, by_outputs, outer, term) / 16 % 8;
+          }
+          EXPECT_EQ(groups, 0xffu) << width << ", " << by_outputs << ", " << matrix;
+        }
+      }
+    }
+  }
 }
 
 // ---- Maps ----

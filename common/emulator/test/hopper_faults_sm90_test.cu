@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/bfloat16.hpp"
@@ -370,6 +371,136 @@ TEST_F(HopperFaults, TileReadBeforeItsPhase) {
         << emulator::last_report();
     EXPECT_EQ(ladder::to_float(out[5]), expected);
   }
+}
+
+// ---- Stores ----
+
+__global__ void stores_from(const __grid_constant__ CUtensorMap map, int offset, int column,
+                            const CUtensorMap* other) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  if (threadIdx.x != 0) return;
+  hopper::store_panel(other ? other : &map, bytes_smem + offset, column, 0, 0);
+  hopper::commit_stores();
+  hopper::wait_stores<0>();
+}
+TEST_F(HopperFaults, StoreFromAMisalignedPanel) {
+  stores_from<<<1, 32, kDynamic>>>(map_, 512, 0, nullptr);
+  expect_report({"store_panel: the source, shared byte 1536, is not aligned to 1024 bytes"});
+}
+TEST_F(HopperFaults, StoreFromBeyondSharedMemory) {
+  stores_from<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, 0, nullptr);
+  expect_report({"store_panel: the 8192 bytes of the source are not in the block's shared memory"});
+}
+TEST_F(HopperFaults, StoreByAMapThatNobodyMade) {
+  stores_from<<<1, 32, kDynamic>>>(map_, 0, 0, reinterpret_cast<const CUtensorMap*>(memory_));
+  expect_report({"store_panel: there is no tensor map: cuTensorMapEncodeTiled has not made it"});
+}
+TEST_F(HopperFaults, StoreThatBeginsInFrontOfTheTensor) {
+  stores_from<<<1, 32, kDynamic>>>(map_, 0, -8, nullptr);
+  expect_report({"store_panel: coordinate 0 is -8"});
+}
+
+__global__ void stores_bytes(bfloat16* to, int bytes, int from) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  if (threadIdx.x != 0) return;
+  hopper::store_bytes(to, bytes_smem + from, bytes);
+  hopper::commit_stores();
+  hopper::wait_stores<0>();
+}
+TEST_F(HopperFaults, StoreOfMisalignedBytes) {
+  stores_bytes<<<1, 32, kDynamic>>>(memory_, 40, 0);
+  expect_report({"store_bytes: 40 bytes; allowed: multiples of 16"});
+  stores_bytes<<<1, 32, kDynamic>>>(memory_ + 4, 64, 0);
+  expect_report({"store_bytes: the destination is not aligned to 16 bytes"});
+  stores_bytes<<<1, 32, kDynamic>>>(memory_, 64, 8);
+  expect_report({"store_bytes: the source, shared byte 1032, is not aligned to 16 bytes"});
+}
+TEST_F(HopperFaults, StoreBeyondTheAllocation) {
+  stores_bytes<<<1, 32, kDynamic>>>(memory_ + kBytes / 2 - 16, 64, 0);
+  expect_report({"store_bytes writes 64 bytes from", "of which the allocation has 32"});
+  const CUtensorMap map = hopper::describe_tensor(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
+  stores_from<<<1, 32, kDynamic>>>(map, 0, 0, nullptr);
+  expect_report({"store_panel writes 16512 bytes from", "of which the allocation has 16384"});
+  cudaFree(memory_);
+  stores_bytes<<<1, 32, kDynamic>>>(memory_, 64, 0);
+  expect_report({"store_bytes writes 64 bytes from", "which is no allocation's"});
+  memory_ = nullptr;
+}
+
+// Whether the store has read its bytes meanwhile does not matter.
+template <bool kCommits, bool kWaits>
+__global__ void leaves_a_store_alone(bfloat16* to) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  if (threadIdx.x != 0) return;
+  hopper::store_bytes(to, bytes_smem, 64);
+  if constexpr (kCommits) hopper::commit_stores();
+  if constexpr (kWaits) hopper::wait_stores_read<0>();
+}
+TEST_F(HopperFaults, StoreThatNobodyWaitsFor) {
+  for (const auto order : {Schedule::forward, Schedule::reverse}) {
+    emulator::set_schedule({order, 0});
+    leaves_a_store_alone<true, false><<<1, 32, kDynamic>>>(memory_);
+    expect_report(
+        {"the block ends while the store of 64 bytes that thread (0, 0, 0) of warp 0 "
+         "began here may be reading them from shared memory"});
+    leaves_a_store_alone<false, true><<<1, 32, kDynamic>>>(memory_);
+    expect_report({"the block ends while the store of 64 bytes", "(it is in no group)"});
+    leaves_a_store_alone<true, true><<<1, 32, kDynamic>>>(memory_);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << emulator::last_report();
+  }
+}
+
+// DeepEP's issue 657: a wait for all groups but the last, where only one is on its way. What comes next overwrites what it reads. And
+// wait_stores_read alone does not make it visible.
+template <int kPending, bool kRead>
+__global__ void stores_and_overwrites(float* to, float* seen) {
+  __shared__ alignas(16) float stage_smem[32];
+  stage_smem[threadIdx.x] = 1.0f;
+  hopper::fence_shared();
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    hopper::store_bytes(to, stage_smem, sizeof stage_smem);
+    hopper::commit_stores();
+    if constexpr (kRead)
+      hopper::wait_stores_read<kPending>();
+    else
+      hopper::wait_stores<kPending>();
+  }
+  __syncwarp();
+  stage_smem[threadIdx.x] = 2.0f;
+  if (threadIdx.x != 0) return;
+  *seen = to[5];
+  hopper::wait_stores_read<0>();
+}
+class HopperStoreTiming : public HopperFaults {
+ protected:
+  // What was stored, and what the thread saw of it.
+  template <int kPending, bool kRead>
+  std::pair<float, float> result(Schedule::Order order) {
+    emulator::set_schedule({order, 0});
+    float* const floats = reinterpret_cast<float*>(memory_);
+    EXPECT_EQ(cudaMemset(memory_, 0, kBytes), cudaSuccess);
+    stores_and_overwrites<kPending, kRead><<<1, 32>>>(floats, floats + 32);
+    float out[33];
+    EXPECT_EQ(cudaMemcpy(out, memory_, sizeof out, cudaMemcpyDeviceToHost), cudaSuccess)
+        << emulator::last_report();
+    return {out[5], out[32]};
+  }
+};
+TEST_F(HopperStoreTiming, WaitForOneGroupTooFew) {
+  using Result = std::pair<float, float>;
+  EXPECT_EQ((result<1, true>(Schedule::forward)), Result(1, 1));
+  EXPECT_EQ((result<1, true>(Schedule::reverse)), Result(2, 0));
+}
+TEST_F(HopperStoreTiming, WaitForTheReadAlone) {
+  using Result = std::pair<float, float>;
+  EXPECT_EQ((result<0, true>(Schedule::forward)), Result(1, 1));
+  EXPECT_EQ((result<0, true>(Schedule::reverse)), Result(1, 0));
+}
+TEST_F(HopperStoreTiming, TheWaitThatIsRight) {
+  using Result = std::pair<float, float>;
+  EXPECT_EQ((result<0, false>(Schedule::forward)), Result(1, 1));
+  EXPECT_EQ((result<0, false>(Schedule::reverse)), Result(1, 1));
 }
 
 // ---- Products ----

@@ -2,12 +2,14 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/emulator/test/device_vector.hpp"
+#include "common/xray/report.hpp"
 #include "common/xray/xray.hpp"
 #include "emulator/emulator.hpp"
 
@@ -80,13 +82,83 @@ TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
     const Kernel kernel = only();
     for (const Error& error : kernel.errors)
       ADD_FAILURE() << error.message;
-    EXPECT_TRUE(kernel.partly_ordered);
     EXPECT_EQ(kernel[kBulkCopies], 1u);
     EXPECT_EQ(kernel[kBulkCopyBytes], 64u * 128);
     EXPECT_EQ(kernel[kTensorOperations], 1u);
     EXPECT_EQ(kernel[kTensorMultiplyAdds], 64u * 64 * 16);
     EXPECT_EQ(out.host()[77], 16.0f + 1 + 1);
   }
+}
+
+// The same kernel, where copies and products come late. Four warps, a row each: copy, wait, product, wait.
+TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
+  const DeviceVector<bfloat16> in(
+      std::vector<bfloat16>(kRows * hopper::kPanel, ladder::to_bfloat16(1.0f)));
+  const CUtensorMap map = hopper::describe_tensor(in.data(), kRows, 1, hopper::kPanel, kRows);
+  const DeviceVector<float> out(128);
+  emulator::set_schedule({.order = Schedule::forward, .late = true});
+  hand_over_and_multiply<<<1, 128>>>(map, out.data());
+  const Kernel kernel = only();
+  EXPECT_EQ(kernel[kBarrierWaits], 2u * 128);
+  EXPECT_EQ(kernel[kProductWaits], 4u);
+  EXPECT_EQ(kernel[kNamedBarriers], 0u);
+  EXPECT_EQ(kernel[kProductBytes], 2u * 64 * 16 * 2);
+
+  const auto timeline = to_json({{"", "", kernel}})["kernels"][0]["timeline"];
+  EXPECT_EQ(timeline["row_threads"], 32);
+  const auto spans_of = [&](const char* operation, unsigned row) {
+    std::vector<nlohmann::json> spans;
+    for (const auto& span : timeline["spans"]) {
+      if (span["operation"] == operation && span["row"] == row) spans.push_back(span);
+    }
+    return spans;
+  };
+  EXPECT_EQ(timeline["spans"].size(), 2u + 4 * 3);
+  ASSERT_EQ(spans_of("copy_panel", 0).size(), 1u);
+  ASSERT_EQ(spans_of("multiply_add", 0).size(), 1u);
+  const auto copy = spans_of("copy_panel", 0)[0], product = spans_of("multiply_add", 0)[0];
+  EXPECT_EQ(copy["what"], "copy");
+  EXPECT_EQ(product["what"], "product");
+  for (unsigned row = 0; row < 4; ++row) {
+    const auto waits = spans_of("wait", row), last = spans_of("wait_products", row);
+    ASSERT_EQ(waits.size(), 2u);  // for numbers, then for the panel
+    ASSERT_EQ(last.size(), 1u);
+    EXPECT_EQ(waits[1]["what"], "wait");
+    EXPECT_EQ(waits[0]["line"].get<int>() + 1, waits[1]["line"]);
+    EXPECT_LT(copy["from"], waits[1]["from"]);
+    EXPECT_LT(copy["to"], waits[1]["to"]);
+    EXPECT_LT(waits[1]["to"], product["from"]);
+    EXPECT_LT(product["from"], last[0]["from"]);
+    EXPECT_LT(product["to"], last[0]["to"]);
+  }
+}
+
+// Of the panel's 64 rows the tensor has 50.
+__global__ void store_panel_and_read(const __grid_constant__ CUtensorMap map, const bfloat16* out,
+                                     float* sum) {
+  __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * hopper::kPanel; i += 32)
+    panel_smem[i] = ladder::to_bfloat16(1.0f);
+  hopper::fence_shared();
+  __syncwarp();
+  if (threadIdx.x != 0) return;
+  hopper::store_panel(&map, panel_smem, 0, 0, 0);
+  hopper::commit_stores();
+  hopper::wait_stores<0>();
+  *sum = ladder::to_float(out[0]) + ladder::to_float(out[49 * 64 + 63]);
+}
+
+TEST_F(XrayHopper, CountsBulkStoresAndWhatTheyWrite) {
+  const DeviceVector<bfloat16> out(50 * hopper::kPanel);
+  const CUtensorMap map = hopper::describe_tensor(out.data(), 50, 1, hopper::kPanel, kRows);
+  const DeviceVector<float> sum(1);
+  store_panel_and_read<<<1, 32>>>(map, out.data(), sum.data());
+  const Kernel kernel = only();
+  for (const Error& error : kernel.errors)
+    ADD_FAILURE() << error.message;
+  EXPECT_EQ(kernel[kBulkStores], 1u);
+  EXPECT_EQ(kernel[kBulkStoreBytes], 50u * 128);
+  EXPECT_EQ(sum.host()[0], 2.0f);
 }
 
 __global__ void store_rows_and_read(unsigned* out) {
@@ -100,7 +172,6 @@ TEST_F(XrayHopper, SeesTheRowsOfAMatrixStore) {
   const DeviceVector<unsigned> out(32);
   store_rows_and_read<<<1, 32>>>(out.data());
   const Kernel kernel = only();
-  EXPECT_FALSE(kernel.partly_ordered);
   EXPECT_EQ(kernel[kSharedStoreRequests], 1u);
   EXPECT_EQ(kernel[kSharedStoreWavefronts], 4u);
   ASSERT_EQ(kernel.errors.size(), 1u);

@@ -15,7 +15,8 @@ struct Schedule {
   enum Order { forward, reverse, shuffle };
   Order order = forward;
   std::uint64_t seed =
-      0;  // of shuffle; the same seed gives the same order of threads within each block
+      0;              // of shuffle; the same seed gives the same order of threads within each block
+  bool late = false;  // bulk copies and products come as late as they may, as in reverse
 };
 void set_schedule(Schedule schedule);
 Schedule schedule();

@@ -14,6 +14,26 @@
 
 namespace emulator {
 
+// What is worth a place in a picture of a block over time.
+struct Happening {
+  enum Kind : unsigned char {
+    kCopyStarts,  // to shared memory: `number` is where to
+    kCopyEnds,
+    kStoreStarts,  // from shared memory: `number` is where from
+    kStoreEnds,
+    kProductStarts,  // a warpgroup's: all threads have issued it. `number`: bytes that it reads from shared memory
+    kProductEnds,
+    kWaitStarts,
+    kWaitEnds,
+    kPasses  // a named barrier, without waiting
+  };
+  Kind kind;
+  const char* operation;  // hopper.hpp's function
+  unsigned thread;        // linear; of a product, one of its warpgroup
+  Site where;
+  std::uint64_t number = 0;
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -58,18 +78,61 @@ class Observer {
   // A warp's tensor-core instruction has made this many multiplications and additions.
   virtual void matrices_multiplied(unsigned multiply_adds) = 0;
 
-  // A bulk copy has put bytes into shared memory.
-  virtual void bulk_copied(const void* to, std::size_t bytes) = 0;
+  // A bulk store has written to global memory: these are its rows.
+  virtual void bulk_stored(const std::vector<AddressRange>& rows) = 0;
 
   // All threads of the block have met.
   virtual void block_met() = 0;
-  // Some have, at a barrier in shared memory or a named one.
-  virtual void some_met() = 0;
   // These lanes of a warp have met in operation `name`.
   virtual void lanes_met(unsigned warp, unsigned lanes, const char* name) = 0;
 
   // The running thread asks, by a shuffle called at `pc`, for the value of its warp's lane `source`.
   virtual void lane_takes(const void* pc, unsigned source) = 0;
+
+  virtual void happened(const Happening& what) = 0;
+
+  // ---- What orders some of a block's threads, and the asynchronous proxy. mbarriers and bulk copies have numbers in their block ----
+
+  // The running thread initialises an mbarrier; fences those that it has initialised; arrives; its wait has returned.
+  virtual void barrier_begins(unsigned barrier, const void* at, Site where) = 0;
+  virtual void barriers_fenced() = 0;
+  virtual void barrier_arrived(unsigned barrier, Site where) = 0;
+  virtual void barrier_waited(unsigned barrier, Site where) = 0;
+  // The phase of an mbarrier is over, by whatever came last.
+  virtual void phase_ended(unsigned barrier) = 0;
+
+  // The running thread has come to a named barrier; all lanes of a warp have; the barrier is complete, and the warps of these bits
+  // wait there.
+  virtual void named_reached(unsigned name) = 0;
+  virtual void named_taken(unsigned name, unsigned warp) = 0;
+  virtual void named_complete(unsigned name, std::uint32_t waiting_warps) = 0;
+
+  // The running thread's fence.proxy.async.
+  virtual void proxies_fenced() = 0;
+
+  // The running thread issues a copy to shared memory, which will complete bytes of an mbarrier; the copy has put them there.
+  virtual void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,
+                                std::size_t bytes, Site where) = 0;
+  virtual void bulk_copied(std::uint64_t copy, unsigned barrier, const void* to,
+                           std::size_t bytes) = 0;
+
+  // The running thread issues a store from shared memory, in its group-th group from 0 on; it has waited until those of the groups
+  // before this one have read.
+  virtual void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
+                                 Site where) = 0;
+  virtual void bulk_stores_waited(std::uint64_t end) = 0;
+
+  // All lanes of one of a warpgroup's four warps have issued its number-th product, from 0 on.
+  virtual void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) = 0;
+  // All threads have. It reads these 16 bytes of shared memory each, for some of the warps (bits).
+  struct OperandPart {
+    const void* at;
+    unsigned warps;
+  };
+  virtual void product_starts(unsigned warpgroup, std::uint64_t number,
+                              const std::vector<OperandPart>& parts, Site where) = 0;
+  // The running thread has waited for the products of its warpgroup before this one.
+  virtual void products_waited(std::uint64_t end) = 0;
 
   // What was seen so far is asked for no more.
   virtual void forget() = 0;

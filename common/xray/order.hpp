@@ -1,0 +1,147 @@
+// Who knows of what, in a block whose threads are ordered by more than __syncthreads and __syncwarp: vector clocks, over mbarriers, named
+// barriers, the groups of asynchronous operations, and proxy fences. And the asynchronous proxy's accesses to shared memory.
+//
+// A clock has one entry for each thread of the block, and one for each agent: what completes asynchronous operations one after the other,
+// an mbarrier's phases, a warpgroup's products, a thread's groups of bulk stores. A thread's own entry grows with every release, so that what it does later is not taken
+// for what it did before.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "shadow.hpp"
+
+namespace emulator::xray {
+
+using Clock = std::vector<std::uint32_t>;  // what is behind its end is 0
+
+// What somebody knows to have happened, and of that, what was also fenced against the asynchronous proxy.
+struct Known {
+  Clock happened, fenced;
+
+  void join(const Known& other);
+};
+
+// Two accesses that nothing orders, or no proxy fence: the earlier one, and which byte.
+struct Conflict {
+  Stamp other;
+  std::uint64_t offset = 0;
+  unsigned thread = 0;      // of those that act together, the one that does not know
+  bool unfenced = false;    // ordered, but for the fence
+  bool unfinished = false;  // the other is an asynchronous operation
+};
+
+// 16 bytes of an operand in shared memory.
+struct OperandUnit {
+  std::uint64_t offset;
+  unsigned warps;  // of the warpgroup, a bit each, that read it
+};
+
+class Order {
+ public:
+  static constexpr unsigned kUnit = 16;  // bytes: the asynchronous proxy touches no less
+
+  void begin_block(unsigned threads);
+  bool is_followed() const { return followed_; }
+  // From now on. `lanes`: what the threads have seen of their warps, (threads, 32); `met`: of each other, at the last __syncthreads.
+  void follow(const std::vector<std::uint32_t>& lanes, const Clock& met);
+
+  std::uint32_t now(unsigned thread) const { return known_[thread].happened[thread]; }
+  Seen seen(unsigned thread) const { return {known_[thread].happened.data(), 0, threads_, true}; }
+
+  void all_met();
+  void lanes_met(unsigned warp, std::uint32_t lanes);
+  void proxies_fenced(unsigned thread);
+
+  // mbarriers. `by`: where the thread did it.
+  void barrier_begins(unsigned barrier, const Stamp& by);
+  void barriers_fenced(unsigned thread);
+  // What initialised it, where the thread does not know of that.
+  std::optional<Stamp> unordered_begin(unsigned barrier, unsigned thread) const;
+  // The same where it knows, but no fence_barriers lies between. Said once.
+  std::optional<Stamp> unfenced_begin(unsigned barrier, unsigned thread);
+  void barrier_arrived(unsigned barrier, unsigned thread);
+  void phase_ended(unsigned barrier);
+  void phase_seen(unsigned barrier, unsigned thread);
+
+  void named_reached(unsigned name, unsigned thread);
+  void named_taken(unsigned name, unsigned warp);
+  void named_complete(unsigned name, std::uint32_t waiting_warps);
+
+  using Report = std::function<void(const Conflict&)>;
+
+  // A thread's own access to shared memory: the asynchronous one it is not ordered with.
+  std::optional<Conflict> accessed(unsigned thread, std::uint64_t offset, unsigned bytes,
+                                   bool stores);
+  void copy_starts(std::uint64_t copy, unsigned thread, std::uint64_t offset, std::uint64_t bytes,
+                   const Stamp& by, Shadow& shadow, const Report& report);
+  void copy_complete(std::uint64_t copy, unsigned barrier);
+  void store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset, std::uint64_t bytes,
+                    const Stamp& by, Shadow& shadow, const Report& report);
+  void stores_waited(unsigned thread, std::uint64_t end);
+  void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number);
+  void product_starts(unsigned warpgroup, std::uint64_t number,
+                      const std::vector<OperandUnit>& units, const Stamp& by, Shadow& shadow,
+                      const Report& report);
+  void products_waited(unsigned thread, std::uint64_t end);
+
+ private:
+  struct Operation {
+    unsigned agent = 0;
+    std::uint32_t clock = 0;  // 0: not complete
+    Stamp by;
+    Known issuer = {};  // of a copy, until it is complete
+  };
+  struct Unit {
+    std::uint32_t write = 0;           // operation; 0: none
+    std::vector<std::uint32_t> reads;  // the newest of each agent
+    bool touched = false;              // by threads, since the last asynchronous write
+  };
+  struct BarrierInMemory {
+    unsigned agent;
+    std::uint32_t phases = 0;
+    Stamp begun;
+    bool fenced = false, said = false;
+    Known arriving = {}, complete = {};
+  };
+  struct NamedBarrier {
+    Known arriving;
+    std::map<unsigned, Known> by_warp;
+  };
+  // What all lanes of a warp know, as of a count of changes.
+  struct OfWarp {
+    std::uint64_t changes = 1, met_at = 0;
+    std::shared_ptr<const Known> met = {};
+  };
+  // What the warps knew as they issued a product.
+  using Issuers = std::array<std::shared_ptr<const Known>, 4>;
+
+  void learn(unsigned thread, const Known& from);
+  void release(unsigned thread, Known& to);
+  bool knows(const Clock& happened, const Operation& operation) const;
+  std::shared_ptr<const Known> known_by_warp(unsigned warp);
+  void read_by(std::uint32_t operation, Unit& unit);
+  Unit& unit(std::uint64_t offset);
+  std::uint32_t add(Operation&& operation);
+
+  bool followed_ = false;
+  unsigned threads_ = 0, agents_ = 0;
+  std::vector<Known> known_;  // by thread
+  std::vector<OfWarp> warps_;
+  std::vector<BarrierInMemory> barriers_;
+  std::array<NamedBarrier, 16> named_;
+  std::vector<unsigned> warpgroup_agents_;
+  std::map<std::pair<unsigned, std::uint64_t>, Issuers> issuers_;  // by warpgroup and product
+  std::map<unsigned, unsigned> store_agents_;                      // by thread
+  std::vector<Operation> operations_;
+  std::map<std::uint64_t, std::uint32_t> copies_;  // under way
+  std::vector<Unit> units_;
+};
+
+}  // namespace emulator::xray

@@ -1,0 +1,556 @@
+// Wrong orders of Hopper's instructions, each planted in a small kernel beside the right one. The X-ray finds them by the order that
+// mbarriers, named barriers, waits and fences make, so it finds them under every schedule, and where the results happen to be right.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/core/bfloat16.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/emulator/test/device_vector.hpp"
+#include "common/xray/xray.hpp"
+#include "emulator/emulator.hpp"
+
+namespace {
+
+using namespace emulator::xray;
+namespace hopper = ladder::cuda::hopper;
+using emulator::Schedule;
+using hopper::Barrier;
+using hopper::Order;
+using ladder::bfloat16;
+
+constexpr int kRows = 64, kPanel = hopper::kPanel;
+constexpr int kPanelBytes = kRows * kPanel * static_cast<int>(sizeof(bfloat16));
+constexpr int kWarpgroup = hopper::kWarpgroup;
+constexpr const char* kFence = "does not see what threads did without a proxy fence";
+constexpr const char* kPhase = "has not waited for the phase of the mbarrier";
+
+// Device memory that every kernel here may read and write: 64 rows of two panels.
+class XrayHopperFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    emulator::reset();
+    take();
+  }
+  void TearDown() override { emulator::reset(); }
+
+  // Under every schedule `launch` gives an error with all of these words, and no other kind of error. None: it gives no error.
+  template <typename Launch>
+  static void expect(const std::vector<std::string>& parts, const Launch& launch) {
+    for (const Schedule& schedule : {Schedule{Schedule::forward, 0},
+                                     {Schedule::reverse, 0},
+                                     {Schedule::shuffle, 1},
+                                     {Schedule::shuffle, 2}}) {
+      emulator::set_schedule(schedule);
+      launch();
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
+      std::string said;
+      bool found = false;
+      for (const Kernel& kernel : take()) {
+        for (const Error& error : kernel.errors) {
+          said += error.message + "\n";
+          EXPECT_EQ(error.kind, "race");
+          bool all = !parts.empty();
+          for (const std::string& part : parts)
+            all = all && error.message.find(part) != std::string::npos;
+          found = found || all;
+        }
+      }
+      EXPECT_EQ(found, !parts.empty()) << said;
+      if (parts.empty()) {
+        EXPECT_EQ(said, "");
+      }
+    }
+  }
+
+  const DeviceVector<bfloat16> memory_{std::vector<bfloat16>(2 * kRows * kPanel)};
+  const DeviceVector<float> out_{std::vector<float>(1024)};
+  const CUtensorMap map_ = hopper::describe_tensor(memory_.data(), kRows, 1, 2 * kPanel, kRows);
+};
+
+struct Stages {
+  alignas(1024) bfloat16 panel[2][kRows * kPanel];
+  float numbers[512];
+  Barrier here[2], read[2];
+};
+constexpr unsigned kBytes = sizeof(Stages);
+
+__device__ Stages& begin(unsigned char* bytes_smem, int read, int here = 1) {
+  Stages& smem = *reinterpret_cast<Stages*>(bytes_smem);
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 2; ++stage) {
+      hopper::init(&smem.here[stage], here);
+      hopper::init(&smem.read[stage], read);
+    }
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+  return smem;
+}
+
+__device__ void copy(Stages& smem, const CUtensorMap& map, int stage, int panel = 0) {
+  hopper::arrive_expecting(&smem.here[stage], kPanelBytes);
+  hopper::copy_panel(smem.panel[stage], &map, &smem.here[stage], panel * kPanel, 0, 0);
+}
+
+__device__ void multiply(float (&d)[32], const bfloat16* a, const bfloat16* b) {
+  hopper::fence_operands();
+  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(d, hopper::describe(a),
+                                                                 hopper::describe(b), false);
+  hopper::commit_products();
+}
+
+__device__ float read(const bfloat16* panel_smem) {
+  return ladder::to_float(panel_smem[threadIdx.x]);
+}
+
+__device__ void fill(bfloat16* panel_smem, int threads, float x) {
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < kRows * kPanel; i += threads)
+    panel_smem[i] = ladder::to_bfloat16(x);
+}
+
+// ---- A tile is read before its phase ----
+
+enum class Wait { kItsPhase, kNone, kAnotherPhase, kInOneWarp, kLateInOneWarp };
+
+// Two panels come, the second one to the stage of the first as soon as that has been read.
+__global__ void reads_two_tiles(const __grid_constant__ CUtensorMap map, float* out, Wait wait) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 64);
+  if (threadIdx.x < 32) {
+    if (threadIdx.x > 0) return;
+    copy(smem, map, 0);
+    copy(smem, map, 1);
+    hopper::wait(&smem.read[0], 0);
+    copy(smem, map, 0, 1);
+    hopper::wait(&smem.here[0], 1);  // a block outlives its copies
+    return;
+  }
+  hopper::wait(&smem.here[1], 0);
+  hopper::wait(&smem.here[0], 0);
+  out[threadIdx.x] = read(smem.panel[0]);
+  hopper::fence_shared();
+  hopper::arrive(&smem.read[0]);
+  if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 64))
+    hopper::wait(&smem.here[0], 1);
+  if (wait == Wait::kAnotherPhase) hopper::wait(&smem.here[1], 0);
+  out[threadIdx.x] += read(smem.panel[0]);
+}
+
+TEST_F(XrayHopperFaults, TileReadBeforeItsPhase) {
+  expect({}, [&] { reads_two_tiles<<<1, 96, kBytes>>>(map_, out_.data(), Wait::kItsPhase); });
+  for (const Wait wait : {Wait::kNone, Wait::kAnotherPhase, Wait::kInOneWarp}) {
+    expect({"load at ", "bulk copy at ", "called at ", "by thread (0, 0, 0) of block", " phase"},
+           [&] { reads_two_tiles<<<1, 96, kBytes>>>(map_, out_.data(), wait); });
+  }
+}
+
+// A product of a tile, by all warps or before one of them has waited.
+__global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float* out, Wait wait) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  if (threadIdx.x == 0) {
+    hopper::copy_panel(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // before it is told of: legal
+    hopper::arrive_expecting(&smem.here[0], kPanelBytes);
+  }
+  const bool late = wait == Wait::kLateInOneWarp && threadIdx.x < 32;
+  if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 96) ||
+      (wait == Wait::kLateInOneWarp && !late))
+    hopper::wait(&smem.here[0], 0);
+  float d[32];
+  multiply(d, smem.panel[0], smem.panel[0]);
+  if (late) hopper::wait(&smem.here[0], 0);
+  hopper::wait_products<0>();
+  hopper::wait(&smem.here[0], 0);
+  out[threadIdx.x] = d[0];
+}
+
+TEST_F(XrayHopperFaults, OperandReadBeforeItsPhase) {
+  const auto launch = [&](Wait wait) {
+    return [this, wait] { multiplies_a_tile<<<1, 128, kBytes>>>(map_, out_.data(), wait); };
+  };
+  expect({}, launch(Wait::kItsPhase));
+  expect({"product at ", "bulk copy at ", kPhase}, launch(Wait::kNone));
+  expect({"product at ", "by thread (96, 0, 0)", kPhase}, launch(Wait::kInOneWarp));
+  expect({"product at ", "by thread (0, 0, 0)", kPhase}, launch(Wait::kLateInOneWarp));
+}
+
+// ---- A stage is written again too early ----
+
+enum class Release { kRight, kBeforeTheRead, kWithoutTheOtherLanes, kUnfenced, kFencedBefore };
+
+// A warp reads a tile and gives its stage back, for the next copy.
+__global__ void gives_a_stage_back(const __grid_constant__ CUtensorMap map, float* out,
+                                   Release release) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  if (threadIdx.x == 32) {
+    copy(smem, map, 0);
+    hopper::wait(&smem.read[0], 0);
+    copy(smem, map, 0, 1);
+    hopper::wait(&smem.here[0], 1);
+  }
+  if (threadIdx.x >= 32) return;
+  const auto arrive = [&] {
+    if (threadIdx.x == 0) hopper::arrive(&smem.read[0]);
+  };
+  hopper::wait(&smem.here[0], 0);
+  __syncwarp();
+  if (release == Release::kBeforeTheRead) arrive();
+  if (release == Release::kFencedBefore) hopper::fence_shared();
+  out[threadIdx.x] = read(smem.panel[0]);
+  if (release == Release::kBeforeTheRead) return;
+  if (release == Release::kRight || release == Release::kWithoutTheOtherLanes)
+    hopper::fence_shared();
+  if (release != Release::kWithoutTheOtherLanes) __syncwarp();
+  arrive();
+}
+
+TEST_F(XrayHopperFaults, StageCopiedToWhileThreadsRead) {
+  const auto launch = [&](Release release) {
+    return [this, release] { gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release); };
+  };
+  expect({}, launch(Release::kRight));
+  for (const Release release : {Release::kBeforeTheRead, Release::kWithoutTheOtherLanes})
+    expect({"bulk copy at ", "load at "}, launch(release));
+}
+
+// DeepEP, pull request 642: what threads have read is overwritten by a bulk copy, and no proxy fence lies between.
+TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
+  for (const Release release : {Release::kUnfenced, Release::kFencedBefore}) {
+    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", kFence},
+           [&] { gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release); });
+  }
+}
+
+// Two warpgroups multiply a tile. Each gives its stage back, or one does not wait for its own product before.
+__global__ void gives_a_multiplied_stage_back(const __grid_constant__ CUtensorMap map, float* out,
+                                              bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 2 * kWarpgroup / 32);
+  if (threadIdx.x >= 2 * kWarpgroup) {
+    if (threadIdx.x > 2 * kWarpgroup) return;
+    copy(smem, map, 0);
+    hopper::wait(&smem.read[0], 0);
+    copy(smem, map, 0, 1);
+    hopper::wait(&smem.here[0], 1);
+    return;
+  }
+  hopper::wait(&smem.here[0], 0);
+  float d[32];
+  multiply(d, smem.panel[0], smem.panel[0]);
+  if (right || threadIdx.x < kWarpgroup) hopper::wait_products<0>();
+  if (threadIdx.x % 32 == 0) hopper::arrive(&smem.read[0]);
+  hopper::wait_products<0>();
+  out[threadIdx.x] = d[0];
+}
+
+TEST_F(XrayHopperFaults, StageCopiedToWhileAProductReads) {
+  const auto launch = [&](bool right) {
+    return [this, right] {
+      gives_a_multiplied_stage_back<<<1, 2 * kWarpgroup + 32, kBytes>>>(map_, out_.data(), right);
+    };
+  };
+  expect({}, launch(true));
+  expect(
+      {"bulk copy at ", "by thread (256, 0, 0)", "product at ", "the product may still be reading"},
+      launch(false));
+}
+
+enum class Between { kWaitAndBarrier, kBarrierOnly, kWaitOnly };
+
+// The threads write a tile, multiply it, and write it again.
+__global__ void writes_twice(float* out, Between between) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  float d[32];
+  for (int i = 0; i < 2; ++i) {
+    fill(smem.panel[0], kWarpgroup, 1.0f);
+    hopper::fence_shared();
+    hopper::sync_named(1, kWarpgroup);
+    multiply(d, smem.panel[0], smem.panel[0]);
+    if (between != Between::kBarrierOnly) hopper::wait_products<0>();
+    if (between != Between::kWaitOnly) hopper::sync_named(2, kWarpgroup);
+  }
+  hopper::wait_products<0>();
+  out[threadIdx.x] = d[0];
+}
+
+TEST_F(XrayHopperFaults, StageStoredToWhileAProductReads) {
+  const auto launch = [&](Between between) {
+    return [this, between] { writes_twice<<<1, kWarpgroup, kBytes>>>(out_.data(), between); };
+  };
+  expect({}, launch(Between::kWaitAndBarrier));
+  expect({}, launch(Between::kWaitOnly));  // a thread's wait speaks for the product's four warps
+  expect({"store at ", "product at ", "the product may still be reading"},
+         launch(Between::kBarrierOnly));
+}
+
+__global__ void copies_twice(const __grid_constant__ CUtensorMap map, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  if (threadIdx.x > 0) return;
+  copy(smem, map, 0);
+  if (right) hopper::wait(&smem.here[0], 0);
+  hopper::arrive_expecting(&smem.here[1], kPanelBytes);
+  hopper::copy_panel(smem.panel[0], &map, &smem.here[1], kPanel, 0, 0);
+  hopper::wait(&smem.here[0], 0);
+  hopper::wait(&smem.here[1], 0);
+}
+
+TEST_F(XrayHopperFaults, TwoCopiesToOneStage) {
+  expect({}, [&] { copies_twice<<<1, 32, kBytes>>>(map_, true); });
+  expect({"bulk copy at ", "and bulk copy at ", kPhase},
+         [&] { copies_twice<<<1, 32, kBytes>>>(map_, false); });
+}
+
+// ---- Proxy fences ----
+
+enum class FenceBy { kEachBeforeTheBarrier, kIssuersBehindIt, kNobody, kEachBeforeItsStores, kOne };
+
+// Threads write an operand; then they multiply it.
+__global__ void multiplies_what_threads_wrote(float* out, FenceBy by, bool by_cp_async,
+                                              const bfloat16* from) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  if (by == FenceBy::kEachBeforeItsStores) hopper::fence_shared();
+  if (by_cp_async) {
+    for (int i = static_cast<int>(threadIdx.x) * 8; i < kRows * kPanel; i += kWarpgroup * 8)
+      __pipeline_memcpy_async(&smem.panel[0][i], from + i, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+  } else {
+    fill(smem.panel[0], kWarpgroup, 1.0f);
+  }
+  if (by == FenceBy::kEachBeforeTheBarrier || (by == FenceBy::kOne && threadIdx.x == 0))
+    hopper::fence_shared();
+  __syncthreads();
+  if (by == FenceBy::kIssuersBehindIt) hopper::fence_shared();
+  float d[32];
+  multiply(d, smem.panel[0], smem.panel[0]);
+  hopper::wait_products<0>();
+  out[threadIdx.x] = d[0] + read(smem.panel[0]);
+}
+
+TEST_F(XrayHopperFaults, OperandThatNobodyHasFenced) {
+  for (const bool by_cp_async : {false, true}) {
+    const auto launch = [&](FenceBy by) {
+      return [this, by, by_cp_async] {
+        multiplies_what_threads_wrote<<<1, kWarpgroup, kBytes>>>(out_.data(), by, by_cp_async,
+                                                                 memory_.data());
+      };
+    };
+    expect({}, launch(FenceBy::kEachBeforeTheBarrier));
+    expect({}, launch(FenceBy::kIssuersBehindIt));
+    for (const FenceBy by : {FenceBy::kNobody, FenceBy::kEachBeforeItsStores, FenceBy::kOne})
+      expect({"product at ", by_cp_async ? "asynchronous copy at " : "store at ", kFence},
+             launch(by));
+  }
+}
+
+// A tile's last rows are blanked by threads before the stage is copied to again.
+__global__ void blanks_rows(const __grid_constant__ CUtensorMap map, float* out, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 32);
+  if (threadIdx.x == 32) {
+    copy(smem, map, 0);
+    hopper::wait(&smem.read[0], 0);
+    copy(smem, map, 0, 1);
+    hopper::wait(&smem.here[0], 1);
+  }
+  if (threadIdx.x >= 32) return;
+  hopper::wait(&smem.here[0], 0);
+  smem.panel[0][threadIdx.x] = ladder::to_bfloat16(0.0f);
+  if (right) hopper::fence_shared();
+  hopper::arrive(&smem.read[0]);
+  hopper::wait(&smem.here[0], 1);
+  out[threadIdx.x] = read(smem.panel[0]);
+}
+
+TEST_F(XrayHopperFaults, StoresThatABulkCopyOverwrites) {
+  expect({}, [&] { blanks_rows<<<1, 64, kBytes>>>(map_, out_.data(), true); });
+  expect({"bulk copy at ", "store at ", kFence},
+         [&] { blanks_rows<<<1, 64, kBytes>>>(map_, out_.data(), false); });
+}
+
+// ---- Bulk stores ----
+
+enum class Stored { kRight, kUnfenced, kWaitForTooFew, kNoWait };
+
+// Two panels are written by threads, and stored; then the first stage is written again, by threads or by a copy.
+__global__ void stores_two_panels(const __grid_constant__ CUtensorMap to,
+                                  const __grid_constant__ CUtensorMap from, Stored stored,
+                                  bool by_copy) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  for (int stage = 0; stage < 2; ++stage)
+    fill(smem.panel[stage], 32, 1.0f);
+  if (stored != Stored::kUnfenced) hopper::fence_shared();
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 2; ++stage) {
+      hopper::store_panel(&to, smem.panel[stage], stage * kPanel, 0, 0);
+      hopper::commit_stores();
+    }
+    if (stored == Stored::kRight || stored == Stored::kUnfenced) hopper::wait_stores_read<1>();
+    if (stored == Stored::kWaitForTooFew) hopper::wait_stores_read<2>();
+    if (by_copy) copy(smem, from, 0);
+  }
+  __syncwarp();
+  if (!by_copy) fill(smem.panel[0], 32, 2.0f);
+  if (by_copy) hopper::wait(&smem.here[0], 0);
+  if (threadIdx.x == 0) hopper::wait_stores<0>();
+}
+
+class XrayHopperStores : public XrayHopperFaults {
+ protected:
+  auto launch(Stored stored, bool by_copy) {
+    return [this, stored, by_copy] {
+      stores_two_panels<<<1, 32, kBytes>>>(to_, map_, stored, by_copy);
+    };
+  }
+  const DeviceVector<bfloat16> stored_{std::vector<bfloat16>(2 * kRows * kPanel)};
+  const CUtensorMap to_ = hopper::describe_tensor(stored_.data(), kRows, 1, 2 * kPanel, kRows);
+};
+
+TEST_F(XrayHopperStores, RightOnes) {
+  expect({}, launch(Stored::kRight, false));
+  expect({}, launch(Stored::kRight, true));
+}
+
+// FlashKDA, issue 24: what threads have written is read by a bulk store, and no proxy fence lies between.
+TEST_F(XrayHopperStores, FlashKda24StoresThatABulkStoreReads) {
+  expect({"bulk store at ", "by thread (0, 0, 0)", "store at ", kFence},
+         launch(Stored::kUnfenced, true));
+}
+
+// DeepEP, issue 657: the wait is for one group too few, and a bulk copy overwrites what the store reads.
+TEST_F(XrayHopperStores, DeepEp657WaitForOneGroupTooFew) {
+  expect({"bulk copy at ", "bulk store at ", "the bulk store may still be reading"},
+         launch(Stored::kWaitForTooFew, true));
+}
+
+TEST_F(XrayHopperStores, StageStoredToWhileABulkStoreReads) {
+  for (const Stored stored : {Stored::kWaitForTooFew, Stored::kNoWait})
+    expect({"store at ", "bulk store at ", "the bulk store may still be reading"},
+           launch(stored, false));
+}
+
+// ---- Threads' own accesses, ordered by mbarriers and named barriers ----
+
+enum class Handed { kByPhase, kByName, kByNobody, kTooLate, kOnlyByAShuffle };
+
+// One warp hands numbers to another.
+__global__ void hands_numbers_over(float* out, Handed handed) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 32);
+  const unsigned lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) smem.numbers[lane] = 0.0f;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    if (handed == Handed::kTooLate) hopper::arrive(&smem.read[0]);
+    smem.numbers[lane] = 1.0f;
+    if (handed == Handed::kByPhase) hopper::arrive(&smem.read[0]);
+    if (handed == Handed::kByName) hopper::arrive_named(1, 64);
+    if (handed == Handed::kOnlyByAShuffle) __shfl_sync(~0u, lane, 0);
+  } else {
+    if (handed == Handed::kByPhase || handed == Handed::kTooLate) hopper::wait(&smem.read[0], 0);
+    if (handed == Handed::kByName) hopper::sync_named(1, 64);
+    out[lane] = smem.numbers[31 - lane];
+  }
+}
+
+TEST_F(XrayHopperFaults, NumbersThatNothingHandsOver) {
+  const auto launch = [&](Handed handed) {
+    return [this, handed] { hands_numbers_over<<<1, 64, kBytes>>>(out_.data(), handed); };
+  };
+  expect({}, launch(Handed::kByPhase));
+  expect({}, launch(Handed::kByName));
+  for (const Handed handed : {Handed::kByNobody, Handed::kTooLate, Handed::kOnlyByAShuffle})
+    expect({"load at ", "store at ", "4 bytes of bytes_smem[",
+            "no __syncthreads(), mbarrier or named barrier orders them"},
+           launch(handed));
+}
+
+// A ring of one number: many read it, and each must have before it is written again.
+__global__ void reads_a_number_by_many(float* out, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, right ? 224 : 223);
+  if (threadIdx.x >= 224) {
+    for (int i = 0; i < 2 && threadIdx.x == 224; ++i) {
+      hopper::wait(&smem.read[0], i ^ 1);
+      smem.numbers[0] = 1.0f;
+      hopper::arrive(&smem.here[0]);
+    }
+    return;
+  }
+  hopper::wait(&smem.here[0], 0);
+  out[threadIdx.x] = smem.numbers[0];
+  if (right || threadIdx.x != 100) hopper::arrive(&smem.read[0]);
+}
+
+TEST_F(XrayHopperFaults, OneOfManyReadersIsNotWaitedFor) {
+  expect({}, [&] { reads_a_number_by_many<<<1, 256, kBytes>>>(out_.data(), true); });
+  expect({"store at ", "by thread (224, 0, 0)", "load at ", "by thread (100, 0, 0)"},
+         [&] { reads_a_number_by_many<<<1, 256, kBytes>>>(out_.data(), false); });
+}
+
+// ---- The mbarrier itself ----
+
+// A named barrier orders two warps behind the init; the third one uses the mbarrier all the same.
+__global__ void uses_a_barrier_early(bool right) {
+  __shared__ Barrier here_smem;
+  if (threadIdx.x == 0) {
+    hopper::init(&here_smem, 1);
+    hopper::fence_barriers();
+  }
+  if (right || threadIdx.x < 64) hopper::sync_named(1, right ? 96 : 64);
+  if (threadIdx.x == 0) hopper::arrive(&here_smem);
+  if (!right && threadIdx.x < 64) hopper::sync_named(1, 64);
+  if (threadIdx.x >= 64 && !right) hopper::sync_named(2, 32);
+  hopper::wait(&here_smem, 0);
+}
+
+TEST_F(XrayHopperFaults, BarrierUsedBeforeItsInit) {
+  expect({}, [] { uses_a_barrier_early<<<1, 96>>>(true); });
+  emulator::set_schedule({Schedule::forward, 0});
+  uses_a_barrier_early<<<1, 96>>>(false);
+  ASSERT_EQ(cudaGetLastError(), cudaSuccess) << emulator::last_report();
+  const std::vector<Kernel> kernels = take();
+  ASSERT_FALSE(kernels.front().errors.empty());
+  EXPECT_NE(kernels.front().errors.front().message.find(
+                "no barrier orders the mbarrier's init before its use"),
+            std::string::npos)
+      << kernels.front().errors.front().message;
+}
+
+__global__ void fences_its_inits(bool right) {
+  __shared__ Barrier here_smem;
+  if (threadIdx.x == 0) {
+    hopper::init(&here_smem, 32);
+    if (right) hopper::fence_barriers();
+  }
+  __syncthreads();
+  hopper::arrive(&here_smem);
+  hopper::wait(&here_smem, 0);
+}
+
+TEST_F(XrayHopperFaults, InitWithoutItsFenceIsANote) {
+  for (const bool right : {true, false}) {
+    expect({}, [] { fences_its_inits<<<1, 32>>>(true); });
+    fences_its_inits<<<1, 32>>>(right);
+    const std::vector<Kernel> kernels = take();
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_TRUE(kernels.front().errors.empty());
+    ASSERT_EQ(kernels.front().notes.size(), right ? 0u : 1u);
+    if (right) continue;
+    EXPECT_NE(kernels.front().notes.front().message.find("no fence_barriers"), std::string::npos);
+    EXPECT_EQ(kernels.front().notes.front().where.file,
+              "common/xray/test/xray_hopper_faults_sm90_test.cu");
+  }
+}
+
+}  // namespace
