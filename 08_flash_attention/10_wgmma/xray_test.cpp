@@ -8,10 +8,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries, two warpgroups. A tile of 08.08 has 64 keys, one of this lesson 128.
+// Two blocks of 128 queries, and 256 keys. A tile of 08.08 has 64 keys, one of this lesson 128.
 Kernel attend(const char* implementation) {
   return xray_of<ladder::Attention>(
-      implementation, {.T_q = 128, .T_k = 256, .D = 128, .precision = ladder::Precision::kBf16});
+      implementation, {.T_q = 256, .T_k = 256, .D = 128, .precision = ladder::Precision::kBf16});
 }
 
 // Two heads, a block each.
@@ -41,7 +41,7 @@ const bool registered =
 TEST(AttentionWgmma, MultipliesInFewerInstructions) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
-  constexpr std::uint64_t kMultiplyAdds = 2 * 128 * 256 * 128;
+  constexpr std::uint64_t kMultiplyAdds = 2 * 256 * 256 * 128;
   for (const Kernel* kernel : {&before, &after})
     EXPECT_EQ((*kernel)[kTensorMultiplyAdds], kMultiplyAdds);
   EXPECT_EQ(before[kTensorOperations], kMultiplyAdds / (16 * 8 * 16));
@@ -51,23 +51,23 @@ TEST(AttentionWgmma, MultipliesInFewerInstructions) {
 TEST(AttentionWgmma, LoadsNothingFromSharedMemoryToRegisters) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
-  EXPECT_EQ(before[kSharedMatrixLoadRequests], 1280u);
-  EXPECT_EQ(before[kSharedLoadRequests], 64u);
-  EXPECT_EQ(before[kSharedLoadWavefronts], 5376u);
+  EXPECT_EQ(before[kSharedMatrixLoadRequests], 2560u);
+  EXPECT_EQ(before[kSharedLoadRequests], 128u);
+  EXPECT_EQ(before[kSharedLoadWavefronts], 10752u);
   for (const Counter counter :
        {kSharedMatrixLoadRequests, kSharedLoadRequests, kSharedLoadWavefronts})
     EXPECT_EQ(after[counter], 0u) << info(counter).name;
 }
 
-// Four warps of 32 rows of queries and four tiles of keys, or two warpgroups of 64 rows and two tiles: each of them reads its rows of
-// queries for each tile, and all rows of keys and of values.
+// In each of two blocks: four warps of 32 rows of queries and four tiles of keys, or two warpgroups of 64 rows and two tiles. Each of
+// them reads its rows of queries for each tile, and all rows of keys and of values.
 TEST(AttentionWgmma, ReadsHalfAsManyBytesOfTiles) {
   constexpr std::uint64_t kMatrixLoad = 512, kRow = 128 * 2;
   EXPECT_EQ(attend("attention_pipelined")[kSharedMatrixLoadRequests] * kMatrixLoad,
-            4 * (4 * 32 + 256 + 256) * kRow);
+            2 * 4 * (4 * 32 + 256 + 256) * kRow);
   const Kernel after = attend("attention_wgmma");
-  EXPECT_EQ(after[kProductBytes], 2 * (2 * 64 + 256 + 256) * kRow);
-  EXPECT_EQ(after[kProductWaits], 2u * 4 * 2 * 2)
+  EXPECT_EQ(after[kProductBytes], 2 * 2 * (2 * 64 + 256 + 256) * kRow);
+  EXPECT_EQ(after[kProductWaits], 2 * 2u * 4 * 2 * 2)
       << "each warp, for each of two products of a tile";
 }
 
@@ -75,23 +75,23 @@ TEST(AttentionWgmma, CopiesAsBeforeInLargerTiles) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
   for (const Kernel* kernel : {&before, &after}) {
-    EXPECT_EQ((*kernel)[kAsyncCopies], (128u + 256 + 256) * 128 / 8);
-    EXPECT_EQ((*kernel)[kGlobalLoadBytesMoved], (128u + 256 + 256) * 128 * 2);
+    EXPECT_EQ((*kernel)[kAsyncCopies], 2 * (128u + 256 + 256) * 128 / 8);
+    EXPECT_EQ((*kernel)[kGlobalLoadBytesMoved], 2 * (128u + 256 + 256) * 128 * 2);
   }
   EXPECT_EQ(before[kSharedBytes], (128u + 64 + 64) * 128 * 2);
   EXPECT_EQ(after[kSharedBytes], (128u + 128 + 128) * 128 * 2);
-  EXPECT_EQ(before[kBarriers], 8u) << "two for each of four tiles";
-  EXPECT_EQ(after[kBarriers], 4u) << "two for each of two tiles";
+  EXPECT_EQ(before[kBarriers], 2 * 8u) << "in each block two for each of four tiles";
+  EXPECT_EQ(after[kBarriers], 2 * 4u) << "two for each of two tiles";
 }
 
 // Four lanes have 16 bytes of a row of o, half a sector; 08.08 sends whole units by way of shared memory.
 TEST(AttentionWgmma, StoresOutputsInHalfSectors) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
-  constexpr std::uint64_t kOutputs = 128 * 128 * 2, kLse = 128 * sizeof(float);
+  constexpr std::uint64_t kOutputs = 256 * 128 * 2, kLse = 256 * sizeof(float);
   EXPECT_EQ(before[kGlobalStoreBytesMoved], kOutputs + kLse);
   EXPECT_EQ(after[kGlobalStoreBytesMoved], 2 * kOutputs + kLse);
-  EXPECT_EQ(before[kSharedStoreRequests], 256u);
+  EXPECT_EQ(before[kSharedStoreRequests], 512u);
   EXPECT_EQ(after[kSharedStoreRequests], 0u);
 }
 

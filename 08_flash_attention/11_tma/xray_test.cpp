@@ -8,10 +8,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries; two tiles of 128 keys.
+// Two blocks of 128 queries, two tiles of 128 keys.
 Kernel attend(const char* implementation) {
   return xray_of<ladder::Attention>(
-      implementation, {.T_q = 128, .T_k = 256, .D = 128, .precision = ladder::Precision::kBf16});
+      implementation, {.T_q = 256, .T_k = 256, .D = 128, .precision = ladder::Precision::kBf16});
 }
 
 // Two heads, a block each.
@@ -33,24 +33,24 @@ const bool registered =
                                                  {kBarriers, 2, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// One thread asks for two panels of each tile: q, and two tiles of k and of v. The others ask for nothing.
+// One thread of a block asks for two panels of each tile: q, and two tiles of k and of v. The others ask for nothing.
 TEST(AttentionTma, AsksForBoxesInsteadOfUnits) {
   const Kernel before = attend("attention_wgmma");
   const Kernel after = attend("attention_tma");
-  constexpr std::uint64_t kBytes = (128 + 256 + 256) * 128 * 2;
+  constexpr std::uint64_t kBytes = 2 * (128 + 256 + 256) * 128 * 2;
   EXPECT_EQ(before[kAsyncCopies], kBytes / 16);
   EXPECT_EQ(before[kBulkCopies], 0u);
   EXPECT_EQ(after[kAsyncCopies], 0u);
-  EXPECT_EQ(after[kBulkCopies], 2u * 5);
+  EXPECT_EQ(after[kBulkCopies], 2u * 2 * 5);
   EXPECT_EQ(after[kBulkCopyBytes], kBytes);
   EXPECT_EQ(before[kGlobalLoadRequests], kBytes / 16 / 32);
   EXPECT_EQ(after[kGlobalLoadRequests], 0u);
 }
 
-// One barrier behind the mbarriers' init, one for each of two tiles; before, two for each.
+// In each block one barrier behind the mbarriers' init, one for each of two tiles; before, two for each.
 TEST(AttentionTma, MeetsOnceForEachTile) {
-  EXPECT_EQ(attend("attention_wgmma")[kBarriers], 4u);
-  EXPECT_EQ(attend("attention_tma")[kBarriers], 3u);
+  EXPECT_EQ(attend("attention_wgmma")[kBarriers], 2 * 4u);
+  EXPECT_EQ(attend("attention_tma")[kBarriers], 2 * 3u);
 }
 
 TEST(AttentionTma, HasTwoStages) {
