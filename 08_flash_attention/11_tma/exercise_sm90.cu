@@ -140,11 +140,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
     const int stage = hopper::place_of<kStages>(tile);
-    // TODO(2): roughly 2 lines; let one thread ask for the next tile, if there is one, where nobody reads its stage any more
-    // TODO(2): budget: one block-wide barrier, and each tile is asked for once
-
-    if (tile == 0) hopper::wait(&smem.q_here, 0);
-    // TODO(2): roughly 1 line; wait for this tile
+    // TODO(2): roughly 4 lines; let one thread ask for the next tile, if there is one, where nobody reads its stage any more;
+    // TODO(2): then wait for q, and for this tile; budget: one block-wide barrier, and each tile is asked for once
     hopper::fence_operands();
     multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
     hopper::wait_products<0>();
