@@ -59,6 +59,18 @@ TEST(AttentionWgmma, LoadsNothingFromSharedMemoryToRegisters) {
     EXPECT_EQ(after[counter], 0u) << info(counter).name;
 }
 
+// In each of two blocks: four warps of 32 rows of queries and four tiles of keys, or two warpgroups of 64 rows and two tiles. Each of
+// them reads its rows of queries for each tile, and all rows of keys and of values.
+TEST(AttentionWgmma, ReadsHalfAsManyBytesOfTiles) {
+  constexpr std::uint64_t kMatrixLoad = 512, kRow = 128 * 2;
+  EXPECT_EQ(attend("attention_pipelined")[kSharedMatrixLoadRequests] * kMatrixLoad,
+            2 * 4 * (4 * 32 + 256 + 256) * kRow);
+  const Kernel after = attend("attention_wgmma");
+  EXPECT_EQ(after[kProductBytes], 2 * 2 * (2 * 64 + 256 + 256) * kRow);
+  EXPECT_EQ(after[kProductWaits], 2 * 2u * 4 * 2 * 2)
+      << "each warp, for each of two products of a tile";
+}
+
 TEST(AttentionWgmma, CopiesAsBeforeInLargerTiles) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
