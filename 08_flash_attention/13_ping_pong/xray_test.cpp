@@ -39,6 +39,9 @@ TEST(AttentionPingPong, HasAThirdStage) {
   constexpr std::uint64_t kStage = 2 * 128 * 64 * 2;
   EXPECT_EQ(attend("attention_producer")[kSharedBytes], 91136u);
   EXPECT_EQ(attend("attention_ping_pong")[kSharedBytes], 91136u + kStage);
+  const Kernel wide = xray_of<ladder::Attention>(
+      "attention_ping_pong", {.T_q = 1, .T_k = 1, .D = 128, .precision = ladder::Precision::kBf16});
+  EXPECT_EQ(wide[kSharedBytes], 225u * 1024);
 }
 
 TEST(AttentionPingPong, MovesAndMultipliesAsBefore) {
