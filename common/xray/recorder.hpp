@@ -104,6 +104,7 @@ class Recorder : public Observer {
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
     Through through = Through::kRegisters;
+    std::optional<std::size_t> site = {};  // index into shared_sites_: where it has hit an array
   };
   struct Event {
     std::uint32_t place;
@@ -165,6 +166,7 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;             // of the buffer
     std::uint64_t counts_from = 0;  // of shared memory: where the offset is 0
+    bool meant = true;              // of shared memory: false, where another array may be meant
   };
   struct Finding {
     std::string kind;
@@ -174,6 +176,7 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;
     std::uint64_t count;
+    bool meant;
     Stamp party, other;  // other.launch = 0: there is none
     int sample = -1;     // the request in which it was seen first
   };
@@ -234,6 +237,7 @@ class Recorder : public Observer {
   void note(const char* kind, const Target& target, const Stamp& party, const Stamp& other = {});
   std::int64_t shared_offset(std::uintptr_t address) const;
   std::string shared_element(std::int64_t offset) const;
+  std::string shared_element(std::int64_t offset, std::int64_t in) const;
   bool is_shared(std::uintptr_t address) const;
   void check(Shadow& shadow, std::uint64_t offset, const Event& access, const Target& target,
              const Stamp& now);

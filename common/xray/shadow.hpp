@@ -40,6 +40,8 @@ class Shadow {
   void arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now);
 
   bool was_written(std::uint64_t offset, unsigned bytes) const;
+  // Whether a thread of this block has read any of it.
+  bool was_read(std::uint64_t offset, unsigned bytes, const Stamp& now);
   void mark(std::uint64_t offset, std::uint64_t bytes, bool written);
 
  private:
