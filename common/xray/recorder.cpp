@@ -251,7 +251,10 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
           return address >= each.begin && address + bytes <= each.end;
         });
     if (site == shared_sites_.end()) stray(now, address, bytes);
-    places_[place].site = site - shared_sites_.begin();
+    const auto hit = static_cast<std::size_t>(site - shared_sites_.begin());
+    Place& hits = places_[place];
+    hits.several_sites = hits.several_sites || hits.site.value_or(hit) != hit;
+    hits.site = hit;
     const SharedSite& last = shared_sites_.back();
     check(*shared_shadow_, address - shared_sites_.front().begin, {place, address},
           {Space::kShared, kNoName, shared_offset(address), bytes,
@@ -448,9 +451,9 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
         shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
           return distance(a.begin, a.end) < distance(b.begin, b.end);
         });
-    // What this instruction has hit before is what it means.
+    // What this instruction has hit before is what it means, if that is one array.
     const std::optional<std::size_t> hit = places_[now.place].site;
-    const bool known = hit && *hit < shared_sites_.size();
+    const bool known = hit && !places_[now.place].several_sites && *hit < shared_sites_.size();
     const SharedSite& site = known ? shared_sites_[*hit] : nearest;
     report("out of bounds", Space::kShared, kNoName, site.begin, site.end, site.offset,
            known || shared_sites_.size() == 1);

@@ -104,7 +104,8 @@ class Recorder : public Observer {
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
     Through through = Through::kRegisters;
-    std::optional<std::size_t> site = {};  // index into shared_sites_: where it has hit an array
+    std::optional<std::size_t> site = {};  // index into shared_sites_: the array that it has hit
+    bool several_sites = false;            // it has hit others too
   };
   struct Event {
     std::uint32_t place;

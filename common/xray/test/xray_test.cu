@@ -744,6 +744,29 @@ TEST_F(Xray, NamesTheArrayThatAnInstructionHasHitBefore) {
   }
 }
 
+__global__ void reads_two_arrays(float* out, int count, int last) {
+  extern __shared__ float pool_smem[];
+  __shared__ float scores_smem[kStatic];
+  pool_smem[threadIdx.x] = scores_smem[threadIdx.x] = 1.0f;
+  __syncthreads();
+  const float* const elements[] = {pool_smem, scores_smem, scores_smem + last};
+  float sum = 0.0f;
+  for (int i = 0; i < count; ++i)
+    sum += *elements[i];
+  out[threadIdx.x] = sum;
+}
+
+// An index that has run through one array into another says no more which of them it means.
+TEST_F(Xray, NamesNoArrayForAnInstructionThatHasHitSeveral) {
+  const DeviceVector<float> out(32);
+  reads_two_arrays<<<1, 32, kDynamic * sizeof(float)>>>(out.data(), 3, kStatic + 12);
+  const std::string message = only_error().message;
+  EXPECT_NE(message.find("4 bytes of shared memory, 52 bytes past the end of scores_smem, the "
+                         "nearest array (it has 128 bytes)"),
+            std::string::npos)
+      << message;
+}
+
 __device__ void put(float* out, unsigned place) {
   out[place] = 1.0f;
 }
