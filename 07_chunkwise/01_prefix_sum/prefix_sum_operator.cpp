@@ -29,7 +29,7 @@ std::string misconception(const Integers& x, std::int64_t chunk, const Integers&
     return true;
   };
   if (equals([](auto, auto, auto) { return 0; }))
-    return "equals the local sums: no carry is added\n";
+    return "equals the local sums: no carry is added, or one that is 0\n";
   if (equals([](auto before, auto, auto own) { return before + own; }))
     return "equals the sums with a carry that has the chunk's own sum in it\n";
   if (equals([](auto, auto previous, auto) { return previous; }))

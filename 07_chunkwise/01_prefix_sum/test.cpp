@@ -107,6 +107,16 @@ TEST(prefix_sum, PrintsTheExample) {
             "adjusted      0   1   3   6 |  10  15  21  28 |  36  45  55  66\n");
 }
 
+// What adds the carry of chunk 0 adds something, and gives the same.
+TEST(prefix_sum, NamesLocalSumsByWordsThatAreTrueOfACarryOfZeroToo) {
+  ladder::Drawn<PrefixSum> problem(PrefixSum::make_case({.length = 6, .chunk = 3}));
+  problem.array<std::int32_t>("x") = {1, 2, 3, 4, 5, 6};
+  const ladder::Verdict verdict = PrefixSum::judge(
+      problem, {.sums = {1, 3, 6, 4, 9, 15}, .carry = {0, 6}}, ladder::Arithmetic::kFp32);
+  EXPECT_NE(verdict.message.find("no carry is added, or one that is 0"), std::string::npos)
+      << verdict.message;
+}
+
 KERNEL_TEST(prefix_sum, IsTheSameForEveryLengthAndChunk) {
   for (const std::int32_t length : {0, 1, 3, 4, 5, 63, 64, 65, 130, 1000}) {
     Integers x = numbers(length);

@@ -9,9 +9,9 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
-// Two heads of two chunks, the second one ragged.
-const ladder::Shape kShape{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
-constexpr std::int64_t kHeads = 2, kChunks = kHeads * 2;
+// Two heads of three chunks, the last one of two tokens: every place is used again.
+const ladder::Shape kShape{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
+constexpr std::int64_t kHeads = 2, kChunks = kHeads * 3;
 constexpr std::int64_t kCopies = 3 * 64 * 64 / 8;  // of a chunk's q, k and v, eight elements each
 constexpr std::int64_t kFirstCopies = kHeads * kCopies;  // before them there is nothing to multiply
 

@@ -34,7 +34,8 @@ const bool registered = ladder::testing::register_budget(
     {.loads = 2 * (4.0 / 8 + 2.0 / kT) + 3 * kStates,
      .stores = 1.0 / 8 + 2 * kStates + 2.0 / kT,
      .atomics = 0,
-     .counts = {{kTensorOperations, 2.0 * (kWarps * 18 + 40), "unit of 16 tokens", kH * 12}}},
+     .counts = {{kTensorOperations, 2.0 * (kWarps * 18 + 40), "unit of 16 tokens", kH * 12}},
+     .uses_places_once = true},  // a segment of a case so short has two stages
     kRagged, {}, {}, "bf16");
 
 // The table of the page.

@@ -11,7 +11,8 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
-const ladder::Shape kRagged{{"B", 2}, {"T", 37}, {"H", 3}, {"K", 64}, {"V", 64}};
+// Two chunks, the second one of six tokens: every place is used again.
+const ladder::Shape kRagged{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds =
     ladder::testing::register_bounds("wkv_reverse_tree", "wkv_backward", kRagged, {}, {"bf16"});

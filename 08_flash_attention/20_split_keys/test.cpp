@@ -63,7 +63,7 @@ KERNEL_TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
     c.precision = D == 64 ? Precision::kBf16 : Precision::kFp16;
     const AttentionProblem problem = ladder::make_problem(c);
     for (const std::int64_t splits : {1, 2, 5, 30}) {
-      SCOPED_TRACE("splits: " + std::to_string(splits));
+      SCOPED_TRACE("with splits: " + std::to_string(splits));
       expect_right(in_splits(splits), problem);
     }
   }
@@ -79,7 +79,7 @@ KERNEL_TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
     AttentionProblem problem = ladder::make_problem(c);
     problem.array<std::int64_t>("key_lengths") = lengths;
     for (const std::int64_t splits : {1, 3}) {
-      SCOPED_TRACE("splits: " + std::to_string(splits));
+      SCOPED_TRACE("with splits: " + std::to_string(splits));
       expect_right(in_splits(splits), problem);
     }
   }

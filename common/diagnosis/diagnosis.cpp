@@ -122,10 +122,8 @@ std::string known_mistake(const Examined& wrong, std::size_t n) {
 // What is said of a mistake that the operator knows.
 std::string mistake(const Examined& wrong) {
   const Mistakes& mistakes = wrong.mistakes;
-  const auto own = [&](const Part& part) {
-    return mistakes.own ? mistakes.own(part) : std::string();
-  };
-  if (mistakes.known.empty()) return own(wrong.parts[wrong.wrong]);
+  const auto own = [&] { return mistakes.own ? mistakes.own(wrong.parts) : std::string(); };
+  if (mistakes.known.empty()) return own();
   // Where storage hides a mistake in one output, another one may show it.
   std::size_t n = wrong.wrong;
   for (std::size_t i = 0; i < wrong.parts.size() && equals(wrong.parts[n], *wrong.parts[n].truth);
@@ -135,7 +133,7 @@ std::string mistake(const Examined& wrong) {
   const Part& part = wrong.parts[n];
   if (equals(part, *part.truth)) return "";
   std::string words = known_mistake(wrong, n);
-  if (words.empty() && n == 0) words = own(part);
+  if (words.empty() && n == 0) words = own();
   return words.empty() && n == 0 ? constant_factor(part) : words;
 }
 

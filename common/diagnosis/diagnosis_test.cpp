@@ -98,6 +98,21 @@ TEST(Shares, OfItsOwnBlockAreNamedAsThePagesNameIt) {
   }
 }
 
+// Of a row whose shares are all wrong one is right by some factor, which says nothing of the row.
+TEST(Shares, OfWhichOneIsRightByAFactorAreNotInProportion) {
+  SharesOfHead shares{{}, {0.1, 0.2, 0.1, 0.3, 0.05, 0.05, 0.2}, 1, 7};
+  for (const double share : shares.right)
+    shares.yours.push_back(share * share / 0.19);
+  EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
+  // But where several are, the others are wrong.
+  shares.yours = shares.right;
+  for (double& share : shares.yours)
+    share *= 2;
+  shares.yours[3] = 0;
+  expect_said(explain_shares(shares, "v", "query", "key").words,
+              "A query takes nothing from v of key 3; all else of v is in the right proportion");
+}
+
 TEST(Lists, TellOneSetFromAnother) {
   const auto those = [](std::int64_t count, const std::function<bool(std::int64_t)>& are_in) {
     std::vector<std::int64_t> rows;

@@ -565,7 +565,11 @@ class Probe {
         const auto visible = where(response->right, 10 * noise);
         for (const std::size_t axis : axes) {
           const auto faint = outside(outside(right[axis], yours[axis]), visible[axis]);
-          if (!faint.empty()) said += "; too faint to tell: " + named(layout_, axis, faint);
+          if (faint.size() == right[axis].size()) {
+            said += ", perhaps too faintly to be seen";
+          } else if (!faint.empty()) {
+            said += "; too faint to tell: " + named(layout_, axis, faint);
+          }
         }
       }
     }

@@ -153,6 +153,20 @@ class Comparison {
 
   bool proportions() const { return proportions_; }
 
+  // Whether most rows with a wrong share have several right ones: one alone is right by some factor, and two may be by chance.
+  bool proportions_show() const {
+    std::vector<std::int64_t> wrong(static_cast<std::size_t>(shares_.queries), 0), right = wrong;
+    for_each([&](double yours, double of_truth, double close, std::int64_t t, std::int64_t) {
+      ++(std::abs(yours - of_truth) <= close ? right : wrong)[static_cast<std::size_t>(t)];
+    });
+    std::int64_t rows = 0, shown = 0;
+    for (std::size_t t = 0; t < wrong.size(); ++t) {
+      rows += wrong[t] > 0;
+      shown += wrong[t] > 0 && (right[t] > 2 || right[t] > wrong[t]);
+    }
+    return 2 * shown >= rows;
+  }
+
   // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
   std::string first_factor(const std::string& query) const {
     const auto wrong = std::find_if(factors_.begin(), factors_.end(), [](double factor) {
@@ -265,6 +279,7 @@ SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input
   if (!add_up_alike(shares)) return {};
   const Comparison proportions(shares, true);
   if (proportions.count(all).wrong_inside > 0) {
+    if (!proportions.proportions_show()) return {};
     return explain(proportions, shares, input, query, key,
                    "all else of " + input + " is in the right proportion");
   }

@@ -38,8 +38,8 @@ struct VariantsOfLoop {
 struct Mistakes {
   std::vector<Misconception> known = {};  // in the order in which they are looked for
   VariantsOfLoop variants = {};
-  // A mistake of this operator alone, in the first output.
-  std::function<std::string(const Part&)> own = nullptr;
+  // A mistake of this operator alone, in the first output, beside the others.
+  std::function<std::string(const std::vector<Part>&)> own = nullptr;
   // Whether the operator has several outputs: a mistake that gives all of them comes before one that gives the wrong one.
   bool together = false;
   // Multiply-adds of the problem. There are about a hundred mistakes, each of which computes it again: none is looked for above the most.

@@ -280,7 +280,9 @@ struct JudgedOperator {
     if constexpr (requires { Op::mistakes(problem, truth, arithmetic); }) {
       examined.mistakes = Op::mistakes(problem, truth, arithmetic);
     } else if constexpr (requires { Op::explain(problem, examined.parts); }) {
-      examined.mistakes.own = [&](const Part&) { return Op::explain(problem, examined.parts); };
+      examined.mistakes.own = [&](const std::vector<Part>& parts) {
+        return Op::explain(problem, parts);
+      };
     }
     use(examined);
   }

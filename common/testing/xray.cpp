@@ -184,6 +184,15 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
                                  double allowed) {
     expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation);
   };
+  std::uint64_t copies = 0, to_used_places = 0;
+  for (const Kernel& kernel : kernels) {
+    copies += kernel[emulator::xray::kAsyncCopies];
+    to_used_places += kernel.copies_to_used_places;
+  }
+  const bool is_ours = std::getenv("LADDER_NOT_OURS") == nullptr;
+  EXPECT_TRUE(!is_ours || copies == 0 || (to_used_places > 0) == !budget.uses_places_once)
+      << "copies to a place that was read before: " << to_used_places << " of " << copies
+      << "; a longer case has some";
   const auto [output, elements] = asked->first_output();
   for (const auto& [what, operation, allowed] :
        {std::tuple("global loads", Operation::kLoad, budget.loads),

@@ -61,6 +61,9 @@ struct Budget {
     std::int64_t of;
   };
   std::vector<Count> counts = {};
+  // Whether no case that is small enough lets an asynchronous copy go where something was read before. In all others one must: else a
+  // learner's copy that comes too early is not seen.
+  bool uses_places_once = false;
 };
 
 // Expects that no more is used than a budget allows, and prints both, for ./ladder exercise to show. `what`: "global loads used, per element

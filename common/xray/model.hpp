@@ -159,6 +159,7 @@ struct Error {
   std::string message;  // one sentence that says it all
   Space space = Space::kGlobal;
   std::string buffer, element;  // element: of shared memory, "kv_smem[1]"
+  bool meant = true;  // false: of shared memory that is in no array, `element` is the nearest array
   std::int64_t offset = 0;
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer
@@ -184,6 +185,8 @@ struct Kernel {
   std::vector<Buffer> buffers;
   std::vector<Access> accesses;
   std::vector<Wait> waits;
+  // Of the asynchronous copies those whose place their block has read before: what orders the two is seen only there.
+  std::uint64_t copies_to_used_places = 0;
   // The first warp's first ones, and its first of each line. All warps' with an error, and the
   // first of each line with a bank conflict.
   std::vector<Step> steps;

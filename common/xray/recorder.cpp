@@ -251,6 +251,10 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
           return address >= each.begin && address + bytes <= each.end;
         });
     if (site == shared_sites_.end()) stray(now, address, bytes);
+    const auto hit = static_cast<std::size_t>(site - shared_sites_.begin());
+    Place& hits = places_[place];
+    hits.several_sites = hits.several_sites || hits.site.value_or(hit) != hit;
+    hits.site = hit;
     const SharedSite& last = shared_sites_.back();
     check(*shared_shadow_, address - shared_sites_.front().begin, {place, address},
           {Space::kShared, kNoName, shared_offset(address), bytes,
@@ -299,6 +303,13 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
   if (read > 0) {
     accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
   }
+  Stamp now;
+  now.launch = launch_;
+  now.block = block_;
+  const bool is_used = is_shared(to_number(to)) &&
+                       shared_shadow_->was_read(to_number(to) - shared_sites_.front().begin,
+                                                static_cast<unsigned>(bytes), now);
+  recording_->kernel.copies_to_used_places += is_used;
   accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore,
            Through::kAsyncCopy);
   if (value_log_) {
@@ -360,9 +371,15 @@ std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
 // The element of a __shared__ variable as the source would write it: kv_smem[1]. Empty where
 // nothing has a name.
 std::string Recorder::shared_element(std::int64_t offset) const {
-  const auto after = shared_names_.upper_bound(offset);
+  return shared_element(offset, offset);
+}
+
+// Of the array that holds the offset `in`; the element may lie beside it.
+std::string Recorder::shared_element(std::int64_t offset, std::int64_t in) const {
+  const auto after = shared_names_.upper_bound(in);
   if (after == shared_names_.begin()) return "";
   const auto& [begin, variable] = *std::prev(after);
+  if (offset < begin) return variable.name;  // no element lies there
   const auto bytes = static_cast<std::int64_t>(variable.element_bytes);
   const std::int64_t within = (offset - begin) % bytes;
   std::int64_t index = (offset - begin) / bytes;
@@ -427,10 +444,11 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
 // An access that hits no array: to the nearest one its offset is out of bounds.
 void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto report = [&](const char* kind, Space space, const std::string& buffer,
-                          std::uintptr_t begin, std::uintptr_t end, std::uint64_t counts_from = 0) {
+                          std::uintptr_t begin, std::uintptr_t end, std::uint64_t counts_from = 0,
+                          bool meant = true) {
     note(kind,
          {space, buffer, static_cast<std::int64_t>(address - begin), bytes, end - begin,
-          counts_from},
+          counts_from, meant},
          now);
     stop_at({now.place, address}, kind);
   };
@@ -443,7 +461,12 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
         shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
           return distance(a.begin, a.end) < distance(b.begin, b.end);
         });
-    report("out of bounds", Space::kShared, kNoName, nearest.begin, nearest.end, nearest.offset);
+    // What this instruction has hit before is what it means, if that is one array.
+    const std::optional<std::size_t> hit = places_[now.place].site;
+    const bool known = hit && !places_[now.place].several_sites && *hit < shared_sites_.size();
+    const SharedSite& site = known ? shared_sites_[*hit] : nearest;
+    report("out of bounds", Space::kShared, kNoName, site.begin, site.end, site.offset,
+           known || shared_sites_.size() == 1);
   }
   const bool in_arena =
       !shared_sites_.empty() && address - shared_sites_.front().begin < kMostSharedBytes;
@@ -483,11 +506,16 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party, 
       return;
     }
   }
-  const std::int64_t position = static_cast<std::int64_t>(target.counts_from) + target.offset;
-  recording_->findings.push_back(
-      {kind, target.space, target.buffer,
-       target.space == Space::kShared ? shared_element(position) : std::string{}, target.offset,
-       target.bytes, target.size, 1, party, other, missing});
+  std::string element;
+  if (target.space == Space::kShared) {
+    const auto from = static_cast<std::int64_t>(target.counts_from);
+    const std::int64_t last = std::max(from, from + static_cast<std::int64_t>(target.size) - 1);
+    const std::int64_t in = std::clamp(from + target.offset, from, last);
+    element = target.meant ? shared_element(from + target.offset, in) : shared_element(-1, in);
+  }
+  recording_->findings.push_back({kind, target.space, target.buffer, element, target.offset,
+                                  target.bytes, target.size, 1, target.meant, party, other,
+                                  missing});
   // Of an asynchronous copy the shared end is in no request, nor is what the asynchronous proxy does.
   if (!party.pending && places_[party.place].through < Through::kBulkCopy)
     unmerged_.push_back(

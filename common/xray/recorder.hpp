@@ -132,6 +132,8 @@ class Recorder : public Observer {
     unsigned bytes = 0;
     Through through = Through::kRegisters;
     Site where{};  // of what the emulator tells with its line; line 0: the program counter says it
+    std::optional<std::size_t> site = {};  // index into shared_sites_: the array that it has hit
+    bool several_sites = false;            // it has hit others too
   };
   struct Event {
     std::uint32_t place;
@@ -193,6 +195,7 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;             // of the buffer
     std::uint64_t counts_from = 0;  // of shared memory: where the offset is 0
+    bool meant = true;              // of shared memory: false, where another array may be meant
   };
   struct Finding {
     std::string kind;
@@ -202,6 +205,7 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;
     std::uint64_t count;
+    bool meant;
     Stamp party, other;        // other.launch = 0: there is none
     std::string missing = {};  // what would have ordered them; empty: missing_between
     int sample = -1;           // the request in which it was seen first
@@ -265,6 +269,7 @@ class Recorder : public Observer {
             const std::string& missing = {});
   std::int64_t shared_offset(std::uintptr_t address) const;
   std::string shared_element(std::int64_t offset) const;
+  std::string shared_element(std::int64_t offset, std::int64_t in) const;
   bool is_shared(std::uintptr_t address) const;
   std::uint64_t in_window(const void* address) const {
     return reinterpret_cast<std::uintptr_t>(address) - shared_sites_.front().begin;

@@ -135,6 +135,14 @@ bool Shadow::was_written(std::uint64_t offset, unsigned bytes) const {
   return true;
 }
 
+bool Shadow::was_read(std::uint64_t offset, unsigned bytes, const Stamp& now) {
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    const Stamp& read = cell(g).reads[0];
+    if (read.launch == now.launch && read.block == now.block) return true;
+  }
+  return false;
+}
+
 void Shadow::mark(std::uint64_t offset, std::uint64_t bytes, bool written) {
   const auto first = written_.begin() + static_cast<std::ptrdiff_t>(offset / granule_);
   const auto last =

@@ -56,6 +56,8 @@ class Shadow {
   void forget(std::uint64_t offset, std::uint64_t bytes);
 
   bool was_written(std::uint64_t offset, unsigned bytes) const;
+  // Whether a thread of this block has read any of it.
+  bool was_read(std::uint64_t offset, unsigned bytes, const Stamp& now);
   void mark(std::uint64_t offset, std::uint64_t bytes, bool written);
 
  private:

@@ -94,10 +94,15 @@ std::string sentence_of(const Error& error, const std::string& missing) {
                        bytes_text(error.offset < 0 ? -error.offset : error.offset - size),
                        error.offset < 0 ? "before the start" : "behind the end", memory);
   }
+  const std::string side = error.offset < 0 ? "start" : "end";
   const std::string miss = error.offset < 0
-                               ? bytes_text(-error.offset) + " before its start"
-                               : bytes_text(error.offset + error.bytes - size) + " past its end";
-  return fmt::format("{}, {}, {} (it has {})", start, at, miss, bytes_text(size));
+                               ? bytes_text(-error.offset) + " before"
+                               : bytes_text(error.offset + error.bytes - size) + " past";
+  if (!error.meant)
+    return fmt::format("{}, {} of {}, {} the {} of {}, the nearest array (it has {})", start,
+                       bytes_text(error.bytes), memory, miss, side, error.element,
+                       bytes_text(size));
+  return fmt::format("{}, {}, {} its {} (it has {})", start, at, miss, side, bytes_text(size));
 }
 
 // The variables that a line gives device memory to: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4), b(4);
@@ -397,6 +402,7 @@ Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lin
   error.space = finding.space;
   error.buffer = shown(finding.buffer);
   error.element = finding.element;
+  error.meant = finding.meant;
   error.offset = finding.offset;
   error.bytes = finding.bytes;
   error.size = finding.size;

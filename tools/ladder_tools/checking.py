@@ -191,7 +191,10 @@ def lines_of(failures):
     said, before = [], ()
     for words in dict.fromkeys(tuple(words_of(failure)) for failure in failures):
         alike = next((at for at, (one, other) in enumerate(zip(words, before)) if one != other), min(len(words), len(before)))
-        said += [line for line in words[alike:] if not (line.startswith("  order of threads: ") and line in said)]
+        lines = [line for line in words[alike:] if not (line.startswith("  order of threads: ") and line in said)]
+        if alike and lines:  # without its beginning a line would say nothing
+            lines[0] = f"  and again: {' '.join(lines[0].split())}"
+        said += lines
         before = words
     return said
 

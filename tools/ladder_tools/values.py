@@ -387,9 +387,14 @@ def _unread(mine, right, wrong):
     if not missed:
         return (_other_input(mine, right, block) or _read_by_another_thread(mine, right, wrong)
                 or "All that our block reads, yours reads: look at what is computed from it, and where it goes.")
-    counts = Counter(right.names[row[5]] for row in missed)
+    # What a thread has just stored it has in a register: the compiler leaves out that it reads it again.
+    stored = {(right.names[row[5]], row[6]) for row in missed if any(other[2:4] == row[2:4] for other in mine.stored.get(right.key(row), ()))}
+    unstored = [row for row in missed if (right.names[row[5]], row[6]) not in stored]
+    counts = Counter(right.names[row[5]] for row in unstored or missed)
+    them = "it" if len(missed) == 1 else "them"
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
-            f" (the first: {Touch(right.trail, missed[0]).name()}); yours does not.")
+            f" (the first: {Touch(right.trail, (unstored or missed)[0]).name()}); "
+            f"yours {'does not' if unstored else f'overwrites {them} before it reads {them}, or does not read {them}'}.")
 
 
 def _unwritten(mine, right):

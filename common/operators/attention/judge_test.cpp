@@ -92,6 +92,29 @@ TEST(AttentionJudge, RefusesSmallErrors) {
   expect_refused("in lse", [](auto& x) { x.lse.back() = -kInfinity; });
 }
 
+// What o is divided by and what lse is the logarithm of is the same l; where o alone is wrong, or another factor of it, it is not l.
+TEST(AttentionJudge, SaysThatTheSumOfTheWeightsIsWrongWhereBothOutputsShowIt) {
+  const AttentionProblem problem = make_problem({.T_q = 3, .T_k = 9, .H_q = 2, .H_kv = 1, .D = 8});
+  const AttentionOutputs right = Attention::plain(problem, kFp32);
+  const auto said_of = [&](float of_l, float of_o) {
+    AttentionOutputs wrong = right;
+    for (std::size_t l = 1; l < 3; ++l) {  // of head 1
+      wrong.lse[3 + l] += std::log(of_l);
+      for (std::size_t j = 0; j < 8; ++j)
+        wrong.o[(l * 2 + 1) * 8 + j] /= of_o;
+    }
+    return verdict(problem, wrong);
+  };
+  const std::string words = "the sum of a query's weights, is wrong, and the sum of the values";
+  const std::string said = said_of(0.6f, 0.6f);
+  EXPECT_NE(said.find("l, " + words), std::string::npos) << said;
+  EXPECT_NE(said.find("of batch 0, head 1, query 1 l is 0.6 times what it should be"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(said_of(1.0f, 0.6f).find(words), std::string::npos);
+  EXPECT_EQ(said_of(0.6f, 0.7f).find(words), std::string::npos);
+}
+
 TEST(AttentionJudge, WantsExactlyNothingWithoutKeys) {
   expect_refused("sees no key", [](auto& x) { x.o[0] = 1e-20f; });
   expect_refused("sees no key", [](auto& x) { x.o[0] = kNan; });

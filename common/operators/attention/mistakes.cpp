@@ -499,6 +499,31 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
   }
 }
 
+// o is a sum of values by l, the sum of the weights, and lse has l's logarithm: words, where l alone is wrong.
+std::string wrong_sum(const AttentionArgs& a, const std::vector<Part>& parts) {
+  const Part &o = parts[0], &lse = parts[1];
+  const auto rows = static_cast<std::size_t>(a.B * a.T_q * a.H_q);
+  if (lse.truth->size() != rows || o.truth->size() != rows * static_cast<std::size_t>(a.D))
+    return "";
+  constexpr double kSeen = 0.05;
+  std::vector<double> of_that_sum = *o.truth;
+  std::string words;
+  for (std::int64_t row = 0; row < std::ssize(*lse.truth); ++row) {
+    const std::int64_t b = row / (a.H_q * a.T_q), h = row / a.T_q % a.H_q, l = row % a.T_q;
+    const double factor = std::exp((*lse.result)[row] - (*lse.truth)[row]);
+    if (!std::isfinite(factor) || factor == 0) continue;
+    const auto first = of_that_sum.begin() + ((b * a.T_q + l) * a.H_q + h) * a.D;
+    std::for_each(first, first + a.D, [=](double& x) { x /= factor; });
+    if (words.empty() && std::abs(factor - 1) > kSeen)
+      words =
+          "l, the sum of a query's weights, is wrong, and the sum of the values with these "
+          "weights is right, as o and lse show together: of batch " +
+          std::to_string(b) + ", head " + std::to_string(h) + ", query " + std::to_string(l) +
+          " l is " + short_number(factor) + " times what it should be\n";
+  }
+  return is_within_limits_of(of_that_sum, o) ? words : "";
+}
+
 }  // namespace
 
 Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, Arithmetic) {
@@ -537,6 +562,8 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
         what, [=] { return answer(a, s); }, tile);
   });
   add_tf32(mistakes, problem, [=](const Problem& changed) { return answer(changed.args(), {}); });
+  if (c.lengths.empty())
+    mistakes.own = [=](const std::vector<Part>& parts) { return wrong_sum(a, parts); };
   return mistakes;
 }
 

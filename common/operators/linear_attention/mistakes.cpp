@@ -379,7 +379,9 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
     mistakes.known.push_back(
         {"equals the result of a state rounded to bf16 in every step", answer, 0, "bf16 state"});
   }
-  mistakes.own = [&problem](const Part& o) { return one_strip(problem, *o.result); };
+  mistakes.own = [&problem](const std::vector<Part>& parts) {
+    return one_strip(problem, *parts.front().result);
+  };
   return mistakes;
 }
 

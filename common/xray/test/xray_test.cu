@@ -707,6 +707,66 @@ TEST_F(Xray, FindsSharedMemoryOutOfBounds) {
   EXPECT_EQ(error.size, 128u);
 }
 
+// Each thread reads `steps` elements of its dynamic array, from `first` on.
+constexpr int kDynamic = 64, kStatic = 32;
+__global__ void leaves_one_of_two_arrays(float* out, int first, int steps) {
+  extern __shared__ float pool_smem[];
+  __shared__ float scores_smem[kStatic];
+  pool_smem[threadIdx.x] = pool_smem[threadIdx.x + kStatic] = scores_smem[threadIdx.x] = 1.0f;
+  __syncthreads();
+  float sum = scores_smem[threadIdx.x];
+  for (int i = 0; i < steps; ++i)
+    sum += pool_smem[first + i];
+  out[threadIdx.x] = sum;
+}
+
+// Behind the one array lies the other one: which of them an access means, its instruction says, where it has hit one before.
+TEST_F(Xray, NamesTheArrayThatAnInstructionHasHitBefore) {
+  const DeviceVector<float> out(32);
+  const auto message_of = [&](int first, int steps) {
+    leaves_one_of_two_arrays<<<1, 32, kDynamic * sizeof(float)>>>(out.data(), first, steps);
+    const Error error = only_error();
+    EXPECT_EQ(error.kind, "out of bounds");
+    return error.message;
+  };
+  // Far behind the first one: right before or behind the second one, whichever lies there.
+  const std::string unknown = message_of(kDynamic + 3, 1);
+  EXPECT_NE(unknown.find("4 bytes of shared memory, 16 bytes past the end of pool_smem, the "
+                         "nearest array (it has 256 bytes)"),
+            std::string::npos)
+      << unknown;
+  for (const auto& [first, steps, words] :
+       {std::tuple(0, kDynamic + 1, "4 bytes of pool_smem[64], 4 bytes past its end (it has 256"),
+        std::tuple(-1, 1, "4 bytes of pool_smem, 4 bytes before its start (it has 256"),
+        std::tuple(kDynamic + 31, 1, "4 bytes of pool_smem[95], 128 bytes past its end")}) {
+    const std::string message = message_of(first, steps);
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  }
+}
+
+__global__ void reads_two_arrays(float* out, int count, int last) {
+  extern __shared__ float pool_smem[];
+  __shared__ float scores_smem[kStatic];
+  pool_smem[threadIdx.x] = scores_smem[threadIdx.x] = 1.0f;
+  __syncthreads();
+  const float* const elements[] = {pool_smem, scores_smem, scores_smem + last};
+  float sum = 0.0f;
+  for (int i = 0; i < count; ++i)
+    sum += *elements[i];
+  out[threadIdx.x] = sum;
+}
+
+// An index that has run through one array into another says no more which of them it means.
+TEST_F(Xray, NamesNoArrayForAnInstructionThatHasHitSeveral) {
+  const DeviceVector<float> out(32);
+  reads_two_arrays<<<1, 32, kDynamic * sizeof(float)>>>(out.data(), 3, kStatic + 12);
+  const std::string message = only_error().message;
+  EXPECT_NE(message.find("4 bytes of shared memory, 52 bytes past the end of scores_smem, the "
+                         "nearest array (it has 128 bytes)"),
+            std::string::npos)
+      << message;
+}
+
 __device__ void put(float* out, unsigned place) {
   out[place] = 1.0f;
 }
@@ -864,8 +924,9 @@ TEST_F(Xray, CallsSharedVariablesAsTheSourceDoes) {
   std::string said;
   for (const Error& error : only().errors)
     said += error.message + "\n";
-  for (const char* words : {"4 bytes of table[2][3], which", "4 bytes of single, which",
-                            "8 bytes of pool[1], which", "8 bytes of pool[5], 16 bytes past"})
+  for (const char* words :
+       {"4 bytes of table[2][3], which", "4 bytes of single, which", "8 bytes of pool[1], which",
+        "8 bytes of shared memory, 16 bytes past the end of pool, "})
     EXPECT_NE(said.find(words), std::string::npos) << words << " is not in:\n" << said;
 }
 
