@@ -8,10 +8,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block: 192 queries of 64 channels, by three tiles of 128 keys.
+// Two blocks of 192 queries of 64 channels, each by three tiles of 128 keys.
 Kernel attend(const char* implementation) {
   return xray_of<ladder::Attention>(
-      implementation, {.T_q = 192, .T_k = 384, .D = 64, .precision = ladder::Precision::kBf16});
+      implementation, {.T_q = 384, .T_k = 384, .D = 64, .precision = ladder::Precision::kBf16});
 }
 
 // Two heads, a block each; two tiles of keys.
@@ -40,9 +40,9 @@ TEST(AttentionOverlap, MovesAndMultipliesAsBefore) {
   for (const Counter counter : {kBulkCopies, kBulkCopyBytes, kGlobalStoreBytesMoved, kShuffles,
                                 kTensorOperations, kTensorMultiplyAdds, kBarriers, kSharedBytes})
     EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
-  EXPECT_EQ(after[kBulkCopies], 7u) << "q, and three tiles of k and of v";
-  EXPECT_EQ(after[kBulkCopyBytes], (192u + 2 * 384) * 64 * 2);
-  EXPECT_EQ(after[kTensorOperations], 3u * 3 * (4 + 8)) << "three tiles, three consumers";
+  EXPECT_EQ(after[kBulkCopies], 2u * 7) << "q, and three tiles of k and of v";
+  EXPECT_EQ(after[kBulkCopyBytes], 2u * (192 + 2 * 384) * 64 * 2);
+  EXPECT_EQ(after[kTensorOperations], 2u * 3 * 3 * (4 + 8)) << "three tiles, three consumers";
   EXPECT_EQ(before.block.x, after.block.x);
 }
 
