@@ -26,7 +26,6 @@ struct Sequence {
   std::int64_t first_key = 0, keys = 0;
   std::int64_t first_lse = 0;  // of query head 0
   bool causal = false;
-  std::int64_t window = kMostRows;  // of so many nothing is hidden
 
   // Query l, counted from the sequence's first, sees keys 0 .. keys_seen(l) - 1.
   __host__ __device__ std::int64_t keys_seen(std::int64_t l) const {
@@ -34,7 +33,12 @@ struct Sequence {
     if (!causal || aligned > keys) return keys;
     return aligned < 0 ? 0 : aligned;
   }
-  // But none in front of this one.
+};
+
+// Query l sees the last `window` of these keys.
+struct WindowedSequence : Sequence {
+  std::int64_t window = kMostRows;  // of so many nothing is hidden
+
   __host__ __device__ std::int64_t first_key_seen(std::int64_t l) const {
     const std::int64_t first_key = keys_seen(l) - window;
     return first_key < 0 ? 0 : first_key;
@@ -75,9 +79,9 @@ __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::in
 }
 
 template <typename Element>
-__device__ Sequence sequence_of(const FullAttentionArgs<Element>& args, std::int64_t n) {
+__device__ WindowedSequence sequence_of(const FullAttentionArgs<Element>& args, std::int64_t n) {
   const BasicAttentionArgs<Element>& part = args;
-  Sequence s = sequence_of(part, n);
+  WindowedSequence s{sequence_of(part, n)};
   if (args.window > 0 && args.window < kMostRows) s.window = args.window;
   return s;
 }
@@ -86,14 +90,20 @@ __device__ Sequence sequence_of(const FullAttentionArgs<Element>& args, std::int
 // where that is negative; of these, it sees the last `window`.
 struct Visible {
   int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
-  int window;
+  int window = kMostRows;
   __device__ int keys(int row) const { return min(of_first + step * row, most); }
 };
 
 inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
-  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys),
-          static_cast<int>(s.window)};
+  return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
+}
+
+inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t first) {
+  const Sequence& whole = s;
+  Visible visible = visible_from(whole, first);
+  visible.window = static_cast<int>(s.window);
+  return visible;
 }
 
 // What a grid of tiles, heads and sequences can count, and row numbers of 32 bits.

@@ -37,7 +37,7 @@ struct WindowTiles : KeyTiles {
 // The tiles of kKeys keys that a block of queries looks at. A window moves on with its query: of the block, the first query sees the
 // first keys, and the last one the last.
 template <int kKeys>
-__device__ WindowTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
+__device__ WindowTiles tiles_of(const WindowedSequence& s, std::int64_t first, int queries) {
   WindowTiles tiles;
   tiles.first = static_cast<int>(s.first_key_seen(first) / kKeys);
   tiles.first_whole = static_cast<int>((s.first_key_seen(first + queries - 1) + kKeys - 1) / kKeys);
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
-  const Sequence s = sequence_of(args, blockIdx.z);
+  const WindowedSequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
