@@ -306,9 +306,10 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
   Stamp now;
   now.launch = launch_;
   now.block = block_;
-  const bool is_used = is_shared(to_number(to)) &&
-                       shared_shadow_->was_read(to_number(to) - shared_sites_.front().begin,
-                                                static_cast<unsigned>(bytes), now);
+  const bool is_used =
+      is_shared(to_number(to)) &&
+      (shared_shadow_->was_read(in_window(to), static_cast<unsigned>(bytes), now) ||
+       read_by_products_.count(in_window(to) / Order::kUnit) > 0);
   recording_->kernel.copies_to_used_places += is_used;
   accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore,
            Through::kAsyncCopy);
@@ -571,6 +572,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
     thread.copies.clear();
     thread.last_places = kNowhere;
   }
+  read_by_products_.clear();
   clocks_.assign(std::size_t{threads_in_block_} * kWarpSize, 0);
   for (unsigned thread = 0; thread < threads_in_block_; ++thread)
     clocks_[thread * kWarpSize + thread % kWarpSize] = 1;
@@ -814,8 +816,10 @@ void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint6
 void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
                               const std::vector<OperandPart>& parts, Site where) {
   operand_units_.clear();
-  for (const OperandPart& part : parts)
+  for (const OperandPart& part : parts) {
     operand_units_.push_back({in_window(part.at), part.warps});
+    read_by_products_.insert(in_window(part.at) / Order::kUnit);
+  }
   const Stamp now = stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
   order_.product_starts(
       warpgroup, number, operand_units_, now, *shared_shadow_,

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -362,8 +363,9 @@ class Recorder : public Observer {
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   Clock met_;                          // threads' clocks at the last block-wide barrier
   Order order_;  // followed where a block uses what needs it; then clocks_ rest
-  std::map<unsigned, std::uint64_t> barriers_at_;  // in shared memory
-  std::vector<OperandUnit> operand_units_;         // of the product that starts
+  std::map<unsigned, std::uint64_t> barriers_at_;       // in shared memory
+  std::vector<OperandUnit> operand_units_;              // of the product that starts
+  std::unordered_set<std::uint64_t> read_by_products_;  // units of the window, in this block
   std::vector<SharedSite> shared_sites_;
   std::map<std::int64_t, SharedName> shared_names_;  // by their offset
   std::map<std::uintptr_t, std::uint32_t>
