@@ -70,6 +70,16 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertIn("All that our block reads, yours reads", said)
 
+    def test_two_numbers_of_16_bits_in_a_word_are_shown_as_two(self):
+        def stores(bits):
+            return trail((_STORE, 0, 1, "kv_smem", 6, struct.unpack("<f", struct.pack("<I", bits))[0]))
+
+        said = " ".join(first_wrong(stores(0x00003EB9), stores(0x3F723EB9), half="b")[0])
+        self.assertIn("kv_smem[1][2] = (0.3613, 0) at", said)
+        self.assertIn("ours stores (0.3613, 0.9453)", said)
+        for mine, ours, words in ((0x40200000, 0x3FC00000, "= 2.5 at"), (0x40200001, 0x3FC00003, "= 2.5 at")):
+            self.assertIn(words, " ".join(first_wrong(stores(mine), stores(ours), half="b")[0]))
+
     def test_what_the_same_thread_reads_elsewhere_is_named(self):
         def kernel(one, other, number):
             return ((_LOAD, 0, 1, "k", one, one / 2), (_LOAD, 0, 2, "k", other, other / 2), (_STORE, 0, 1, "o", 1, number), (_STORE, 0, 2, "o", 2, 1.0))
@@ -113,14 +123,14 @@ class FirstWrong(unittest.TestCase):
 
     def test_where_a_thread_ends_that_stores_something_in_ours(self):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])
-        self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); in yours "
-                         "this thread ends behind my/kernel.cu:1.")
+        self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); "
+                         "the last line of yours in which this thread was seen is my/kernel.cu:1.")
 
     def test_a_return_that_has_the_line_of_an_earlier_one_is_not_blamed(self):
         mine = [(_LOAD, 0, 0, "k", 1, 1.0), (_LOAD, 0, 0, "k", 2, 1.0), (_STORE, 0, 1, "o", 1, 3.0)]
         for places, line in (((0, 1), 2), ((1, 0), 2), ((0, 99), 1)):
             said = " ".join(first_wrong(trail(*mine, ends=[(1, 1, *places)]), trail(*_OURS[2:]))[0])
-            self.assertIn(f"ends behind my/kernel.cu:{line}.", said)
+            self.assertIn(f"in which this thread was seen is my/kernel.cu:{line}.", said)
 
     def test_the_same_work_in_another_order_is_not_accused(self):
         self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")

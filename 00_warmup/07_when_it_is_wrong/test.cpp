@@ -130,6 +130,13 @@ TEST(IsContiguous, Hole3LooksAtTheStridesOfAllAxes) {
       {{{1, 3, 3}, {99, 4, 1}}, false, "the same in one matrix: each row leaves a gap"},
       {{{1, 1, 4}, {99, 99, 2}}, false, "every second column: each element leaves a gap"},
       {{{1, 3, 4}, {99, 4, 1}}, true, "an index with one value makes no step"},
+      {{{2, 1, 3}, {3, 99, 1}},
+       true,
+       "an index with one value makes no step: its stride does not count for those before it"},
+      {{{2, 1, 3}, {99, 99, 1}},
+       false,
+       "an index with one value makes no step: its stride does not count for those before it"},
+      {{{2, 3, 1}, {3, 1, 7}}, true, "the same, where it is the last"},
       {{{2, 0, 4}, {5, 5, 5}}, true, "no elements"},
       {{{2, 3, 4}, {0, 4, 1}}, false, "one matrix, shown twice"},
   };

@@ -113,6 +113,22 @@ TEST(Shares, OfWhichOneIsRightByAFactorAreNotInProportion) {
               "A query takes nothing from v of key 3; all else of v is in the right proportion");
 }
 
+// A row whose first block of keys is 0.9 times what it should be. What it takes from the second block is too little to tell that there
+// it is right.
+TEST(Shares, AreInProportionOnlyWhereEachBlockOfKeysShowsIt) {
+  SharesOfHead shares{{}, std::vector<double>(20, 0.06), 1, 20, 0.002};
+  std::fill(shares.right.begin() + 16, shares.right.end(), 0.01);
+  shares.yours = shares.right;
+  std::for_each(shares.yours.begin(), shares.yours.begin() + 16,
+                [](double& share) { share *= 0.9; });
+  EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
+  shares.noise = 1e-5;
+  std::for_each(shares.yours.begin() + 16, shares.yours.end(), [](double& share) { share *= 0.9; });
+  expect_said(explain_shares(shares, "v", "query", "key").words,
+              "All that a query takes from v is in the right proportion, but what query 0 takes is "
+              "0.9 times what it should be: what it is divided or multiplied by is wrong");
+}
+
 TEST(Lists, TellOneSetFromAnother) {
   const auto those = [](std::int64_t count, const std::function<bool(std::int64_t)>& are_in) {
     std::vector<std::int64_t> rows;

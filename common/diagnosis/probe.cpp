@@ -564,6 +564,7 @@ class Probe {
         // Where `right` is too faint to be seen above the noise, nobody can tell whether it is in `yours`.
         const auto visible = where(response->right, 10 * noise);
         for (const std::size_t axis : axes) {
+          if (right[axis].empty()) continue;
           const auto faint = outside(outside(right[axis], yours[axis]), visible[axis]);
           if (faint.size() == right[axis].size()) {
             said += ", perhaps too faintly to be seen";

@@ -169,8 +169,8 @@ class Comparison {
 
   // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
   std::string first_factor(const std::string& query) const {
-    const auto wrong = std::find_if(factors_.begin(), factors_.end(), [](double factor) {
-      return std::abs(factor - 1) > 2 * kCloseShare;
+    const auto wrong = std::find_if(factors_.begin(), factors_.end(), [this](const double& factor) {
+      return std::abs(factor - 1) > 2 * kCloseShare && shows_in_all_blocks(&factor - &factors_[0]);
     });
     if (wrong == factors_.end()) return "";
     return "what " + query + " " + std::to_string(wrong - factors_.begin()) + " takes is " +
@@ -178,6 +178,18 @@ class Comparison {
   }
 
  private:
+  // Whether the row's factor can be told from 1 in each block of keys that has a share at all: else some of them may have another one.
+  bool shows_in_all_blocks(std::int64_t t) const {
+    constexpr std::int64_t kBlock = 16;
+    for (std::int64_t first = 0; first < shares_.keys; first += kBlock) {
+      double most = 0;
+      for (std::int64_t s = first; s < std::min(first + kBlock, shares_.keys); ++s)
+        most = std::max(most, std::abs(shares_.right[t * shares_.keys + s]));
+      if (most > close_[t] && std::abs(1 / factors_[t] - 1) * most <= close_[t]) return false;
+    }
+    return true;
+  }
+
   double largest(const Shares& of, std::int64_t t) const {
     double most = 0;
     for (std::int64_t s = 0; s < shares_.keys; ++s)

@@ -203,8 +203,8 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   if (relation == Relation::kOtherBlock) return "nothing orders blocks of one launch";
   if (other.pending && other.thread == party.thread && party.pending)
     return "the same thread copies there twice: is it asked for twice, or does no "
-           "__pipeline_wait_prior() with a small enough number lie between, or is a "
-           "__pipeline_commit() missing?";
+           "__pipeline_wait_prior() with a small enough number lie between, is a "
+           "__pipeline_commit() missing, or does one go to a place that is still in use?";
   if (other.pending && other.thread == party.thread)
     return "no __pipeline_wait_prior() with a small enough number waits for the copy, or a "
            "__pipeline_commit() is missing before; or, where what lay there before is meant, the "

@@ -98,8 +98,11 @@ class Touch:
         size = self.kind["bytes"]
         return _unpacked("<f", self.bits) if size >= 4 else _halves(self.bits, half)[0] if size == 2 else self.bits
 
-    def text(self, half):
+    def text(self, half, beside=None):
+        """`beside`: the touch that it is compared with."""
         size, number = self.kind["bytes"], self.number(half)
+        if size == 4 and beside is not None and _are_pairs(self.bits, beside.bits):
+            return "({:.4g}, {:.4g})".format(*_halves(self.bits, half))
         is_negative = size == 4 and self.bits > _FIRST_NEGATIVE
         if size == 2 or size == 4 and not is_negative and (self.bits == 0 or not abs(number) < 1e-30):
             return f"{number:.4g}"
@@ -154,6 +157,12 @@ def _halves(bits, half):
     """Two numbers of 16 bits."""
     halves = bits & 0xFFFF, bits >> 16
     return [_unpacked("<f", each << 16) if half == "b" else _unpacked("<e", each) for each in halves]
+
+
+def _are_pairs(bits, other):
+    """Whether two words that differ have one half of 16 bits in common, the lower one, which of two numbers of 32 bits is alike by chance
+    only, unless it is 0: then each is two numbers of 16 bits."""
+    return bits != other and bits & 0xFFFF == other & 0xFFFF != 0
 
 
 def _near(a, b, scale):
@@ -263,7 +272,8 @@ def first_wrong(yours, ours, half="e", stopped=False):
             said.append(f"First element read that our {'block' if alike else 'kernel'} never reads: {touch.name()} at {touch.where()}.")
         if wrong is not None:
             touch = Touch(yours, wrong)
-            others = list(dict.fromkeys(other.text(half) for other in right.stored_at(mine.key(wrong))))
+            beside = right.stored_at(mine.key(wrong))
+            others = list(dict.fromkeys(other.text(half, touch) for other in beside))
             others = others[len(others) > 1 and others[0] == "0":]  # which only clears it
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
@@ -271,7 +281,7 @@ def first_wrong(yours, ours, half="e", stopped=False):
                 said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half)} in the end; {ours_is}. "
                             f"The last one is made at {touch.where()}.")
             else:
-                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half)} at {touch.where()}; {ours_is}.{touch.code()}")
+                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, *beside[:1])} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike else [])
         elif stray is None and not stopped:
@@ -299,7 +309,7 @@ def _moved(mine, right, wrong, half):
     turn, one = of_wrong if (of_wrong[0], wrong[7]) in places else moved[0]
     of = "This value" if one is wrong else f"What yours stores in {Touch(mine.trail, one).name()}"
     return [f"{of} is right elsewhere: ours stores it in {Touch(right.trail, places[turn, one[7]]).name()}, and so it is with most values of {name} "
-            "that differ. Look at the indices and at the order of the lines, not at the arithmetic."]
+            "that differ. Look at the indices, the conditions and the order of the lines, not at the arithmetic."]
 
 
 def _lanes(launch, row):
@@ -405,7 +415,7 @@ def _unwritten(mine, right):
         touch = right.stored_at(missed[0])[0]
         end = _end_of(mine.trail, (mine.number, touch.block, touch.thread))
         if end is not None:
-            said.append(f"Ours stores {touch.name()} by {touch.who()}; in yours this thread ends behind {Touch.line(mine.trail, end)}.")
+            said.append(f"Ours stores {touch.name()} by {touch.who()}; the last line of yours in which this thread was seen is {Touch.line(mine.trail, end)}.")
     return said
 
 
