@@ -51,7 +51,7 @@ class Places(Refusals):
             exercise_of("08.15")
         with_exercise = {exercise.folder for exercise in exercises("exercise")}
         to_read = {kernel.parent.relative_to(ROOT) for kernel in ROOT.glob("[0-9][0-9]_*/*/kernel*.c*")} - with_exercise
-        self.assertGreater(len(to_read), 15)
+        self.assertGreater(len(to_read), 10)
         for folder in to_read:
             with self.assertRaisesRegex(place.ToRead, 'no exercise; its question: ".*\\?"; next: '):
                 exercise_of(place.lesson_of(folder))
@@ -133,7 +133,8 @@ class Arguments(Refusals):
         climbed = rows.lessons_for([])
         below_03 = ["01", "02.01_threads", "02.02_loop_order", "02.03_simd", "02.04_columns", "02.05_register_tiles", "03"]
         self.assertTrue({"01", "03", "07.15_wkv_and_gla", "08.08_pipelined", "best"} <= set(climbed), climbed)
-        self.assertFalse({"00.09_sum", "03.01_causal_dot_product", "07.20_backward", "08.20_split_keys"} & set(climbed), climbed)
+        self.assertFalse({"00.09_sum", "03.01_causal_dot_product", "07.20_backward", "08.14_overlap"} & set(climbed), climbed)
+        self.assertIn("08.20_split_keys", climbed)  # best_attention asks for it
         for words, lessons in ((["03"], below_03), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
                                (["00.9"], ["00.09_sum"]), (["--operator", "softmax"], ["00.11_rows"]), (["--operator=gla_combine"], ["07.05_gla_steps"]),
                                (["01", "--operator=causal_dot_product"], ["01.01_linear_attention"]), (["07.06"], ["07.06_gla_layer", "07.15_wkv_and_gla"]),

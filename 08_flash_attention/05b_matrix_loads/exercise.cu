@@ -219,7 +219,6 @@ void attention(const BasicAttentionArgs<Element>& args) {
 const ladder::Registration registration{
     {.name = "attention_matrix_loads",
      .device = ladder::DeviceKind::kCuda,
-     .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
      .launchers = ladder::launchers<ladder::Attention>(attention<ladder::bfloat16>)}};

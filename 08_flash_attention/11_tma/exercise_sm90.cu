@@ -201,7 +201,6 @@ void attention(const BasicAttentionArgs<Element>& args) {
 const ladder::Registration registration{
     {.name = "attention_tma",
      .device = ladder::DeviceKind::kCuda,
-     .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kWarpgroups,
      .launchers = ladder::launchers<ladder::Attention>(attention<bfloat16>)}};

@@ -237,7 +237,6 @@ void attention(const BasicAttentionArgs<Element>& args) {
 const ladder::Registration registration{
     {.name = "attention_ping_pong",
      .device = ladder::DeviceKind::kCuda,
-     .rung = true,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kWarpgroups,
      .launchers = ladder::launchers<ladder::Attention>(attention<bfloat16>)}};

@@ -546,7 +546,7 @@ class Check:
             return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {shown_name(self.failing)}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
         failed = done.first_failure()
         if failed is None and done.status == 0:
-            skipped = f", {done.skipped()} are skipped" if done.skipped() else ""
+            skipped = f", {done.skipped()} {'is' if done.skipped() == 1 else 'are'} skipped" if done.skipped() else ""
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
