@@ -13,7 +13,6 @@ struct PagedAttention
     : ladder::SimpleOperator<PagedAttention, PagedAttentionSizes, PagedAttentionArgs,
                              PagedAttentionBf16Args, PagedAttentionFp16Args> {
   static constexpr const char* kName = "paged_attention";
-  static constexpr const char* kClimbed[] = {"bf16"};
 
   static double fma_count(const PagedAttentionArgs& a) {
     return 2.0 * static_cast<double>(a.B * a.T_q * a.H_q * a.D) *
