@@ -84,7 +84,7 @@ def phases():
         return left + step * time
 
     # Tile t is asked for when tile t - 1 begins; it is here a little before its turn.
-    asked = [-0.5] + [t - 1 + 0.14 for t in range(1, tiles)]
+    asked = [-0.5] + [t - 1 - 0.02 for t in range(1, tiles)]
     here = [-0.04] + [t - 0.16 for t in range(1, tiles)]
     d.text(20, 76, "thread 0 asks\nfor a tile", 12.5, "start")
     for t in range(tiles):

@@ -26,7 +26,7 @@ def legend(d, y, entries):
 def producer_consumer():
     """Who copies and who computes over time, with both barriers of a stage; and where the registers go."""
     d = Drawing(900, 620)
-    d.text(20, 28, "11: all warpgroups copy, wait and compute together", 14.5, "start", bold=True)
+    d.text(20, 28, "11: all warpgroups meet, wait and compute together", 14.5, "start", bold=True)
     row(d, 44, "warpgroup 0")
     row(d, 76, "warpgroup 1")
     for tile in range(3):
@@ -48,7 +48,7 @@ def producer_consumer():
     row(d, top + 88, "stage 1")
     row(d, top + 128, "consumer 0")
     row(d, top + 160, "consumer 1")
-    asks, begins, arrives = (0, 44, 330, 520), (52, 256, 460), 92
+    asks, begins, arrives = (0, 44, 330, 528), (52, 256, 460), 92
     for tile, x in enumerate(asks):
         bar(d, LEFT + x, top + 16, 40, f"ask {tile}", COPY)
     d.text(LEFT + 96, top + 33, "waits for read of stage 0", 11.5, "start", RED)
@@ -58,8 +58,8 @@ def producer_consumer():
     bar(d, LEFT + 350, top + 56, 80, "K2 V2", COPY)
     bar(d, LEFT + 430, top + 56, 240, "is read", "white")
     bar(d, LEFT + 110, top + 88, 72, "K1 V1", COPY)
-    bar(d, LEFT + 182, top + 88, 336, "is here, and is read", "white")
-    bar(d, LEFT + 540, top + 88, 72, "K3 V3", COPY)
+    bar(d, LEFT + 182, top + 88, 344, "is here, and is read", "white")
+    bar(d, LEFT + 548, top + 88, 72, "K3 V3", COPY)
     for number, (shift, y) in enumerate(((0, top + 128), (40, top + 160))):
         for tile in range(3):
             x = LEFT + arrives + 4 + shift + 196 * tile
@@ -136,7 +136,7 @@ def ping_pong():
         bar(d, LEFT + 2 * unit * turn, top + 152, 2 * unit, f"of consumer {turn % 3}", BLUE)
     legend(d, top + 200, ((BLUE, "products"), (SOFTMAX, "softmax")))
     d.line([(LEFT + 150, top + 208), (LEFT + 190, top + 208)], RED, 2, arrow=True)
-    d.text(LEFT + 198, top + 213, "the turn is handed on (a named barrier)", 12, "start")
+    d.text(LEFT + 198, top + 213, "the turn is handed on (a named barrier): products are issued in this order", 12, "start")
     d.text(20, top + 240, "A sketch, not measured. It draws a softmax that takes twice as long as a turn: then three consumers keep the tensor cores busy.", 12, "start", NOTE)
     d.save("flash_ping_pong.svg")
 
