@@ -49,6 +49,8 @@ class Places(Refusals):
         said = '^08.15_hopper is to read, it has no exercise; its question: "Nothing here looks .* that out\\?"; next: ./ladder exercise 08.20'
         with self.assertRaisesRegex(place.ToRead, said):
             exercise_of("08.15")
+        with self.assertRaisesRegex(place.ToRead, "it has no exercise; its question: .*; next: ./ladder exercise 08.16_backward_scalar.scratch$"):
+            exercise_of("08.16")
         with_exercise = {exercise.folder for exercise in exercises("exercise")}
         to_read = {kernel.parent.relative_to(ROOT) for kernel in ROOT.glob("[0-9][0-9]_*/*/kernel*.c*")} - with_exercise
         self.assertGreater(len(to_read), 10)
@@ -83,7 +85,8 @@ class Places(Refusals):
         with_stages = [each for each in exercises("scratch") if each.piece == "stage"]
         self.assertEqual([each.name for each in with_stages if each.name[:2] == "06"][0], "06.scratch")
         for each in with_stages:
-            test = (place.ROOT / each.folder / "test.cpp").read_text()
+            tests = "sm90_test.cpp" if each.stub.name.endswith("_sm90.cu") else "test.cpp"
+            test = (place.ROOT / each.folder / tests).read_text()
             self.assertLessEqual(3, len(each.holes()))
             self.assertEqual(re.findall(r'"Stage([0-9]+)[A-Z]', test), sorted(each.holes()), each.name)
             owners = {}

@@ -1,7 +1,26 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Two tiles of keys, of which the second has six;
+// three tiles under a mask; two tiles of queries in two batches.
+const ladder::Shape kTwoTiles = {{"B", 1},  {"T", 70},   {"H", 2},   {"K", 64},
+                                 {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+const ladder::Shape kThreeTiles = {{"B", 1},  {"T", 150},  {"H", 1},   {"K", 32},
+                                   {"V", 32}, {"T_q", 40}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},   {"H", 2},   {"K", 32},
+                                  {"V", 32}, {"T_q", 70}, {"H_kv", 1}};
+const bool stages =
+    register_hole("attention_scalar_tiles", "Stage1BringsTheTiles", "attention", kTwoTiles) &&
+    register_hole("attention_scalar_tiles", "Stage2BringsTheRowUpToDate", "attention", kThreeTiles,
+                  {{"causal", "true"}}) &&
+    register_hole("attention_scalar_tiles", "Stage3LaunchesAndStores", "attention", kTwoBlocks) &&
+    register_hole("attention_scalar_tiles", "Stage4ComputesTheScores", "attention", kTwoTiles) &&
+    register_hole("attention_scalar_tiles", "Stage5WeighsTheValues", "attention", kTwoTiles);
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_scalar_tiles",

@@ -32,6 +32,17 @@ const bool bounds = ladder::testing::register_bounds(
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {},
     {"fp32", "bf16"});
 
+// A tile of 21 queries and one of 37 keys, for each of two heads. A thread reads four elements at once, and 64 rows whatever there is;
+// an element of o is stored once, and lse once a row. A tile of keys takes four barriers. A warp has eight pairs of rows: four
+// shuffles for the largest score of each, four for its sum.
+const bool registered = ladder::testing::register_budget(
+    "attention_scalar_tiles", "attention",
+    {.loads = 3 * (64 / 4) / 21.0,
+     .stores = 1 + 1.0 / 64,
+     .atomics = 0,
+     .counts = {{kBarriers, 4, "block", 2}, {kShuffles, 4 * 8 * (4 + 4), "block", 2}}},
+    {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}});
+
 // What bytes there are grows with T for each tile of queries, and there are T / 64 of those.
 TEST(ScalarTiles, WriteNoScoreAndFetchKeysAndValuesOncePerTileOfQueries) {
   for (const std::uint64_t T : {64, 128, 192}) {

@@ -1,5 +1,6 @@
 #include "08_flash_attention/edge_suite.hpp"
 #include "common/operators/attention/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -22,6 +23,26 @@ KERNEL_TEST(attention_tma, Hole1AsksForEveryPanel) {
 KERNEL_TEST(attention_tma, Hole2WaitsForTheRightPhase) {
   expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
 }
+
+// Of scratch_sm90.cu. The loop that checks an exercise says for which stage a case fails. Two heads of two panels in two tiles of
+// keys, for two warpgroups; a stage of the ring that is used again; two blocks of queries, in two batches.
+using ladder::testing::register_hole;
+const ladder::Shape kTwoHeads = {{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
+                                 {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+const ladder::Shape kThreeTiles = {{"B", 1},  {"T", 300},  {"H", 1},   {"K", 64},
+                                   {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                  {"V", 64}, {"T_q", 200}, {"H_kv", 1}};
+const bool stages = register_hole("attention_tma", "Stage1AsksForTheTiles", "attention", kTwoHeads,
+                                  {}, {}, "bf16") &&
+                    register_hole("attention_tma", "Stage2ComputesTheScores", "attention",
+                                  kTwoHeads, {}, {}, "bf16") &&
+                    register_hole("attention_tma", "Stage3WeighsTheValues", "attention", kTwoHeads,
+                                  {}, {}, "bf16") &&
+                    register_hole("attention_tma", "Stage4CountsWhatHasCome", "attention",
+                                  kThreeTiles, {}, {}, "bf16") &&
+                    register_hole("attention_tma", "Stage5LaunchesAndStores", "attention",
+                                  kTwoBlocks, {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_tma",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, say
 from ladder_tools.patches import with_name_of
-from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, lesson_of, lessons, place_of,
+from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
 
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
@@ -43,9 +43,10 @@ def next_exercise(after=None):
     """The first exercise that is not solved behind `after` (or behind the exercise of its lesson), or behind the one that was solved last;
     else the first of all; None if all are solved."""
     done, all_of_them = solved(), exercises()
-    names = [each.name for each in all_of_them]
+    names, order = [each.name for each in all_of_them], [page.parent for page in in_lessons("README.md")]
     after = after or next((name for name in reversed(done) if name in names), None)  # the last one noted is the last one solved
-    behind = [each.lesson for each in all_of_them].index(exercise_of(after).lesson) + 1 if after else 0
+    last = order.index(exercise_of(after).folder) if after else -1  # its lesson may have a scratch and no exercise
+    behind = sum(order.index(each.folder) <= last for each in all_of_them)
     return next((name for name in names[behind:] + names if name not in done), None)
 
 
@@ -94,7 +95,7 @@ def learn(words, preset, caller):
     if following:
         print(f"Next: read {exercise_of(following).folder}/README.md, then ./ladder exercise {following}  (--watch checks whenever you save)")
     else:
-        left = [more for each in by_folder.values() for more in more_of(each.name) if more not in days]
+        left = [more for page in in_lessons("README.md") for more in more_of(lesson_of(page.parent)) if more not in days]
         print("You have climbed the whole ladder. Where to go from here: "
               + (f"what is left of {' '.join(left)}; " if left else "")
               + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")

@@ -249,6 +249,6 @@ def exercise_of(name):
         if str(each.folder) == place.folder or place.lesson is None and each.folder.parts[0] == place.chapter:
             return each
     if kind == "exercise" and place.lesson:
-        raise ToRead(f"{lesson_of(place.folder)} is to read, it has no exercise; {question_of(place.folder)}"
-                     f"next: ./ladder exercise {next((each.name for each in known if str(each.folder) > place.folder), known[0].name)}")
+        follow = [each for each in exercises("scratch") if str(each.folder) == place.folder] + [each for each in known if str(each.folder) > place.folder]
+        raise ToRead(f"{lesson_of(place.folder)} is to read, it has no exercise; {question_of(place.folder)}next: ./ladder exercise {(follow or known)[0].name}")
     raise wrong

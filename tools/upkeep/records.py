@@ -89,7 +89,7 @@ class Records:
         self.root, folder = Path(root), Path(root) / "records"
         self.runs, self.cases, self.samples, self.sources, self.tables = {}, {}, {}, {}, {}
         for path in sorted(Path(root).glob("[0-9][0-9]_*/**/*.cu")):  # of those that only a comparison has measured
-            if not {"solutions", "exercise.cu", "exercise_sm90.cu", "scratch.cu"} & set(path.parts):
+            if not {"solutions", "exercise.cu", "exercise_sm90.cu", "scratch.cu", "scratch_sm90.cu"} & set(path.parts):
                 for name in re.findall(r'\.name = "(\w+)"', path.read_text()):
                     self.sources.setdefault(name, set()).add(path.relative_to(root).as_posix())
         kernels = folder / "kernels.json"

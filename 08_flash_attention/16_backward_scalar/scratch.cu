@@ -1,0 +1,182 @@
+// 08 flash attention, backward: the gradients of softmax attention, tile by tile, in fp32.
+// Change: rewrite: the scores are not read but computed again, p = exp(s - lse), from tiles of q and k in shared memory.
+// Why:    the forward pass keeps one number a query instead of T_k; memory grows with T, not with T^2.
+// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16.
+// Costs:  S and dO V^T twice, once for dK and dV and once for dQ, and no tensor cores. Repeatable. See README.
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "08_flash_attention/sequence.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/storage.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace flash_attention {
+namespace {
+
+using ladder::BasicAttentionArgs;
+using ladder::BasicAttentionGradArgs;
+using ladder::bfloat16;
+using ladder::float16;
+
+constexpr int kWarpSize = 32;
+constexpr int kTile = 32;  // queries and keys of a tile: a lane has one column of scores
+constexpr int kWarps = 8;
+constexpr int kThreads = kWarps * kWarpSize;
+constexpr int kRows = kTile / kWarps;           // of a warp
+constexpr int kMostChannels = 256 / kWarpSize;  // of a lane, which has every 32nd
+constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr std::int64_t kMostRows =
+    std::int64_t{INT32_MAX} * kWarps;  // that a grid of warps can count
+
+// ---- delta = rowsum(d_o * o) ----
+
+// A warp has a row, one of the B * T_q * H_q.
+template <typename Element>
+__global__ void __launch_bounds__(kThreads)
+    sum_rows(const BasicAttentionGradArgs<Element> args, float* delta) {  // (B, T_q, H_q)
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarpSize;
+  if (row >= forward.B * forward.T_q * forward.H_q) return;
+  // TODO(1): roughly 9 lines; delta[row] = the sum over the row's channels of d_o times o; budget: one read of each element, five shuffles
+  // TODO(1): of a lane, one store for the row
+}
+
+// ---- The gradients ----
+
+// One head's rows in an array (rows, H, D).
+template <typename Element>
+struct Rows {
+  Element* data;
+  std::int64_t stride;
+
+  __device__ Rows(Element* array, std::int64_t first_row, std::int64_t H, int head, std::int64_t D)
+      : data(array + (first_row * H + head) * D), stride(H * D) {}
+  __device__ Element* at(int row) const { return data + row * stride; }
+};
+
+// To a tile of floats with rows of D + 1: a column lies in 32 banks. Rows from `rows` on are zeros.
+template <typename Element>
+__device__ void fetch(float* to_smem, const Rows<const Element>& from, int first, int rows, int D) {
+  // TODO(2): roughly 5 lines; kTile rows of D elements, as floats: row r is row `first` + r of `from`, or zeros from row `rows` on;
+  // TODO(2): budget: one read and one store of each element
+}
+
+// What stays with a block is a tile of keys (k and v) or of queries (q and d_o); tiles of the others pass. With `stay` and
+// `pass` for the first of the pair, a row of the tile that stays sums up ds * pass, which is its dk or dq; and a key
+// p * d_o, which is its dv. Blocks: tile that stays, head of what stays, sequence.
+template <bool kKeysStay, typename Element>
+__global__ void __launch_bounds__(kThreads)
+    tile_gradients(const BasicAttentionGradArgs<Element> args, const float* delta) {
+  extern __shared__ float smem[];
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  const int D = forward.D, H_q = forward.H_q, H_kv = forward.H_kv, group = H_q / H_kv;
+  const int queries = sequence.queries, keys = sequence.keys;
+  const int first = blockIdx.x * kTile;
+  // Keys behind a batch's length have gradients too: zeros.
+  const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
+  if (first >= (kKeysStay ? keys_written : queries)) return;
+  const int first_head = kKeysStay ? blockIdx.y * group : blockIdx.y;  // of the queries
+  const int kv_head = first_head / group;
+
+  float* const stay_smem = smem;
+  float* const stay_value_smem = stay_smem + kTile * (D + 1);
+  float* const pass_smem = stay_value_smem + kTile * (D + 1);
+  float* const pass_value_smem = pass_smem + kTile * (D + 1);
+  float* const p_smem = pass_value_smem + kTile * (D + 1);
+  float* const ds_smem = p_smem + kTile * kTile;
+
+  const Rows k(forward.k, sequence.first_key, H_kv, kv_head, D);
+  const Rows v(forward.v, sequence.first_key, H_kv, kv_head, D);
+  const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
+  float sum[kRows][kMostChannels] = {}, value_sum[kRows][kMostChannels] = {};
+
+  for (int head = first_head; head < first_head + (kKeysStay ? group : 1); ++head) {
+    const Rows q(forward.q, sequence.first_query, H_q, head, D);
+    const Rows d_o(args.d_o, sequence.first_query, H_q, head, D);
+    // TODO(2): roughly 3 lines; what stays, from row `first` on, for this head; the threads may still read what the head before has left;
+    // TODO(2): budget: one block-wide barrier
+
+    // Queries that see the tile's first key, or keys that the tile's last query sees.
+    const int passing =
+        kKeysStay ? queries : static_cast<int>(sequence.keys_seen(min(first + kTile, queries) - 1));
+    const int first_seeing = first + (queries - keys);
+    const int start = kKeysStay && sequence.causal && first_seeing > 0 ? first_seeing : 0;
+    for (int tile = start / kTile * kTile; tile < passing; tile += kTile) {
+      // TODO(2): roughly 4 lines; what passes, from row `tile` on, is here for all threads; budget: two block-wide barriers
+      for (int r = 0; r < kRows; ++r) {
+        const int row = warp * kRows + r;
+        // TODO(3): roughly 15 lines; the weight p of row `row` of what stays and row `lane` of what passes, and ds = p (dp - delta); both are 0
+        // TODO(3): where there is no such query, or it does not see the key. To p_smem and ds_smem, in rows of kTile. budget: one exponential
+      }
+      __syncwarp();  // a warp needs its own rows only
+      // TODO(4): roughly 15 lines; for the warp's rows r and this lane's columns lane + 32 c below D: sum[r][c] += ds times the passing row, for
+      // TODO(4): each of the kTile rows that pass; and if keys stay, value_sum[r][c] += p times the passing row of values.
+      // TODO(4): budget: an element of what passes is read once for all r
+    }
+  }
+
+  const int written = kKeysStay ? keys_written : queries;
+  const Rows to(kKeysStay ? args.dk : args.dq,
+                kKeysStay ? sequence.first_key : sequence.first_query, kKeysStay ? H_kv : H_q,
+                blockIdx.y, D);
+  const Rows to_value(args.dv, sequence.first_key, H_kv, kv_head, D);
+  // TODO(5): roughly 12 lines; the warp's rows, if they are below `written`: dq or dk, which has the factor forward.scale, and if keys stay dv;
+  // TODO(5): budget: one store of each element
+}
+
+// ---- Launcher ----
+
+template <bool kKeysStay, typename Element>
+void launch(const BasicAttentionGradArgs<Element>& args, const float* delta, int bytes) {
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  const std::int64_t T = kKeysStay ? forward.T_k : forward.T_q;
+  if (T == 0) return;
+  // TODO(5): roughly 5 lines; a block for each tile of what stays, for each of its heads, which is blockIdx.y, and for each sequence;
+  // TODO(5): budget: one launch
+}
+
+template <typename Element>
+void attention_backward(const BasicAttentionGradArgs<Element>& args) {
+  validate(args);
+  const BasicAttentionArgs<Element>& forward = args.forward;
+  require_usual_D(forward, "this kernel");
+  require_grid(forward);
+  if (forward.B == 0) return;
+  if (sequence_count(forward) == 0) return clear_gradients(args);
+  const int bytes =
+      (4 * kTile * (static_cast<int>(forward.D) + 1) + 2 * kTile * kTile) * sizeof(float);
+  constexpr const char* kWho = "attention_backward_scalar";
+  ladder::cuda::allow_shared_memory(kWho, tile_gradients<true, Element>, bytes);
+  ladder::cuda::allow_shared_memory(kWho, tile_gradients<false, Element>, bytes);
+  const std::int64_t rows = forward.B * forward.T_q * forward.H_q;
+  ladder::require(rows <= kMostRows, "B * T_q * H_q is " + std::to_string(rows) +
+                                         "; allowed in the scalar backward pass: up to " +
+                                         std::to_string(kMostRows));
+  const ladder::cuda::Scratch<float> delta(rows);
+  if (rows > 0) {
+    sum_rows<Element><<<(rows + kWarps - 1) / kWarps, kThreads, 0, ladder::cuda::stream()>>>(
+        args, delta.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  launch<true>(args, delta.pointer(), bytes);
+  launch<false>(args, delta.pointer(), bytes);
+}
+
+const ladder::Registration registration{
+    {.name = "attention_backward_scalar",
+     .device = ladder::DeviceKind::kCuda,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(
+         attention_backward<float>, attention_backward<bfloat16>, attention_backward<float16>)}};
+
+}  // namespace
+}  // namespace flash_attention
