@@ -21,6 +21,7 @@
 
 namespace flash_attention {
 
+using ladder::FullAttentionArgs;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using ladder::cuda::tiles::Accumulator;
@@ -38,6 +39,31 @@ struct Cut {
   static constexpr int kBlocks = kD == 32 ? 3 : 2;  // of threads, per multiprocessor
   static constexpr int kBytes = (kQueries + 2 * kKeys) * kD * 2;
 };
+
+// Of the keys that a query sees, these are the last `window`.
+struct WindowedSequence : Sequence {
+  std::int64_t window = kMostRows;  // of so many nothing is hidden
+
+  __host__ __device__ std::int64_t first_key_seen(std::int64_t l) const {
+    const std::int64_t first_key = keys_seen(l) - window;
+    return first_key < 0 ? 0 : first_key;
+  }
+};
+
+template <typename Element>
+__device__ WindowedSequence sequence_of(const FullAttentionArgs<Element>& args, std::int64_t n) {
+  const BasicAttentionArgs<Element>& part = args;
+  WindowedSequence s{sequence_of(part, n)};
+  if (args.window > 0 && args.window < kMostRows) s.window = args.window;
+  return s;
+}
+
+inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t first) {
+  const Sequence& whole = s;
+  Visible visible = visible_from(whole, first);
+  visible.window = static_cast<int>(s.window);
+  return visible;
+}
 
 // Tiles of keys, from the first key on.
 struct KeyTiles {

@@ -15,7 +15,6 @@
 namespace flash_attention {
 
 using ladder::BasicAttentionArgs;
-using ladder::FullAttentionArgs;
 using ladder::cuda::clamped;
 
 constexpr std::int64_t kMostRows = INT32_MAX - 1024;  // of queries or keys: numbers of 32 bits
@@ -32,16 +31,6 @@ struct Sequence {
     const std::int64_t aligned = l + 1 + keys - queries;
     if (!causal || aligned > keys) return keys;
     return aligned < 0 ? 0 : aligned;
-  }
-};
-
-// Query l sees the last `window` of these keys.
-struct WindowedSequence : Sequence {
-  std::int64_t window = kMostRows;  // of so many nothing is hidden
-
-  __host__ __device__ std::int64_t first_key_seen(std::int64_t l) const {
-    const std::int64_t first_key = keys_seen(l) - window;
-    return first_key < 0 ? 0 : first_key;
   }
 };
 
@@ -78,14 +67,6 @@ __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::in
   return s;
 }
 
-template <typename Element>
-__device__ WindowedSequence sequence_of(const FullAttentionArgs<Element>& args, std::int64_t n) {
-  const BasicAttentionArgs<Element>& part = args;
-  WindowedSequence s{sequence_of(part, n)};
-  if (args.window > 0 && args.window < kMostRows) s.window = args.window;
-  return s;
-}
-
 // Sequence::keys_seen() in 32 bits, for a kernel's innermost loops: row r of the queries from `first` on sees keys(r) keys, or none
 // where that is negative; of these, it sees the last `window`.
 struct Visible {
@@ -97,13 +78,6 @@ struct Visible {
 inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   const std::int64_t of_first = s.causal ? first + 1 + s.keys - s.queries : s.keys;
   return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
-}
-
-inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t first) {
-  const Sequence& whole = s;
-  Visible visible = visible_from(whole, first);
-  visible.window = static_cast<int>(s.window);
-  return visible;
 }
 
 // What a grid of tiles, heads and sequences can count, and row numbers of 32 bits.

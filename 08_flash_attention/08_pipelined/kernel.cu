@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
-  const Sequence s = sequence_of(args, blockIdx.z);
+  const auto s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));

@@ -29,8 +29,8 @@ using namespace ladder::cuda::tiles;
 
 // Tiles of keys, from the first key on, and those among them that lie in front of the windows.
 struct WindowTiles : KeyTiles {
-  int first = 0;        // that some query of the block sees
-  int first_whole = 0;  // of which every query of the block sees every key, up to `whole`
+  // That some query of the block sees; of which every query of the block sees every key, up to `whole`.
+  int first = 0, first_whole = 0;
   __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < whole; }
 };
 
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
-  const WindowedSequence s = sequence_of(args, blockIdx.z);
+  const auto s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
