@@ -2,8 +2,8 @@
 // Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
 //         the last keys come first; all options of attention.
 // Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
-// Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
-// Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
+// Needs:  sm_90a, bf16 or fp16, D up to 256, a multiple of 8, arrays at 16-byte boundaries.
+// Costs:  no other GPU runs it; a D between them works as hard as 64, 128 or 256. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/warpgroup_softmax.hpp"
@@ -467,7 +468,7 @@ template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
   constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
   ladder::validate(args);
-  ladder::require_usual_D(args, "this kernel");
+  require_units_of_channels(args);
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kUnit);
   ladder::require_pointer("o", args.o, kUnit);

@@ -25,7 +25,11 @@ using ladder::Precision;
 constexpr const char* kName = "attention_sm90";
 
 const bool registered = ladder::testing::register_suite(
-    "attention", kName, {.storages = {"bf16", "fp16"}, .nan_tile = 128});
+    "attention", kName,
+    {.storages = {"bf16", "fp16"},
+     // Two that fill whole panels of 64 columns, and some between them; of 136 the last panel has none.
+     .sizes = {{"D", {64, 24, 72, 128, 136}}},
+     .nan_tile = 128});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(kName, {});
 
@@ -90,6 +94,32 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles)
           make_problem(packed(
               c,
               {{100, 150}, {0, 50}, {30, 5}, {0, 0}, {370, 395}, {192, 128}, {1, 0}, {128, 700}})));
+    }
+  }
+}
+
+// Every width up to the most: what a tile has beyond it are zeros, and is not stored.
+KERNEL_TEST(attention_sm90, TakesEveryMultipleOf8Channels) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (std::int64_t D = 8; D <= 256; D += 8) {
+    AttentionCase c{.B = 1, .T_q = 3, .T_k = 20, .H_q = 2, .H_kv = 1, .D = D, .causal = true};
+    c.precision = Precision::kBf16;
+    expect_right(implementation, make_problem(c));
+  }
+}
+
+TEST(attention_sm90_, RefusesOtherWidths) {
+  const auto implementation = ladder::find_implementation(kName);
+  if (ladder::testing::device_is_missing(implementation)) return;
+  for (const std::int64_t D : {4, 60, 264}) {
+    AttentionCase c{.B = 1, .T_q = 3, .T_k = 20, .H_q = 1, .H_kv = 1, .D = D};
+    c.precision = Precision::kBf16;
+    try {
+      ladder::run(implementation, ladder::make_problem(c));
+      ADD_FAILURE() << "D = " << D << " was taken";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(error.what(),
+                "D is " + std::to_string(D) + "; this kernel allows multiples of 8 up to 256");
     }
   }
 }
