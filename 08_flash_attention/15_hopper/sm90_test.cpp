@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/core/device.hpp"
 #include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
@@ -29,6 +30,7 @@ const bool registered = ladder::testing::register_suite(
     {.storages = {"bf16", "fp16"},
      // Two that fill whole panels of 64 columns, and some between them; of 136 the last panel has none.
      .sizes = {{"D", {64, 24, 72, 128, 136}}},
+     .options = {{"scale", {"-0.25"}}},
      .nan_tile = 128});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(kName, {});
@@ -121,6 +123,26 @@ TEST(attention_sm90_, RefusesOtherWidths) {
       EXPECT_EQ(error.what(),
                 "D is " + std::to_string(D) + "; this kernel allows multiples of 8 up to 256");
     }
+  }
+}
+
+// With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.
+KERNEL_TEST(attention_sm90, TakesAScaleOf0) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128, 256}) {
+    AttentionCase c{.B = 1, .T_q = 20, .T_k = 200, .H_q = 2, .H_kv = 1, .D = D, .causal = true};
+    c.precision = Precision::kBf16;
+    ladder::AttentionProblem problem = make_problem(c);
+    const ladder::OnDevice<ladder::Attention, ladder::AttentionBf16Args> on_device(
+        ladder::device(implementation.device), problem);
+    ladder::AttentionBf16Args args = on_device.args();
+    args.scale = 0.0f;
+    ladder::launch<ladder::Attention>(implementation, args);
+    ladder::device(implementation.device).synchronize();
+    problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0, too
+    EXPECT_TRUE(
+        ladder::testing::is_right(problem, on_device.download(), ladder::Arithmetic::kBf16Operands))
+        << "D = " << D;
   }
 }
 
