@@ -13,6 +13,7 @@
 
 #include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/tiles/fragment.hpp"
@@ -174,13 +175,9 @@ struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
   template <int kKeys>
   __device__ void bend(Accumulator (&scores)[kRowBlocks][kKeys]) const {
     if (!bends(natural_scale, softcap)) return;
-    // softcap tanh(x / softcap), with tanh(x) = 1 - 2 / (1 + exp(2 x)).
-    const float to_power = 2 * ladder::cuda::kLog2e / softcap;
-    for_each_score(scores, 0, 0, [&](float& score, int, int) {
-      score *= natural_scale;
-      const float power = ladder::cuda::exp2_flushed(to_power * score);
-      if (softcap > 0.0f) score = softcap - __fdividef(2 * softcap, 1 + power);
-    });
+    const Softcap cap(softcap);
+    for_each_score(scores, 0, 0,
+                   [&](float& score, int, int) { score = cap.bent(natural_scale * score); });
   }
 };
 
