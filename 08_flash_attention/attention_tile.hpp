@@ -10,9 +10,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/tiles/fragment.hpp"
@@ -21,7 +22,6 @@
 
 namespace flash_attention {
 
-using ladder::FullAttentionArgs;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using ladder::cuda::tiles::Accumulator;
@@ -39,31 +39,6 @@ struct Cut {
   static constexpr int kBlocks = kD == 32 ? 3 : 2;  // of threads, per multiprocessor
   static constexpr int kBytes = (kQueries + 2 * kKeys) * kD * 2;
 };
-
-// Of the keys that a query sees, these are the last `window`.
-struct WindowedSequence : Sequence {
-  std::int64_t window = kMostRows;  // of so many nothing is hidden
-
-  __host__ __device__ std::int64_t first_key_seen(std::int64_t l) const {
-    const std::int64_t first_key = keys_seen(l) - window;
-    return first_key < 0 ? 0 : first_key;
-  }
-};
-
-template <typename Element>
-__device__ WindowedSequence sequence_of(const FullAttentionArgs<Element>& args, std::int64_t n) {
-  const BasicAttentionArgs<Element>& part = args;
-  WindowedSequence s{sequence_of(part, n)};
-  if (args.window > 0 && args.window < kMostRows) s.window = args.window;
-  return s;
-}
-
-inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t first) {
-  const Sequence& whole = s;
-  Visible visible = visible_from(whole, first);
-  visible.window = static_cast<int>(s.window);
-  return visible;
-}
 
 // Tiles of keys, from the first key on.
 struct KeyTiles {
@@ -200,13 +175,9 @@ struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
   template <int kKeys>
   __device__ void bend(Accumulator (&scores)[kRowBlocks][kKeys]) const {
     if (!bends(natural_scale, softcap)) return;
-    // softcap tanh(x / softcap), with tanh(x) = 1 - 2 / (1 + exp(2 x)).
-    const float to_power = 2 * ladder::cuda::kLog2e / softcap;
-    for_each_score(scores, 0, 0, [&](float& score, int, int) {
-      score *= natural_scale;
-      const float power = ladder::cuda::exp2_flushed(to_power * score);
-      if (softcap > 0.0f) score = softcap - __fdividef(2 * softcap, 1 + power);
-    });
+    const Softcap cap(softcap);
+    for_each_score(scores, 0, 0,
+                   [&](float& score, int, int) { score = cap.bent(natural_scale * score); });
   }
 };
 
@@ -248,20 +219,12 @@ __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows
 
 // The width of the tile for rows of D channels, a multiple of 8: the narrowest that there is and that has room. The widest takes 96 KB of
 // shared memory with its queries, keys and values: less than the 99 KB that a block can have on the GPUs with the least (sm_86, sm_89).
-constexpr int kMostChannels = 256;
 static_assert(Cut<kMostChannels>::kBytes <= 99 * 1024);
 inline int width_of_tile(std::int64_t D) {
   for (const int width : {32, 64, 96, 128}) {
     if (D <= width) return width;
   }
   return kMostChannels;
-}
-
-template <typename Element>
-void require_units_of_channels(const BasicAttentionArgs<Element>& args) {
-  ladder::require(args.D % 8 == 0 && args.D <= kMostChannels,
-                  "D is " + std::to_string(args.D) + "; this kernel allows multiples of 8 up to " +
-                      std::to_string(kMostChannels));
 }
 
 // What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.

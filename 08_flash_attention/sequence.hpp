@@ -32,6 +32,7 @@ struct Sequence {
     if (!causal || aligned > keys) return keys;
     return aligned < 0 ? 0 : aligned;
   }
+  __host__ __device__ std::int64_t first_key_seen(std::int64_t) const { return 0; }
 };
 
 // How many there are: batches, or packed sequences.

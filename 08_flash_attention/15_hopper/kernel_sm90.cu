@@ -2,8 +2,8 @@
 // Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
 //         the last keys come first; all options of attention.
 // Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
-// Needs:  sm_90a, bf16 or fp16, D in {32, 64, 96, 128, 256}, arrays at 16-byte boundaries.
-// Costs:  no other GPU runs it; D = 32 and 96 work as hard as 64 and 128. See README for what was measured.
+// Needs:  sm_90a, bf16 or fp16, D up to 256, a multiple of 8, arrays at 16-byte boundaries.
+// Costs:  no other GPU runs it; a D between them works as hard as 64, 128 or 256. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <string>
 
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "08_flash_attention/warpgroup_softmax.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -48,10 +50,11 @@ constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
 // ---- The cut ---------------------------------------------------------------------------------------------------------------
 
 // What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D rounded up to whole panels; the
-// copies fill with zeros.
-template <int kD_, int kConsumers_, int kKeys_>
+// copies fill with zeros. kOptions: with a scale of 0 or below. Who asks for none of them has a kernel that knows none.
+template <int kD_, int kConsumers_, int kKeys_, bool kOptions_>
 struct Cut {
   static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
+  static constexpr bool kOptions = kOptions_;
   static constexpr int kPanels = kD / kPanel;
   static constexpr int kQueries = kConsumers * kWarpgroupQueries;
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
@@ -101,9 +104,8 @@ struct Plan {
 // ---- Which work there is ---------------------------------------------------------------------------------------------------
 
 // Writes item `item` to `work`; false if there is nothing to do.
-template <typename C, typename Element>
-__device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& plan, int item,
-                          Work& work) {
+template <typename C, typename Args>
+__device__ bool find_work(const Args& args, const Plan& plan, int item, Work& work) {
   int n = 0, tile;
   if (args.cu_seqlens_q != nullptr) {
     work.h = item / plan.tiles;
@@ -135,14 +137,14 @@ template <typename C, typename Element, int kRows>
 __device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& tile,
                           const CUtensorMap* map, Barrier* here, int head, int row) {
   hopper::arrive_expecting(here, tile.kBytes);
-  copy_panels(tile.at, map, here, head, row);
+  copy_panels(tile.at, map, here, 0, head, row);
 }
 
 // One thread keeps the rings full.
-template <typename C, typename Element>
-__device__ void produce(const BasicAttentionArgs<Element>& args, const Plan& plan,
-                        const CUtensorMap* q_map, const CUtensorMap* k_map,
-                        const CUtensorMap* v_map, Shared<C, Element>& smem) {
+template <typename C, typename Args, typename Element>
+__device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q_map,
+                        const CUtensorMap* k_map, const CUtensorMap* v_map,
+                        Shared<C, Element>& smem) {
   unsigned works = 0, keys = 0, values = 0;  // copied so far
   int item = blockIdx.x, next = 0;
   for (;; item = next) {
@@ -203,15 +205,16 @@ __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
 }
 
 // One warpgroup multiplies and takes softmax.
-template <typename C, typename Element>
-__device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Element>& smem) {
+template <typename C, typename Args, typename Element>
+__device__ void consume(const Args& args, Shared<C, Element>& smem) {
   constexpr int kD = C::kD, kKeys = C::kKeys;
   // From lane 0, so that the compiler knows that it is the same for all.
   const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
   const int first_row = warpgroup * kWarpgroupQueries + thread / kWarpSize * 16 + lane / 4;
-  const float factor = args.scale * ladder::cuda::kLog2e;
+  const float scale = C::kOptions ? 1.0f : args.scale;  // of the softmax; a bent score is scaled
+  const float factor = scale * ladder::cuda::kLog2e;
   const auto arrive = [&](Barrier* barrier) {  // all four warps do
     if (lane == 0) hopper::arrive(barrier);
   };
@@ -245,6 +248,14 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
     const int whole_tiles =
         static_cast<int>(work.sequence.keys_seen(work.l0 + warpgroup * kWarpgroupQueries)) / kKeys;
 
+    // A score becomes what it counts as, where the softmax would scale by 0 or below: its largest score would be the least.
+    const auto bend = [&] {
+      if constexpr (C::kOptions) {
+#pragma unroll
+        for (float& score : s)
+          score *= args.scale;
+      }
+    };
     const auto multiply_q_k = [&] {
       const auto& k = smem.k[k_stage()];
 #pragma unroll
@@ -281,6 +292,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       arrive(&smem.k_read[k_stage()]);
       if (work.tiles == 1) arrive(&smem.q_read);
       ++count;
+      bend();
       mask(s, seen, (work.tiles - 1) * kKeys);
       softmax.step(s, keep, factor);
       pack_sums<Element>(p, s);
@@ -317,6 +329,7 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
         hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
         if (tile == 0) arrive(&smem.q_read);
+        bend();
         if constexpr (masked.value) mask(s, seen, tile * kKeys);
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
@@ -365,18 +378,17 @@ __device__ void consume(const BasicAttentionArgs<Element>& args, Shared<C, Eleme
       }
       if (inside && t == 0)
         args.lse[work.sequence.first_lse + work.h * args.T_q + l] =
-            sum == 0.0f ? -INFINITY : softmax.m[r] * args.scale + logf(sum);
+            sum == 0.0f ? -INFINITY : softmax.m[r] * scale + logf(sum);
     }
     hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read it
   }
   if (warpgroup == 0) take_turn();  // the last one passed: a barrier is not left half full
 }
 
-template <typename C, typename Element>
+template <typename C, typename Element, typename Args>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    attend(const BasicAttentionArgs<Element> args, const Plan plan,
-           const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
-           const __grid_constant__ CUtensorMap v_map) {
+    attend(const Args args, const Plan plan, const __grid_constant__ CUtensorMap q_map,
+           const __grid_constant__ CUtensorMap k_map, const __grid_constant__ CUtensorMap v_map) {
   extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
   auto& smem = *reinterpret_cast<Shared<C, Element>*>(bytes_smem);
   if (threadIdx.x == 0) {
@@ -439,12 +451,12 @@ Plan plan_for(const BasicAttentionArgs<Element>& args) {
   return plan;
 }
 
-template <typename C, typename Element>
-void launch(const BasicAttentionArgs<Element>& args) {
+template <typename C, typename Element, typename Args>
+void launch(const Args& args) {
   Plan plan = plan_for<C>(args);
   constexpr int kBytes = sizeof(Shared<C, Element>);
   static_assert(kBytes <= 227 * 1024);
-  const auto kernel = attend<C, Element>;
+  const auto kernel = attend<C, Element, Args>;
   ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
   const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
   const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
@@ -463,11 +475,19 @@ void launch(const BasicAttentionArgs<Element>& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
+template <bool kOptions, typename Element, typename Args>
+void launch(const Args& args) {
+  if (args.D <= 64) return launch<Cut<64, 3, 128, kOptions>, Element>(args);
+  if (args.D <= 128) return launch<Cut<128, 2, 128, kOptions>, Element>(args);
+  launch<Cut<256, 2, 64, kOptions>, Element>(args);
+}
+
 template <typename Element>
-void attention(const BasicAttentionArgs<Element>& args) {
+void attention(const FullAttentionArgs<Element>& args) {
   constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
-  ladder::validate(args);
-  ladder::require_usual_D(args, "this kernel");
+  validate(args);
+  args.require_part();
+  require_units_of_channels(args);
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kUnit);
   ladder::require_pointer("o", args.o, kUnit);
@@ -476,9 +496,9 @@ void attention(const BasicAttentionArgs<Element>& args) {
     ladder::require_pointer("v", args.v, kUnit);
   }
   hopper::require_hopper("attention_sm90");
-  if (args.D <= 64) return launch<Cut<64, 3, 128>>(args);
-  if (args.D <= 128) return launch<Cut<128, 2, 128>>(args);
-  launch<Cut<256, 2, 64>>(args);
+  const BasicAttentionArgs<Element>& part = args;
+  if (args.scale > 0.0f) return launch<false, Element>(part);
+  launch<true, Element>(args);
 }
 
 const ladder::Registration registration{

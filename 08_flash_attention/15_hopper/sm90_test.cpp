@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/core/device.hpp"
 #include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
@@ -25,7 +26,12 @@ using ladder::Precision;
 constexpr const char* kName = "attention_sm90";
 
 const bool registered = ladder::testing::register_suite(
-    "attention", kName, {.storages = {"bf16", "fp16"}, .nan_tile = 128});
+    "attention", kName,
+    {.storages = {"bf16", "fp16"},
+     // Two that fill whole panels of 64 columns, and some between them; of 136 the last panel has none.
+     .sizes = {{"D", {64, 24, 72, 128, 136}}},
+     .options = {{"scale", {"-0.25"}}},
+     .nan_tile = 128});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(kName, {});
 
@@ -91,6 +97,52 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles)
               c,
               {{100, 150}, {0, 50}, {30, 5}, {0, 0}, {370, 395}, {192, 128}, {1, 0}, {128, 700}})));
     }
+  }
+}
+
+// Every width up to the most: what a tile has beyond it are zeros, and is not stored.
+KERNEL_TEST(attention_sm90, TakesEveryMultipleOf8Channels) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (std::int64_t D = 8; D <= 256; D += 8) {
+    AttentionCase c{.B = 1, .T_q = 3, .T_k = 20, .H_q = 2, .H_kv = 1, .D = D, .causal = true};
+    c.precision = Precision::kBf16;
+    expect_right(implementation, make_problem(c));
+  }
+}
+
+TEST(attention_sm90_, RefusesOtherWidths) {
+  const auto implementation = ladder::find_implementation(kName);
+  if (ladder::testing::device_is_missing(implementation)) return;
+  for (const std::int64_t D : {4, 60, 264}) {
+    AttentionCase c{.B = 1, .T_q = 3, .T_k = 20, .H_q = 1, .H_kv = 1, .D = D};
+    c.precision = Precision::kBf16;
+    try {
+      ladder::run(implementation, ladder::make_problem(c));
+      ADD_FAILURE() << "D = " << D << " was taken";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(error.what(),
+                "D is " + std::to_string(D) + "; this kernel allows multiples of 8 up to 256");
+    }
+  }
+}
+
+// With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.
+KERNEL_TEST(attention_sm90, TakesAScaleOf0) {
+  const auto implementation = ladder::find_implementation(kName);
+  for (const std::int64_t D : {64, 128, 256}) {
+    AttentionCase c{.B = 1, .T_q = 20, .T_k = 200, .H_q = 2, .H_kv = 1, .D = D, .causal = true};
+    c.precision = Precision::kBf16;
+    ladder::AttentionProblem problem = make_problem(c);
+    const ladder::OnDevice<ladder::Attention, ladder::AttentionBf16Args> on_device(
+        ladder::device(implementation.device), problem);
+    ladder::AttentionBf16Args args = on_device.args();
+    args.scale = 0.0f;
+    ladder::launch<ladder::Attention>(implementation, args);
+    ladder::device(implementation.device).synchronize();
+    problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0, too
+    EXPECT_TRUE(
+        ladder::testing::is_right(problem, on_device.download(), ladder::Arithmetic::kBf16Operands))
+        << "D = " << D;
   }
 }
 

@@ -1,7 +1,7 @@
 // 08 flash attention, decoding: few queries against a long cache; the keys are split over blocks. bf16 and fp16.
 // Change: rewrite: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
 // Why:    one query per head leaves most of the GPU idle when a block takes all keys, and here only memory should be the limit.
-// Needs:  D a multiple of 8 up to 256, any T_q and T_k, key lengths, packed sequences, causal, any scale but 0. Tensor cores (sm_80).
+// Needs:  D a multiple of 8 up to 256, any T_q and T_k, all options, any scale, window and softcap. Tensor cores (sm_80).
 // Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and back.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -12,10 +12,13 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/slots.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "08_flash_attention/split_plan.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -119,11 +122,16 @@ struct Partials {
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
 
+// kBent: with a window, a softcap or a scale of 0. Who asks for none of them has a kernel without them.
+template <typename Element, bool kBent>
+using ArgsOf =
+    std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
+
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
-template <typename Element, int kD>
+template <typename Element, int kD, bool kBent>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
-    attend(const BasicAttentionArgs<Element> args, const Rows rows, const Partials partials) {
+    attend(const ArgsOf<Element, kBent> args, const Rows rows, const Partials partials) {
   using C = Cut<kD>;
   constexpr int kWarps = C::kWarps, kScores = C::kKeys / 8;
   constexpr int kUnits = kD / kUnit, kBlocks = kD / 16;
@@ -140,7 +148,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     n = sequence_of_slot<kRows, 0>(args.T_q, args.cu_seqlens_q, args.sequences, tile, rows.group);
     tile -= first_slot<kRows>(args.T_q, args.cu_seqlens_q, n, rows.group);
   }
-  const Sequence sequence = sequence_of(args, n);
+  const auto sequence = sequence_of(args, n);            // kBent: with its window
   const int first_row = static_cast<int>(tile) * kRows;  // of the sequence's
   const int rows_here = min(static_cast<int>(sequence.queries) * rows.group - first_row, kRows);
   if (rows_here <= 0) return;  // a slot without a tile
@@ -148,11 +156,18 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
                                ? first_row
                                : static_cast<int>(sequence.first_query) * rows.group + first_row;
 
-  const std::int64_t stages = (sequence.keys + C::kKeys - 1) / C::kKeys;
+  // In front of the windows no key is read, and none counts for the splits.
+  const int last_row = first_row + rows_here - 1;
+  const std::int64_t hidden_from_first = sequence.first_key_seen(first_row / rows.group);
+  const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
+  const std::int64_t begin = hidden_from_first / C::kKeys * C::kKeys;
+  const std::int64_t behind = kBent ? sequence.keys_seen(last_row / rows.group) : sequence.keys;
+
+  const std::int64_t stages = (behind - begin + C::kKeys - 1) / C::kKeys;
   const std::int64_t stages_here = (stages + splits - 1) / splits;
-  const std::int64_t first = split * stages_here * C::kKeys;
+  const std::int64_t first = begin + split * stages_here * C::kKeys;
   const std::int64_t seen_by_first = sequence.keys_seen(first_row / rows.group);
-  const std::int64_t seen_by_last = sequence.keys_seen((first_row + rows_here - 1) / rows.group);
+  const std::int64_t seen_by_last = sequence.keys_seen(last_row / rows.group);
   const std::int64_t end = min(first + stages_here * C::kKeys, seen_by_last);
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
@@ -166,7 +181,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
         const std::int64_t from = (t + row) * stride + unit * kUnit;
-        const bool there = t + row < end && unit * kUnit < args.D;
+        const bool is_hidden = kBent && t + row < hidden_from_first;
+        const bool there = !is_hidden && t + row < end && unit * kUnit < args.D;
         const int zeros = there ? 0 : 16;  // not NaN, which 0 times would remain
         Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
         __pipeline_memcpy_async(to, k + from, 16, zeros);
@@ -184,14 +200,15 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 
   // The lane has two rows of every product. A negative scale is that of -q, so that the largest score remains the largest.
   const std::uint32_t sign = args.scale < 0.0f ? 0x80008000u : 0u;
-  std::int64_t seen[2];
+  std::int64_t seen[2], hidden[2];
   std::uint32_t q_reg[kBlocks][4];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = lane / 4 + 8 * i;
     const bool there = row < rows_here;
     const std::int64_t query = query_of(args, rows, b, h, first_of_all + (there ? row : 0));
-    seen[i] = sequence.keys_seen((first_row + (there ? row : 0)) / rows.group);
+    const std::int64_t query_here = (first_row + (there ? row : 0)) / rows.group;
+    seen[i] = sequence.keys_seen(query_here), hidden[i] = sequence.first_key_seen(query_here);
     const auto* const q =
         reinterpret_cast<const std::uint32_t*>(args.q + query * args.D) + lane % 4;
 #pragma unroll
@@ -201,7 +218,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     }
   }
 
-  const float to_base_2 = fabsf(args.scale) * ladder::cuda::kLog2e;
+  // Bent scores are scaled already: 0 times a masked one is no number.
+  const float scale = fabsf(args.scale), to_base_2 = (kBent ? 1.0f : scale) * ladder::cuda::kLog2e;
   float m[2] = {kNothing, kNothing}, l[2] = {};  // l: of the lane's own columns
   float acc[2 * kBlocks][4] = {};
   int now = 0, next = C::kStages - 1;
@@ -228,12 +246,22 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       }
     }
 
-    if (t + C::kKeys > seen_by_first) {
+    if constexpr (kBent) {
+      const Softcap softcap(args.softcap);
+#pragma unroll
+      for (int j = 0; j < kScores; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          scores[j][e] = softcap.bent(scale * scores[j][e]);
+      }
+    }
+    if (t + C::kKeys > seen_by_first || (kBent && t < hidden_from_last)) {
 #pragma unroll
       for (int j = 0; j < kScores; ++j) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          if (t + j * 8 + lane % 4 * 2 + e % 2 >= seen[e / 2]) scores[j][e] = kNothing;
+          const std::int64_t key = t + j * 8 + lane % 4 * 2 + e % 2;
+          if (key >= seen[e / 2] || (kBent && key < hidden[e / 2])) scores[j][e] = kNothing;
         }
       }
     }
@@ -345,8 +373,8 @@ __global__ void __launch_bounds__(Cut<kD>::kMergeThreads)
   finish(args, rows, b, h, row, column * 4, mine);
 }
 
-template <typename Element, int kD>
-void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
+template <typename Element, int kD, bool kBent>
+void launch_as(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits) {
   const std::int64_t group = args.H_q / args.H_kv, count = args.T_q * group;
   const bool is_packed = args.cu_seqlens_q != nullptr;
   ladder::require(count <= kMaxRows, "T_q * H_q / H_kv is " + std::to_string(count) +
@@ -362,15 +390,17 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
       count_slots<kRows>(count, args.cu_seqlens_q, is_packed ? args.sequences : 1);
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
   using C = Cut<kD>;
-  ladder::cuda::allow_shared_memory("attention_split_keys", attend<Element, kD>, C::kBytes);
+  const auto kernel = attend<Element, kD, kBent>;
+  ladder::cuda::allow_shared_memory("attention_split_keys", kernel, C::kBytes);
   if (splits == 0) {
     Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &places.blocks_each, attend<Element, kD>, C::kThreads, C::kBytes));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&places.blocks_each, kernel,
+                                                             C::kThreads, C::kBytes));
     const bool one_is_enough = (tiles == 1 || is_packed) && C::kWarps == 4;
     // Only the device knows packed sequences' lengths: planned is for so many of the mean length.
-    const std::int64_t keys =
-        is_packed ? (args.T_k + args.sequences - 1) / args.sequences : args.T_k;
+    std::int64_t keys = is_packed ? (args.T_k + args.sequences - 1) / args.sequences : args.T_k;
+    if (args.window > 0 && args.window < keys)  // a tile's windows together
+      keys = std::min(keys, args.window + std::min<std::int64_t>(args.T_q, kRows) - 1);
     const std::int64_t busy =
         is_packed ? std::max(args.sequences, (count + kRows - 1) / kRows) : tiles;
     splits = split_plan(keys, args.D, args.B * args.H_kv * busy,
@@ -387,8 +417,7 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   }
   const auto H_kv = static_cast<unsigned>(args.H_kv), B = static_cast<unsigned>(args.B);
   const dim3 grid(static_cast<unsigned>(rows.tiles) * H_kv, static_cast<unsigned>(splits), B);
-  attend<Element, kD>
-      <<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args, rows, partials);
+  kernel<<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args, rows, partials);
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
@@ -398,9 +427,19 @@ void launch(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
   CUDA_CHECK(cudaGetLastError());
 }
 
+template <typename Element, int kD>
+void launch(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits) {
+  const bool is_bent = args.window > 0 || args.softcap > 0.0f || args.scale == 0.0f;
+  if (!is_bent) return launch_as<Element, kD, false>(args, splits);
+  ladder::require(args.T_k <= kMostRows,
+                  "T_k is " + std::to_string(args.T_k) + "; attention_split_keys allows up to " +
+                      std::to_string(kMostRows) + " with a window, a softcap or a scale of 0");
+  launch_as<Element, kD, true>(args, splits);
+}
+
 template <typename Element>
-void run(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
-  validate(args, ladder::Scale::kOfAnySign);
+void run(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits) {
+  validate(args);
   ladder::require(
       args.D % 8 == 0 && args.D <= 256,
       "D is " + std::to_string(args.D) + "; attention_split_keys allows multiples of 8 up to 256");
@@ -418,7 +457,7 @@ void run(const BasicAttentionArgs<Element>& args, std::int64_t splits) {
 }
 
 template <typename Element>
-void attention(const BasicAttentionArgs<Element>& args) {
+void attention(const ladder::FullAttentionArgs<Element>& args) {
   run(args, 0);
 }
 

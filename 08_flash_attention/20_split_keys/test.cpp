@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -8,6 +9,8 @@
 #include "08_flash_attention/20_split_keys/split_keys.hpp"
 #include "08_flash_attention/edge_suite.hpp"
 #include "08_flash_attention/split_plan.hpp"
+#include "common/core/device.hpp"
+#include "common/judge/sequences.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
@@ -29,7 +32,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"T_q", {0, 5, 1, 1, 2, 5, 8, 17, 33}},
                {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}},
                {"D", {32, 64, 96, 128, 256, 8, 40, 112, 200}}},
-     .options = {{"scale", {"-0.4"}}},
+     .options = {{"window", {"1", "20", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.4"}}},
      .plain_steps = 50,
      .nan_tile = 32,
      .borders = {{.size = "T", .at = {32, 64, 128}}, {.size = "T_q", .at = {8, 16}}}});
@@ -134,6 +137,72 @@ KERNEL_TEST(attention_split_keys, TakesANegativeScale) {
   }
 }
 
+// Windows that begin and end within a stage of 32 keys, and at its borders; wider than what there is; in front of which the most splits
+// would have lain. The rows are of three tiles, whose windows begin at different stages.
+KERNEL_TEST(attention_split_keys, TakesAWindowInAnyNumberOfSplits) {
+  for (const std::int64_t window : {1, 31, 33, 96, 1000}) {
+    AttentionCase c{.B = 2, .T_q = 23, .T_k = 200, .H_q = 4, .H_kv = 2, .D = 64};
+    c.causal = true;
+    c.key_lengths = true;
+    c.window = window;
+    c.precision = Precision::kBf16;
+    const AttentionProblem problem = ladder::make_problem(c);
+    for (const std::int64_t splits : {1, 3, 12}) {
+      SCOPED_TRACE("window: " + std::to_string(window) + ", splits: " + std::to_string(splits));
+      expect_right(in_splits(splits), problem);
+    }
+  }
+}
+
+KERNEL_TEST(attention_split_keys, TakesAWindowInEachPackedSequence) {
+  AttentionCase c{.H_q = 6, .H_kv = 2, .D = 40};
+  c.causal = true;
+  c.window = 20;
+  c.softcap = 2.0f;
+  c.precision = Precision::kFp16;
+  const AttentionProblem problem = ladder::make_problem(
+      ladder::packed(c, {{1, 70}, {0, 9}, {7, 150}, {2, 0}, {30, 12}, {6, 5}, {1, 33}, {40, 90}}));
+  for (const std::int64_t splits : {1, 3}) {
+    SCOPED_TRACE("splits: " + std::to_string(splits));
+    expect_right(in_splits(splits), problem);
+  }
+}
+
+// With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.
+KERNEL_TEST(attention_split_keys, TakesAScaleOf0) {
+  AttentionCase c{.B = 1, .T_q = 3, .T_k = 70, .H_q = 2, .H_kv = 1, .D = 64};
+  c.causal = true;
+  c.window = 30;
+  c.precision = Precision::kBf16;
+  AttentionProblem problem = ladder::make_problem(c);
+  ladder::Device& device = ladder::device(ladder::DeviceKind::kCuda);
+  const ladder::OnDevice<ladder::Attention, ladder::AttentionBf16Args> on_device(device, problem);
+  ladder::AttentionBf16Args args = on_device.args();
+  args.scale = 0.0f;
+  flash_attention::split_keys::attention_in_splits(args, 2);
+  device.synchronize();
+  problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0, too
+  EXPECT_TRUE(
+      ladder::testing::is_right(problem, on_device.download(), ladder::Arithmetic::kBf16Operands));
+}
+
+// The query sees keys 110 to 149 of 150. They share a stage of 32 keys with others, which are not read.
+KERNEL_TEST(attention_split_keys, KeepsNanInFrontOfTheWindowOut) {
+  AttentionCase c{.B = 1, .T_q = 1, .T_k = 150, .H_q = 2, .H_kv = 1, .D = 64};
+  c.causal = true;
+  c.window = 40;
+  c.precision = Precision::kBf16;
+  const AttentionProblem clean = ladder::make_problem(c);
+  AttentionProblem spoilt = clean;
+  for (const char* const name : {"k", "v"})
+    std::fill_n(spoilt[name].begin(), 110 * c.D, ladder::kNan);
+  for (const std::int64_t splits : {1, 2}) {
+    EXPECT_TRUE(ladder::run(in_splits(splits), spoilt) == ladder::run(in_splits(splits), clean))
+        << "WRONG RESULT: k and v of keys 0 to 109 are NaN. The query sees keys 110 to 149: o and "
+           "lse must be as without NaN";
+  }
+}
+
 // A vector of the next key's head lies behind each one: it must count for nothing.
 KERNEL_TEST(attention_split_keys, TakesMultiplesOf8) {
   for (const std::int64_t D : {16, 24, 48, 56, 88, 104, 136, 248}) {
@@ -159,7 +228,13 @@ TEST(attention_split_keys, RefusesWhatItCannotTake) {
     args.D = D;
     EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
   }
-  args.D = 64, args.scale = 0.0f;
+  args.D = 64, args.scale = NAN;
+  EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  args.scale = 0.0f, args.T_k = std::int64_t{1} << 31;
+  EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  args.scale = 1.0f, args.T_k = 1, args.window = 3;  // not causal
+  EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
+  args.window = 0, args.softcap = -1.0f;
   EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
 }
 

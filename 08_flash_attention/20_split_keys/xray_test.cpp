@@ -26,6 +26,16 @@ std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
   return take();
 }
 
+// As planned: one query, a window.
+std::vector<Kernel> planned(std::int64_t T_k, std::int64_t window) {
+  return ladder::testing::xrays_of<ladder::Attention>("attention_split_keys",
+                                                      {.T_k = T_k,
+                                                       .D = 64,
+                                                       .causal = true,
+                                                       .window = window,
+                                                       .precision = ladder::Precision::kBf16});
+}
+
 const bool bounds = ladder::testing::register_bounds(
     "attention_split_keys", "attention",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
@@ -59,10 +69,33 @@ TEST(SplitKeys, FetchesKeysAndValuesOnceForAGroupOfHeads) {
   }
 }
 
+// What is read grows with the window, not with the cache: W keys and as many values of 64 channels, to the byte.
+TEST(SplitKeys, ReadsNoKeyInFrontOfTheWindow) {
+  constexpr std::uint64_t kKey = 64 * 2;
+  for (const std::int64_t T_k : {150, 400}) {
+    for (const std::int64_t window : {1, 31, 40, 100}) {
+      const Kernel attend = planned(T_k, window).front();
+      for (const char* const name : {"k", "v"}) {
+        EXPECT_EQ(attend.buffer(name).loads().bytes_asked,
+                  static_cast<std::uint64_t>(window) * kKey)
+            << name << " of " << T_k << ", a window of " << window;
+        EXPECT_EQ(attend.buffer(name).loads().accesses_per_element.most, 1u);
+      }
+    }
+  }
+}
+
+// So does the plan: 2,000 keys are cut, the last 64 of them are not.
+TEST(SplitKeys, PlansForTheKeysInTheWindow) {
+  EXPECT_EQ(planned(2000, 0).size(), 2u);
+  EXPECT_EQ(planned(2000, 64).size(), 1u);
+}
+
 TEST(SplitKeys, ConflictsInNoBankAndRacesNobody) {
   for (const std::int64_t D : {32, 64, 96, 128, 256}) {
-    const std::vector<Kernel> kernels = kernels_of(D, 2);
+    std::vector<Kernel> kernels = kernels_of(D, 2);
     ASSERT_EQ(kernels.size(), 2u);
+    kernels.push_back(planned(150, 40).front());
     for (const Kernel& kernel : kernels) {
       for (const Access& access : kernel.accesses)
         EXPECT_EQ(access.bank_conflicts, 0u) << access.code;

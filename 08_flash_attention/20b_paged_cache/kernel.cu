@@ -1,7 +1,7 @@
 // 08 flash attention, decoding from a paged cache: keys and values lie in pages, which a table of each batch names. bf16 and fp16.
 // Change: from 08.20: a stage of keys lies in a page, which is looked up one stage before its copies are issued; no packed sequences.
 // Why:    a cache in one piece per sequence must be as long as the longest answer can become; pages are taken when they are needed.
-// Needs:  D a multiple of 8 up to 256, pages of 16, 32, 64, ... keys, any T_q and lengths, causal, any scale but 0. Tensor cores (sm_80).
+// Needs:  D a multiple of 8 up to 256, pages of 16, 32, 64, ... keys, any lengths, causal, any scale, window, softcap. Tensor cores (sm_80).
 // Costs:  a load of 4 bytes for every 16 keys and warp, and its latency once per warp, before the first copies.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -12,9 +12,12 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "08_flash_attention/20b_paged_cache/paged_attention.hpp"
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "08_flash_attention/split_plan.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
@@ -117,11 +120,16 @@ struct Partials {
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
 
+// kBent: with a window, a softcap or a scale of 0. Who asks for none of them has a kernel without them.
+template <typename Element, bool kBent>
+using ArgsOf =
+    std::conditional_t<kBent, FullPagedAttentionArgs<Element>, BasicPagedAttentionArgs<Element>>;
+
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
-template <typename Element, int kD>
+template <typename Element, int kD, bool kBent>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
-    attend(const BasicPagedAttentionArgs<Element> args, const Rows rows, const Partials partials) {
+    attend(const ArgsOf<Element, kBent> args, const Rows rows, const Partials partials) {
   using C = Cut<kD>;
   constexpr int kWarps = C::kWarps, kScores = C::kKeys / 8;
   constexpr int kUnits = kD / kUnit, kBlocks = kD / 16;
@@ -135,16 +143,23 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
   const int first_row = static_cast<int>(blockIdx.x % rows.tiles) * kRows;
   const int rows_here = min(rows.count - first_row, kRows);
-  const Sequence sequence{.queries = args.T_q,
-                          .keys = clamped(args.key_lengths[b], 0, args.max_pages * args.page_keys),
-                          .causal = args.causal};
+  std::conditional_t<kBent, WindowedSequence, Sequence> sequence;
+  sequence.queries = args.T_q, sequence.causal = args.causal;
+  sequence.keys = clamped(args.key_lengths[b], 0, args.max_pages * args.page_keys);
+  if constexpr (kBent) sequence.window = args.window > 0 ? args.window : sequence.keys;
 
+  const int last_row = first_row + rows_here - 1;
   const std::int64_t seen_by_first = sequence.keys_seen(first_row / rows.group);
-  const std::int64_t seen_by_last = sequence.keys_seen((first_row + rows_here - 1) / rows.group);
+  const std::int64_t seen_by_last = sequence.keys_seen(last_row / rows.group);
+  // In front of the windows no key is read, and none counts for the splits.
+  const std::int64_t hidden_from_first = sequence.first_key_seen(first_row / rows.group);
+  const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
+  const std::int64_t begin = hidden_from_first / C::kKeys * C::kKeys;
+  const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
   std::int64_t first = 0, end = 0;  // the split's keys
-  const std::int64_t stages = (sequence.keys + C::kKeys - 1) / C::kKeys;
+  const std::int64_t stages = (keys + C::kKeys - 1) / C::kKeys;
   const std::int64_t stages_here = (stages + splits - 1) / splits;
-  first = split * stages_here * C::kKeys;
+  first = begin + split * stages_here * C::kKeys;
   end = min(first + stages_here * C::kKeys, seen_by_last);
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
@@ -175,7 +190,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
         const int group = i * kWarpSize / kUnits / kGroup;  // of any lane's row
         const std::int64_t from =
             (first_rows[group] + row - group * kGroup) * stride + unit * kUnit;
-        const bool there = t + row < end && unit * kUnit < args.D;
+        const bool is_hidden = kBent && t + row < hidden_from_first;
+        const bool there = !is_hidden && t + row < end && unit * kUnit < args.D;
         const int zeros = there ? 0 : 16;  // not NaN, which 0 times would remain
         Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
         __pipeline_memcpy_async(to, k + from, 16, zeros);
@@ -198,14 +214,15 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 
   // The lane has two rows of every product. A negative scale is that of -q, so that the largest score remains the largest.
   const std::uint32_t sign = args.scale < 0.0f ? 0x80008000u : 0u;
-  std::int64_t seen[2];
+  std::int64_t seen[2], hidden[2];
   std::uint32_t q_reg[kBlocks][4];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = lane / 4 + 8 * i;
     const bool there = row < rows_here;
     const std::int64_t query = query_of(args, rows, b, h, first_row + (there ? row : 0));
-    seen[i] = sequence.keys_seen((first_row + (there ? row : 0)) / rows.group);
+    const std::int64_t query_here = (first_row + (there ? row : 0)) / rows.group;
+    seen[i] = sequence.keys_seen(query_here), hidden[i] = sequence.first_key_seen(query_here);
     const auto* const q =
         reinterpret_cast<const std::uint32_t*>(args.q + query * args.D) + lane % 4;
 #pragma unroll
@@ -215,7 +232,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     }
   }
 
-  const float to_base_2 = fabsf(args.scale) * ladder::cuda::kLog2e;
+  // Bent scores are scaled already: 0 times a masked one is no number.
+  const float scale = fabsf(args.scale), to_base_2 = (kBent ? 1.0f : scale) * ladder::cuda::kLog2e;
   float m[2] = {kNothing, kNothing}, l[2] = {};  // l: of the lane's own columns
   float acc[2 * kBlocks][4] = {};
   int now = 0, next = C::kStages - 1;
@@ -243,12 +261,22 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       }
     }
 
-    if (t + C::kKeys > seen_by_first) {
+    if constexpr (kBent) {
+      const Softcap softcap(args.softcap);
+#pragma unroll
+      for (int j = 0; j < kScores; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          scores[j][e] = softcap.bent(scale * scores[j][e]);
+      }
+    }
+    if (t + C::kKeys > seen_by_first || (kBent && t < hidden_from_last)) {
 #pragma unroll
       for (int j = 0; j < kScores; ++j) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          if (t + j * 8 + lane % 4 * 2 + e % 2 >= seen[e / 2]) scores[j][e] = kNothing;
+          const std::int64_t key = t + j * 8 + lane % 4 * 2 + e % 2;
+          if (key >= seen[e / 2] || (kBent && key < hidden[e / 2])) scores[j][e] = kNothing;
         }
       }
     }
@@ -358,8 +386,8 @@ __global__ void __launch_bounds__(Cut<kD>::kMergeThreads)
   finish(args, rows, b, h, row, column * 4, mine);
 }
 
-template <typename Element, int kD>
-void launch(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
+template <typename Element, int kD, bool kBent>
+void launch_as(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   const std::int64_t group = args.H_q / args.H_kv, count = args.T_q * group;
   ladder::require(count <= kMaxRows, "T_q * H_q / H_kv is " + std::to_string(count) +
                                          "; attention_paged allows up to " +
@@ -370,13 +398,17 @@ void launch(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
   const std::int64_t tiles = (count + kRows - 1) / kRows;
   const Rows rows{static_cast<int>(group), static_cast<int>(count), static_cast<int>(tiles)};
   using C = Cut<kD>;
-  ladder::cuda::allow_shared_memory("attention_paged", attend<Element, kD>, C::kBytes);
+  const auto kernel = attend<Element, kD, kBent>;
+  ladder::cuda::allow_shared_memory("attention_paged", kernel, C::kBytes);
   if (splits == 0) {
     Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &places.blocks_each, attend<Element, kD>, C::kThreads, C::kBytes));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&places.blocks_each, kernel,
+                                                             C::kThreads, C::kBytes));
     const bool one_is_enough = tiles == 1 && C::kWarps == 4;
-    splits = split_plan(args.max_pages * args.page_keys, args.D, args.B * args.H_kv * tiles,
+    std::int64_t keys = args.max_pages * args.page_keys;
+    if (args.window > 0 && args.window < keys)  // a tile's windows together
+      keys = std::min(keys, args.window + std::min<std::int64_t>(args.T_q, kRows) - 1);
+    splits = split_plan(keys, args.D, args.B * args.H_kv * tiles,
                         one_is_enough ? places : places.as_one_round());
   }
 
@@ -386,8 +418,7 @@ void launch(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
   const Partials partials{acc.pointer(), statistics.pointer()};
   const auto H_kv = static_cast<unsigned>(args.H_kv), B = static_cast<unsigned>(args.B);
   const dim3 grid(static_cast<unsigned>(rows.tiles) * H_kv, static_cast<unsigned>(splits), B);
-  attend<Element, kD>
-      <<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args, rows, partials);
+  kernel<<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args, rows, partials);
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
@@ -396,8 +427,15 @@ void launch(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
   CUDA_CHECK(cudaGetLastError());
 }
 
+template <typename Element, int kD>
+void launch(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
+  const bool is_bent = args.window > 0 || args.softcap > 0.0f || args.scale == 0.0f;
+  is_bent ? launch_as<Element, kD, true>(args, splits)
+          : launch_as<Element, kD, false>(args, splits);
+}
+
 template <typename Element>
-void run(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
+void run(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   const auto is = [](const char* name, std::int64_t value) {
     return std::string(name) + " is " + std::to_string(value) + "; ";
   };
@@ -405,9 +443,10 @@ void run(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
   ladder::require(
       args.H_q % args.H_kv == 0,
       is("H_q", args.H_q) + "allowed: a multiple of H_kv, which is " + std::to_string(args.H_kv));
-  ladder::require(
-      args.scale != 0.0f && std::isfinite(args.scale),
-      "scale is " + std::to_string(args.scale) + "; allowed: a finite number other than 0");
+  for (const auto& [name, value] : {std::pair("scale", args.scale), {"softcap", args.softcap}})
+    ladder::require(std::isfinite(value),
+                    name + (" is " + std::to_string(value)) + "; allowed: a finite number");
+  ladder::require(args.window >= 0, is("window", args.window) + "allowed: 0, no window, or more");
   ladder::require(args.D % 8 == 0 && args.D <= 256,
                   is("D", args.D) + "attention_paged allows multiples of 8 up to 256");
   const std::int64_t page = args.page_keys;
@@ -426,7 +465,7 @@ void run(const BasicPagedAttentionArgs<Element>& args, std::int64_t splits) {
 }
 
 template <typename Element>
-void attention(const BasicPagedAttentionArgs<Element>& args) {
+void attention(const FullPagedAttentionArgs<Element>& args) {
   run(args, 0);
 }
 

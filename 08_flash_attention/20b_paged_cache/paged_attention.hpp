@@ -13,7 +13,8 @@ namespace flash_attention {
 
 struct PagedAttention;  // the operator: paged_attention_operator.cpp
 
-struct PagedAttentionSizes {
+// But for the window and the softcap: the 128 bytes that most kernels take (attention.hpp says why).
+struct PagedAttentionPart {
   std::int64_t B = 8;            // batches, 0 or more
   std::int64_t T_q = 1;          // queries of each, 0 or more: its last tokens, where `causal`
   std::int64_t H_q = 32;         // query heads, a multiple of H_kv
@@ -23,7 +24,7 @@ struct PagedAttentionSizes {
   std::int64_t page_keys = 16;   // tokens of a page, 1 or more
   std::int64_t max_pages = 256;  // that a batch may have, 0 or more
   bool causal = false;
-  float scale = 0.125f;  // finite, not 0
+  float scale = 0.125f;  // finite
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -33,8 +34,26 @@ struct PagedAttentionSizes {
   }
 };
 
+struct PagedAttentionOptions {
+  std::int64_t window = 0;  // a query sees so many of its keys, the last ones; 0: all
+  float softcap = 0.0f;     // 0: no softcap
+
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    visit("window", s.window), visit("softcap", s.softcap, 0.0f);
+  }
+};
+
+template <typename Part>
+struct WithPagedAttentionOptions : Part, PagedAttentionOptions {
+  template <typename Self, typename Visit>
+  static void fields(Self& s, const Visit& visit) {
+    Part::fields(s, visit), PagedAttentionOptions::fields(s, visit);
+  }
+};
+
 template <typename Element>
-struct BasicPagedAttentionArgs : PagedAttentionSizes {
+struct BasicPagedAttentionArgs : PagedAttentionPart {
   static constexpr const char* kStorage = ladder::kAttentionStorage<Element>;
 
   const Element* q = nullptr;  // (B, T_q, H_q, D)
@@ -59,9 +78,13 @@ struct BasicPagedAttentionArgs : PagedAttentionSizes {
   }
 };
 
-using PagedAttentionArgs = BasicPagedAttentionArgs<float>;
-using PagedAttentionBf16Args = BasicPagedAttentionArgs<ladder::bfloat16>;
-using PagedAttentionFp16Args = BasicPagedAttentionArgs<ladder::float16>;
+template <typename Element>
+using FullPagedAttentionArgs = WithPagedAttentionOptions<BasicPagedAttentionArgs<Element>>;
+
+using PagedAttentionSizes = WithPagedAttentionOptions<PagedAttentionPart>;
+using PagedAttentionArgs = FullPagedAttentionArgs<float>;
+using PagedAttentionBf16Args = FullPagedAttentionArgs<ladder::bfloat16>;
+using PagedAttentionFp16Args = FullPagedAttentionArgs<ladder::float16>;
 
 // The launchers that are registered, with a number of splits that a test chooses. 0: as planned.
 void paged_attention_in_splits(const PagedAttentionBf16Args& args, std::int64_t splits);

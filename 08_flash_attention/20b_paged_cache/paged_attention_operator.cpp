@@ -14,6 +14,12 @@ struct PagedAttention
                              PagedAttentionBf16Args, PagedAttentionFp16Args> {
   static constexpr const char* kName = "paged_attention";
 
+  static PagedAttentionArgs sizes(const Case& c) {
+    PagedAttentionArgs args;
+    static_cast<PagedAttentionPart&>(args) = c;
+    static_cast<PagedAttentionOptions&>(args) = c;
+    return args;
+  }
   static double fma_count(const PagedAttentionArgs& a) {
     return 2.0 * static_cast<double>(a.B * a.T_q * a.H_q * a.D) *
            static_cast<double>(a.max_pages * a.page_keys);
@@ -42,6 +48,7 @@ struct PagedAttention
     ladder::require(a.H_q % a.H_kv == 0, "H_q is " + std::to_string(a.H_q) +
                                              "; allowed: a multiple of H_kv, which is " +
                                              std::to_string(a.H_kv));
+    ladder::require_at_least("window", a.window, 0);
     ladder::check_key_lengths({a.key_lengths, a.key_lengths + a.B}, a.max_pages * a.page_keys);
     for (std::int64_t b = 0; b < a.B; ++b) {
       for (std::int64_t t = 0; t < a.key_lengths[b]; t += a.page_keys) {
@@ -103,8 +110,12 @@ struct PagedAttention
     c.causal = a.causal;
     c.key_lengths = true;
     c.scale = a.scale;
+    c.window = a.window;
+    c.softcap = a.softcap;
     c.precision = ladder::precision_of(problem.drawn_case().precision);
     gathered["q"].assign(a.q, a.q + a.B * a.T_q * a.H_q * a.D);
+    // A case takes a scale of 0 for the usual one. Queries of zeros have scores of 0, too.
+    if (a.scale == 0.0f) gathered["q"].assign(gathered["q"].size(), 0.0f);
     auto& lengths = gathered.array<std::int64_t>("key_lengths");
     for (std::int64_t b = 0; b < a.B; ++b)
       lengths.push_back(gathering.length(a.key_lengths[b]));

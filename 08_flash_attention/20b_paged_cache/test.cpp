@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -27,7 +28,7 @@ const ladder::Shape kPlain = {{"B", 3},  {"T_q", 2},   {"H_q", 4},        {"H_kv
 
 const bool holes_registered =
     ladder::testing::register_hole(kName, "Hole1CutsTheKeysIntoSplits", "paged_attention", kPlain,
-                                   {{"causal", "true"}}, {}, "bf16") &&
+                                   {{"causal", "true"}, {"window", "70"}}, {}, "bf16") &&
     ladder::testing::register_hole(kName, "Hole2FindsThePage", "paged_attention",
                                    {{"B", 3},
                                     {"T_q", 1},
@@ -50,7 +51,9 @@ const bool registered = ladder::testing::register_suite(
                {"pages", {7, 1, 40}},
                {"page_keys", {16, 32, 64}},
                {"max_pages", {5, 0, 1, 2}}},
-     .options = {{"scale", {"0.125", "-0.5"}}},
+     .options = {{"scale", {"0.125", "-0.5", "0"}},
+                 {"window", {"0", "1", "20", "64"}},
+                 {"softcap", {"0", "3"}}},
      .borders = {{.size = "max_pages", .at = {4, 8}, .others = kPlain},
                  {.size = "T_q", .at = {8}, .others = kPlain}}});
 
@@ -86,6 +89,18 @@ KERNEL_TEST(attention_paged, GivesTheSameInAnyNumberOfSplits) {
     for (const std::int64_t splits : {1, 2, 12}) {
       SCOPED_TRACE("splits: " + std::to_string(splits));
       expect_right(in_splits(splits), shape, {{"causal", "true"}}, D == 64 ? "bf16" : "fp16");
+    }
+  }
+}
+
+// Windows that begin within a page and at its border, and one that is wider than any sequence.
+KERNEL_TEST(attention_paged, TakesAWindowInAnyNumberOfSplits) {
+  const ladder::Shape shape = {{"B", 9},  {"T_q", 7},    {"H_q", 6},        {"H_kv", 2},
+                               {"D", 64}, {"pages", 30}, {"page_keys", 16}, {"max_pages", 9}};
+  for (const char* const window : {"1", "31", "48", "1000"}) {
+    for (const std::int64_t splits : {1, 3}) {
+      SCOPED_TRACE(std::string("window: ") + window + ", splits: " + std::to_string(splits));
+      expect_right(in_splits(splits), shape, {{"causal", "true"}, {"window", window}}, "bf16");
     }
   }
 }
@@ -140,7 +155,8 @@ struct Pool {
 
 // o of one query for each batch, the bits.
 std::vector<std::uint16_t> attend(const Pool& pool, const std::vector<std::int32_t>& table,
-                                  const std::vector<std::int64_t>& lengths, std::int64_t splits) {
+                                  const std::vector<std::int64_t>& lengths, std::int64_t splits,
+                                  std::int64_t window = 0) {
   ladder::Device& device = ladder::device(ladder::DeviceKind::kCuda);
   PagedAttentionBf16Args args;
   args.B = static_cast<std::int64_t>(lengths.size());
@@ -148,6 +164,7 @@ std::vector<std::uint16_t> attend(const Pool& pool, const std::vector<std::int32
   args.D = kD;
   args.pages = static_cast<std::int64_t>(pool.x.size()) / (kPageKeys * kD);
   args.page_keys = kPageKeys;
+  args.window = window;
   args.max_pages = static_cast<std::int64_t>(table.size()) / args.B;
   std::vector<ladder::bfloat16> q;
   for (std::int64_t i = 0; i < args.B * kD; ++i)
@@ -198,6 +215,21 @@ KERNEL_TEST(attention_paged, LooksAtNoPageBehindALength) {
             attend(pool, {1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {20, 16, 0}, 2));
 }
 
+// With a window of 20 keys the last one of 53 sees keys 33 to 52. So servers may give the pages in front of a window to others: what the
+// table says of them, and NaN in the first row of the window's first page, are not looked at.
+KERNEL_TEST(attention_paged, LooksAtNoPageInFrontOfAWindow) {
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  Pool pool(8), spoilt(8);
+  for (const std::int64_t page : {0, 1, 2})
+    pool.write(page, page * kPageKeys);
+  pool.write(3, 48, 5);
+  spoilt.write(2, 32), spoilt.write(3, 48, 5);
+  std::fill_n(spoilt.x.begin() + 2 * kPageKeys * kD, kD, ladder::to_bfloat16(NAN));
+  for (const std::int64_t splits : {1, 2})
+    EXPECT_EQ(attend(spoilt, {-1, kMost, 2, 3}, {53}, splits, 20),
+              attend(pool, {0, 1, 2, 3}, {53}, splits, 20));
+}
+
 // Numbers that are none lie on the device, where no launcher sees them. The nearest page and the nearest length stand in for them.
 KERNEL_TEST(attention_paged, ClampsBadNumbers) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -234,8 +266,10 @@ TEST(attention_paged, RefusesWhatItCannotTake) {
   expect_refused("D is 264", [](auto& args) { args.D = 264; });
   expect_refused("page_keys is 8", [](auto& args) { args.page_keys = 8; });
   expect_refused("page_keys is 48", [](auto& args) { args.page_keys = 48; });
-  expect_refused("scale is", [](auto& args) { args.scale = 0.0f; });
   expect_refused("scale is", [](auto& args) { args.scale = NAN; });
+  expect_refused("window is -1", [](auto& args) { args.window = -1; });
+  expect_refused("softcap is -1", [](auto& args) { args.softcap = -1.0f; });
+  expect_refused("softcap is", [](auto& args) { args.softcap = INFINITY; });
   expect_refused("T_q * H_q", [](auto& args) { args.T_q = 1 << 18; });
   expect_refused("B is", [](auto& args) { args.B = 65536; });
   expect_refused("k is not aligned", [](auto& args) { args.k = x + 4; });

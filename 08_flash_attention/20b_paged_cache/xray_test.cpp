@@ -37,8 +37,9 @@ const bool registered = ladder::testing::register_budget(
      .uses_places_once = true},  // a warp has no more tiles of so few keys than places
     shape(64), {}, {}, "bf16");
 
-Kernel paged(std::int64_t D) {
-  return ladder::testing::xrays_of("attention_paged", "paged_attention", shape(D), {}, "bf16")[0];
+Kernel paged(std::int64_t D, const ladder::Options& options = {}) {
+  return ladder::testing::xrays_of("attention_paged", "paged_attention", shape(D), options,
+                                   "bf16")[0];
 }
 
 // 77 keys are in five pages, for each of two key heads. All lanes of a warp ask for the same entry.
@@ -47,6 +48,16 @@ TEST(PagedAttention, LooksEveryPageUpOnce) {
     const Traffic table = paged(D).buffer("block_table").loads();
     EXPECT_EQ(table.requests, 2 * 5u) << "D = " << D;
     EXPECT_EQ(table.sectors, 2 * 5u) << "D = " << D;
+  }
+}
+
+// The last 40 of 77 keys: from the sixth of the third page on. Of k and v no byte in front of them is read, and of the table no entry.
+TEST(PagedAttention, ReadsNothingInFrontOfTheWindow) {
+  const Kernel kernel = paged(64, {{"window", "40"}});
+  EXPECT_EQ(kernel.buffer("block_table").loads().requests, 2 * 3u);
+  for (const char* const name : {"k", "v"}) {
+    EXPECT_EQ(kernel.buffer(name).loads().bytes_asked, 2 * 40 * 64 * 2u) << name;
+    EXPECT_EQ(kernel.buffer(name).loads().accesses_per_element.most, 1u) << name;
   }
 }
 
@@ -69,11 +80,12 @@ TEST(PagedAttention, CopiesAndMultipliesAsManyAsInOnePiece) {
 
 TEST(PagedAttention, ConflictsInNoBankAndRacesNobody) {
   for (const std::int64_t D : {32, 64, 96, 128, 256}) {
-    const Kernel kernel = paged(D);
-    for (const Access& access : kernel.accesses)
-      EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
-    for (const Error& error : kernel.errors)
-      ADD_FAILURE() << error.message;
+    for (const Kernel& kernel : {paged(D), paged(D, {{"window", "40"}})}) {
+      for (const Access& access : kernel.accesses)
+        EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
+      for (const Error& error : kernel.errors)
+        ADD_FAILURE() << error.message;
+    }
   }
 }
 
