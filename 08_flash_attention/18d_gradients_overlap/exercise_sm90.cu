@@ -153,6 +153,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   hopper::sync_named(kBothGroups, kConsumerThreads);
   hopper::wait(&smem.keys_here, 0);
   const int steps = heads * tiles;
+  std::uint32_t ds16[kQueries / 16][4];  // dk reads it until the next step has waited
 #pragma unroll 1
   for (int i = 0; i < steps; ++i) {
     const int stage = hopper::place_of<kStages>(i), place = hopper::place_of<2>(i);
@@ -161,7 +162,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     hopper::wait(&smem.queries_here[stage], hopper::parity_of<kStages>(i));
 
     float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
-    std::uint32_t p16[kQueries / 16][4], ds16[kQueries / 16][4];
+    std::uint32_t p16[kQueries / 16][4];
     // TODO(1): roughly 7 lines; issue S^T; wait for all products before it, pin dv and dk, and say that the stage of the step before is
     // TODO(1): read, if there was one; issue dP^T; wait for S^T only, and pin it; budget: no barrier
     if (keys < kKeys) {  // behind the last key: no weight
