@@ -79,7 +79,7 @@ class Solved(InAFolder):
 
     def test_behind_what_is_written_from_scratch_the_next_lesson_comes(self):
         self.assertEqual(learning.next_exercise(after="03.scratch"), "03.01_causal_dot_product")
-        self.assertEqual(learning.next_exercise(after="08.16.scratch"), "08.20_split_keys")  # 16 to 19 have no exercise
+        self.assertEqual(learning.next_exercise(after="08.16.scratch"), "08.18b_gradients_wgmma")  # 16 to 18 have no exercise
         self.assertEqual(learning.more_of("03"), ["03.scratch", "03.boss"])
         self.assertEqual(learning.more_of("03.01_causal_dot_product"), [])
 

@@ -1,6 +1,6 @@
 // 08 flash attention: the gradients on Hopper, with warpgroup products and bulk copies.
-// Change: rewrite: one kernel for dq, dk and dv: a block keeps 128 keys and values, one warp brings queries, two warpgroups calculate.
-// Why:    five products instead of seven, and the tensor cores work on while the warps take exponentials.
+// Change: rewrite of 08.18d, for all options: a causal mask, key lengths, packed sequences, fp16, D = 64; dv before dS is stored.
+// Why:    a block has to find its keys and its steps, whatever the lengths; what lies behind a sequence must count nothing.
 // Needs:  compute capability 9.0; bf16 or fp16; D = 64 or 128; tensors aligned to 16 bytes.
 // Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
 #include <cuda_runtime.h>

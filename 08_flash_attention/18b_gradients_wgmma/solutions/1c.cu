@@ -1,0 +1,13 @@
+    // Packed by hand.
+    const auto pack = [&](const float* from) {
+      for (int j = 0; j < kQueries / 4; ++j)
+        weights[j / 4][j % 4] = ladder::cuda::pack<bfloat16>(from[2 * j], from[2 * j + 1]);
+      hopper::pin(weights);
+    };
+    pack(p);
+    add_weighted_rows<bfloat16, kD>(dv, weights, d_o);
+    hopper::wait_products<0>();
+    pack(ds);
+    add_weighted_rows<bfloat16, kD>(dk, weights, q);
+    hopper::wait_products<0>();
+    hopper::pin(dv), hopper::pin(dk);

@@ -1,0 +1,246 @@
+// 08 flash attention: the gradients, with a warpgroup that copies and two that calculate.
+// Change: from 08.18b: a producer brings queries into a ring of two stages; the two others calculate, with more registers each.
+// Why:    each tile was asked for when it was needed, and everybody waited for it.
+// Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
+// Costs:  a warpgroup that hardly works; a second stage in shared memory. See README for what was measured.
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "08_flash_attention/hopper_gradients.hpp"
+#include "08_flash_attention/hopper_tiles.hpp"
+#include "common/core/errors.hpp"
+#include "common/core/registry.hpp"
+#include "common/cuda/call.hpp"
+#include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
+#include "common/cuda/hopper.hpp"
+#include "common/cuda/scratch.hpp"
+#include "common/cuda/shared_memory.hpp"
+#include "common/cuda/warp.hpp"
+#include "common/operators/attention/attention.hpp"
+
+namespace flash_attention {
+namespace {
+
+using hopper::kWarpgroup;
+using ladder::bfloat16;
+using ladder::cuda::kAllLanes;
+using ladder::cuda::kWarpSize;
+using Forward = ladder::BasicAttentionArgs<bfloat16>;
+using Backward = ladder::BasicAttentionGradArgs<bfloat16>;
+
+constexpr int kD = 128;
+constexpr int kStages = 2;  // of the ring
+constexpr int kThreads = kWarpgroup + kConsumerThreads;
+constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+constexpr std::int64_t kMostBlocks = 65535, kMostRows = INT32_MAX - kKeys;
+
+// What the copies need to know of the tensors.
+struct Maps {
+  CUtensorMap q, k, v, d_o;
+};
+
+struct Shared {
+  alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
+  alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q[kStages], d_o[kStages];
+  alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
+  float4 stats[kStages][kQueries / 2];               // of two queries: lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here[kStages];  // the copies are complete
+  hopper::Barrier read[kStages];                     // by both consumers: the stage is free
+};
+
+// ---- Before and after: a block per tile of queries, head and batch ----------------------------------------------------------
+
+__device__ QueryTile tile_of_block(const Forward& args) {
+  const unsigned slot = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const std::int64_t b = blockIdx.z, first_row = std::int64_t{blockIdx.x} * kQueries;
+  return {b * args.T_q, b * args.H_q * args.T_q, args.T_q, first_row, blockIdx.y, slot};
+}
+
+__global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
+  prepare_tile<bfloat16, kD>(args, tile_of_block(args.forward), stats);
+}
+
+__global__ void __launch_bounds__(kEndThreads) finish(const Backward args, const float* dq_sums) {
+  __shared__ alignas(16) PaddedRows<bfloat16, kD> rows_smem;
+  finish_tile<bfloat16, kD>(rows_smem, args, tile_of_block(args.forward), dq_sums);
+}
+
+// ---- The gradients ----------------------------------------------------------------------------------------------------------
+
+// Blocks: tile of keys, key head, batch.
+__global__ void __launch_bounds__(kThreads, 1)
+    gradients(const Backward args, const __grid_constant__ Maps maps, const float4* stats,
+              float* dq_sums) {
+  extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
+  auto& smem = *reinterpret_cast<Shared*>(bytes_smem);
+  const Forward& forward = args.forward;
+  const int b = blockIdx.z, h_kv = blockIdx.y, first_key = blockIdx.x * kKeys;
+  const int keys = min(static_cast<int>(forward.T_k) - first_key, kKeys);
+  const int heads = static_cast<int>(forward.H_q / forward.H_kv), first_head = h_kv * heads;
+  const int tiles = static_cast<int>((forward.T_q + kQueries - 1) / kQueries);
+  const std::int64_t first_slot = (b * forward.H_q + first_head) * tiles;
+  if (threadIdx.x == 0) {
+    hopper::init(&smem.keys_here, 1);
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::init(&smem.queries_here[stage], 1);
+      hopper::init(&smem.read[stage], kConsumerThreads);
+    }
+    hopper::fence_barriers();
+  }
+  __syncthreads();
+
+  if (threadIdx.x < kWarpgroup) {
+    hopper::give_registers<kProducerRegisters>();
+    if (threadIdx.x != 0) return;
+    hopper::arrive_expecting(&smem.keys_here, sizeof smem.k + sizeof smem.v);
+    copy_panels(smem.k, &maps.k, &smem.keys_here, h_kv * kD, first_key, b);
+    copy_panels(smem.v, &maps.v, &smem.keys_here, h_kv * kD, first_key, b);
+#pragma unroll 1
+    for (int i = 0; i < heads * tiles; ++i) {
+      const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
+      const int stage = hopper::place_of<kStages>(i);
+      hopper::Barrier* const here = &smem.queries_here[stage];
+      // TODO(1): roughly 6 lines; wait until the stage is read, which in the first round it is; then ask for the 64 rows of q and of d_o
+      // TODO(1): from first_query on, head h, and for the slot's stats; their bytes count at `here`; budget: one copy for each panel
+    }
+    return;
+  }
+  hopper::take_registers<kConsumerRegisters>();
+
+  // Which keys are this warpgroup's. From lane 0, so that the compiler knows that it is the same for all.
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
+  const int tid = static_cast<int>(threadIdx.x) % kWarpgroup, lane = tid % kWarpSize;
+  const int warp_row = group * kGroupKeys + tid / kWarpSize * 16;
+  const int key = warp_row + lane / 4;                           // this thread's, and key + 8
+  const int ds_row = warp_row + lane % 16, ds_unit = lane / 16;  // where it stores dS^T
+  const auto k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
+  const auto v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
+  const auto k_columns = hopper::describe(smem.k[group]);  // this warpgroup's part of dq
+  const auto ds_columns = hopper::describe(smem.ds);
+  const float log2_scale = forward.scale * ladder::cuda::kLog2e;
+
+  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // of this thread, in a tile
+
+  float dk[kD / 2] = {}, dv[kD / 2] = {};
+  hopper::wait(&smem.keys_here, 0);
+#pragma unroll 1
+  for (int i = 0; i < heads * tiles; ++i) {
+    const int stage = hopper::place_of<kStages>(i);
+    const auto q = hopper::describe(smem.q[stage], kQueryPanel);
+    const auto d_o = hopper::describe(smem.d_o[stage], kQueryPanel);
+    hopper::wait(&smem.queries_here[stage], hopper::parity_of<kStages>(i));
+
+    float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
+    std::uint32_t weights[kQueries / 16][4];
+    multiply_rows<bfloat16, kD>(p, k_rows, q);
+    hopper::wait_products<0>();
+    hopper::pin(p);
+    if (keys < kKeys) {  // behind the last key: no weight
+#pragma unroll
+      for (int j = 0; j < kQueries / 2; ++j)
+        if (key + (j & 2) * 4 >= keys) p[j] = -INFINITY;
+    }
+    weigh(p, smem.stats[stage] + lane % 4, log2_scale);
+    multiply_rows<bfloat16, kD>(ds, v_rows, d_o);
+    hopper::wait_products<0>();
+    hopper::pin(ds);
+    differentiate(ds, p, smem.stats[stage] + lane % 4);
+
+    pack_sums<bfloat16>(weights, p);
+    add_weighted_rows<bfloat16, kD>(dv, weights, d_o);
+    hopper::wait_products<0>();
+    hopper::pin(dv);
+    pack_sums<bfloat16>(weights, ds);
+    add_weighted_rows<bfloat16, kD>(dk, weights, q);
+    hopper::wait_products<0>();
+    hopper::pin(dk);
+
+#pragma unroll
+    for (int s = 0; s < kQueries / 16; ++s) {
+      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as the product expects it
+      hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
+    }
+    // TODO(2): roughly 3 lines; let the products see dS; say that this thread has read the stage; wait for the other consumer's dS;
+    // TODO(2): budget: a named barrier, and no barrier of the block
+    multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
+    hopper::wait_products<0>();
+    hopper::pin(dq);
+    add_to_memory<kD>(dq_sums + (first_slot + i) * (kQueries * kD), dq);
+    hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read dS
+  }
+
+  const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};
+  store_rows<bfloat16, kD>(smem.v, to, group, dv, 1.0f, args.dv);
+  store_rows<bfloat16, kD>(smem.k, to, group, dk, forward.scale, args.dk);
+}
+
+// Tiles, heads, batches.
+dim3 grid_of(std::int64_t T, int tile_rows, std::int64_t H, std::int64_t B) {
+  return {static_cast<unsigned>((T + tile_rows - 1) / tile_rows), static_cast<unsigned>(H),
+          static_cast<unsigned>(B)};
+}
+
+void launch(const Backward& args) {
+  const Forward& forward = args.forward;
+  const std::int64_t B = forward.B, T_q = forward.T_q, T_k = forward.T_k;
+  const dim3 queries = grid_of(T_q, kQueries, forward.H_q, B);
+  const dim3 keys = grid_of(T_k, kKeys, forward.H_kv, B);
+  const std::int64_t rows = std::int64_t{queries.x} * kQueries * queries.y * queries.z;
+  const ladder::cuda::Scratch<float> stats(rows * 2), dq_sums(rows * kD);
+  const cudaStream_t stream = ladder::cuda::stream();
+  if (rows > 0) {
+    CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
+                               static_cast<std::size_t>(rows) * kD * sizeof(float), stream));
+    prepare<<<queries, kEndThreads, 0, stream>>>(args, stats.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (keys.x > 0) {
+    ladder::cuda::allow_shared_memory("attention_backward_producer", gradients, sizeof(Shared));
+    const auto map = [&](const bfloat16* x, std::int64_t T, std::int64_t H, int box_rows) {
+      return hopper::describe_batches(x, B, T, H * kD, box_rows);
+    };
+    const Maps maps = {
+        map(forward.q, T_q, forward.H_q, kQueries), map(forward.k, T_k, forward.H_kv, kKeys),
+        map(forward.v, T_k, forward.H_kv, kKeys), map(args.d_o, T_q, forward.H_q, kQueries)};
+    gradients<<<keys, kThreads, sizeof(Shared), stream>>>(
+        args, maps, reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (rows > 0) {
+    finish<<<queries, kEndThreads, 0, stream>>>(args, dq_sums.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+}
+
+void attention_backward(const Backward& args) {
+  const Forward& forward = args.forward;
+  validate(args);
+  ladder::require(forward.D == kD,
+                  "D is " + std::to_string(forward.D) + "; this kernel allows 128");
+  ladder::require(!forward.causal, "causal is true; this kernel allows no mask");
+  ladder::require(forward.key_lengths == nullptr, "key_lengths is given; this kernel allows none");
+  ladder::require(forward.cu_seqlens_q == nullptr,
+                  "cu_seqlens_q is given; this kernel allows none");
+  require_at_most("B", forward.B, kMostBlocks);
+  require_at_most("H_q", forward.H_q, kMostBlocks);
+  require_at_most("T_q", forward.T_q, kMostRows);
+  require_at_most("T_k", forward.T_k, kMostRows);
+  if (forward.B == 0) return;
+  require_copyable(args);
+  hopper::require_hopper("attention_backward_producer");
+  launch(args);
+}
+
+const ladder::Registration registration{
+    {.name = "attention_backward_producer",
+     .device = ladder::DeviceKind::kCuda,
+     .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
+     .units = ladder::Units::kWarpgroups,
+     .launchers = ladder::launchers<ladder::AttentionBackward>(attention_backward)}};
+
+}  // namespace
+}  // namespace flash_attention

@@ -1,0 +1,37 @@
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
+
+namespace {
+
+using ladder::AttentionCase;
+using ladder::Precision;
+
+constexpr const char* kName = "attention_backward_overlap";
+
+void expect_right(const AttentionCase& c) {
+  ladder::testing::expect_right<ladder::AttentionBackward>(ladder::find_implementation(kName),
+                                                           ladder::AttentionGradProblem(c));
+}
+
+// Three tiles of queries, the last one ragged.
+KERNEL_TEST(attention_backward_overlap, Hole1WaitsForTheScoresOnly) {
+  expect_right({.T_q = 150, .T_k = 40, .D = 128, .precision = Precision::kBf16});
+}
+
+// Two query heads for one of keys: four steps of a block.
+KERNEL_TEST(attention_backward_overlap, Hole2TakesTheDsOfTheStepBefore) {
+  expect_right(
+      {.T_q = 100, .T_k = 40, .H_q = 2, .H_kv = 1, .D = 128, .precision = Precision::kBf16});
+}
+
+// Tiles have 128 keys and 64 queries. Many blocks add to a row of dq, whoever comes first: not repeatable.
+const bool registered = ladder::testing::register_suite(
+    "attention_backward", kName,
+    {.not_repeatable = {"dq"},
+     .storages = {"bf16"},
+     .sizes = {{"D", {128}}, {"T_q", {0, 5, 64, 65, 130}}, {"T_k", {5, 0, 65, 130, 64}}},
+     .refuses = {"causal", "packed", "key_lengths"},
+     .borders = {{.size = "T", .at = {128}}, {.size = "T_q", .at = {64, 128}}}});
+
+}  // namespace
