@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "08_flash_attention/hopper_tiles.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/storage.hpp"
@@ -67,18 +68,6 @@ struct Softmax {
     }
   }
 };
-
-// What a product left, rounded, as the A of the next.
-template <typename Element, int kSums>
-__device__ void pack_sums(std::uint32_t (&to)[kSums / 8][4], const float (&from)[kSums]) {
-#pragma unroll
-  for (int i = 0; i < kSums / 8; ++i) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      to[i][j] = ladder::cuda::pack<Element>(from[8 * i + 2 * j], from[8 * i + 2 * j + 1]);
-  }
-  ladder::cuda::hopper::pin(to);
-}
 
 // Older sums become relative to the new largest score.
 template <int kCount>

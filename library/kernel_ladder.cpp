@@ -270,7 +270,7 @@ const char* rule(Attention*, const FullAttentionArgs<Element>& args, bool invari
 }
 
 template <typename Element>
-const char* rule(AttentionBackward*, const BasicAttentionGradArgs<Element>& args, bool invariant) {
+const char* rule(AttentionBackward*, const FullAttentionGradArgs<Element>& args, bool invariant) {
   return attention_rule<AttentionBackward>(args, invariant, best::Kernel::kGradientsHopper);
 }
 

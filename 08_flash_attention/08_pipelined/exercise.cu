@@ -31,8 +31,8 @@ using namespace ladder::cuda::tiles;
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
-  // TODO(1): roughly 3 lines, at two places; how many tiles the block looks at, how many of them need no mask, and the mask for
-  // TODO(1): the others; budget: in the causal form no tile is fetched that lies behind the diagonal.
+  tiles.count = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
+  tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
   return tiles;
 }
 
@@ -83,10 +83,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __pipeline_wait_prior(0);
-    __syncthreads();  // K is here, and nobody reads the last V any more
-    fetch_keys(v_tile, args.v, tile);
-    __pipeline_commit();
+    // TODO(1): roughly 4 lines; K of this tile is here, for all threads; then ask for V of this tile, which is a group of its own. budget: one
+    // TODO(1): barrier; what is asked for here is not waited for here
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll
@@ -104,12 +102,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
           multiply(scores[b][n / 8], scores[b][n / 8 + 1], q[b], k);
       }
     }
+    if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
-    // TODO(1): here the mask, for tiles that need one.
-    __pipeline_wait_prior(0);
-    __syncthreads();  // V is here, and nobody reads this K any more
-    if (tile + 1 < tiles.count) fetch_keys(k_tile, args.k, tile + 1);
-    __pipeline_commit();
+    // TODO(2): roughly 4 lines; V of this tile is here, for all threads; then ask for K of the next tile, if there is one, in a group of its own.
+    // TODO(2): budget: one barrier; what is asked for here is not waited for here
 
     softmax.update(scores, o);
 #pragma unroll

@@ -2,6 +2,7 @@
 
 #include "08_flash_attention/edge_suite.hpp"
 #include "common/operators/attention/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -9,6 +10,34 @@ namespace {
 
 using ladder::AttentionCase;
 using ladder::Precision;
+using ladder::testing::register_hole;
+
+// Three tiles of 64 keys, the last one of 22: each place is used again, twice.
+const ladder::Shape kThreeTiles = {{"B", 1},   {"T", 150},  {"H", 1},   {"K", 128},
+                                   {"V", 128}, {"T_q", 40}, {"H_kv", 1}};
+const bool holes = register_hole("attention_pipelined", "Hole1AsksForTheValues", "attention",
+                                 kThreeTiles, {}, {}, "bf16") &&
+                   register_hole("attention_pipelined", "Hole2AsksForTheNextKeys", "attention",
+                                 kThreeTiles, {}, {}, "bf16");
+
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Two blocks of queries under a mask, of which the
+// first one does not see the second tile of keys; two heads that share two tiles; two warps in three tiles; two blocks in two batches.
+const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},
+                                  {"V", 64}, {"T_q", 150}, {"H_kv", 1}};
+const ladder::Shape kTwoHeads = {{"B", 1},  {"T", 140},  {"H", 2},   {"K", 64},
+                                 {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
+const ladder::Shape kTwoBatches = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                   {"V", 64}, {"T_q", 130}, {"H_kv", 1}};
+const bool stages = register_hole("attention_pipelined", "Stage1CountsTheTiles", "attention",
+                                  kTwoBlocks, {{"causal", "true"}}, {}, "bf16") &&
+                    register_hole("attention_pipelined", "Stage2AsksForTheFirstTiles", "attention",
+                                  kTwoHeads, {}, {}, "bf16") &&
+                    register_hole("attention_pipelined", "Stage3KeepsTheOrder", "attention",
+                                  kThreeTiles, {}, {}, "bf16") &&
+                    register_hole("attention_pipelined", "Stage4MultipliesTwice", "attention",
+                                  kThreeTiles, {}, {}, "bf16") &&
+                    register_hole("attention_pipelined", "Stage5LaunchesAndStores", "attention",
+                                  kTwoBatches, {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_pipelined",

@@ -15,6 +15,7 @@
 #include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "08_flash_attention/softcap.hpp"
 #include "08_flash_attention/warpgroup_softmax.hpp"
 #include "common/core/errors.hpp"
@@ -154,7 +155,7 @@ template <typename C, typename Element, int kRows>
 __device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& tile,
                           const CUtensorMap* map, Barrier* here, int head, int row) {
   hopper::arrive_expecting(here, tile.kBytes);
-  copy_panels(tile.at, map, here, head, row);
+  copy_panels(tile.at, map, here, 0, head, row);
 }
 
 // One thread keeps the rings full.

@@ -10,46 +10,31 @@
 #include <limits>
 #include <string>
 
+#include "08_flash_attention/hopper_gradients.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
-#include "08_flash_attention/warpgroup_softmax.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
-#include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
-#include "common/cuda/storage.hpp"
-#include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention {
 namespace {
 
-namespace hopper = ladder::cuda::hopper;
-using hopper::Order;
 using hopper::parity_of;
 using hopper::place_of;
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
 
-constexpr int kKeys = 128;    // of a block
-constexpr int kQueries = 64;  // of a step: its S and dP fit into registers beside dk and dv
-constexpr int kStages = 2;    // steps whose queries are in use or on their way
+constexpr int kStages = 2;  // steps whose queries are in use or on their way
 
-constexpr int kConsumers = 2;                   // warpgroups that calculate,
-constexpr int kGroupKeys = kKeys / kConsumers;  // so many keys each
-constexpr int kConsumerThreads = kConsumers * hopper::kWarpgroup;
 constexpr int kThreads = hopper::kWarpgroup + kConsumerThreads;
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-
-constexpr int kRowBytes = 2 * hopper::kPanel;                                     // of a panel
-constexpr int kQueryPanel = kQueries * kRowBytes, kKeyPanel = kKeys * kRowBytes;  // bytes
-constexpr int kUnit = 8;  // elements of 16 bytes
-
-constexpr int kEndThreads = 256;  // of a block of the kernels before and after
 
 // ---- Which tile -------------------------------------------------------------------------------------------------------------
 
@@ -77,92 +62,34 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
           first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and this is nobody's
 }
 
-// ---- Before: what the steps need of each query ------------------------------------------------------------------------------
+// ---- Before and after -------------------------------------------------------------------------------------------------------
 //
-// A block per query tile and head, which is a slot: tile * H_q + head. It has 64 pairs (lse, delta) in `stats`, and a tile of sums of
-// dq, in the order in which the warpgroups hold them.
+// A block per query tile and head, which is a slot: tile * H_q + head.
 
 template <typename Element, int kD>
 __global__ void __launch_bounds__(kEndThreads)
     prepare(const BasicAttentionGradArgs<Element> args, std::int64_t sequences, float* stats) {
-  constexpr int kLanes = kD / kUnit, kRows = kEndThreads / kLanes, kPasses = kQueries / kRows;
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(forward.H_q);
-  const Tile tile = find_tile<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences,
-                                        slot / static_cast<unsigned>(forward.H_q));
-  const Sequence s = sequence_of(forward, tile.sequence);
+  const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(args.forward.H_q);
+  const Tile tile = find_tile<kQueries>(args.forward.T_q, args.forward.cu_seqlens_q, sequences,
+                                        slot / static_cast<unsigned>(args.forward.H_q));
+  const Sequence s = sequence_of(args.forward, tile.sequence);
   if (tile.first_row >= s.queries) return;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  const int first = static_cast<int>(threadIdx.x) / kLanes;
-
-  // All loads at once. Behind the last query that one's row once more: a branch would have them wait for one another.
-  uint4 o[kPasses], d_o[kPasses];
-  float lse[kPasses];
-#pragma unroll
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const std::int64_t l = min(tile.first_row + first + pass * kRows, s.queries - 1);
-    const std::int64_t at = ((s.first_query + l) * forward.H_q + h) * kD + lane * kUnit;
-    o[pass] = *reinterpret_cast<const uint4*>(forward.o + at);
-    d_o[pass] = *reinterpret_cast<const uint4*>(args.d_o + at);
-    lse[pass] = forward.lse[s.first_lse + h * forward.T_q + l];
-  }
-#pragma unroll
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const int row = first + pass * kRows;
-    float delta = 0;
-#pragma unroll
-    for (int i = 0; i < kUnit; ++i)
-      delta += ladder::cuda::load(reinterpret_cast<const Element*>(&o[pass]) + i) *
-               ladder::cuda::load(reinterpret_cast<const Element*>(&d_o[pass]) + i);
-#pragma unroll
-    for (int step = kLanes / 2; step > 0; step /= 2)
-      delta += __shfl_xor_sync(~0u, delta, step);
-    if (lane != 0) continue;
-    // A query that sees no key, or is not there, weighs every key with exp2(.. - inf) = 0.
-    const bool sees_keys = tile.first_row + row < s.queries && lse[pass] != -INFINITY;
-    float* const pair = stats + (std::int64_t{slot} * kQueries + row) / 2 * 4 + row % 2;
-    pair[0] = sees_keys ? lse[pass] * ladder::cuda::kLog2e : INFINITY;
-    pair[2] = sees_keys ? delta : 0.0f;
-  }
+  prepare_tile<Element, kD>(args, {s.first_query, s.first_lse, s.queries, tile.first_row, h, slot},
+                            stats);
 }
-
-// ---- After: dq in 16 bits ---------------------------------------------------------------------------------------------------
 
 template <typename Element, int kD>
 __global__ void __launch_bounds__(kEndThreads)
     finish(const BasicAttentionGradArgs<Element> args, std::int64_t sequences,
            const float* dq_sums) {
-  // A row more than a multiple of 32 banks: the pairs that a warp writes lie in different banks.
-  __shared__ alignas(16) Element rows_smem[kQueries][kD + kUnit];
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(forward.H_q);
-  const Tile tile = find_tile<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences,
-                                        slot / static_cast<unsigned>(forward.H_q));
-  const Sequence s = sequence_of(forward, tile.sequence);
+  __shared__ alignas(16) PaddedRows<Element, kD> rows_smem;
+  const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(args.forward.H_q);
+  const Tile tile = find_tile<kQueries>(args.forward.T_q, args.forward.cu_seqlens_q, sequences,
+                                        slot / static_cast<unsigned>(args.forward.H_q));
+  const Sequence s = sequence_of(args.forward, tile.sequence);
   if (tile.first_row >= s.queries) return;
-  const float4* const sums =
-      reinterpret_cast<const float4*>(dq_sums + std::int64_t{slot} * (kQueries * kD));
-#pragma unroll
-  for (int i = 0; i < kQueries * kD / 4; i += kEndThreads) {
-    const int at = i + static_cast<int>(threadIdx.x);
-    const float4 x = sums[at];
-    // Each warpgroup has half of the columns, 8 by 8; see hopper.hpp for the four floats of a thread.
-    const int thread = at % hopper::kWarpgroup, block = at / hopper::kWarpgroup;
-    const int row = thread / 32 * 16 + thread % 32 / 4, column = block * 8 + thread % 4 * 2;
-    *reinterpret_cast<std::uint32_t*>(&rows_smem[row][column]) =
-        ladder::cuda::pack<Element>(x.x * forward.scale, x.y * forward.scale);
-    *reinterpret_cast<std::uint32_t*>(&rows_smem[row + 8][column]) =
-        ladder::cuda::pack<Element>(x.z * forward.scale, x.w * forward.scale);
-  }
-  __syncthreads();
-  constexpr int kUnits = kD / kUnit;
-  for (int i = static_cast<int>(threadIdx.x); i < kQueries * kUnits; i += kEndThreads) {
-    const int row = i / kUnits, column = i % kUnits * kUnit;
-    const std::int64_t l = tile.first_row + row;
-    if (l >= s.queries) break;
-    *reinterpret_cast<uint4*>(args.dq + ((s.first_query + l) * forward.H_q + h) * kD + column) =
-        *reinterpret_cast<const uint4*>(&rows_smem[row][column]);
-  }
+  finish_tile<Element, kD>(
+      rows_smem, args, {s.first_query, s.first_lse, s.queries, tile.first_row, h, slot}, dq_sums);
 }
 
 // ---- A block's work ---------------------------------------------------------------------------------------------------------
@@ -171,10 +98,8 @@ __global__ void __launch_bounds__(kEndThreads)
 template <typename Element, int kD>
 struct Shared {
   static constexpr int kPanels = kD / hopper::kPanel;
-  using Keys = Element[kPanels][kKeys][hopper::kPanel];
-  using Queries = Element[kPanels][kQueries][hopper::kPanel];
-  alignas(hopper::kTileAlign) Keys k, v;
-  alignas(hopper::kTileAlign) Queries q[kStages], d_o[kStages];
+  alignas(hopper::kTileAlign) Panels<Element, kD, kKeys> k, v;
+  alignas(hopper::kTileAlign) Panels<Element, kD, kQueries> q[kStages], d_o[kStages];
   // Transposed, of this step and of the step before.
   alignas(hopper::kTileAlign) Element ds[2][kKeys][kQueries];
   float4 stats[kStages][kQueries / 2];  // of two queries: lse, lse, delta, delta
@@ -266,11 +191,11 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
       hopper::Barrier* const q_here = is_ragged ? &smem.ragged_here : &smem.q_here[stage];
       hopper::Barrier* const d_o_here = is_ragged ? &smem.ragged_here : &smem.d_o_here[stage];
       hopper::arrive_expecting(q_here, sizeof(smem.q[0]) + sizeof(smem.stats[0]));
-      copy_panels(smem.q[stage], &q_map, q_here, step.head, row);
+      copy_panels(smem.q[stage], &q_map, q_here, 0, step.head, row);
       hopper::copy_bytes(smem.stats[stage], stats + std::int64_t{step.slot(w)} * (kQueries / 2),
                          sizeof(smem.stats[0]), q_here);
       hopper::arrive_expecting(d_o_here, sizeof(smem.d_o[0]));
-      copy_panels(smem.d_o[stage], &d_o_map, d_o_here, step.head, row);
+      copy_panels(smem.d_o[stage], &d_o_map, d_o_here, 0, step.head, row);
     }
     __syncwarp();
     if (!is_ragged) continue;
@@ -286,62 +211,7 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
   }
 }
 
-// ---- The products of a step -------------------------------------------------------------------------------------------------
-//
-// Each warpgroup has 64 of the keys. It takes S and dP transposed, keys by queries: then P^T and dS^T, packed, are the A of
-// dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq = dS k, a sum over both warpgroups' keys, wants dS in
-// shared memory.
-
-// S^T = k q^T, or dP^T = v d_o^T.
-template <typename Element, int kD>
-__device__ void multiply_rows(float (&d)[kQueries / 2], std::uint64_t keys, std::uint64_t queries) {
-  hopper::fence_operands();
-#pragma unroll
-  for (int s = 0; s < kD / 16; ++s) {
-    const int panel = s / 4, inside = s % 4 * hopper::kNextSums;
-    hopper::multiply_add<Element, kQueries, Order::kSums, Order::kSums>(
-        d, hopper::advance(keys, panel * kKeyPanel + inside),
-        hopper::advance(queries, panel * kQueryPanel + inside), s > 0);
-  }
-  hopper::commit_products();
-}
-
-// dv += P^T d_o, or dk += dS^T q.
-template <typename Element, int kD>
-__device__ void add_weighted_rows(float (&sum)[kD / 2],
-                                  const std::uint32_t (&weights)[kQueries / 16][4],
-                                  std::uint64_t queries) {
-  hopper::fence_operands();
-#pragma unroll
-  for (int s = 0; s < kQueries / 16; ++s)
-    hopper::multiply_add<Element, kD, Order::kOutputs>(
-        sum, weights[s], hopper::advance(queries, s * hopper::kNextOutputs));
-  hopper::commit_products();
-}
-
-// dq = dS k, the warpgroup's half of the columns.
-template <typename Element, int kD>
-__device__ void multiply_ds(float (&dq)[kD / 4], std::uint64_t ds, std::uint64_t keys) {
-  hopper::fence_operands();
-#pragma unroll
-  for (int s = 0; s < kKeys / 16; ++s)
-    hopper::multiply_add<Element, kD / 2, Order::kOutputs, Order::kOutputs>(
-        dq, hopper::advance(ds, s * hopper::kNextOutputs),
-        hopper::advance(keys, s * hopper::kNextOutputs), s > 0);
-  hopper::commit_products();
-}
-
-template <int kD>
-__device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
-#pragma unroll
-  for (int b = 0; b < kD / 16; ++b)
-    hopper::add_floats(sums + b * (4 * hopper::kWarpgroup), dq[4 * b], dq[4 * b + 1], dq[4 * b + 2],
-                       dq[4 * b + 3]);
-}
-
 // ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
-
-enum Named { kBothGroups = 1, kOwnGroup = 2 };  // and kOwnGroup + 1
 
 // The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
 //
@@ -415,23 +285,10 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
       }
     }
     const float4* const stats = smem.stats[stage] + pair;
-#pragma unroll
-    for (int b = 0; b < kQueries / 8; ++b) {
-      const float4 x = stats[4 * b];
-#pragma unroll
-      for (int j = 0; j < 4; ++j)
-        p[4 * b + j] =
-            ladder::cuda::exp2_flushed(p[4 * b + j] * log2_scale - (j % 2 == 0 ? x.x : x.y));
-    }
+    weigh(p, stats, log2_scale);
     hopper::wait_products<0>();  // dP
     hopper::pin(ds);
-#pragma unroll
-    for (int b = 0; b < kQueries / 8; ++b) {
-      const float4 x = stats[4 * b];
-#pragma unroll
-      for (int j = 0; j < 4; ++j)
-        ds[4 * b + j] = p[4 * b + j] * (ds[4 * b + j] - (j % 2 == 0 ? x.z : x.w));
-    }
+    differentiate(ds, p, stats);
     pack_sums<Element>(p16, p);
     pack_sums<Element>(ds16, ds);
     add_weighted_rows<Element, kD>(dv, p16, d_o);
@@ -468,33 +325,6 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
   add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
 }
 
-// The warpgroup's rows of dk or dv: through shared memory, so that whole rows are stored.
-template <typename Element, int kD>
-__device__ void store_rows(typename Shared<Element, kD>::Keys& tile_smem, const Work& w, int H_kv,
-                           int rows, int group, const float (&sum)[kD / 2], float scale,
-                           Element* to) {
-  const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
-  const int row = group * kGroupKeys + tid / 32 * 16 + tid % 16, unit = tid % 32 / 16;
-#pragma unroll
-  for (int s = 0; s < kD / 16; ++s) {
-    std::uint32_t packed[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      packed[j] =
-          ladder::cuda::pack<Element>(sum[8 * s + 2 * j] * scale, sum[8 * s + 2 * j + 1] * scale);
-    hopper::store_matrices(&tile_smem[s / 4][row][((s % 4 * 2 + unit) ^ row % 8) * kUnit], packed);
-  }
-  hopper::sync_named(kOwnGroup + group, hopper::kWarpgroup);
-  constexpr int kUnits = kD / kUnit;
-  for (int i = tid; i < kGroupKeys * kUnits; i += hopper::kWarpgroup) {
-    const int r = group * kGroupKeys + i / kUnits, u = i % kUnits;
-    if (r >= rows) break;
-    const std::int64_t at = (w.s.first_key + w.first_key + r) * H_kv + w.kv_head;
-    *reinterpret_cast<uint4*>(to + at * kD + u * kUnit) =
-        *reinterpret_cast<const uint4*>(&tile_smem[u / 8][r][(u % 8 ^ r % 8) * kUnit]);
-  }
-}
-
 template <typename Element, int kD>
 __device__ void consume(Shared<Element, kD>& smem, const Work& w,
                         const BasicAttentionGradArgs<Element>& args, float* dq_sums) {
@@ -508,8 +338,9 @@ __device__ void consume(Shared<Element, kD>& smem, const Work& w,
   const std::int64_t keys = args.forward.cu_seqlens_k != nullptr ? w.s.keys : args.forward.T_k;
   const int rows = static_cast<int>(min(keys - w.first_key, std::int64_t{kKeys}));
   const int H_kv = static_cast<int>(args.forward.H_kv);
-  store_rows<Element, kD>(smem.v, w, H_kv, rows, group, dv, 1.0f, args.dv);
-  store_rows<Element, kD>(smem.k, w, H_kv, rows, group, dk, args.forward.scale, args.dk);
+  const KeyRows to{w.s.first_key + w.first_key, H_kv, w.kv_head, rows};
+  store_rows<Element, kD>(smem.v, to, group, dv, 1.0f, args.dv);
+  store_rows<Element, kD>(smem.k, to, group, dk, args.forward.scale, args.dk);
 }
 
 // A block per tile of keys and key head. Neighbouring blocks read the same queries and add to the same dq, in L2.
@@ -549,11 +380,6 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 // ---- The launcher -----------------------------------------------------------------------------------------------------------
-
-void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
-  ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
-                                     "; allowed in this kernel: up to " + std::to_string(most));
-}
 
 template <typename Element, int kD>
 void launch(const BasicAttentionGradArgs<Element>& args) {
@@ -607,19 +433,7 @@ void attention_backward(const BasicAttentionGradArgs<Element>& args) {
   require_at_most("B * T_q", forward.B * forward.T_q, kMostRows);
   require_at_most("B * T_k", forward.B * forward.T_k, kMostRows);
   require_at_most("H_q", forward.H_q, kMostHeads);
-  constexpr int kAlign = 16;  // of copies and wide loads
-  if (forward.B * forward.T_q > 0) {
-    ladder::require_pointer("q", forward.q, kAlign);
-    ladder::require_pointer("o", forward.o, kAlign);
-    ladder::require_pointer("d_o", args.d_o, kAlign);
-    ladder::require_pointer("dq", args.dq, kAlign);
-  }
-  if (forward.B * forward.T_k > 0) {
-    ladder::require_pointer("k", forward.k, kAlign);
-    ladder::require_pointer("v", forward.v, kAlign);
-    ladder::require_pointer("dk", args.dk, kAlign);
-    ladder::require_pointer("dv", args.dv, kAlign);
-  }
+  require_copyable(args);
   hopper::require_hopper("attention_backward_sm90");
   if (sequence_count(forward) == 0) return clear_gradients(args);
   if (forward.D == 64) {

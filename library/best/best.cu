@@ -110,7 +110,7 @@ void best_attention(const FullAttentionArgs<Element>& args) {
 }
 
 template <typename Element>
-void best_attention_backward(const BasicAttentionGradArgs<Element>& args) {
+void best_attention_backward(const FullAttentionGradArgs<Element>& args) {
   validate(args);
   best::AttentionShape shape = best::shape_of(args);
   shape.hopper = has_hopper<Kernel::kGradientsHopper>();

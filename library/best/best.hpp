@@ -27,6 +27,6 @@ void best_linear_attention(const BasicLinearAttentionArgs<Element>& args);
 template <typename Element>
 void best_attention(const FullAttentionArgs<Element>& args);
 template <typename Element>
-void best_attention_backward(const BasicAttentionGradArgs<Element>& args);
+void best_attention_backward(const FullAttentionGradArgs<Element>& args);
 
 }  // namespace ladder

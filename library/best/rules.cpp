@@ -412,8 +412,8 @@ AttentionShape shape_of(const FullAttentionArgs<Element>& args) {
 }
 
 template <typename Element>
-AttentionShape shape_of(const BasicAttentionGradArgs<Element>& args) {
-  AttentionShape shape = shape_of(FullAttentionArgs<Element>(args.forward));
+AttentionShape shape_of(const FullAttentionGradArgs<Element>& args) {
+  AttentionShape shape = shape_of(args.forward);
   shape.gradients = true;
   return shape;
 }

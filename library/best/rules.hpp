@@ -128,6 +128,6 @@ LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args);
 template <typename Element>
 AttentionShape shape_of(const FullAttentionArgs<Element>& args);
 template <typename Element>
-AttentionShape shape_of(const BasicAttentionGradArgs<Element>& args);
+AttentionShape shape_of(const FullAttentionGradArgs<Element>& args);
 
 }  // namespace ladder::best

@@ -197,8 +197,11 @@ typedef struct kl_attention_backward_args {
   void* dq;  /* (B, T_q, H_q, D) */
   void* dk;  /* (B, T_k, H_kv, D) */
   void* dv;  /* (B, T_k, H_kv, D) */
+  int64_t window;  /* the last keys of those that a causal query sees: so many; 0: all */
+  float softcap;  /* scores are softcap tanh(score / softcap); 0: as they are */
+  int32_t reserved;  /* 0; room for what may come */
 } kl_attention_backward_args;
-#define KL_ATTENTION_BACKWARD_ARGS {sizeof(kl_attention_backward_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define KL_ATTENTION_BACKWARD_ARGS {sizeof(kl_attention_backward_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0.0f, 0}
 
 /* The recurrence of RWKV-5/6 (Peng et al., Eagle and Finch, 2024). For each batch and head, S_0 the initial state or zeros:
  *     o_t[i]    = scale * sum_j q_t[j] * (S_(t-1)[j][i] + u[j] * k_t[j] * v_t[i])

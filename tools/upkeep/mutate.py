@@ -379,11 +379,11 @@ class Job:
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def drawn_queues(shop, seed, chapters):
+def drawn_queues(shop, seed, chapters, wanted=""):
     """Each chapter's mutants in the order that the seed gives."""
     queues = {}
     for chapter in chapters:
-        sources = mutable_sources(shop.tree, chapter, shop.gpu)
+        sources = mutable_sources(shop.tree, chapter, shop.gpu, wanted)
         queues[chapter] = drawn(sources, f"{seed}/{chapter}") if sources else []
     return queues
 
@@ -481,8 +481,8 @@ def suites_that_see(tree, source, folder, back_end):
     return suites
 
 
-def mutable_sources(tree, chapter, gpu):
-    """The kernels of one chapter, or of best, and the headers with code of theirs: file -> text. On a GPU only Hopper's kernels."""
+def mutable_sources(tree, chapter, gpu, wanted=""):
+    """The kernels of one chapter, or of best, and the headers with code of theirs: file -> text. On a GPU only Hopper's kernels. `wanted`: a pattern."""
     files = {}
     sources = [path for path in tree.paths if is_mutable_source(path) and (path.endswith("_sm90.cu") or not gpu)]
     of_the_device = any(path.endswith(".cu") and re.match(rf"{chapter}_", path) for path in sources)
@@ -491,7 +491,7 @@ def mutable_sources(tree, chapter, gpu):
             continue
         if path.endswith(".hpp") and (gpu or (of_the_device and "__device__" not in tree.code(path))):
             continue
-        if any(path in tree.closure(source) for source in sources):
+        if re.search(wanted, path) and any(path in tree.closure(source) for source in sources):
             files[path] = tree.text(path)
     return files
 
@@ -518,13 +518,14 @@ def work(shop, run, number, results_file, seed, errors):
         errors.append(error)
 
 
-def summary(results, shop, seed):
+def summary(results, shop, seed, options=""):
     """Markdown: what was drawn, what became of it, and every survivor with its change."""
     counted = [each for each in results if Run.counts(each)]
     survivors = [each for each in counted if each["status"] == "survived"]
     other = collections.Counter(each["status"] for each in results if not Run.counts(each))
     lines = ["# Planted changes", "",
-             f"`tools/upkeep/mutate.py{' --gpu' if shop.gpu else ''} --seed {seed}` at commit {shop.commit}, {time.strftime('%Y-%m-%d', time.gmtime())}, "
+             f"`tools/upkeep/mutate.py{' --gpu' if shop.gpu else ''} --seed {seed}{options}` at commit {shop.commit}, "
+             f"{time.strftime('%Y-%m-%d', time.gmtime())}, "
              f"{platform.machine()}, {os.cpu_count()} processors: {len(counted)} small changes that compile, each built into its "
              f"chapter's tests. {len(counted) - len(survivors)} were noticed, {len(survivors)} survived. Besides, "
              + (", ".join(f"{n} {status}" for status, n in sorted(other.items())) or "nothing was left out") + ".", ""]
@@ -574,6 +575,7 @@ def main(arguments=None):
     parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER",
                         help="a run that was interrupted there goes on (default: out/mutate)")
     parser.add_argument("--again", type=Path, metavar="RESULTS", help="only the survivors in this results.jsonl")
+    parser.add_argument("--files", default="", metavar="REGEX", help="only kernels whose path has this in it, such as _sm90")
     parser.add_argument("--gpu", action="store_true", help="only the *_sm90.cu kernels, with nvcc and on this machine's GPU")
     parser.add_argument("--list", action="store_true", help="only print what would be planted")
     options = parser.parse_args(arguments)
@@ -597,7 +599,7 @@ def execute(options):
         quotas = dict.fromkeys(chapters, options.per_chapter)
         if options.list:
             for chapter in chapters:
-                sources = mutable_sources(tree, chapter, options.gpu)
+                sources = mutable_sources(tree, chapter, options.gpu, options.files)
                 for mutant in drawn(sources, f"{options.seed}/{chapter}")[:quotas[chapter]]:
                     print(f"# {mutant.kind} ({mutant.where}), {identity(mutant, sources[mutant.file])}")
                     print(mutant.diff(sources[mutant.file]))
@@ -616,8 +618,8 @@ def execute(options):
         queues = queues_of(shop, {name: each for name, each in again.items() if each["status"] == "survived"})
         run = Run(queues, {chapter: len(queue) for chapter, queue in queues.items()}, {})
     else:
-        run = Run(drawn_queues(shop, options.seed, chapters), quotas, read_results(results_path))
-    for chapter in run.quotas:
+        run = Run(drawn_queues(shop, options.seed, chapters, options.files), quotas, read_results(results_path))
+    for chapter in run.quotas if not options.files else ():  # of some files, a few programs will do: each is built when it is asked
         back_end = next(each for each in shop.back_ends(chapter) if test_folders(shop.tree, chapter, each))
         for folder in test_folders(shop.tree, chapter, back_end):
             shop.program(folder, back_end)
@@ -631,7 +633,8 @@ def execute(options):
             thread.join()
     if errors:
         raise errors[0]
-    (options.out / "mutations.md").write_text(summary(run.results, shop, options.seed), encoding="utf-8")
+    told = summary(run.results, shop, options.seed, f" --files '{options.files}'" if options.files else "")
+    (options.out / "mutations.md").write_text(told, encoding="utf-8")
     survivors = [each for each in run.results if each["status"] == "survived"]
     for each in survivors:
         print(f"survived: {each['kind']} at {each['file']}:{each['line']} ({each['id']})\n{each['diff']}")

@@ -216,6 +216,7 @@ class WhichTestsSee(InAFolder):
     def test_the_cpus_chapters_and_best_have_programs_of_their_own(self):
         self.assertEqual(set(mutate.mutable_sources(self.tree, "01", False)), {"01_y/kernel.cpp"})
         self.assertEqual(set(mutate.mutable_sources(self.tree, "library/best", False)), {"library/best/best.cu", "library/best/rules.cpp"})
+        self.assertEqual(set(mutate.mutable_sources(self.tree, "library/best", False, r"/rules\.")), {"library/best/rules.cpp"})
         self.assertEqual(mutate.target_of("01_y", "cpu"), "chapter01_cpu_tests")
         self.assertEqual(mutate.suites_that_see(self.tree, "01_y/kernel.cpp", "01_y", "cpu"), {"Y"})
         self.assertEqual([mutate.target_of("library/best", each) for each in ("cpu", "emulated")], ["library/best/best_tests", "library/best/best_emulated_tests"])

@@ -1,8 +1,11 @@
-  // In 32 bits, by the last key that is seen; the mask by the tile's first key.
-  const int most = static_cast<int>(s.keys_seen(first + (queries - 1)));
-  const int least = static_cast<int>(s.keys_seen(first));
-  tiles.count = most > 0 ? (most - 1) / kKeys + 1 : 0;
-  tiles.whole = least / kKeys;
-// ----
-    const int first_key = tile * C::kKeys;
-    if (first_key >= tiles.whole * C::kKeys) mask(scores, visible, first_row, first_key);
+    // V in two halves, each a group.
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    constexpr int kHalf = C::kKeys / 2;
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t key = std::int64_t{tile} * C::kKeys + half * kHalf;
+      copy_rows_async<kHalf, C::kThreads>(v_tile.below(half * kHalf), args.v + k_offset + key * stride_k,
+                                          stride_k, static_cast<int>(visible.most - key), kD, true,
+                                          threadIdx.x);
+      __pipeline_commit();
+    }

@@ -1,9 +1,4 @@
-  // Each warp asks its own first row whether it needs the mask: nobody counts whole tiles.
-  const int most = max(visible_from(s, first).keys(queries - 1), 0);
-  tiles.count = (most + kKeys - 1) / kKeys;
-// ----
-// ----
-    const int first_key = tile * C::kKeys;
-    if (visible.keys(first_row) - first_key < C::kKeys) {
-      mask(scores, visible, first_row, first_key);
-    }
+    // As functions, and a barrier that also counts.
+    const auto arrived = [] { __pipeline_wait_prior(0), __syncthreads_count(0); };
+    const auto ask = [&] { fetch_keys(v_tile, args.v, tile), __pipeline_commit(); };
+    arrived(), ask();

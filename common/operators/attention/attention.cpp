@@ -78,6 +78,12 @@ void validate(const BasicAttentionGradArgs<Element>& args) {
 }
 
 template <typename Element>
+void validate(const FullAttentionGradArgs<Element>& args) {
+  validate(args.forward);
+  validate_lists(args);
+}
+
+template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who) {
   require(is_usual_D(args.D),
           "D is " + std::to_string(args.D) + "; allowed in " + who + ": 32, 64, 96, 128, 256");
@@ -98,7 +104,7 @@ double attention_fma_count(const FullAttentionArgs<Element>& args) {
 }
 
 template <typename Element>
-double attention_fma_count(const BasicAttentionGradArgs<Element>& args) {
+double attention_fma_count(const FullAttentionGradArgs<Element>& args) {
   return 2.5 * attention_fma_count(args.forward);
 }
 
@@ -111,6 +117,9 @@ template void validate(const BasicAttentionArgs<float16>&, Scale);
 template void validate(const AttentionArgs&);
 template void validate(const AttentionBf16Args&);
 template void validate(const AttentionFp16Args&);
+template void validate(const BasicAttentionGradArgs<float>&);
+template void validate(const BasicAttentionGradArgs<bfloat16>&);
+template void validate(const BasicAttentionGradArgs<float16>&);
 template void validate(const AttentionGradArgs&);
 template void validate(const AttentionGradBf16Args&);
 template void validate(const AttentionGradFp16Args&);

@@ -7,10 +7,11 @@
 // T_q queries and T_k keys: n(l) = T_k, and in the causal form n(l) = max(0, l + 1 + T_k - T_q): the last query is aligned with
 // the last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
 // With a window, which the causal form may have, a query sees the last `window` of these keys: n(l) - window to n(l) - 1, its own
-// one included. (FlashAttention-2 calls that window_size = (window - 1, 0).) With a softcap the score is softcap tanh(s(l, c) / softcap).
+// one included. (FlashAttention-2 calls that window_size = (window - 1, 0).) With a softcap the score is softcap tanh(s(l, c) / softcap),
+// and t(l, c) = tanh(s(l, c) / softcap); without one, t is 0.
 // Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
 //
-//     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l)
+//     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l) (1 - t(l, c)^2)
 //     dq_l = scale sum_c ds(l, c) k_c      dk_c = scale sum_l ds(l, c) q_l
 //
 // Sources: Vaswani et al., "Attention is all you need" (2017); Dao, "FlashAttention-2" (2023) for lse and the gradients;
@@ -121,11 +122,11 @@ using AttentionArgs = FullAttentionArgs<float>;
 using AttentionBf16Args = FullAttentionArgs<bfloat16>;
 using AttentionFp16Args = FullAttentionArgs<float16>;
 
-// The gradients of a loss with respect to q, k and v, without a window and a softcap. forward.o and forward.lse are what the forward pass wrote; they are only
-// read.
-template <typename Element>
-struct BasicAttentionGradArgs {
-  BasicAttentionArgs<Element> forward;
+// The gradients of a loss with respect to q, k and v. forward.o and forward.lse are what the forward pass wrote; they are only read.
+// `Forward` is the forward pass's arguments: all, or the part.
+template <typename Element, typename Forward>
+struct AttentionGradLists {
+  Forward forward;
   const Element* d_o = nullptr;  // (B, T_q, H_q, D)
   Element* dq = nullptr;         // (B, T_q, H_q, D)
   Element* dk = nullptr;         // (B, T_k, H_kv, D), summed over the heads of a group
@@ -135,7 +136,7 @@ struct BasicAttentionGradArgs {
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
-    BasicAttentionArgs<Element>::fields(s.forward, visit);
+    Forward::fields(s.forward, visit);
   }
 
   template <typename Self, typename Visit>
@@ -151,9 +152,27 @@ struct BasicAttentionGradArgs {
   }
 };
 
-using AttentionGradArgs = BasicAttentionGradArgs<float>;
-using AttentionGradBf16Args = BasicAttentionGradArgs<bfloat16>;
-using AttentionGradFp16Args = BasicAttentionGradArgs<float16>;
+template <typename Element>
+struct FullAttentionGradArgs;
+
+// Without a window and a softcap.
+template <typename Element>
+struct BasicAttentionGradArgs : AttentionGradLists<Element, BasicAttentionArgs<Element>> {
+  using Whole = FullAttentionGradArgs<Element>;
+};
+
+template <typename Element>
+struct FullAttentionGradArgs : AttentionGradLists<Element, FullAttentionArgs<Element>> {
+  void require_part() const { this->forward.require_part(); }
+  BasicAttentionGradArgs<Element> part() const {
+    return {{this->forward, this->d_o, this->dq, this->dk, this->dv}};
+  }
+  operator BasicAttentionGradArgs<Element>() const { return part(); }
+};
+
+using AttentionGradArgs = FullAttentionGradArgs<float>;
+using AttentionGradBf16Args = FullAttentionGradArgs<bfloat16>;
+using AttentionGradFp16Args = FullAttentionGradArgs<float16>;
 
 float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
@@ -166,6 +185,8 @@ template <typename Element>
 void validate(const FullAttentionArgs<Element>& args);
 template <typename Element>
 void validate(const BasicAttentionGradArgs<Element>& args);
+template <typename Element>
+void validate(const FullAttentionGradArgs<Element>& args);
 
 // The widths that most implementations have.
 inline bool is_usual_D(std::int64_t D) {
@@ -183,6 +204,6 @@ double attention_fma_count(const BasicAttentionArgs<Element>& args);
 template <typename Element>
 double attention_fma_count(const FullAttentionArgs<Element>& args);
 template <typename Element>
-double attention_fma_count(const BasicAttentionGradArgs<Element>& args);
+double attention_fma_count(const FullAttentionGradArgs<Element>& args);
 
 }  // namespace ladder

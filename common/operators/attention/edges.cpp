@@ -353,6 +353,14 @@ std::vector<BadInput<Args>> common_bad_inputs(const Support& support) {
   } else {
     bad.push_back({"cu_seqlens", pack});
   }
+  bad.push_back({"window", [](Args& a) { a.causal = true, a.window = -1; }});
+  bad.push_back({"window", [](Args& a) { a.causal = false, a.window = 3; }});
+  for (const float softcap : {-1.0f, std::numeric_limits<float>::infinity()})
+    bad.push_back({"softcap", [=](Args& a) { a.softcap = softcap; }});
+  if (!has_option(support, "window"))
+    bad.push_back({"window", [](Args& a) { a.causal = true, a.window = 3; }});
+  if (!has_option(support, "softcap"))
+    bad.push_back({"softcap", [](Args& a) { a.softcap = 30.0f; }});
   bad.push_back({"key_lengths", [refused = !support.has("key_lengths")](Args& a) {
                    a.key_lengths = lengths;
                    if (!refused) misalign(a.key_lengths);
@@ -364,14 +372,7 @@ std::vector<BadInput<Args>> common_bad_inputs(const Support& support) {
 
 template <typename Args>
 std::vector<BadInput<Args>> Attention::bad_inputs(const Support& support, DeviceKind) {
-  std::vector<BadInput<Args>> bad = common_bad_inputs<Args>(support);
-  bad.push_back({"window", [](Args& a) { a.causal = true, a.window = -1; }});
-  bad.push_back({"window", [](Args& a) { a.causal = false, a.window = 3; }});
-  for (const float softcap : {-1.0f, std::numeric_limits<float>::infinity()})
-    bad.push_back({"softcap", [=](Args& a) { a.softcap = softcap; }});
-  if (!has_option(support, "softcap"))
-    bad.push_back({"softcap", [](Args& a) { a.softcap = 30.0f; }});
-  return bad;
+  return common_bad_inputs<Args>(support);
 }
 
 template <typename Args>

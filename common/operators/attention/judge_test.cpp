@@ -226,6 +226,11 @@ TEST(AttentionDiagnosis, Gradients) {
   expect_backward_diagnosis("without the scale", kFull);
   expect_backward_diagnosis("with lse taken for a logarithm in base 2", kFull);
   expect_backward_diagnosis("with the last partial tile of", kFull, 16);
+  const AttentionCase bent = with(kCausal, [](AttentionCase& c) { c.window = 30, c.softcap = 1; });
+  expect_backward_diagnosis("with the window ignored", bent);
+  expect_backward_diagnosis("with a window of one key more", bent);
+  expect_backward_diagnosis("with the softcap forgotten", bent);
+  expect_backward_diagnosis("with the derivative of the softcap forgotten", bent);
   // One gradient alone is wrong.
   const AttentionGradProblem problem(kFull);
   AttentionGradients wrong = AttentionBackward::plain(problem, kFp32);
@@ -263,12 +268,7 @@ TEST(JudgeIsSharp, ForSoftmaxAttention) {
 }
 
 TEST(JudgeIsSharp, ForItsGradients) {
-  expect_sharp_judge<AttentionBackward>([](SmallDraw& draw) {
-    AttentionCase c = random_case(draw);
-    c.window = 0;
-    c.softcap = 0;
-    return c;
-  });
+  expect_sharp_judge<AttentionBackward>(random_case);
 }
 
 }  // namespace

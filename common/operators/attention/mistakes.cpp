@@ -98,6 +98,14 @@ Number capped(const AttentionArgs& a, Number score) {
   return a.softcap == 0 ? score : softcap * std::tanh(score / softcap);
 }
 
+// Its derivative.
+template <typename Number>
+Number slope_of_capped(const AttentionArgs& a, Number capped) {
+  if (a.softcap == 0) return 1;
+  const Number tanh = capped / static_cast<Number>(a.softcap);
+  return 1 - tanh * tanh;
+}
+
 template <typename Number>
 Number rounded_to(Precision precision, Number x) {
   return precision == Precision::kFp32
@@ -295,11 +303,13 @@ BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs&
           const Number lse = forward.lse[lse_index(a, token, h)];
           const std::vector<Number> scores = k.products(q, end), dp = v.products(d_o, end);
           for (std::int64_t c = first; c < end; ++c) {
-            const Number score = scores[c] * scale_if(s.scale_in_scores);
+            const Number scaled = scores[c] * scale_if(s.scale_in_scores);
+            const Number score = s.capped ? capped(a, scaled) : scaled;
             const Number p = s.weight == nullptr ? std::exp(score - lse)
                                                  : static_cast<Number>(s.weight(score, lse));
+            const Number slope = s.slope_in_ds ? slope_of_capped(a, capped(a, scaled)) : 1;
             const Number ds =
-                rounded_to(s.operands, (s.weights_in_ds ? p : Number{1}) * (dp[c] - delta));
+                rounded_to(s.operands, (s.weights_in_ds ? p : Number{1}) * (dp[c] - delta) * slope);
             add(&result.dq[row * D], ds * scale_if(s.scale_in_dq), k.rows[c].data(), D);
             if (!summed) continue;
             add(&result.dk[key_row(c) * D], ds * scale_if(s.scale_in_dk), q.data(), D);
@@ -427,6 +437,14 @@ Variants<G> attention_gradient_variants(const AttentionCase& c) {
   add("with dv of v, not of d_o", "dv += p v", &G::d_o_in_dv, false);
   for (const WrongMask& wrong : wrong_masks(c))
     add(wrong.words, wrong.line, &G::mask, wrong.mask);
+  if (c.softcap > 0) {
+    add("with the softcap forgotten", "score for softcap * tanhf(score / softcap)",
+        [](G& s) { s.capped = s.slope_in_ds = false; });
+    add("with the softcap forgotten in the scores that are computed again",
+        "p = expf(scale * q . k - lse)", &G::capped, false);
+    add("with the derivative of the softcap forgotten", "ds = p * (dp - delta) without 1 - tanh^2",
+        &G::slope_in_ds, false);
+  }
   if (c.H_q > c.H_kv) {
     add("of the last query head of each group alone", "dk = for dk +=", &G::heads, G::Group::kLast);
     add("of the first query head of each group alone", "if (h % group == 0)", &G::heads,

@@ -66,6 +66,7 @@ struct AttentionGradSwitches {
   KeyHead key_head = KeyHead::kOwn;
   double delta = 1;  // times the sum of d_o o
   bool scale_in_scores = true, scale_in_dq = true, scale_in_dk = true;
+  bool capped = true, slope_in_ds = true;  // where there is a softcap: the scores, their derivative
   double (*weight)(double score, double lse) = nullptr;
   bool weights_in_ds = true, weights_in_dv = true;
   bool d_o_in_dv = true;  // or v

@@ -68,8 +68,8 @@ AttentionProblem fuzzed(Random& random, bool backward) {
   c.T_k = random.one_in(3) ? c.T_q : random_length(random);
   c.causal = random.one_in(2);
   c.scale = random.one_of(kScales);
-  if (!backward && c.causal && random.one_in(6)) c.window = 1 + random_length(random);
-  if (!backward && random.one_in(12)) c.softcap = 5;
+  if (c.causal && random.one_in(6)) c.window = 1 + random_length(random);
+  if (random.one_in(12)) c.softcap = 5;
   c.seed = static_cast<std::uint32_t>(1 + random.below(1u << 31));
   const std::int64_t work = backward ? kRandomWork / 3 : kRandomWork;
   if (random.one_in(4)) {

@@ -76,6 +76,18 @@ struct Head {
     const Matrix tanh = scores(first, count, n) / a.softcap;
     return (terms.array() * (1 - tanh.array().square()).square() + of_tanh).matrix();
   }
+  // The derivative of those scores by the products, scaled: 1, or with a softcap 1 - tanh^2.
+  Matrix slopes(const Matrix& scores) const {
+    if (a.softcap == 0) return Matrix::Ones(scores.rows(), scores.cols());
+    return (1 - (scores.array() / a.softcap).square()).matrix();
+  }
+  // The squares of their errors, in the unit of squared_score_terms(): a score's error by the derivative of tanh^2.
+  Matrix squared_slope_terms(const Matrix& scores, const Matrix& squared_score_terms) const {
+    if (a.softcap == 0) return Matrix::Zero(scores.rows(), scores.cols());
+    const double softcap = a.softcap;
+    return (4 * (scores.array() / (softcap * softcap)).square() * squared_score_terms.array())
+        .matrix();
+  }
   // Of a row of query l, the keys that it sees; what stands for others becomes 0.
   template <typename Row>
   auto seen(Row row, std::int64_t l) const {
@@ -197,8 +209,11 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
           const std::int64_t n = head.keys_seen(first + count - 1);
           const auto d_o_rows = d_o.middleRows(first, count);
           Matrix p = head.scores(first, count, n);
-          Matrix score_terms;
-          if (of == Of::kSquaredTerms) score_terms = head.squared_score_terms(first, count, n);
+          Matrix slope = head.slopes(p), score_terms, slope_terms;
+          if (of == Of::kSquaredTerms) {
+            score_terms = head.squared_score_terms(first, count, n);
+            slope_terms = head.squared_slope_terms(p, score_terms);
+          }
           Matrix ds = product(d_o_rows, v.topRows(n).transpose());
           for (std::int64_t r = 0; r < count; ++r) {
             const std::int64_t l = first + r, row = head.query_row(l);
@@ -215,9 +230,10 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
           if (of == Of::kSquaredTerms) {
             p = p.cwiseAbs2();
             p_of_dv = p + roundoff.dv * roundoff.dv * p.cwiseProduct(score_terms);
-            p += roundoff.ds * roundoff.ds * p.cwiseProduct(score_terms);
+            slope = slope.cwiseAbs2();
+            slope += roundoff.ds * roundoff.ds * (slope.cwiseProduct(score_terms) + slope_terms);
           }
-          ds.array() *= p.array();
+          ds.array() *= p.array() * slope.array();
           const Matrix dq = scale * product(ds, k.topRows(n));
           for (std::int64_t r = 0; r < count; ++r)
             add_to(result.dq, head.query_row(first + r), dq.row(r));
@@ -409,9 +425,6 @@ AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
 }
 
 void AttentionGradInputs::draw(AttentionGradProblem& problem) {
-  const AttentionCase& c = problem.drawn_case();
-  require(c.window == 0, "window is " + std::to_string(c.window) + "; allowed for gradients: 0");
-  require(c.softcap == 0, "softcap is " + std::to_string(c.softcap) + "; allowed for gradients: 0");
   problem = make_grad_problem(make_problem(problem.drawn_case()));
 }
 

@@ -170,9 +170,10 @@ def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_l
     return o, lse
 
 
-def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
-    """(dq, dk, dv)"""
+def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None,
+                       **options):
+    """(dq, dk, dv), with the options that the forward pass had."""
     gradients = {f"d{name}": empty(x, x.shape, None) for name, x in (("q", q), ("k", k), ("v", v))}
     run("attention_backward", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, d_o=d_o,
-        causal=causal, scale=q.shape[-1] ** -0.5 if scale is None else scale, **gradients, **options)
+        causal=causal, scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **gradients, **options)
     return tuple(gradients.values())
