@@ -369,13 +369,13 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
 bool takes(const std::string& kernel, const AttentionShape& s) {
   const bool usual = s.D == 32 || s.D == 64 || s.D == 96 || s.D == 128 || s.D == 256;
   const bool plain = usual && !s.negative_scale && !s.extra;
+  const bool any_width = s.D % 8 == 0 && s.D <= 256;
   if (kernel == "attention_scalar_tiles") return !s.gradients && plain;
   if (kernel == "attention_pipelined") return !s.gradients && plain && !s.fp32;
-  if (kernel == "attention_sm90") return !s.gradients && plain && !s.fp32 && s.hopper;
+  if (kernel == "attention_sm90") return !s.gradients && any_width && !s.fp32 && s.hopper;
   if (kernel == "attention_split_keys")
-    return !s.gradients && !s.fp32 && s.D % 8 == 0 && s.D <= 256 && !s.repeatable && !s.extra;
-  if (kernel == "attention_sliding_window")
-    return !s.gradients && !s.fp32 && s.D % 8 == 0 && s.D <= 256;
+    return !s.gradients && !s.fp32 && any_width && !s.repeatable && !s.extra;
+  if (kernel == "attention_sliding_window") return !s.gradients && !s.fp32 && any_width;
   if (kernel == "attention_backward_scalar") return s.gradients && plain;
   if (kernel == "attention_backward_two_kernels") return s.gradients && plain && !s.fp32;
   if (kernel == "attention_backward") return s.gradients && plain && !s.fp32 && !s.repeatable;
@@ -446,10 +446,24 @@ TEST(BestRules, SendFewQueriesToTheKernelThatSplitsKeys) {
 
 TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   const std::string alone = "attention_sliding_window";
-  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80, .hopper = true}), alone);
-  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true, .hopper = true}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .D = 80, .repeatable = true}), alone);
-  EXPECT_EQ(chosen(AttentionShape{.rows = 1, .extra = true, .hopper = true}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 1, .extra = true}), alone);
+}
+
+// Where two kernels take it: any width goes to Hopper's, which works as for a width that is measured. Its options are not.
+TEST(BestRules, SendToTheHopperKernelOnlyWhatIsMeasuredThere) {
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80, .hopper = true}), "attention_sm90");
+  const std::string measured = "attention_sliding_window";
+  for (const std::int64_t D : {64, 80}) {
+    for (const bool extra : {false, true})
+      EXPECT_EQ(
+          chosen(AttentionShape{
+              .rows = 4096, .D = D, .negative_scale = !extra, .extra = extra, .hopper = true}),
+          measured)
+          << "D = " << D;
+  }
 }
 
 // Every comparison on an H200, and every run of the ladder, whose kernels could be chosen from.
