@@ -145,6 +145,11 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheWindowMeetsATile) {
       expect_right(implementation, make_problem(c));
     }
   }
+  // The widest window that hides a key: the first one, from the last query.
+  AttentionCase c{.B = 1, .T_q = 3, .T_k = 6, .H_q = 1, .H_kv = 1, .D = 24, .causal = true};
+  c.window = 5;
+  c.precision = Precision::kBf16;
+  expect_right(implementation, make_problem(c));
 }
 
 // Blocks come for a second tile of queries, whose first tile of keys is another one.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -77,15 +78,19 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
 }
 
 // Rings of two stages, for four tiles of keys, and for three tiles of queries of a block, one behind the other. The last keys' tile is
-// ragged. With one tile of keys for each tile of queries, nothing but the ring of works orders these.
+// ragged. With one tile of keys for each tile of queries, nothing but the ring of works orders these. With a window each of them begins
+// with another tile of keys. A tile of 72 columns is one of 128 with zeros.
 TEST(attention_sm90, StaysInBoundsWhereStagesAreUsedAgain) {
   const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
-  for (const auto& [T_k, D] : {std::pair{390, 64}, {70, 64}, {390, 128}})
+  for (const auto& [T_k, D, window] :
+       {std::tuple{390, 64, 0}, {70, 64, 0}, {390, 72, 0}, {520, 64, 150}})
     xrays_of<ladder::Attention>(kName, {.T_q = 400,
                                         .T_k = T_k,
                                         .H_q = 2,
                                         .H_kv = 1,
                                         .D = D,
+                                        .causal = window > 0,
+                                        .window = window,
                                         .precision = ladder::Precision::kBf16});
 }
 

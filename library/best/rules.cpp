@@ -334,7 +334,10 @@ Choice explain(const AttentionShape& s) {
   if (s.fp32) return {Kernel::kScalarTiles, "fp32: the only kernel with tiles for it"};
   if (s.extra)
     return {Kernel::kSlidingWindow,
-            "a window, a softcap or a scale of 0: the only kernel that takes it"};
+            s.hopper
+                ? "a window, a softcap or a scale of 0: the Hopper kernel takes it too, but is "
+                  "not measured with it"
+                : "a window, a softcap or a scale of 0: the only kernel that takes it"};
   if (s.rows <= kDecodedRows && !s.repeatable && !s.packed)
     return {
         Kernel::kSplitKeys,
@@ -342,15 +345,22 @@ Choice explain(const AttentionShape& s) {
   if (s.rows <= kDecodedRows && !s.repeatable && s.one_query)
     return {Kernel::kSplitKeys,
             "packed sequences of one query in the mean, which is decoding (not measured yet)"};
-  if (!is_usual_D(s.D))
-    return {
-        Kernel::kSlidingWindow,
-        s.D % 8 == 0 && s.D <= 256
-            ? "D other than 32, 64, 96, 128, 256: the only kernel for many queries that takes it"
-            : "D is no multiple of 8 up to 256: no kernel takes it, and this one says so"};
+  if (s.D % 8 != 0 || s.D > 256)
+    return {Kernel::kSlidingWindow,
+            "D is no multiple of 8 up to 256: no kernel takes it, and this one says so"};
   if (s.negative_scale)
     return {Kernel::kSlidingWindow,
-            "a scale below 0: the only kernel for many queries that takes it"};
+            s.hopper
+                ? "a scale below 0: the Hopper kernel takes it too, but is not measured with it"
+                : "a scale below 0: the only kernel for many queries that takes it"};
+  if (!is_usual_D(s.D)) {
+    if (s.hopper)
+      return {Kernel::kHopper,
+              "D other than 32, 64, 96, 128, 256 on a Hopper GPU: both kernels that take it work "
+              "as for the next of these, where this one is faster (not measured itself)"};
+    return {Kernel::kSlidingWindow,
+            "D other than 32, 64, 96, 128, 256: the only kernel for many queries that takes it"};
+  }
   if (s.hopper) return {Kernel::kHopper, "a Hopper GPU: the faster one in every record"};
   return {Kernel::kPipelined, "no Hopper GPU: the faster one in every record"};
 }

@@ -372,7 +372,7 @@ bool takes(const std::string& kernel, const AttentionShape& s) {
   const bool in_units = s.D % 8 == 0 && s.D <= 256 && !s.fp32;
   if (kernel == "attention_scalar_tiles") return !s.gradients && plain;
   if (kernel == "attention_pipelined") return !s.gradients && plain && !s.fp32;
-  if (kernel == "attention_sm90") return !s.gradients && plain && !s.fp32 && s.hopper;
+  if (kernel == "attention_sm90") return !s.gradients && in_units && s.hopper;
   if (kernel == "attention_split_keys")
     return !s.gradients && in_units && !s.repeatable && !s.extra;
   if (kernel == "attention_sliding_window") return !s.gradients && in_units;
@@ -446,8 +446,8 @@ TEST(BestRules, SendFewQueriesToTheKernelThatSplitsKeys) {
 
 TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   const std::string alone = "attention_sliding_window";
-  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80, .hopper = true}), alone);
-  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true, .hopper = true}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80}), alone);
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .D = 80, .repeatable = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .extra = true, .hopper = true}), alone);
   AttentionShape gradients{.gradients = true, .hopper = true};
@@ -458,6 +458,20 @@ TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   EXPECT_EQ(chosen(gradients), "attention_backward");
   gradients.repeatable = true;
   EXPECT_EQ(chosen(gradients), "attention_backward_two_kernels");
+}
+
+// Where two kernels take it: any width goes to Hopper's, which works as for a width that is measured. Its options are not.
+TEST(BestRules, SendToTheHopperKernelOnlyWhatIsMeasuredThere) {
+  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80, .hopper = true}), "attention_sm90");
+  const std::string measured = "attention_sliding_window";
+  for (const std::int64_t D : {64, 80}) {
+    for (const bool extra : {false, true})
+      EXPECT_EQ(
+          chosen(AttentionShape{
+              .rows = 4096, .D = D, .negative_scale = !extra, .extra = extra, .hopper = true}),
+          measured)
+          << "D = " << D;
+  }
 }
 
 // Every comparison on an H200, and every run of the ladder, whose kernels could be chosen from.
