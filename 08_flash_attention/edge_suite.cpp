@@ -16,6 +16,7 @@
 
 #include "common/core/device.hpp"
 #include "common/core/errors.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/tests.hpp"
 
@@ -398,6 +399,25 @@ void survives_scores_beyond_the_softcap(const Implementation& i, const Support& 
   }
 }
 
+// On a GPU whose blocks have 99 KB: other kernels, with all options and without any.
+template <typename Pass>
+void takes_little_shared_memory(const Implementation& i, const Support& support) {
+  if (on_a_gpu())
+    return ladder::testing::skip("only the emulator can be a device with less shared memory");
+  const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
+  for (const std::int64_t D : {32, 64, 96, 128, 256, 40, 136}) {
+    AttentionCase c = make_case(support, 1, 70, 130, 2, 1);
+    c.D = D;
+    expect_right<Pass>(i, make_problem(c));
+    c = packed(c, {{35, 30}, {1, 5}, {30, 60}});
+    c.causal = true;
+    expect_right<Pass>(i, make_problem(c));
+    c.window = 33;
+    c.softcap = 2;
+    expect_right<Pass>(i, make_problem(c));
+  }
+}
+
 // With a scale of 0 the weights of all keys that are seen are the same, and q and k have no gradients. A case's scale cannot be 0.
 void takes_a_scale_of_0(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 1, 20, 70, 2, 1);
@@ -693,6 +713,7 @@ bool register_backward_edges(const std::string& name, const Support& support) {
       with(takes_all_options_in_each_packed_sequence<Backward>));
   add(name, "TakesEveryWidth", with(takes_every_width<Backward>));
   add(name, "SurvivesScoresBeyondTheSoftcap", with(survives_scores_beyond_the_softcap<Backward>));
+  add(name, "TakesLittleSharedMemory", with(takes_little_shared_memory<Backward>));
   add(name, "TakesAScaleOf0", with(takes_a_scale_of_0));
   add(name, "KeepsNaNOutsideOfWindowsToItsTiles", with(keeps_nan_outside_of_windows_to_its_tiles));
   return true;
