@@ -373,7 +373,7 @@ void takes_every_width(const Implementation& i, const Support& support) {
     c.D = D;
     expect_right<Pass>(i, make_problem(c));
   }
-  for (const std::int64_t D : {4, 60, 264}) {
+  for (const std::int64_t D : {4, 60, 257, 264}) {
     if (D % support.D_step == 0 && D <= 256) continue;
     AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
     c.D = D;
@@ -704,17 +704,17 @@ bool register_backward_edges(const std::string& name, const Support& support) {
     add(name, "ClearsGradientsWithoutSequences",
         [=](const Implementation& i) { clears_gradients_without_sequences(i, support); });
   }
-  if (!support.all_options) return true;
   const auto with = [&](void (*test)(const Implementation&, const Support&)) {
     return [=](const Implementation& i) { test(i, support); };
   };
+  if (support.scale_of_0) add(name, "TakesAScaleOf0", with(takes_a_scale_of_0));
+  if (support.any_D) add(name, "TakesEveryWidth", with(takes_every_width<Backward>));
+  if (!support.all_options) return true;
   add(name, "TakesWindowsAtBordersOfTiles", with(takes_windows_at_borders_of_tiles<Backward>));
   add(name, "TakesAllOptionsInEachPackedSequence",
       with(takes_all_options_in_each_packed_sequence<Backward>));
-  add(name, "TakesEveryWidth", with(takes_every_width<Backward>));
   add(name, "SurvivesScoresBeyondTheSoftcap", with(survives_scores_beyond_the_softcap<Backward>));
   add(name, "TakesLittleSharedMemory", with(takes_little_shared_memory<Backward>));
-  add(name, "TakesAScaleOf0", with(takes_a_scale_of_0));
   add(name, "KeepsNaNOutsideOfWindowsToItsTiles", with(keeps_nan_outside_of_windows_to_its_tiles));
   return true;
 }
