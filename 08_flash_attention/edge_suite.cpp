@@ -16,6 +16,7 @@
 
 #include "common/core/device.hpp"
 #include "common/core/errors.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/tests.hpp"
 
@@ -372,7 +373,7 @@ void takes_every_width(const Implementation& i, const Support& support) {
     c.D = D;
     expect_right<Pass>(i, make_problem(c));
   }
-  for (const std::int64_t D : {4, 60, 264}) {
+  for (const std::int64_t D : {4, 60, 257, 264}) {
     if (D % support.D_step == 0 && D <= 256) continue;
     AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
     c.D = D;
@@ -394,6 +395,25 @@ void survives_scores_beyond_the_softcap(const Implementation& i, const Support& 
     AttentionCase c = make_case(support, 1, 30, 70, 2, 1);
     c.softcap = softcap;
     c.magnitude = 30.0f;
+    expect_right<Pass>(i, make_problem(c));
+  }
+}
+
+// On a GPU whose blocks have 99 KB: other kernels, with all options and without any.
+template <typename Pass>
+void takes_little_shared_memory(const Implementation& i, const Support& support) {
+  if (on_a_gpu())
+    return ladder::testing::skip("only the emulator can be a device with less shared memory");
+  const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
+  for (const std::int64_t D : {32, 64, 96, 128, 256, 40, 136}) {
+    AttentionCase c = make_case(support, 1, 70, 130, 2, 1);
+    c.D = D;
+    expect_right<Pass>(i, make_problem(c));
+    c = packed(c, {{35, 30}, {1, 5}, {30, 60}});
+    c.causal = true;
+    expect_right<Pass>(i, make_problem(c));
+    c.window = 33;
+    c.softcap = 2;
     expect_right<Pass>(i, make_problem(c));
   }
 }
@@ -684,16 +704,17 @@ bool register_backward_edges(const std::string& name, const Support& support) {
     add(name, "ClearsGradientsWithoutSequences",
         [=](const Implementation& i) { clears_gradients_without_sequences(i, support); });
   }
-  if (!support.all_options) return true;
   const auto with = [&](void (*test)(const Implementation&, const Support&)) {
     return [=](const Implementation& i) { test(i, support); };
   };
+  if (support.scale_of_0) add(name, "TakesAScaleOf0", with(takes_a_scale_of_0));
+  if (support.any_D) add(name, "TakesEveryWidth", with(takes_every_width<Backward>));
+  if (!support.all_options) return true;
   add(name, "TakesWindowsAtBordersOfTiles", with(takes_windows_at_borders_of_tiles<Backward>));
   add(name, "TakesAllOptionsInEachPackedSequence",
       with(takes_all_options_in_each_packed_sequence<Backward>));
-  add(name, "TakesEveryWidth", with(takes_every_width<Backward>));
   add(name, "SurvivesScoresBeyondTheSoftcap", with(survives_scores_beyond_the_softcap<Backward>));
-  add(name, "TakesAScaleOf0", with(takes_a_scale_of_0));
+  add(name, "TakesLittleSharedMemory", with(takes_little_shared_memory<Backward>));
   add(name, "KeepsNaNOutsideOfWindowsToItsTiles", with(keeps_nan_outside_of_windows_to_its_tiles));
   return true;
 }

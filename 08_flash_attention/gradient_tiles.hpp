@@ -245,21 +245,22 @@ struct Bend {
 // each computes those of some of the queries, of the gradients every second 16 channels.
 //
 // With kAllOptions a kernel has a window, a softcap and fewer channels than columns. One that has not is the faster one: it knows more
-// when it is compiled.
-template <int kColumns, bool kTheAllOptions>
+// when it is compiled. With kSmall, which has all options too, a block needs no more than kLeastMemory of shared memory.
+template <int kColumns, bool kTheAllOptions, bool kTheSmall = false>
 struct Shape {
   static constexpr int kD = kColumns;
-  static constexpr bool kAllOptions = kTheAllOptions;
+  static constexpr bool kAllOptions = kTheAllOptions, kSmall = kTheSmall;
   template <typename Element>
   using Args = std::conditional_t<kAllOptions, FullAttentionGradArgs<Element>,
                                   BasicAttentionGradArgs<Element>>;
   // A warp has 32 keys (16 where D is 256) by 32 or 64 queries of scores and as many registers of sums as there can be. Two
   // blocks of 64 keys are quicker than one of 128: while one waits, the other computes.
-  static constexpr int kQueries = kD <= 64 ? 128 : 64;
-  static constexpr int kKeys = kD <= 64 ? 128 : 64;
-  static constexpr int kWarps = kD == 96 || kD == 128 ? 4 : 8;
+  static constexpr int kQueries = kSmall ? (kD <= 96 ? 64 : 32) : kD <= 64 ? 128 : 64;
+  static constexpr int kKeys = kD <= 64 ? 128 : kSmall && kD == 256 ? 32 : 64;
+  static constexpr int kWarps = kD == 96 || kD == 128 || (kSmall && kD == 256) ? 4 : 8;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kBlocks = kD == 96 || kD == 128 ? 2 : 1;  // at once on a multiprocessor
+  static constexpr int kBlocks = kD == 96 || kD == 128 ? 2 : 1;    // at once on a multiprocessor
+  static constexpr int kScoreTiles = kSmall && kD == 256 ? 1 : 2;  // P and dS, or the same for both
   static constexpr int kPartners = 2;
   static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
   static constexpr int kWarpQueries = kQueries / kPartners;
@@ -279,7 +280,7 @@ template <typename Element, typename S>
 struct Memory {
   Element k[S::kKeys * S::kD], v[S::kKeys * S::kD];
   Element q[2][S::kQueries * S::kD], d_o[2][S::kQueries * S::kD];
-  Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
+  Element scores[S::kScoreTiles][S::kKeys * S::kQueries];  // P, and the last one dS
   QueryRows<S::kQueries> rows[2];
 };
 
@@ -355,26 +356,41 @@ void require_alignment(const FullAttentionGradArgs<Element>& args) {
   }
 }
 
-// Launches with a Shape that has what the arguments ask for; complains about what these kernels cannot do.
-template <typename Element, typename Launch>
-void launch_with_shape(const FullAttentionGradArgs<Element>& args, Launch launch) {
+// What a block of an RTX 3090 or 4090 can have (sm_86, sm_89); no GPU with these instructions has less.
+constexpr std::size_t kLeastMemory = 99 * 1024;
+
+// Launches with the Shape of so many columns that has what the arguments ask for, and no more shared memory than the device.
+template <int kColumns, typename Element, typename BytesOf, typename Launch>
+void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf bytes_of,
+                         Launch launch) {
+  using All = Shape<kColumns, true>;
+  using Small = Shape<kColumns, true, true>;
+  constexpr std::size_t kBytes = decltype(bytes_of(All{}))::value;
+  if constexpr (kBytes > kLeastMemory) {
+    static_assert(decltype(bytes_of(Small{}))::value <= kLeastMemory);
+    if (kBytes > ladder::cuda::most_shared_memory()) return launch(Small{});
+  }
+  if (forward.D == kColumns && forward.window == 0 && forward.softcap == 0.0f)
+    return launch(Shape<kColumns, false>{});
+  launch(All{});
+}
+
+// Launches with a Shape; complains about what these kernels cannot do. bytes_of(shape) is an integral_constant: the shared memory of a block.
+template <typename Element, typename BytesOf, typename Launch>
+void launch_with_shape(const FullAttentionGradArgs<Element>& args, BytesOf bytes_of,
+                       Launch launch) {
   validate(args);
-  const auto& forward = args.forward;
+  const FullAttentionArgs<Element>& forward = args.forward;
   require_units_of_channels(forward);
   require_grid(forward);
   if (forward.B == 0) return;
   require_alignment(args);
   if (sequence_count(forward) == 0) return clear_gradients(args.part());
-  const auto launch_columns = [&](auto columns) {
-    if (forward.D == columns.value && forward.window == 0 && forward.softcap == 0.0f)
-      return launch(Shape<columns.value, false>{});
-    launch(Shape<columns.value, true>{});
-  };
-  if (forward.D <= 32) return launch_columns(std::integral_constant<int, 32>{});
-  if (forward.D <= 64) return launch_columns(std::integral_constant<int, 64>{});
-  if (forward.D <= 96) return launch_columns(std::integral_constant<int, 96>{});
-  if (forward.D <= 128) return launch_columns(std::integral_constant<int, 128>{});
-  launch_columns(std::integral_constant<int, 256>{});
+  if (forward.D <= 32) return launch_with_columns<32>(forward, bytes_of, launch);
+  if (forward.D <= 64) return launch_with_columns<64>(forward, bytes_of, launch);
+  if (forward.D <= 96) return launch_with_columns<96>(forward, bytes_of, launch);
+  if (forward.D <= 128) return launch_with_columns<128>(forward, bytes_of, launch);
+  launch_with_columns<256>(forward, bytes_of, launch);
 }
 
 }  // namespace flash_attention::gradients

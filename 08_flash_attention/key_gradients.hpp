@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"

@@ -1,7 +1,7 @@
 // 08 flash attention, backward: the gradients of softmax attention, tile by tile, in fp32.
 // Change: rewrite: the scores are not read but computed again, p = exp(s - lse), from tiles of q and k in shared memory.
 // Why:    the forward pass keeps one number a query instead of T_k; memory grows with T, not with T^2.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16.
+// Needs:  D up to 256; any scale; fp32, bf16 or fp16.
 // Costs:  S and dO V^T twice, once for dK and dV and once for dQ, and no tensor cores. Repeatable. See README.
 #include <cuda_runtime.h>
 
@@ -26,6 +26,7 @@ using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
 using ladder::bfloat16;
 using ladder::float16;
+using ladder::FullAttentionGradArgs;
 
 constexpr int kWarpSize = 32;
 constexpr int kTile = 32;  // queries and keys of a tile: a lane has one column of scores
@@ -146,10 +147,14 @@ void launch(const BasicAttentionGradArgs<Element>& args, const float* delta, int
 }
 
 template <typename Element>
-void attention_backward(const BasicAttentionGradArgs<Element>& args) {
-  validate(args);
+void attention_backward(const FullAttentionGradArgs<Element>& all) {
+  validate(all);
+  all.require_part();
+  const BasicAttentionGradArgs<Element> args = all.part();
   const BasicAttentionArgs<Element>& forward = args.forward;
-  require_usual_D(forward, "this kernel");
+  constexpr int kMostD = kMostChannels * kWarpSize;
+  ladder::require(forward.D <= kMostD, "D is " + std::to_string(forward.D) +
+                                           "; this kernel allows up to " + std::to_string(kMostD));
   require_grid(forward);
   if (forward.B == 0) return;
   if (sequence_count(forward) == 0) return clear_gradients(args);

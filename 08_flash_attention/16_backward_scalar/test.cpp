@@ -29,11 +29,17 @@ const bool stages =
 const bool registered = ladder::testing::register_suite(
     "attention_backward", "attention_backward_scalar",
     {.storages = {"fp32", "bf16", "fp16"},
-     .sizes = {{"T_q", {0, 5, 1, 17, 32, 33, 65}}, {"T_k", {5, 0, 65, 1, 32, 65, 33}}},
+     .sizes = {{"T_q", {0, 5, 1, 17, 32, 33, 65}},
+               {"T_k", {5, 0, 65, 1, 32, 65, 33}},
+               {"D", {64, 32, 96, 128, 256, 5, 36}}},
+     .options = {{"scale", {"-0.25"}}},
      .borders = {{.size = "T", .at = {32, 64}}, {.size = "T_q", .at = {32, 64}}}});
 
 const bool edges_registered = flash_attention::edges::register_backward_edges(
-    "attention_backward_scalar",
-    {.precision = ladder::Precision::kFp32, .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
+    "attention_backward_scalar", {.precision = ladder::Precision::kFp32,
+                                  .scale_of_0 = true,
+                                  .any_D = true,
+                                  .D_step = 1,
+                                  .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

@@ -1,12 +1,15 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
 // Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
 // Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
@@ -54,7 +57,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   using Rows = Tile<Element, S::kD>;
   using Scores = Tile<Element, kQueries>;
   const Rows k_smem{memory.k}, v_smem{memory.v};
-  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const Scores p_smem{memory.scores[0]}, ds_smem{memory.scores[S::kScoreTiles - 1]};
   const PassingQueries<Element, S> passing(args, rows_of_queries, block, layout);
 
   fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride,
@@ -94,6 +97,11 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 1) {
+      __syncthreads();  // P is there
+      add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+      __syncthreads();  // nobody reads P any more: its place is that of dS
+    }
 
     // dP, and dS from it. dK takes it as dV took P.
     if constexpr (S::kAllOptions) {
@@ -105,7 +113,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     pack_and_put(factor, ds, ds_smem, warp);
     add_own_part(dk, factor, q_smem, warp);
     __syncthreads();  // P and dS are there
-    add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
   }
   __pipeline_wait_prior(0);
@@ -124,10 +132,10 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 template <typename S>
 struct QueryShape {
   static constexpr int kD = S::kD;
-  static constexpr int kWarps = 8;
+  static constexpr int kWarps = S::kSmall && kD > 96 ? 4 : 8;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kQueries = 16 * kWarps;
-  static constexpr int kKeys = kD <= 128 ? 64 : 32;
+  static constexpr int kKeys = kD <= 128 ? 64 : S::kSmall ? 16 : 32;
 };
 
 template <typename Element, typename Q>
@@ -305,7 +313,12 @@ void launch(const typename S::template Args<Element>& args) {
 
 template <typename Element>
 void attention_backward(const FullAttentionGradArgs<Element>& args) {
-  launch_with_shape(args, [&](auto shape) { launch<Element, decltype(shape)>(args); });
+  const auto bytes_of = [](auto shape) {
+    using S = decltype(shape);
+    constexpr std::size_t kQueryBytes = sizeof(QueryMemory<Element, QueryShape<S>>);
+    return std::integral_constant<std::size_t, std::max(sizeof(Memory<Element, S>), kQueryBytes)>{};
+  };
+  launch_with_shape(args, bytes_of, [&](auto shape) { launch<Element, decltype(shape)>(args); });
 }
 
 const ladder::Registration registration{

@@ -12,7 +12,9 @@ const bool registered = ladder::testing::register_suite(
      .borders = {{.size = "T", .at = {64, 128}}, {.size = "T_q", .at = {128}}}});
 
 const bool edges_registered = flash_attention::edges::register_backward_edges(
-    "attention_backward_two_kernels",
-    {.all_options = true, .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
+    "attention_backward_two_kernels", {.all_options = true,
+                                       .scale_of_0 = true,
+                                       .any_D = true,
+                                       .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

@@ -1,12 +1,14 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
 // Change: rewrite of 08.17: the kernel that has dS adds its part of dQ where it is: in memory, atomically.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
@@ -72,7 +74,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   using Rows = Tile<Element, S::kD>;
   using Scores = Tile<Element, kQueries>;
   const Rows k_smem{memory.k}, v_smem{memory.v};
-  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const Scores p_smem{memory.scores[0]}, ds_smem{memory.scores[S::kScoreTiles - 1]};
   const int dq_channel_place = columns_first<Rows>(0, dq_channel, warp.lane);
   const int dq_place = rows_first<Scores>(0, dq_row, warp.lane);
   const PassingQueries<Element, S> passing(args, work.rows, block, layout);
@@ -115,6 +117,11 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 1) {
+      __syncthreads();  // P is there
+      add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+      __syncthreads();  // nobody reads P any more: its place is that of dS
+    }
 
     // dP, and dS from it. dK takes it as dV took P.
     if constexpr (S::kAllOptions) {
@@ -126,7 +133,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     pack_and_put(factor, ds, ds_smem, warp);
     add_own_part(dk, factor, q_smem, warp);
     __syncthreads();  // P and dS are there
-    add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
 
     // dQ: all keys of the tile.
@@ -239,7 +246,10 @@ void launch(const typename S::template Args<Element>& args) {
 
 template <typename Element>
 void attention_backward(const FullAttentionGradArgs<Element>& args) {
-  launch_with_shape(args, [&](auto shape) { launch<Element, decltype(shape)>(args); });
+  const auto bytes_of = [](auto shape) {
+    return std::integral_constant<std::size_t, sizeof(Memory<Element, decltype(shape)>)>{};
+  };
+  launch_with_shape(args, bytes_of, [&](auto shape) { launch<Element, decltype(shape)>(args); });
 }
 
 const ladder::Registration registration{

@@ -21,6 +21,8 @@ const bool registered = ladder::testing::register_suite(
 const bool edges_registered = flash_attention::edges::register_backward_edges(
     "attention_backward", {.dq_repeatable = false,
                            .all_options = true,
+                           .scale_of_0 = true,
+                           .any_D = true,
                            .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
 
 }  // namespace

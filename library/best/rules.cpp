@@ -312,6 +312,9 @@ constexpr std::int64_t kDecodedRows = 16;
 
 Choice explain_gradients(const AttentionShape& s) {
   if (s.fp32) return {Kernel::kGradientsScalar, "gradients in fp32: the only kernel for them"};
+  if (s.D % 8 != 0)
+    return {Kernel::kGradientsScalar,
+            "gradients, D is no multiple of 8: the only kernel that takes it"};
   if (s.repeatable)
     return {Kernel::kGradientsTwoKernels,
             "gradients that must be repeatable: the only kernel in 16 bits without atomics"};

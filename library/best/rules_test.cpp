@@ -376,7 +376,7 @@ bool takes(const std::string& kernel, const AttentionShape& s) {
   if (kernel == "attention_split_keys")
     return !s.gradients && in_units && !s.repeatable && !s.extra;
   if (kernel == "attention_sliding_window") return !s.gradients && in_units;
-  if (kernel == "attention_backward_scalar") return s.gradients && plain;
+  if (kernel == "attention_backward_scalar") return s.gradients && s.D <= 256 && !s.extra;
   if (kernel == "attention_backward_two_kernels") return s.gradients && in_units;
   if (kernel == "attention_backward") return s.gradients && in_units && !s.repeatable;
   if (kernel == "attention_backward_sm90")
