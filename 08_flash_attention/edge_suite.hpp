@@ -20,8 +20,9 @@ struct Support {
       true;  // causal: values that no query of a tile sees are not multiplied with 0
   std::int64_t D = 64;
   bool all_options =
-      false;  // a window, a softcap, any scale, and any D up to 256 that is a multiple of `D_step`
-  std::int64_t D_step = 8;
+      false;  // a window, a softcap, any scale; D_step, 2 D_step, ... most_D channels
+  std::int64_t D_step = 8, most_D = 256;
+  bool little_shared_memory = true;      // 99 KB are enough for all options
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
 };
 
