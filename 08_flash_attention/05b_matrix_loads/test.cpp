@@ -20,6 +20,23 @@ const bool holes_registered =
     register_hole("attention_matrix_loads", "Hole3NamesTheRowsOfTheValues", "attention", kTwoTiles,
                   {}, {}, "bf16");
 
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Two blocks of queries under a mask, of which the
+// first one does not see the second tile of keys; the two tiles of above; two blocks in two batches.
+const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},
+                                  {"V", 64}, {"T_q", 150}, {"H_kv", 1}};
+const ladder::Shape kTwoBatches = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                   {"V", 64}, {"T_q", 130}, {"H_kv", 1}};
+const bool stages = register_hole("attention_matrix_loads", "Stage1BringsTheTiles", "attention",
+                                  kTwoBlocks, {{"causal", "true"}}, {}, "bf16") &&
+                    register_hole("attention_matrix_loads", "Stage2NamesTheRows", "attention",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_matrix_loads", "Stage3ComputesTheScores", "attention",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_matrix_loads", "Stage4WeighsTheValues", "attention",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_matrix_loads", "Stage5LaunchesAndStores", "attention",
+                                  kTwoBatches, {}, {}, "bf16");
+
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_matrix_loads",
     {.storages = {"bf16"},

@@ -14,6 +14,23 @@ const bool holes_registered = register_hole("attention_wgmma", "Hole1MultipliesW
                               register_hole("attention_wgmma", "Hole2MultipliesWithValues",
                                             "attention", kTwoTiles, {}, {}, "bf16");
 
+// Of scratch_sm90.cu. The loop that checks an exercise says for which stage a case fails. Two heads that share two tiles of keys, of two
+// panels, for two warpgroups; the two tiles of above; two blocks of queries, in two batches.
+const ladder::Shape kTwoHeads = {{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
+                                 {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                  {"V", 64}, {"T_q", 200}, {"H_kv", 1}};
+const bool stages =
+    register_hole("attention_wgmma", "Stage1CopiesForTheTensorCores", "attention", kTwoHeads, {},
+                  {}, "bf16") &&
+    register_hole("attention_wgmma", "Stage2ComputesTheScores", "attention", kTwoTiles, {}, {},
+                  "bf16") &&
+    register_hole("attention_wgmma", "Stage3WeighsTheValues", "attention", kTwoTiles, {}, {},
+                  "bf16") &&
+    register_hole("attention_wgmma", "Stage4AsksInOrder", "attention", kTwoHeads, {}, {}, "bf16") &&
+    register_hole("attention_wgmma", "Stage5LaunchesAndStores", "attention", kTwoBlocks, {}, {},
+                  "bf16");
+
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_wgmma",
     {.storages = {"bf16"},

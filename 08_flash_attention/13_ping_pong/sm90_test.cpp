@@ -1,5 +1,6 @@
 #include "08_flash_attention/edge_suite.hpp"
 #include "common/operators/attention/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -23,6 +24,29 @@ KERNEL_TEST(attention_ping_pong, Hole1HandsTheTurnOn) {
 KERNEL_TEST(attention_ping_pong, Hole2TakesATurn) {
   expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
 }
+
+// Of scratch_sm90.cu. The loop that checks an exercise says for which stage a case fails. Five tiles, so that stages of the ring are
+// filled again, of two panels for two heads that share them; two tiles, of which the second has 12 keys, for two consumers; five
+// tiles for three consumers; two blocks of queries, in two batches.
+using ladder::testing::register_hole;
+const ladder::Shape kTwoHeads = {{"B", 1},   {"T", 520},  {"H", 2},   {"K", 128},
+                                 {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+const ladder::Shape kTwoWarpgroups = {{"B", 1},   {"T", 140},  {"H", 1},   {"K", 128},
+                                      {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+const ladder::Shape kThreeWarpgroups = {{"B", 1},  {"T", 520},   {"H", 1},   {"K", 64},
+                                        {"V", 64}, {"T_q", 130}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
+                                  {"V", 64}, {"T_q", 200}, {"H_kv", 1}};
+const bool stages = register_hole("attention_ping_pong", "Stage1FillsTheRing", "attention",
+                                  kTwoHeads, {}, {}, "bf16") &&
+                    register_hole("attention_ping_pong", "Stage2ComputesBothProducts", "attention",
+                                  kTwoWarpgroups, {}, {}, "bf16") &&
+                    register_hole("attention_ping_pong", "Stage3WaitsAndWeighs", "attention",
+                                  kThreeWarpgroups, {}, {}, "bf16") &&
+                    register_hole("attention_ping_pong", "Stage4TakesTurns", "attention",
+                                  kThreeWarpgroups, {}, {}, "bf16") &&
+                    register_hole("attention_ping_pong", "Stage5LaunchesAndStores", "attention",
+                                  kTwoBlocks, {}, {}, "bf16");
 
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_ping_pong",

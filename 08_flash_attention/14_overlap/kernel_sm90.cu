@@ -53,7 +53,7 @@ template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // There are 512 for a thread of each warpgroup, given in eights.
+  // Registers of a thread, in eights: one of the producer and one of each consumer have at most 512 together, 65,536 for 128 of each.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;

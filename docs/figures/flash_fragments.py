@@ -65,13 +65,13 @@ def plain_loads():
 
 def matrix_loads():
     """Which lane names which row of Q, K and V, and what each matrix becomes."""
-    d = Drawing(900, 520)
+    d = Drawing(900, 476)
     d.text(20, 26, "Which rows the lanes name when a block of 16 x 16 is loaded: four matrices of 8 x 8, 0 to 3", 14.5, "start", bold=True)
     side, top = 108, 112
-    blocks = (("Q, and the weights: an A", "rows are queries (m), columns k", [0, 2, 1, 3], ["a.x[0]", "a.x[1]", "a.x[2]", "a.x[3]"], "row lane % 16\ncolumn lane / 16 * 8"),
-              ("K: two B", "rows are keys (n), columns k", [0, 1, 2, 3], ["b[0].x[0]", "b[0].x[1]", "b[1].x[0]", "b[1].x[1]"], "row lane / 16 * 8 + lane % 8\ncolumn lane / 8 % 2 * 8"),
-              ("V: two B, transposed on the way", "rows are keys (k), columns n", [0, 2, 1, 3], ["b[0].x[0]", "b[0].x[1]", "b[1].x[0]", "b[1].x[1]"], "row lane % 16\ncolumn lane / 16 * 8"))
-    for number, (name, rows, order, registers, place) in enumerate(blocks):
+    blocks = (("Q, and the weights: an A", "rows are queries (m), columns k", [0, 2, 1, 3], ["a.x[0]", "a.x[1]", "a.x[2]", "a.x[3]"]),
+              ("K: two B", "rows are keys (n), columns k", [0, 1, 2, 3], ["b[0].x[0]", "b[0].x[1]", "b[1].x[0]", "b[1].x[1]"]),
+              ("V: two B, transposed on the way", "rows are keys (k), columns n", [0, 2, 1, 3], ["b[0].x[0]", "b[0].x[1]", "b[1].x[0]", "b[1].x[1]"]))
+    for number, (name, rows, order, registers) in enumerate(blocks):
         left = 50 + 290 * number
         d.text(left - 20, top - 46, name, 13.5, "start", bold=True)
         d.text(left - 20, top - 26, rows, 12, "start", NOTE)
@@ -87,12 +87,11 @@ def matrix_loads():
         d.text(left - 8, top + 10, "0", 10, "end", NOTE)
         d.text(left - 8, top + side + 10, "8", 10, "end", NOTE)
         d.text(left - 8, top + 2 * side - 2, "15", 10, "end", NOTE)
-        d.text(left, top + 2 * side + 24, place, 12.5, "start")
-    y = top + 2 * side + 84
+    y = top + 2 * side + 40
     d.text(20, y, "Matrices 1 and 2 change places between Q and K. Register 1 of an A is eight rows m further down. Register 1 of a B is eight k\n"
            "further on. In K's tile k runs along a row, so matrix 1 lies to the right. In V's tile k runs down, so matrix 1 lies below, as in Q;\n"
            "but two neighbours along k are in one column. So each matrix is transposed: a lane gets two elements of a column.", 12.5, "start")
-    d.text(20, y + 72, "Lane 9 names row 9, from column 0 on, of Q and of V; of K it names row 1, from column 8 on.", 12.5, "start", RED)
+    d.text(20, y + 72, "White lines part the rows of a matrix: one lane names each. Which row of the tile lane l names, and from which column on, is your turn.", 12.5, "start", RED)
     d.save("flash_matrix_loads.svg")
 
 
