@@ -368,13 +368,14 @@ void takes_all_options_in_each_packed_sequence(const Implementation& i, const Su
 // Every width up to the most, and no other one.
 template <typename Pass>
 void takes_every_width(const Implementation& i, const Support& support) {
-  for (std::int64_t D = support.D_step; D <= 256; D += 8) {
+  for (std::int64_t D = support.D_step; D <= support.most_D; D += 8) {
     AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
     c.D = D;
     expect_right<Pass>(i, make_problem(c));
   }
-  for (const std::int64_t D : {4, 60, 257, 264}) {
-    if (D % support.D_step == 0 && D <= 256) continue;
+  for (const std::int64_t D :
+       {std::int64_t{4}, std::int64_t{60}, support.most_D + 1, support.most_D + 8}) {
+    if (D % support.D_step == 0 && D <= support.most_D) continue;
     AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
     c.D = D;
     try {
@@ -714,7 +715,8 @@ bool register_backward_edges(const std::string& name, const Support& support) {
   add(name, "TakesAllOptionsInEachPackedSequence",
       with(takes_all_options_in_each_packed_sequence<Backward>));
   add(name, "SurvivesScoresBeyondTheSoftcap", with(survives_scores_beyond_the_softcap<Backward>));
-  add(name, "TakesLittleSharedMemory", with(takes_little_shared_memory<Backward>));
+  if (support.little_shared_memory)
+    add(name, "TakesLittleSharedMemory", with(takes_little_shared_memory<Backward>));
   add(name, "KeepsNaNOutsideOfWindowsToItsTiles", with(keeps_nan_outside_of_windows_to_its_tiles));
   return true;
 }

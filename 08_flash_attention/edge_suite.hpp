@@ -19,10 +19,11 @@ struct Support {
   bool skips_masked_tiles =
       true;  // causal: values that no query of a tile sees are not multiplied with 0
   std::int64_t D = 64;
-  bool all_options = false;  // a window, a softcap, and less shared memory
+  bool all_options = false;  // a window and a softcap
   bool scale_of_0 = false;
-  bool any_D = false;  // up to 256, that is a multiple of D_step
-  std::int64_t D_step = 8;
+  bool any_D = false;  // up to most_D, that is a multiple of D_step
+  std::int64_t D_step = 8, most_D = 256;
+  bool little_shared_memory = true;  // 99 KB are enough for all options
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
 };
 

@@ -41,6 +41,12 @@ enum Named { kBothGroups = 1, kOwnGroup = 2 };  // named barriers; and kOwnGroup
 template <typename Element, int kD, int kRows>
 using Panels = Element[kD / hopper::kPanel][kRows][hopper::kPanel];
 
+// Rows in memory have D elements: kD, or fewer where a tile is wider. Then the copies fill it with zeros, and nobody stores these.
+template <int kD>
+struct WholeRows {
+  __host__ __device__ constexpr operator int() const { return kD; }
+};
+
 // ---- Before: what the steps need of each query ------------------------------------------------------------------------------
 //
 // A block per query tile and head, which has a slot: 64 pairs (lse, delta) in `stats`, and a tile of sums of dq, in the order in which
@@ -53,21 +59,24 @@ struct QueryTile {
   unsigned h, slot;
 };
 
-template <typename Element, int kD>
+template <typename Element, int kD, typename Columns = WholeRows<kD>>
 __device__ void prepare_tile(const ladder::BasicAttentionGradArgs<Element>& args,
-                             const QueryTile& tile, float* stats) {
+                             const QueryTile& tile, float* stats, Columns D = {}) {
   constexpr int kLanes = kD / kUnit, kRows = kEndThreads / kLanes, kPasses = kQueries / kRows;
   const ladder::BasicAttentionArgs<Element>& forward = args.forward;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int first = static_cast<int>(threadIdx.x) / kLanes;
+  const bool is_column = lane * kUnit < D;
 
-  // All loads at once. Behind the last query that one's row once more: a branch would have them wait for one another.
+  // All loads at once. Behind the last query that one's row once more, and behind the last column the first: a branch would have them
+  // wait for one another.
   uint4 o[kPasses], d_o[kPasses];
   float lse[kPasses];
 #pragma unroll
   for (int pass = 0; pass < kPasses; ++pass) {
     const std::int64_t l = min(tile.first_row + first + pass * kRows, tile.queries - 1);
-    const std::int64_t at = ((tile.first_query + l) * forward.H_q + tile.h) * kD + lane * kUnit;
+    const std::int64_t at =
+        ((tile.first_query + l) * forward.H_q + tile.h) * D + (is_column ? lane * kUnit : 0);
     o[pass] = *reinterpret_cast<const uint4*>(forward.o + at);
     d_o[pass] = *reinterpret_cast<const uint4*>(args.d_o + at);
     lse[pass] = forward.lse[tile.first_lse + tile.h * forward.T_q + l];
@@ -80,6 +89,7 @@ __device__ void prepare_tile(const ladder::BasicAttentionGradArgs<Element>& args
     for (int i = 0; i < kUnit; ++i)
       delta += ladder::cuda::load(reinterpret_cast<const Element*>(&o[pass]) + i) *
                ladder::cuda::load(reinterpret_cast<const Element*>(&d_o[pass]) + i);
+    if (!is_column) delta = 0;
 #pragma unroll
     for (int step = kLanes / 2; step > 0; step /= 2)
       delta += __shfl_xor_sync(~0u, delta, step);
@@ -98,10 +108,10 @@ __device__ void prepare_tile(const ladder::BasicAttentionGradArgs<Element>& args
 template <typename Element, int kD>
 using PaddedRows = Element[kQueries][kD + kUnit];
 
-template <typename Element, int kD>
+template <typename Element, int kD, typename Columns = WholeRows<kD>>
 __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
                             const ladder::BasicAttentionGradArgs<Element>& args,
-                            const QueryTile& tile, const float* dq_sums) {
+                            const QueryTile& tile, const float* dq_sums, Columns D = {}) {
   const ladder::BasicAttentionArgs<Element>& forward = args.forward;
   const float4* const sums =
       reinterpret_cast<const float4*>(dq_sums + std::int64_t{tile.slot} * (kQueries * kD));
@@ -123,7 +133,8 @@ __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
     const int row = i / kUnits, column = i % kUnits * kUnit;
     const std::int64_t l = tile.first_row + row;
     if (l >= tile.queries) break;
-    *reinterpret_cast<uint4*>(args.dq + ((tile.first_query + l) * forward.H_q + tile.h) * kD +
+    if (column >= D) continue;
+    *reinterpret_cast<uint4*>(args.dq + ((tile.first_query + l) * forward.H_q + tile.h) * D +
                               column) = *reinterpret_cast<const uint4*>(&rows_smem[row][column]);
   }
 }
@@ -218,9 +229,9 @@ struct KeyRows {
 };
 
 // The warpgroup's rows of dk or dv: through shared memory, so that whole rows are stored.
-template <typename Element, int kD>
+template <typename Element, int kD, typename Columns = WholeRows<kD>>
 __device__ void store_rows(Panels<Element, kD, kKeys>& tile_smem, const KeyRows& rows, int group,
-                           const float (&sum)[kD / 2], float scale, Element* to) {
+                           const float (&sum)[kD / 2], float scale, Element* to, Columns D = {}) {
   const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
   const int row = group * kGroupKeys + tid / 32 * 16 + tid % 16, unit = tid % 32 / 16;
 #pragma unroll
@@ -237,8 +248,9 @@ __device__ void store_rows(Panels<Element, kD, kKeys>& tile_smem, const KeyRows&
   for (int i = tid; i < kGroupKeys * kUnits; i += hopper::kWarpgroup) {
     const int r = group * kGroupKeys + i / kUnits, u = i % kUnits;
     if (r >= rows.count) break;
+    if (u * kUnit >= D) continue;
     const std::int64_t at = (rows.first + r) * rows.H + rows.head;
-    *reinterpret_cast<uint4*>(to + at * kD + u * kUnit) =
+    *reinterpret_cast<uint4*>(to + at * D + u * kUnit) =
         *reinterpret_cast<const uint4*>(&tile_smem[u / 8][r][(u % 8 ^ r % 8) * kUnit]);
   }
 }

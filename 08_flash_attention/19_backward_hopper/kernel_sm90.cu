@@ -1,15 +1,18 @@
 // 08 flash attention: the gradients on Hopper, with warpgroup products and bulk copies.
-// Change: rewrite of 08.18d, for all options: a causal mask, key lengths, packed sequences, fp16, D = 64; dv before dS is stored.
+// Change: rewrite of 08.18d, for all options: masks, lengths, packed sequences, fp16, any D and scale; dv before dS is stored.
 // Why:    a block has to find its keys and its steps, whatever the lengths; what lies behind a sequence must count nothing.
-// Needs:  compute capability 9.0; bf16 or fp16; D = 64 or 128; tensors aligned to 16 bytes.
+// Needs:  compute capability 9.0; bf16 or fp16; D up to 128, a multiple of 8; all options; tensors aligned to 16 bytes.
 // Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/hopper_gradients.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
@@ -18,6 +21,7 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
+#include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -30,11 +34,30 @@ using hopper::parity_of;
 using hopper::place_of;
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
+using ladder::FullAttentionGradArgs;
 
 constexpr int kStages = 2;  // steps whose queries are in use or on their way
 
 constexpr int kThreads = hopper::kWarpgroup + kConsumerThreads;
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+
+// Keys, where nothing is hidden. With half as many rows sums of rows and windows have 32 bits.
+constexpr std::int64_t kNoWindow = 1 << 30;
+
+// kPadded: a D below kD, of which only the arguments know. kBent: with a window, a softcap or a scale that is not above 0. Who asks for
+// none of them has a kernel without them.
+template <typename Element, bool kBent>
+using ArgsOf =
+    std::conditional_t<kBent, FullAttentionGradArgs<Element>, BasicAttentionGradArgs<Element>>;
+
+template <int kD, bool kPadded>
+__host__ __device__ auto columns_of(std::int64_t D) {
+  if constexpr (kPadded) {
+    return static_cast<int>(D);
+  } else {
+    return WholeRows<kD>();
+  }
+}
 
 // ---- Which tile -------------------------------------------------------------------------------------------------------------
 
@@ -66,7 +89,7 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
 //
 // A block per query tile and head, which is a slot: tile * H_q + head.
 
-template <typename Element, int kD>
+template <typename Element, int kD, bool kPadded>
 __global__ void __launch_bounds__(kEndThreads)
     prepare(const BasicAttentionGradArgs<Element> args, std::int64_t sequences, float* stats) {
   const unsigned slot = blockIdx.x, h = slot % static_cast<unsigned>(args.forward.H_q);
@@ -75,10 +98,10 @@ __global__ void __launch_bounds__(kEndThreads)
   const Sequence s = sequence_of(args.forward, tile.sequence);
   if (tile.first_row >= s.queries) return;
   prepare_tile<Element, kD>(args, {s.first_query, s.first_lse, s.queries, tile.first_row, h, slot},
-                            stats);
+                            stats, columns_of<kD, kPadded>(args.forward.D));
 }
 
-template <typename Element, int kD>
+template <typename Element, int kD, bool kPadded>
 __global__ void __launch_bounds__(kEndThreads)
     finish(const BasicAttentionGradArgs<Element> args, std::int64_t sequences,
            const float* dq_sums) {
@@ -88,8 +111,9 @@ __global__ void __launch_bounds__(kEndThreads)
                                         slot / static_cast<unsigned>(args.forward.H_q));
   const Sequence s = sequence_of(args.forward, tile.sequence);
   if (tile.first_row >= s.queries) return;
-  finish_tile<Element, kD>(
-      rows_smem, args, {s.first_query, s.first_lse, s.queries, tile.first_row, h, slot}, dq_sums);
+  finish_tile<Element, kD>(rows_smem, args,
+                           {s.first_query, s.first_lse, s.queries, tile.first_row, h, slot},
+                           dq_sums, columns_of<kD, kPadded>(args.forward.D));
 }
 
 // ---- A block's work ---------------------------------------------------------------------------------------------------------
@@ -109,8 +133,9 @@ struct Shared {
 };
 
 // The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of the group.
+template <bool kBent>
 struct Work {
-  Sequence s;
+  std::conditional_t<kBent, WindowedSequence, Sequence> s;
   std::int64_t first_key = 0;  // of the sequence's
   int first_slot = 0;          // of the sequence's first query tile and head 0
   int kv_head = 0;
@@ -119,11 +144,12 @@ struct Work {
   int steps = 0;
 };
 
-template <typename Element>
-__device__ Work find_work(const BasicAttentionArgs<Element>& args, std::int64_t sequences) {
-  Work w;
+template <bool kBent, typename Args>
+__device__ Work<kBent> find_work(const Args& args, std::int64_t sequences) {
+  Work<kBent> w;
   const Tile tile = find_tile<kKeys>(args.T_k, args.cu_seqlens_k, sequences, blockIdx.x);
   w.s = sequence_of(args, tile.sequence);
+  if constexpr (kBent) w.s.window = w.s.causal ? min(w.s.window, kNoWindow) : kNoWindow;
   w.first_key = tile.first_row;
   w.first_slot =
       static_cast<int>(first_tile<kQueries>(args.T_q, args.cu_seqlens_q, tile.sequence) * args.H_q);
@@ -136,6 +162,12 @@ __device__ Work find_work(const BasicAttentionArgs<Element>& args, std::int64_t 
   if (w.s.causal) {  // begins with the first query that sees the first key
     const std::int64_t hidden = w.first_key + w.s.queries - w.s.keys;
     w.first_tile = static_cast<int>(hidden > 0 ? min(hidden / kQueries, std::int64_t{w.tiles}) : 0);
+    if constexpr (kBent) {  // and ends with the last one whose window holds the last key
+      const std::int64_t keys = min(w.first_key + kKeys, w.s.keys);
+      const std::int64_t end = keys + w.s.window - 1 + w.s.queries - w.s.keys;
+      const std::int64_t tiles = end > 0 ? (end + kQueries - 1) / kQueries : 0;
+      w.tiles = max(w.first_tile, static_cast<int>(min(tiles, std::int64_t{w.tiles})));
+    }
   }
   w.steps = (w.tiles - w.first_tile) * group;
   return w;
@@ -144,13 +176,18 @@ __device__ Work find_work(const BasicAttentionArgs<Element>& args, std::int64_t 
 // A step is a head and a tile. Steps walk through a head's tiles, then to the next head.
 struct Step {
   int head, tile;
-  __device__ explicit Step(const Work& w) : head(w.first_head), tile(w.first_tile) {}
-  __device__ void next(const Work& w) {
+  template <bool kBent>
+  __device__ explicit Step(const Work<kBent>& w) : head(w.first_head), tile(w.first_tile) {}
+  template <bool kBent>
+  __device__ void next(const Work<kBent>& w) {
     if (++tile < w.tiles) return;
     tile = w.first_tile;
     ++head;
   }
-  __device__ int slot(const Work& w) const { return w.first_slot + tile * w.H_q + head; }
+  template <bool kBent>
+  __device__ int slot(const Work<kBent>& w) const {
+    return w.first_slot + tile * w.H_q + head;
+  }
 };
 
 // Rows from `first` on become 0: what the copy found there is no part of the sequence, and 0 times it must be 0, were it NaN.
@@ -164,8 +201,8 @@ __device__ void blank_rows(Element (&tile_smem)[kPanels][kRows][hopper::kPanel],
 }
 
 // One warp keeps the copies ahead of the products.
-template <typename Element, int kD>
-__device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensorMap& q_map,
+template <typename Element, int kD, bool kBent>
+__device__ void produce(Shared<Element, kD>& smem, const Work<kBent>& w, const CUtensorMap& q_map,
                         const CUtensorMap& k_map, const CUtensorMap& v_map,
                         const CUtensorMap& d_o_map, const float4* stats) {
   constexpr int kPanels = Shared<Element, kD>::kPanels;
@@ -180,11 +217,12 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
     }
   }
   const int last_rows = static_cast<int>(w.s.queries % kQueries);
+  const int last_tile = kBent ? static_cast<int>(w.s.queries / kQueries) : w.tiles - 1;
   int ragged = 0;  // tiles so far
   Step step(w);
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
     const int stage = place_of<kStages>(i);
-    const bool is_ragged = last_rows > 0 && step.tile == w.tiles - 1;
+    const bool is_ragged = last_rows > 0 && step.tile == last_tile;
     hopper::wait(&smem.free[stage], parity_of<kStages>(i) ^ 1);
     if (lane == 0) {
       const int row = static_cast<int>(w.s.first_query) + step.tile * kQueries;
@@ -213,6 +251,32 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
 
 // ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
 
+// Of scores what counts of them: they are scaled, or where there is a softcap they become tanh(x) = 1 - 2 / (1 + exp(2 x)).
+inline __device__ void bend(float (&scores)[kQueries / 2], float factor, bool is_capped) {
+#pragma unroll
+  for (int j = 0; j < kQueries / 2; ++j) {
+    scores[j] *= factor;
+    if (is_capped) scores[j] = 1 - __fdividef(2.0f, 1 + ladder::cuda::exp2_flushed(scores[j]));
+  }
+}
+
+// P^T as weigh() makes it of them, packed. In their place remains P^T o (1 - tanh^2), with which dP^T becomes dS^T.
+template <typename Element>
+__device__ void weigh_bent(std::uint32_t (&p16)[kQueries / 16][4], float (&p)[kQueries / 2],
+                           const float4* stats, float log2_scale, bool is_capped) {
+  float weights[kQueries / 2];
+#pragma unroll
+  for (int j = 0; j < kQueries / 2; ++j)
+    weights[j] = p[j];
+  weigh(weights, stats, log2_scale);
+  pack_sums<Element>(p16, weights);
+#pragma unroll
+  for (int j = 0; j < kQueries / 2; ++j) {
+    const float tanh = is_capped ? fmaxf(p[j], -1.0f) : 0.0f;  // what is masked is -inf
+    p[j] = weights[j] * (1 - tanh * tanh);
+  }
+}
+
 // The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
 //
 //     tensor cores   dk(i - 1)  S(i)  dP(i)                                dv(i)  dq(i - 1)  dk(i)  S(i + 1) ...
@@ -220,18 +284,24 @@ __device__ void produce(Shared<Element, kD>& smem, const Work& w, const CUtensor
 //
 // What is left of the gap behind dP, the other warpgroup's products fill. They are not tied to each other: dq comes a step late, and
 // by then the other's half of dS is there.
-template <typename Element, int kD>
-__device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, float* dq_sums,
-                     int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
+template <typename Element, int kD, bool kBent>
+__device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scale, float softcap,
+                     float* dq_sums, int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
   const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
   const int lane = tid % 32, pair = lane % 4;
-  const float log2_scale = scale * ladder::cuda::kLog2e;
+  // With kBent scores are multiplied by `factor` before they are masked: a masked one times 0 would be no number. What they are then,
+  // times log2_scale, is the exponent.
+  const bool is_capped = softcap > 0;
+  const float factor = is_capped ? 2 * ladder::cuda::kLog2e / softcap * scale : scale;
+  const float log2_scale = (is_capped ? softcap : (kBent ? 1.0f : scale)) * ladder::cuda::kLog2e;
   const int keys = static_cast<int>(min(w.s.keys - w.first_key, std::int64_t{kKeys}));
   const int group_row = tid / 32 * 16 + group * kGroupKeys;       // the warp's first key
   const int key = group_row + lane / 4;                           // this thread's, and key + 8
   const int ds_row = group_row + lane % 16, ds_unit = lane / 16;  // where it stores ds
   // Query l of the sequence sees the block's keys 0 to l + diagonal - 1.
   const int diagonal = static_cast<int>(w.s.keys - w.s.queries - w.first_key) + 1;
+  int window = 0;  // of these keys it sees no more, the last ones
+  if constexpr (kBent) window = static_cast<int>(w.s.window);
 
   const int thread = group * hopper::kWarpgroup + tid;
   blank_rows(smem.ds, 0, thread, kConsumerThreads);  // while the keys come
@@ -275,21 +345,29 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
 
     hopper::wait_products<1>();  // S
     hopper::pin(p);
+    if constexpr (kBent) bend(p, factor, is_capped);
     const int first_query = step.tile * kQueries;
-    if (keys < kKeys || (w.s.causal && first_query + diagonal < kKeys)) {
+    // The last query's window is the first to begin behind the block's first key.
+    const bool has_front = kBent && first_query + kQueries - 1 + diagonal > window;
+    if (keys < kKeys || (w.s.causal && first_query + diagonal < kKeys) || has_front) {
       const int seen = w.s.causal ? first_query + pair * 2 + diagonal : kKeys;
 #pragma unroll
       for (int j = 0; j < kQueries / 2; ++j) {
         const int down = (j & 2) * 4, right = j / 4 * 8 + j % 2;
         if (key + down >= keys || key + down - right >= seen) p[j] = -INFINITY;
+        if (kBent && key + down - right < seen - window) p[j] = -INFINITY;
       }
     }
     const float4* const stats = smem.stats[stage] + pair;
-    weigh(p, stats, log2_scale);
+    if constexpr (kBent) {
+      weigh_bent<Element>(p16, p, stats, log2_scale, is_capped);
+    } else {
+      weigh(p, stats, log2_scale);
+    }
     hopper::wait_products<0>();  // dP
     hopper::pin(ds);
     differentiate(ds, p, stats);
-    pack_sums<Element>(p16, p);
+    if constexpr (!kBent) pack_sums<Element>(p16, p);
     pack_sums<Element>(ds16, ds);
     add_weighted_rows<Element, kD>(dv, p16, d_o);
     // The dS of the step before is whole, and nobody reads the one before that any more.
@@ -325,13 +403,15 @@ __device__ void walk(Shared<Element, kD>& smem, const Work& w, float scale, floa
   add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
 }
 
-template <typename Element, int kD>
-__device__ void consume(Shared<Element, kD>& smem, const Work& w,
-                        const BasicAttentionGradArgs<Element>& args, float* dq_sums) {
+template <typename Element, int kD, bool kPadded, bool kBent>
+__device__ void consume(Shared<Element, kD>& smem, const Work<kBent>& w,
+                        const ArgsOf<Element, kBent>& args, float* dq_sums) {
   // From lane 0, so that the compiler knows it to be the same in a warp.
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / hopper::kWarpgroup, 0) - 1;
   float dk[kD / 2] = {}, dv[kD / 2] = {};
-  if (w.steps > 0) walk<Element, kD>(smem, w, args.forward.scale, dq_sums, group, dk, dv);
+  float softcap = 0.0f;
+  if constexpr (kBent) softcap = args.forward.softcap;
+  if (w.steps > 0) walk<Element, kD>(smem, w, args.forward.scale, softcap, dq_sums, group, dk, dv);
   hopper::sync_named(kBothGroups, kConsumerThreads);  // k is read no more
 
   // Keys behind key_lengths have rows, too: zeros.
@@ -339,23 +419,24 @@ __device__ void consume(Shared<Element, kD>& smem, const Work& w,
   const int rows = static_cast<int>(min(keys - w.first_key, std::int64_t{kKeys}));
   const int H_kv = static_cast<int>(args.forward.H_kv);
   const KeyRows to{w.s.first_key + w.first_key, H_kv, w.kv_head, rows};
-  store_rows<Element, kD>(smem.v, to, group, dv, 1.0f, args.dv);
-  store_rows<Element, kD>(smem.k, to, group, dk, args.forward.scale, args.dk);
+  const auto D = columns_of<kD, kPadded>(args.forward.D);
+  store_rows<Element, kD>(smem.v, to, group, dv, 1.0f, args.dv, D);
+  store_rows<Element, kD>(smem.k, to, group, dk, args.forward.scale, args.dk, D);
 }
 
 // A block per tile of keys and key head. Neighbouring blocks read the same queries and add to the same dq, in L2.
-template <typename Element, int kD>
+template <typename Element, int kD, bool kPadded, bool kBent>
 __global__ void __launch_bounds__(kThreads, 1)
     gradients(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
               const __grid_constant__ CUtensorMap v_map,
               const __grid_constant__ CUtensorMap d_o_map,
-              const __grid_constant__ BasicAttentionGradArgs<Element> args, std::int64_t sequences,
+              const __grid_constant__ ArgsOf<Element, kBent> args, std::int64_t sequences,
               const float4* stats, float* dq_sums) {
   extern __shared__ unsigned char memory_smem[];
   const unsigned misaligned = hopper::shared_address(memory_smem) % hopper::kTileAlign;
   auto& smem = *reinterpret_cast<Shared<Element, kD>*>(
       memory_smem + (misaligned > 0 ? hopper::kTileAlign - misaligned : 0));
-  const Work w = find_work(args.forward, sequences);
+  const Work<kBent> w = find_work<kBent>(args.forward, sequences);
   if (threadIdx.x == 0) {
     hopper::init(&smem.keys_here, 1);
     hopper::init(&smem.ragged_here, 2);
@@ -375,26 +456,26 @@ __global__ void __launch_bounds__(kThreads, 1)
       produce<Element, kD>(smem, w, q_map, k_map, v_map, d_o_map, stats);
   } else {
     hopper::take_registers<kConsumerRegisters>();
-    consume<Element, kD>(smem, w, args, dq_sums);
+    consume<Element, kD, kPadded, kBent>(smem, w, args, dq_sums);
   }
 }
 
 // ---- The launcher -----------------------------------------------------------------------------------------------------------
 
-template <typename Element, int kD>
-void launch(const BasicAttentionGradArgs<Element>& args) {
+template <typename Element, int kD, bool kPadded, bool kBent>
+void launch_as(const FullAttentionGradArgs<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const std::int64_t sequences = sequence_count(forward);
+  const std::int64_t sequences = sequence_count(forward), D = forward.D;
   const std::int64_t query_rows = forward.B * forward.T_q, key_rows = forward.B * forward.T_k;
   if (query_rows == 0) {
-    const auto bytes = static_cast<std::size_t>(key_rows * forward.H_kv * kD) * sizeof(Element);
+    const auto bytes = static_cast<std::size_t>(key_rows * forward.H_kv * D) * sizeof(Element);
     CUDA_CHECK(cudaMemsetAsync(args.dk, 0, bytes, ladder::cuda::stream()));
     CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, ladder::cuda::stream()));
     return;
   }
   constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
-  ladder::cuda::allow_shared_memory("attention_backward_sm90", gradients<Element, kD>,
-                                    kSharedBytes);
+  const auto kernel = gradients<Element, kD, kPadded, kBent>;
+  ladder::cuda::allow_shared_memory("attention_backward_sm90", kernel, kSharedBytes);
   const std::int64_t query_tiles =
       count_slots<kQueries>(forward.T_q, forward.cu_seqlens_q, sequences);
   const std::int64_t slots = query_tiles * forward.H_q;
@@ -404,43 +485,53 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
   CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
                              static_cast<std::size_t>(slots) * kQueries * kD * sizeof(float),
                              ladder::cuda::stream()));
-  prepare<Element, kD><<<static_cast<unsigned>(slots), kEndThreads, 0, ladder::cuda::stream()>>>(
-      args, sequences, stats.pointer());
+  const auto blocks = static_cast<unsigned>(slots);
+  prepare<Element, kD, kPadded>
+      <<<blocks, kEndThreads, 0, ladder::cuda::stream()>>>(args, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
     const std::int64_t key_tiles = count_slots<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
     const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
-    gradients<Element, kD><<<key_grid, kThreads, kSharedBytes, ladder::cuda::stream()>>>(
-        hopper::describe_tensor(forward.q, query_rows, forward.H_q, kD, kQueries),
-        hopper::describe_tensor(forward.k, key_rows, forward.H_kv, kD, kKeys),
-        hopper::describe_tensor(forward.v, key_rows, forward.H_kv, kD, kKeys),
-        hopper::describe_tensor(args.d_o, query_rows, forward.H_q, kD, kQueries), args, sequences,
+    kernel<<<key_grid, kThreads, kSharedBytes, ladder::cuda::stream()>>>(
+        hopper::describe_tensor(forward.q, query_rows, forward.H_q, D, kQueries),
+        hopper::describe_tensor(forward.k, key_rows, forward.H_kv, D, kKeys),
+        hopper::describe_tensor(forward.v, key_rows, forward.H_kv, D, kKeys),
+        hopper::describe_tensor(args.d_o, query_rows, forward.H_q, D, kQueries), args, sequences,
         reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
-  finish<Element, kD><<<static_cast<unsigned>(slots), kEndThreads, 0, ladder::cuda::stream()>>>(
-      args, sequences, dq_sums.pointer());
+  finish<Element, kD, kPadded>
+      <<<blocks, kEndThreads, 0, ladder::cuda::stream()>>>(args, sequences, dq_sums.pointer());
   CUDA_CHECK(cudaGetLastError());
 }
 
+template <typename Element, int kD>
+void launch(const FullAttentionGradArgs<Element>& args) {
+  const ladder::FullAttentionArgs<Element>& forward = args.forward;
+  if (forward.window > 0 || forward.softcap > 0.0f || !(forward.scale > 0.0f)) {
+    const std::int64_t rows = forward.B * std::max(forward.T_q, forward.T_k);
+    require_at_most("with these options B * T_q or B * T_k", rows, kNoWindow / 2);
+    return launch_as<Element, kD, true, true>(args);
+  }
+  forward.D == kD ? launch_as<Element, kD, false, false>(args)
+                  : launch_as<Element, kD, true, false>(args);
+}
+
 template <typename Element>
-void attention_backward(const BasicAttentionGradArgs<Element>& args) {
+void attention_backward(const FullAttentionGradArgs<Element>& args) {
   validate(args);
   const BasicAttentionArgs<Element>& forward = args.forward;
-  ladder::require(forward.D == 64 || forward.D == 128,
-                  "D is " + std::to_string(forward.D) + "; allowed in this kernel: 64, 128");
-  constexpr std::int64_t kMostRows = std::numeric_limits<int>::max(), kMostHeads = 65535;
+  ladder::require(
+      forward.D % 8 == 0 && forward.D <= 128,
+      "D is " + std::to_string(forward.D) + "; this kernel allows multiples of 8 up to 128");
+  constexpr std::int64_t kMostHeads = 65535;
   require_at_most("B * T_q", forward.B * forward.T_q, kMostRows);
   require_at_most("B * T_k", forward.B * forward.T_k, kMostRows);
   require_at_most("H_q", forward.H_q, kMostHeads);
-  require_copyable(args);
+  require_copyable(args.part());
   hopper::require_hopper("attention_backward_sm90");
-  if (sequence_count(forward) == 0) return clear_gradients(args);
-  if (forward.D == 64) {
-    launch<Element, 64>(args);
-  } else {
-    launch<Element, 128>(args);
-  }
+  if (sequence_count(forward) == 0) return clear_gradients(args.part());
+  forward.D <= 64 ? launch<Element, 64>(args) : launch<Element, 128>(args);
 }
 
 const ladder::Registration registration{

@@ -24,10 +24,19 @@ constexpr const char* kName = "attention_backward_sm90";
 // Many blocks add to a row of dq, whoever comes first: not repeatable.
 const bool registered = ladder::testing::register_suite(
     "attention_backward", kName,
-    {.not_repeatable = {"dq"}, .storages = {"bf16", "fp16"}, .sizes = {{"D", {64, 128}}}});
+    {.not_repeatable = {"dq"},
+     .storages = {"bf16", "fp16"},
+     .sizes = {{"D", {64, 128, 32, 96, 8, 120}}},
+     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}}});
 
-const bool edges_registered = flash_attention::edges::register_backward_edges(
-    kName, {.dq_repeatable = false, .limits = {"H_q"}});
+const bool edges_registered =
+    flash_attention::edges::register_backward_edges(kName, {.dq_repeatable = false,
+                                                            .all_options = true,
+                                                            .scale_of_0 = true,
+                                                            .any_D = true,
+                                                            .most_D = 128,
+                                                            .little_shared_memory = false,
+                                                            .limits = {"H_q"}});
 
 void expect_right(const ladder::Implementation& i, const AttentionCase& c) {
   const ladder::AttentionGradProblem problem(c);
@@ -40,7 +49,7 @@ void expect_right(const ladder::Implementation& i, const AttentionCase& c) {
 KERNEL_TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
-  for (const std::int64_t D : {64, 128}) {
+  for (const std::int64_t D : {64, 128, 96}) {
     for (const bool causal : {false, true}) {
       for (const auto& [T_q, T_k] : {std::pair{256, 256}, {300, 270}, {130, 333}, {400, 100}}) {
         if (!is_due(n++)) continue;
@@ -50,6 +59,21 @@ KERNEL_TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
         expect_right(implementation, c);
       }
     }
+  }
+}
+
+// Of 400 keys the four tiles are seen by few steps of queries each, which end before the last, ragged one; by other heads, too.
+KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithAWindowOverSeveralTiles) {
+  const auto implementation = ladder::find_implementation(kName);
+  std::size_t n = 0;
+  for (const std::int64_t window : {1, 64, 65, 128, 129, 300}) {
+    if (!is_due(n++)) continue;
+    AttentionCase c{.B = 1, .T_q = 370, .T_k = 400, .H_q = 2, .H_kv = 1, .D = 96};
+    c.causal = true;
+    c.window = window;
+    c.softcap = window % 2 == 0 ? 0.0f : 4.0f;
+    c.precision = window % 2 == 0 ? Precision::kFp16 : Precision::kBf16;
+    expect_right(implementation, c);
   }
 }
 
@@ -70,7 +94,7 @@ KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeve
 // The copies bring whole tiles: behind the last row of a batch, those of the next. They count nothing, not even 0 times NaN.
 KERNEL_TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
   const auto implementation = ladder::find_implementation(kName);
-  for (const std::int64_t D : {64, 128}) {
+  for (const std::int64_t D : {64, 128, 72}) {
     AttentionCase c{.B = 2, .T_q = 70, .T_k = 150, .H_q = 2, .H_kv = 2, .D = D};
     c.precision = Precision::kBf16;
     ladder::AttentionGradProblem problem(c);
@@ -95,7 +119,7 @@ KERNEL_TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
 
 TEST(attention_backward_sm90, RefusesOtherD) {
   const auto implementation = ladder::find_implementation(kName);
-  for (const std::int64_t D : {32, 96, 256}) {
+  for (const std::int64_t D : {4, 60, 136, 256}) {
     ladder::AttentionGradBf16Args args;
     args.forward.H_q = args.forward.H_kv = 1;
     args.forward.D = D;

@@ -17,14 +17,56 @@ const bool bounds = ladder::testing::register_bounds(
     kName, "attention_backward",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
 
+const bool bounds_with_options = ladder::testing::register_bounds(
+    kName, "attention_backward",
+    {{"B", 1}, {"T", 150}, {"H", 2}, {"K", 40}, {"V", 40}, {"T_q", 131}, {"H_kv", 1}},
+    {{"causal", "true"}, {"window", "20"}, {"softcap", "3"}}, {"fp16"});
+
+// Of all kernels of a run.
+std::uint64_t multiply_adds(const ladder::AttentionCase& c) {
+  std::uint64_t sum = 0;
+  for (const Kernel& kernel : xrays_of<ladder::AttentionBackward>(kName, c))
+    sum += kernel[kTensorMultiplyAdds];
+  return sum;
+}
+
 // 128 keys are one block's, 128 queries two steps. The product for dq comes a step late: once more than there are steps.
 TEST(AttentionBackwardSm90, TakesFiveProductsAndOneStepMoreForDq) {
   constexpr std::uint64_t kStep = 64 * 128 * 128, kSteps = 2;
-  std::uint64_t sum = 0;
-  for (const Kernel& kernel : xrays_of<ladder::AttentionBackward>(
-           kName, {.T_q = 128, .T_k = 128, .D = 128, .precision = ladder::Precision::kBf16}))
-    sum += kernel[kTensorMultiplyAdds];
-  EXPECT_EQ(sum, (4 * kSteps + kSteps + 1) * kStep);
+  ladder::AttentionCase c{.T_q = 128, .T_k = 128, .D = 128};
+  c.precision = ladder::Precision::kBf16;
+  EXPECT_EQ(multiply_adds(c), (4 * kSteps + kSteps + 1) * kStep);
+}
+
+// 96 channels arrive with zeros as 128, and cost their products. What is stored is 96.
+TEST(AttentionBackwardSm90, PadsWithZerosThatNobodyStores) {
+  ladder::AttentionCase c{.T_q = 128, .T_k = 128, .D = 128};
+  c.precision = ladder::Precision::kBf16;
+  const std::uint64_t whole = multiply_adds(c);
+  c.D = 96;
+  EXPECT_EQ(multiply_adds(c), whole);
+  const std::vector<Kernel> kernels = xrays_of<ladder::AttentionBackward>(kName, c);
+  ASSERT_EQ(kernels.size(), 3u);  // prepare, gradients, finish
+  constexpr std::uint64_t kTensor = 128 * 96 * 2, kTiles = 4 * 128 * 128 * 2;
+  constexpr std::uint64_t kStats = 128 * 8;  // lse and delta of each query
+  EXPECT_EQ(kernels[1][kBulkCopyBytes], kTiles + kStats);
+  for (const char* const name : {"dk", "dv"})
+    EXPECT_EQ(kernels[1].buffer(name).stores().bytes_asked, kTensor) << name;
+  EXPECT_EQ(kernels[2].buffer("dq").stores().bytes_asked, kTensor);
+}
+
+// Of four tiles of 128 keys and eight steps of 64 queries, those that a window meets. Each block has one product more, for dq.
+TEST(AttentionBackwardSm90, TakesTheStepsThatTheWindowMeets) {
+  constexpr std::uint64_t kStep = 64 * 128 * 64;
+  const auto steps = [](std::int64_t window) {
+    ladder::AttentionCase c{.T_q = 512, .T_k = 512, .D = 64, .causal = true, .window = window};
+    c.precision = ladder::Precision::kBf16;
+    return (multiply_adds(c) / kStep - 4) / 5;
+  };
+  EXPECT_EQ(steps(0), 8u + 6 + 4 + 2);
+  EXPECT_EQ(steps(66), 4u + 4 + 4 + 2);
+  EXPECT_EQ(steps(65), 3u + 3 + 3 + 2);
+  EXPECT_EQ(steps(1), 2u + 2 + 2 + 2);
 }
 
 }  // namespace

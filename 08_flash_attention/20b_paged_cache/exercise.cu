@@ -442,7 +442,8 @@ void run(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   ladder::require(
       args.H_q % args.H_kv == 0,
       is("H_q", args.H_q) + "allowed: a multiple of H_kv, which is " + std::to_string(args.H_kv));
-  for (const auto& [name, value] : {std::pair("scale", args.scale), {"softcap", args.softcap}})
+  for (const auto& [name, value] :
+       {std::pair("scale", args.scale), std::pair("softcap", args.softcap)})
     ladder::require(std::isfinite(value),
                     name + (" is " + std::to_string(value)) + "; allowed: a finite number");
   ladder::require(args.window >= 0, is("window", args.window) + "allowed: 0, no window, or more");
