@@ -16,6 +16,7 @@
 
 #include "common/core/device.hpp"
 #include "common/core/errors.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/tests.hpp"
 
@@ -332,6 +333,141 @@ void takes_groups_of_heads_over_several_tiles(const Implementation& i, const Sup
   }
 }
 
+// ---- All options ----
+
+template <typename Pass>
+void takes_windows_at_borders_of_tiles(const Implementation& i, const Support& support) {
+  const auto expect = [&](std::int64_t T_q, std::int64_t T_k, std::int64_t D, std::int64_t window) {
+    AttentionCase c = make_case(support, 1, T_q, T_k, 1, 1);
+    c.D = D;
+    c.causal = true;
+    c.window = window;
+    expect_right<Pass>(i, make_problem(c));
+  };
+  for (const std::int64_t window : {63, 64, 65, 129})
+    expect(130, 200, 32, window);
+  for (const std::int64_t window : {1, 2, 64, 65, 66})
+    expect(140, 200, 128, window);
+  expect(300, 270, 32, 129);
+  expect(30, 300, 32, 3);                    // most keys are in front of the first query's window
+  expect(20, 9, 64, std::int64_t{1} << 40);  // more than there are, in 32 bits
+}
+
+template <typename Pass>
+void takes_all_options_in_each_packed_sequence(const Implementation& i, const Support& support) {
+  AttentionCase c =
+      packed(make_case(support, 1, 1, 1, 2, 1), {{20, 150}, {0, 3}, {150, 20}, {5, 0}, {131, 140}});
+  c.D = 40;
+  c.causal = true;
+  c.window = 20;
+  c.softcap = 2;
+  c.scale = -0.4f;
+  expect_right<Pass>(i, make_problem(c));
+}
+
+// Every width up to the most, and no other one.
+template <typename Pass>
+void takes_every_width(const Implementation& i, const Support& support) {
+  for (std::int64_t D = support.D_step; D <= 256; D += 8) {
+    AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
+    c.D = D;
+    expect_right<Pass>(i, make_problem(c));
+  }
+  for (const std::int64_t D : {4, 60, 264}) {
+    if (D % support.D_step == 0 && D <= 256) continue;
+    AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
+    c.D = D;
+    try {
+      run<Pass>(i, Pass::make(make_problem(c)));
+      ADD_FAILURE() << "D = " << D << " was taken";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(
+          std::string(error.what()).find("D is " + std::to_string(D) + "; this kernel allows"), 0U)
+          << error.what();
+    }
+  }
+}
+
+// Large scores are all the softcap: their gradients vanish, and nothing overflows on the way.
+template <typename Pass>
+void survives_scores_beyond_the_softcap(const Implementation& i, const Support& support) {
+  for (const float softcap : {1.0f, 20.0f}) {
+    AttentionCase c = make_case(support, 1, 30, 70, 2, 1);
+    c.softcap = softcap;
+    c.magnitude = 30.0f;
+    expect_right<Pass>(i, make_problem(c));
+  }
+}
+
+// On a GPU whose blocks have 99 KB: other kernels, with all options and without any.
+template <typename Pass>
+void takes_little_shared_memory(const Implementation& i, const Support& support) {
+  if (on_a_gpu())
+    return ladder::testing::skip("only the emulator can be a device with less shared memory");
+  const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
+  for (const std::int64_t D : {32, 64, 96, 128, 256, 40, 136}) {
+    AttentionCase c = make_case(support, 1, 70, 130, 2, 1);
+    c.D = D;
+    expect_right<Pass>(i, make_problem(c));
+    c = packed(c, {{35, 30}, {1, 5}, {30, 60}});
+    c.causal = true;
+    expect_right<Pass>(i, make_problem(c));
+    c.window = 33;
+    c.softcap = 2;
+    expect_right<Pass>(i, make_problem(c));
+  }
+}
+
+// With a scale of 0 the weights of all keys that are seen are the same, and q and k have no gradients. A case's scale cannot be 0.
+void takes_a_scale_of_0(const Implementation& i, const Support& support) {
+  AttentionCase c = make_case(support, 1, 20, 70, 2, 1);
+  c.causal = true;
+  AttentionProblem forward = make_problem(c);
+  const std::vector<float> q = forward["q"];
+  forward["q"].assign(q.size(), 0.0f);  // scores of 0, too
+  AttentionGradProblem problem = make_grad_problem(forward);
+  const Outputs wanted = run<Backward>(i, problem);
+  problem["q"] = q;
+  ladder::with_storage<Backward::Op>(to_string(support.precision), [&]<typename Args>() {
+    const ladder::OnDevice<Backward::Op, Args> on_device(ladder::device(i.device), problem);
+    Args args = on_device.args();
+    args.forward.scale = 0.0f;
+    ladder::launch<Backward::Op>(i, args);
+    ladder::device(i.device).synchronize();
+    const Outputs outputs = Backward::named(problem, on_device.download());
+    expect_same({wanted[2]}, {outputs[2]},
+                [](const Output&, std::int64_t, std::int64_t) { return true; });
+    for (const Output& output : {outputs[0], outputs[1]}) {
+      EXPECT_TRUE(std::all_of(output.x.begin(), output.x.end(), [](float x) { return x == 0.0f; }))
+          << output.name << " is not 0 although the scale is";
+    }
+  });
+}
+
+// NaN in tiles of keys in front of all windows, and in queries behind those that see a tile of keys: neither is multiplied with 0.
+void keeps_nan_outside_of_windows_to_its_tiles(const Implementation& i, const Support& support) {
+  AttentionCase c = make_case(support, 1, 1, 300, 1, 1);
+  c.causal = true;
+  c.window = 40;  // keys 260 to 299
+  const AttentionGradProblem late = Backward::make(make_problem(c));
+  AttentionGradProblem spoilt = late;
+  for (const char* name : {"k", "v"})
+    std::fill_n(spoilt[name].begin(), 256 * c.D, kNaN);
+  expect_same(run<Backward>(i, late), run<Backward>(i, spoilt),
+              [](const Output& output, std::int64_t row, std::int64_t) {
+                return !output.of_keys || row >= 256;
+              });
+  c.T_q = c.T_k = 300;
+  const AttentionGradProblem square = Backward::make(make_problem(c));
+  spoilt = square;
+  for (const char* name : {"q", "d_o"})
+    std::fill_n(spoilt[name].begin() + 256 * c.D, 44 * c.D, kNaN);
+  expect_same(run<Backward>(i, square), run<Backward>(i, spoilt),
+              [](const Output& output, std::int64_t row, std::int64_t) {
+                return row < (output.of_keys ? 128 : 256);
+              });
+}
+
 // ---- Alignment ----
 
 // The same elements `shift` bytes behind an address that is aligned to everything.
@@ -568,6 +704,18 @@ bool register_backward_edges(const std::string& name, const Support& support) {
     add(name, "ClearsGradientsWithoutSequences",
         [=](const Implementation& i) { clears_gradients_without_sequences(i, support); });
   }
+  if (!support.all_options) return true;
+  const auto with = [&](void (*test)(const Implementation&, const Support&)) {
+    return [=](const Implementation& i) { test(i, support); };
+  };
+  add(name, "TakesWindowsAtBordersOfTiles", with(takes_windows_at_borders_of_tiles<Backward>));
+  add(name, "TakesAllOptionsInEachPackedSequence",
+      with(takes_all_options_in_each_packed_sequence<Backward>));
+  add(name, "TakesEveryWidth", with(takes_every_width<Backward>));
+  add(name, "SurvivesScoresBeyondTheSoftcap", with(survives_scores_beyond_the_softcap<Backward>));
+  add(name, "TakesLittleSharedMemory", with(takes_little_shared_memory<Backward>));
+  add(name, "TakesAScaleOf0", with(takes_a_scale_of_0));
+  add(name, "KeepsNaNOutsideOfWindowsToItsTiles", with(keeps_nan_outside_of_windows_to_its_tiles));
   return true;
 }
 

@@ -19,6 +19,9 @@ struct Support {
   bool skips_masked_tiles =
       true;  // causal: values that no query of a tile sees are not multiplied with 0
   std::int64_t D = 64;
+  bool all_options =
+      false;  // a window, a softcap, any scale, and any D up to 256 that is a multiple of `D_step`
+  std::int64_t D_step = 8;
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
 };
 

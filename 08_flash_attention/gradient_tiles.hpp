@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
 #include "common/cuda/tiles/swizzle.hpp"
@@ -20,6 +22,7 @@ namespace flash_attention::gradients {
 
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
+using ladder::FullAttentionGradArgs;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kLog2e;
 using ladder::cuda::kWarpSize;
@@ -48,23 +51,41 @@ struct Tile {
   }
 };
 
-// Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros. Threads
-// take steps of a multiple of eight rows, so that a unit's place in its row does not change.
-template <int kThreads, int kRows, int kColumns, typename Element>
+// The channels of a row: as many as its tile has columns, or fewer, a multiple of 8.
+template <typename S>
+struct Channels {
+  int D;
+
+  template <typename Element>
+  explicit __device__ Channels(const BasicAttentionArgs<Element>& forward)
+      : D(S::kAllOptions ? static_cast<int>(forward.D) : S::kD) {}
+  __device__ bool has(int column) const { return !S::kAllOptions || column < D; }
+};
+
+// Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros, and so are
+// columns that are no channels. Threads take steps of a multiple of eight rows, and of 16 units where a row has more of them than
+// an eighth of the threads can take, so that a unit's place among eight does not change.
+template <int kThreads, int kRows, typename S, int kColumns, typename Element>
 __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std::int64_t stride,
-                      int rows) {
+                      int rows, Channels<S> channels) {
   using Tile = Tile<Element, kColumns>;
-  constexpr int kStep = kThreads / (8 * Tile::kUnits) * 8;
-  static_assert(kStep > 0 && kRows % kStep == 0);
-  const int row = threadIdx.x / Tile::kUnits, column = threadIdx.x % Tile::kUnits * Tile::kUnit;
-  if constexpr (kStep * Tile::kUnits < kThreads) {
+  constexpr int kUnits = Tile::kUnits <= kThreads / 8 ? Tile::kUnits : 16;
+  constexpr int kStep = kThreads / (8 * kUnits) * 8;
+  static_assert(kStep > 0 && kRows % kStep == 0 && Tile::kUnits % kUnits == 0);
+  const int row = threadIdx.x / kUnits, column = threadIdx.x % kUnits * Tile::kUnit;
+  if constexpr (kStep * kUnits < kThreads) {
     if (row >= kStep) return;
   }
   const Element* const source = from + row * stride + column;
   Element* const to = to_smem.x + Tile::place(row, column);
 #pragma unroll
-  for (int n = 0; n < kRows; n += kStep) {
-    __pipeline_memcpy_async(to + n * kColumns, source + n * stride, 16, row + n < rows ? 0 : 16);
+  for (int c = 0; c < kColumns; c += kUnits * Tile::kUnit) {
+    const int rows_here = channels.has(column + c) ? rows : 0;
+#pragma unroll
+    for (int n = 0; n < kRows; n += kStep) {
+      __pipeline_memcpy_async(to + n * kColumns + c, source + n * stride + c, 16,
+                              row + n < rows_here ? 0 : 16);
+    }
   }
 }
 
@@ -171,10 +192,10 @@ __device__ void put(Tile<Element, kColumns> tile_smem, int place, const std::uin
 }
 
 // Sums, times `factor`, to an array whose rows are `stride` elements apart: rows from `rows` on do not exist; of the columns
-// every kStep-th 16.
-template <int kStep, typename Element, int kM, int kN>
+// every kStep-th 16, from `first_column` on.
+template <int kStep, typename S, typename Element, int kM, int kN>
 __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, std::int64_t stride,
-                      int rows, int lane) {
+                      int rows, int first_column, Channels<S> channels, int lane) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -184,6 +205,7 @@ __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, 
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
         const int column = n / 2 * 16 * kStep + n % 2 * 8 + lane % 4 * 2;
+        if (!channels.has(first_column + column)) continue;
         *reinterpret_cast<std::uint32_t*>(to + row * stride + column) =
             ladder::cuda::pack<Element>(factor * sum[m][n][2 * i], factor * sum[m][n][2 * i + 1]);
       }
@@ -191,24 +213,58 @@ __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, 
   }
 }
 
+// ---- Scores with all options ----
+
+// A score's weight, and the derivative of the score that counts by the one that was multiplied.
+struct Bend {
+  float scale, softcap;  // the natural scale
+
+  template <typename Element>
+  explicit __device__ Bend(const FullAttentionArgs<Element>& forward)
+      : scale(forward.scale), softcap(forward.softcap) {}
+
+  // Makes P of a score and, of dP, what times P is dS. lse is in base 2.
+  __device__ void apply(float& score, float& dp, float lse, float delta) const {
+    float slope = 1.0f;
+    score *= scale;
+    if (softcap > 0.0f) {
+      // tanh(x) = 1 - 2 r with r = 1 / (1 + exp(2 x)), and 1 - tanh(x)^2 = 4 r (1 - r).
+      const float power = ladder::cuda::exp2_flushed(score * (2 * kLog2e / softcap));
+      const float r = __fdividef(1.0f, 1.0f + power);
+      score = softcap - 2 * softcap * r;
+      slope = 4 * r * (1.0f - r);
+    }
+    score = ladder::cuda::exp2_flushed(score * kLog2e - lse);
+    dp = (dp - delta) * slope;
+  }
+};
+
 // ---- Who does what ----
 
 // A block keeps a tile of keys and streams tiles of queries past it. Warps are partners when they share their keys: of the scores
 // each computes those of some of the queries, of the gradients every second 16 channels.
-template <int kD>
+//
+// With kAllOptions a kernel has a window, a softcap and fewer channels than columns. One that has not is the faster one: it knows more
+// when it is compiled. With kSmall, which has all options too, a block needs no more than kLeastMemory of shared memory.
+template <int kColumns, bool kTheAllOptions, bool kTheSmall = false>
 struct Shape {
-  static constexpr int D = kD;
+  static constexpr int kD = kColumns;
+  static constexpr bool kAllOptions = kTheAllOptions, kSmall = kTheSmall;
+  template <typename Element>
+  using Args = std::conditional_t<kAllOptions, FullAttentionGradArgs<Element>,
+                                  BasicAttentionGradArgs<Element>>;
   // A warp has 32 keys (16 where D is 256) by 32 or 64 queries of scores and as many registers of sums as there can be. Two
   // blocks of 64 keys are quicker than one of 128: while one waits, the other computes.
-  static constexpr int kQueries = D <= 64 ? 128 : 64;
-  static constexpr int kKeys = D <= 64 ? 128 : 64;
-  static constexpr int kWarps = D == 96 || D == 128 ? 4 : 8;
+  static constexpr int kQueries = kSmall ? (kD <= 96 ? 64 : 32) : kD <= 64 ? 128 : 64;
+  static constexpr int kKeys = kD <= 64 ? 128 : kSmall && kD == 256 ? 32 : 64;
+  static constexpr int kWarps = kD == 96 || kD == 128 || (kSmall && kD == 256) ? 4 : 8;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kBlocks = D == 96 || D == 128 ? 2 : 1;  // at once on a multiprocessor
+  static constexpr int kBlocks = kD == 96 || kD == 128 ? 2 : 1;    // at once on a multiprocessor
+  static constexpr int kScoreTiles = kSmall && kD == 256 ? 1 : 2;  // P and dS, or the same for both
   static constexpr int kPartners = 2;
   static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
   static constexpr int kWarpQueries = kQueries / kPartners;
-  static constexpr int kWarpChannels = D / kPartners;
+  static constexpr int kWarpChannels = kD / kPartners;
 };
 
 // ---- What is known of each query beforehand ----
@@ -220,12 +276,11 @@ struct QueryRows {
 };
 
 // Shared memory of a block: its keys; queries in use and on their way.
-template <typename Element, int D>
+template <typename Element, typename S>
 struct Memory {
-  using S = Shape<D>;
-  Element k[S::kKeys * D], v[S::kKeys * D];
-  Element q[2][S::kQueries * D], d_o[2][S::kQueries * D];
-  Element p[S::kKeys * S::kQueries], ds[S::kKeys * S::kQueries];
+  Element k[S::kKeys * S::kD], v[S::kKeys * S::kD];
+  Element q[2][S::kQueries * S::kD], d_o[2][S::kQueries * S::kD];
+  Element scores[S::kScoreTiles][S::kKeys * S::kQueries];  // P, and the last one dS
   QueryRows<S::kQueries> rows[2];
 };
 
@@ -285,7 +340,7 @@ __global__ void __launch_bounds__(kRowThreads)
 
 // Rows are read and written 16 bytes at a time.
 template <typename Element>
-void require_alignment(const BasicAttentionGradArgs<Element>& args) {
+void require_alignment(const FullAttentionGradArgs<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
   if (forward.T_q > 0) {
     ladder::require_pointer("q", forward.q, 16);
@@ -301,22 +356,41 @@ void require_alignment(const BasicAttentionGradArgs<Element>& args) {
   }
 }
 
-// Launches for the arguments' D, a std::integral_constant; complains about what these kernels cannot do.
-template <typename Element, typename Launch>
-void launch_for_D(const BasicAttentionGradArgs<Element>& args, Launch launch) {
-  validate(args);
-  require_usual_D(args.forward, "this kernel");
-  require_grid(args.forward);
-  if (args.forward.B == 0) return;
-  require_alignment(args);
-  if (sequence_count(args.forward) == 0) return clear_gradients(args);
-  switch (args.forward.D) {
-    case 32: return launch(std::integral_constant<int, 32>{});
-    case 64: return launch(std::integral_constant<int, 64>{});
-    case 96: return launch(std::integral_constant<int, 96>{});
-    case 128: return launch(std::integral_constant<int, 128>{});
-    default: return launch(std::integral_constant<int, 256>{});
+// What a block of an RTX 3090 or 4090 can have (sm_86, sm_89); no GPU with these instructions has less.
+constexpr std::size_t kLeastMemory = 99 * 1024;
+
+// Launches with the Shape of so many columns that has what the arguments ask for, and no more shared memory than the device.
+template <int kColumns, typename Element, typename BytesOf, typename Launch>
+void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf bytes_of,
+                         Launch launch) {
+  using All = Shape<kColumns, true>;
+  using Small = Shape<kColumns, true, true>;
+  constexpr std::size_t kBytes = decltype(bytes_of(All{}))::value;
+  if constexpr (kBytes > kLeastMemory) {
+    static_assert(decltype(bytes_of(Small{}))::value <= kLeastMemory);
+    if (kBytes > ladder::cuda::most_shared_memory()) return launch(Small{});
   }
+  if (forward.D == kColumns && forward.window == 0 && forward.softcap == 0.0f)
+    return launch(Shape<kColumns, false>{});
+  launch(All{});
+}
+
+// Launches with a Shape; complains about what these kernels cannot do. bytes_of(shape) is an integral_constant: the shared memory of a block.
+template <typename Element, typename BytesOf, typename Launch>
+void launch_with_shape(const FullAttentionGradArgs<Element>& args, BytesOf bytes_of,
+                       Launch launch) {
+  validate(args);
+  const FullAttentionArgs<Element>& forward = args.forward;
+  require_units_of_channels(forward);
+  require_grid(forward);
+  if (forward.B == 0) return;
+  require_alignment(args);
+  if (sequence_count(forward) == 0) return clear_gradients(args.part());
+  if (forward.D <= 32) return launch_with_columns<32>(forward, bytes_of, launch);
+  if (forward.D <= 64) return launch_with_columns<64>(forward, bytes_of, launch);
+  if (forward.D <= 96) return launch_with_columns<96>(forward, bytes_of, launch);
+  if (forward.D <= 128) return launch_with_columns<128>(forward, bytes_of, launch);
+  launch_with_columns<256>(forward, bytes_of, launch);
 }
 
 }  // namespace flash_attention::gradients

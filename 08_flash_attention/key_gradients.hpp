@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
@@ -18,30 +19,37 @@ namespace flash_attention::gradients {
 // ---- Who does what ----
 
 // The keys of a block: kKeys of a sequence and key head, from `first_key` on.
-template <int D>
+template <typename S>
 struct KeyTile {
-  Sequence sequence;
+  std::conditional_t<S::kAllOptions, WindowedSequence, Sequence> sequence;
   Visible visible;
   int queries, keys;  // of the sequence
   int keys_written;   // keys behind a batch's length have gradients too: zeros
   int first_key, kv_head;
 
-  template <typename Element>
-  explicit __device__ KeyTile(const BasicAttentionArgs<Element>& forward)
+  template <typename Forward>
+  explicit __device__ KeyTile(const Forward& forward)
       : sequence(sequence_of(forward, blockIdx.z)),
         visible(visible_from(sequence, 0)),
         queries(sequence.queries),
         keys(sequence.keys),
         keys_written(forward.key_lengths != nullptr ? forward.T_k : keys),
-        first_key(blockIdx.x * Shape<D>::kKeys),
+        first_key(blockIdx.x * S::kKeys),
         kv_head(blockIdx.y) {}
+
+  // Whether each query of the tile that begins with `query` sees each key.
+  __device__ bool is_seen_whole(int query) const {
+    const bool up_to_last = first_key + S::kKeys <= visible.keys(query);
+    if constexpr (!S::kAllOptions) return up_to_last;
+    const int end = max(visible.keys(query + S::kQueries - 1), 0);
+    return up_to_last && first_key >= end - visible.window;
+  }
 };
 
 // What a warp has of the block's work, and the places in its tiles where a lane begins.
-template <typename Element, int D>
+template <typename Element, typename S>
 struct WarpPart {
-  using S = Shape<D>;
-  using Rows = Tile<Element, D>;
+  using Rows = Tile<Element, S::kD>;
   using Scores = Tile<Element, S::kQueries>;
   int lane, number;
   int key_row;               // its first key, which is its partner's too
@@ -64,17 +72,19 @@ struct WarpPart {
 };
 
 // From one row of queries, or of keys, to the next.
-template <int D>
+template <typename S>
 struct HeadLayout {
+  Channels<S> channels;
   int H_q, group;                         // query heads; how many of them share a key head
   std::int64_t query_stride, key_stride;  // elements
 
   template <typename Element>
-  explicit __device__ HeadLayout(const BasicAttentionArgs<Element>& forward) : H_q(forward.H_q) {
+  explicit __device__ HeadLayout(const BasicAttentionArgs<Element>& forward)
+      : channels(forward), H_q(forward.H_q) {
     const int H_kv = forward.H_kv;
     group = H_q / H_kv;
-    query_stride = static_cast<std::int64_t>(H_q) * D;
-    key_stride = static_cast<std::int64_t>(H_kv) * D;
+    query_stride = static_cast<std::int64_t>(H_q) * channels.D;
+    key_stride = static_cast<std::int64_t>(H_kv) * channels.D;
   }
 };
 
@@ -82,21 +92,22 @@ struct QueryTile {
   int head, tile;  // of the sequence's tiles
 };
 
-// The tiles of queries that pass: of each head of the group, those from the first query on that sees the block's first key.
-template <typename Element, int D>
+// The tiles of queries that pass: of each head of the group, those from the first query on that sees the block's first key, up to the last
+// one whose window has its last key.
+template <typename Element, typename S>
 struct PassingQueries {
-  static constexpr int kThreads = Shape<D>::kThreads, kQueries = Shape<D>::kQueries;
-  using Rows = Tile<Element, D>;
-  const BasicAttentionGradArgs<Element>& args;
+  static constexpr int kThreads = S::kThreads, kQueries = S::kQueries;
+  using Rows = Tile<Element, S::kD>;
+  using Args = typename S::template Args<Element>;
+  const Args& args;
   const QueryRows<kQueries>* rows_of_queries;
-  const KeyTile<D>& block;
-  const HeadLayout<D>& layout;
+  const KeyTile<S>& block;
+  const HeadLayout<S>& layout;
   int first_tile, last_tile, tiles;
   std::int64_t first_number;  // of the sequence's first tile, among all sequences' tiles
 
-  __device__ PassingQueries(const BasicAttentionGradArgs<Element>& args,
-                            const QueryRows<kQueries>* rows_of_queries, const KeyTile<D>& block,
-                            const HeadLayout<D>& layout)
+  __device__ PassingQueries(const Args& args, const QueryRows<kQueries>* rows_of_queries,
+                            const KeyTile<S>& block, const HeadLayout<S>& layout)
       : args(args), rows_of_queries(rows_of_queries), block(block), layout(layout) {
     // Copies, because nvcc makes branches of the conditions below where they are asked of what a reference refers to.
     const int queries = block.queries, keys = block.keys, first_key = block.first_key;
@@ -104,7 +115,12 @@ struct PassingQueries {
     const int first_seeing =
         causal && first_key > keys - queries ? first_key - (keys - queries) : 0;
     const int first = first_seeing / kQueries;
-    const int last = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
+    int last = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
+    if constexpr (S::kAllOptions) {
+      // The first of the queries that are aligned with the last key or with later ones, whose windows begin behind the block.
+      const std::int64_t end = first_key + S::kKeys - 1 + block.sequence.window + queries - keys;
+      if (end < queries) last = end > 0 ? static_cast<int>((end + kQueries - 1) / kQueries) : 0;
+    }
     const int tiles_per_head = last > first ? last - first : 0;
     first_tile = first, last_tile = last, tiles = tiles_per_head * layout.group;
     first_number = first_tile_of(block.sequence, blockIdx.z, kQueries);
@@ -123,14 +139,15 @@ struct PassingQueries {
     return (first_number + x.tile) * layout.H_q + x.head;
   }
 
-  __device__ void fetch_to(Memory<Element, D>& memory, int buffer, QueryTile x) const {
+  __device__ void fetch_to(Memory<Element, S>& memory, int buffer, QueryTile x) const {
     const int first = x.tile * kQueries;
     const std::int64_t stride = layout.query_stride;
-    const std::int64_t offset = (block.sequence.first_query + first) * stride + x.head * D;
+    const std::int64_t offset =
+        (block.sequence.first_query + first) * stride + x.head * layout.channels.D;
     fetch<kThreads, kQueries>(Rows{memory.q[buffer]}, args.forward.q + offset, stride,
-                              block.queries - first);
+                              block.queries - first, layout.channels);
     fetch<kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, stride,
-                              block.queries - first);
+                              block.queries - first, layout.channels);
     const auto* const rows = reinterpret_cast<const float4*>(rows_of_queries + number(x));
     if (threadIdx.x < kQueries / 2) {
       __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,
@@ -142,9 +159,9 @@ struct PassingQueries {
 // ---- P and dS: keys down, queries across, a warp's keys by half of the queries ----
 
 // P from the scores. `lse_smem` has one of each query of the tile.
-template <typename Element, int D, int kM, int kN>
+template <typename Element, typename S, int kM, int kN>
 __device__ void take_weights(float (&p)[kM][kN][4], float scale, const float* lse_smem,
-                             const WarpPart<Element, D>& warp) {
+                             const WarpPart<Element, S>& warp) {
   lse_smem += warp.score_row + warp.lane % 4 * 2;
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
@@ -159,10 +176,10 @@ __device__ void take_weights(float (&p)[kM][kN][4], float scale, const float* ls
 }
 
 // No weight for keys that a query does not see. `first_query` is the tile's.
-template <typename Element, int D, int kM, int kN>
-__device__ void mask(float (&p)[kM][kN][4], const KeyTile<D>& block, int first_query,
-                     const WarpPart<Element, D>& warp) {
-  if (block.first_key + Shape<D>::kKeys <= block.visible.keys(first_query)) return;
+template <typename Element, typename S, int kM, int kN>
+__device__ void mask(float (&p)[kM][kN][4], const KeyTile<S>& block, int first_query,
+                     const WarpPart<Element, S>& warp) {
+  if (block.is_seen_whole(first_query)) return;
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
 #pragma unroll
@@ -171,17 +188,53 @@ __device__ void mask(float (&p)[kM][kN][4], const KeyTile<D>& block, int first_q
       const int seen = block.visible.keys(query);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
-        if (block.first_key + warp.key_row + m * 16 + warp.lane / 4 + x / 2 * 8 >= seen)
-          p[m][n][x] = 0.0f;
+        const int key = block.first_key + warp.key_row + m * 16 + warp.lane / 4 + x / 2 * 8;
+        if (key >= seen) p[m][n][x] = 0.0f;
+        if constexpr (S::kAllOptions) {
+          if (key < max(seen, 0) - block.visible.window) p[m][n][x] = 0.0f;
+        }
       }
     }
   }
 }
 
+// With all options: P from the scores; and from dP, dS but for the factor P, with the derivative of the softcap.
+template <typename Element, typename S, int kM, int kN>
+__device__ void take_weights_and_slopes(float (&p)[kM][kN][4], float (&ds)[kM][kN][4],
+                                        const Bend& bend, const QueryRows<S::kQueries>& rows_smem,
+                                        const WarpPart<Element, S>& warp) {
+  const int first = warp.score_row + warp.lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < kN; ++n) {
+    const float2 lse = *reinterpret_cast<const float2*>(rows_smem.lse + first + n * 8);
+    const float2 delta = *reinterpret_cast<const float2*>(rows_smem.delta + first + n * 8);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        bend.apply(p[m][n][x], ds[m][n][x], x % 2 == 0 ? lse.x : lse.y,
+                   x % 2 == 0 ? delta.x : delta.y);
+    }
+  }
+}
+
+template <int kM, int kN>
+__device__ void take_product(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4]) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        ds[m][n][x] *= p[m][n][x];
+    }
+  }
+}
+
 // dS from dP and P. `delta_smem` has one of each query of the tile.
-template <typename Element, int D, int kM, int kN>
+template <typename Element, typename S, int kM, int kN>
 __device__ void take_ds(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4],
-                        const float* delta_smem, const WarpPart<Element, D>& warp) {
+                        const float* delta_smem, const WarpPart<Element, S>& warp) {
   delta_smem += warp.score_row + warp.lane % 4 * 2;
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
@@ -198,11 +251,10 @@ __device__ void take_ds(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4],
 // ---- dV and dK: sums over all queries of the tile ----
 
 // The warp's part of P or dS as first factors: for itself in registers, for its partner in shared memory.
-template <typename Element, int D, int kSteps, int kM, int kN>
+template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void pack_and_put(std::uint32_t (&factor)[kSteps][kM][4], const float (&x)[kM][kN][4],
-                             Tile<Element, Shape<D>::kQueries> to_smem,
-                             const WarpPart<Element, D>& warp) {
-  using Scores = Tile<Element, Shape<D>::kQueries>;
+                             Tile<Element, S::kQueries> to_smem, const WarpPart<Element, S>& warp) {
+  using Scores = Tile<Element, S::kQueries>;
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
@@ -214,32 +266,32 @@ __device__ void pack_and_put(std::uint32_t (&factor)[kSteps][kM][4], const float
 }
 
 // sum += the warp's own part of P or dS, which is in `factor`, times those queries' rows of d_o or q.
-template <typename Element, int D, int kSteps, int kM, int kN>
+template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void add_own_part(float (&sum)[kM][kN][4], const std::uint32_t (&factor)[kSteps][kM][4],
-                             Tile<Element, D> b_smem, const WarpPart<Element, D>& warp) {
+                             Tile<Element, S::kD> b_smem, const WarpPart<Element, S>& warp) {
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
-    multiply_add<Shape<D>::kPartners>(
+    multiply_add<S::kPartners>(
         sum, factor[s], b_smem,
-        Tile<Element, D>::move(warp.channel_place, warp.score_row + s * 16, 0));
+        Tile<Element, S::kD>::move(warp.channel_place, warp.score_row + s * 16, 0));
   }
 }
 
 // The same with the part of its partner, by way of shared memory; `factor` is overwritten.
-template <typename Element, int D, int kSteps, int kM, int kN>
+template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void add_partners_part(float (&sum)[kM][kN][4], std::uint32_t (&factor)[kSteps][kM][4],
-                                  Tile<Element, Shape<D>::kQueries> part_smem,
-                                  Tile<Element, D> b_smem, const WarpPart<Element, D>& warp) {
-  using Scores = Tile<Element, Shape<D>::kQueries>;
+                                  Tile<Element, S::kQueries> part_smem, Tile<Element, S::kD> b_smem,
+                                  const WarpPart<Element, S>& warp) {
+  using Scores = Tile<Element, S::kQueries>;
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
     for (int m = 0; m < kM; ++m)
       ladder::cuda::load_matrices(factor[s][m],
                                   part_smem.x + Scores::move(warp.other_place, m * 16, s * 16));
-    multiply_add<Shape<D>::kPartners>(
+    multiply_add<S::kPartners>(
         sum, factor[s], b_smem,
-        Tile<Element, D>::move(warp.channel_place, warp.other_row + s * 16, 0));
+        Tile<Element, S::kD>::move(warp.channel_place, warp.other_row + s * 16, 0));
   }
 }
 

@@ -69,23 +69,28 @@ TEST(SharedMemory, IsAskedOfTheDeviceBeforeAnythingIsLaunched) {
     EXPECT_EQ(refused["attention_matrix_loads 128"], "80");
     EXPECT_EQ(refused["attention_pipelined 128"], "64");
     EXPECT_EQ(refused["attention_pipelined 256"], "96");
+    ask_all<ladder::AttentionBackward>("48", refused);
+    EXPECT_EQ(refused["attention_backward 32"], "65");
+    EXPECT_EQ(refused["attention_backward 64"], "97");
+    EXPECT_EQ(refused["attention_backward 96"], "89");
+    EXPECT_EQ(refused["attention_backward 128"], "73");
+    EXPECT_EQ(refused["attention_backward 256"], "99");
+    EXPECT_EQ(refused["attention_backward_two_kernels 128"], "73");
   }
   refused.clear();
   const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
   ask_all<ladder::Attention>("99", refused);
   ask_all<ladder::AttentionBackward>("99", refused);
   EXPECT_EQ(refused.count("attention_pipelined 256"), 0u);
-  for (const char* D : {"32", "64", "96", "128", "256"})
-    EXPECT_EQ(refused.count("attention_sliding_window " + std::string(D)), 0u) << D;
+  for (const char* name :
+       {"attention_sliding_window ", "attention_backward ", "attention_backward_two_kernels "}) {
+    for (const char* D : {"32", "64", "96", "128", "256"})
+      EXPECT_EQ(refused.count(name + std::string(D)), 0u) << name << D;
+  }
   const auto expect_kilobytes = [&](const std::string& name, const std::string& kilobytes) {
     EXPECT_EQ(refused[name], kilobytes) << name;
   };
-  expect_kilobytes("attention_backward 32", "114");
-  expect_kilobytes("attention_backward 128", "113");
-  expect_kilobytes("attention_backward 256", "209");
-  expect_kilobytes("attention_backward_two_kernels 128", "113");
   expect_kilobytes("attention_backward_scalar 256", "137");
-  expect_kilobytes("attention_backward 96", "");
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
 // Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
 // Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
-// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
@@ -31,37 +34,36 @@ using ladder::cuda::Scratch;
 // ---- First kernel: a tile of keys stays, queries pass ----
 
 // Blocks: tile of keys, key head, sequence.
-template <typename Element, int D>
-__global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
-    key_gradients(const BasicAttentionGradArgs<Element> args,
-                  const QueryRows<Shape<D>::kQueries>* rows_of_queries) {
-  using S = Shape<D>;
+template <typename Element, typename S>
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
+    key_gradients(const typename S::template Args<Element> args,
+                  const QueryRows<S::kQueries>* rows_of_queries) {
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
   constexpr int kChannels = S::kWarpChannels / 8, kSteps = S::kWarpQueries / 16;
   extern __shared__ uint4 smem[];
-  auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  const KeyTile<D> block(forward);
+  auto& memory = *reinterpret_cast<Memory<Element, S>*>(smem);
+  const auto& forward = args.forward;
+  const KeyTile<S> block(forward);
   if (block.first_key >= block.keys_written) return;
 
-  const HeadLayout<D> layout(forward);
+  const HeadLayout<S> layout(forward);
   const std::int64_t key_stride = layout.key_stride;
   const std::int64_t key_offset =
-      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * D;
-  const WarpPart<Element, D> warp;
+      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * layout.channels.D;
+  const WarpPart<Element, S> warp;
   const float scale = forward.scale * kLog2e;
 
-  using Rows = Tile<Element, D>;
+  using Rows = Tile<Element, S::kD>;
   using Scores = Tile<Element, kQueries>;
   const Rows k_smem{memory.k}, v_smem{memory.v};
-  const Scores p_smem{memory.p}, ds_smem{memory.ds};
-  const PassingQueries<Element, D> passing(args, rows_of_queries, block, layout);
+  const Scores p_smem{memory.scores[0]}, ds_smem{memory.scores[S::kScoreTiles - 1]};
+  const PassingQueries<Element, S> passing(args, rows_of_queries, block, layout);
 
   fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride,
-                            block.keys - block.first_key);
+                            block.keys - block.first_key, layout.channels);
   fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride,
-                            block.keys - block.first_key);
+                            block.keys - block.first_key, layout.channels);
   QueryTile next = passing.first();
   if (passing.tiles > 0) passing.fetch_to(memory, 0, next);
   __pipeline_commit();
@@ -81,82 +83,102 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
     // The scores and P, keys down and queries across.
-    float p[kM][kScores][4];
+    float p[kM][kScores][4], ds[kM][kScores][4];
     multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
-    take_weights(p, scale, of_queries_smem.lse, warp);
+    if constexpr (S::kAllOptions) {
+      multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
+      take_weights_and_slopes(p, ds, Bend(forward), of_queries_smem, warp);
+    } else {
+      take_weights(p, scale, of_queries_smem.lse, warp);
+    }
     mask(p, block, first_query, warp);
 
     // dV takes what this warp has of P; its partner's part comes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 1) {
+      __syncthreads();  // P is there
+      add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+      __syncthreads();  // nobody reads P any more: its place is that of dS
+    }
 
     // dP, and dS from it. dK takes it as dV took P.
-    float ds[kM][kScores][4];
-    multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
-    take_ds(ds, p, of_queries_smem.delta, warp);
+    if constexpr (S::kAllOptions) {
+      take_product(ds, p);
+    } else {
+      multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
+      take_ds(ds, p, of_queries_smem.delta, warp);
+    }
     pack_and_put(factor, ds, ds_smem, warp);
     add_own_part(dk, factor, q_smem, warp);
     __syncthreads();  // P and dS are there
-    add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
   }
   __pipeline_wait_prior(0);
 
   const int rows = block.keys_written - block.first_key - warp.key_row;
   const std::int64_t to = key_offset + warp.key_row * key_stride + warp.channel;
-  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.lane);
-  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.lane);
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.channel,
+                      layout.channels, warp.lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.channel, layout.channels,
+                      warp.lane);
 }
 
 // ---- Second kernel: a tile of queries stays, keys pass ----
 
 // Each warp has 16 of the queries, all of the keys and all channels: what it computes it needs itself.
-template <int kD>
+template <typename S>
 struct QueryShape {
-  static constexpr int D = kD;
-  static constexpr int kWarps = 8;
+  static constexpr int kD = S::kD;
+  static constexpr int kWarps = S::kSmall && kD > 96 ? 4 : 8;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kQueries = 16 * kWarps;
-  static constexpr int kKeys = D <= 128 ? 64 : 32;
+  static constexpr int kKeys = kD <= 128 ? 64 : S::kSmall ? 16 : 32;
 };
 
-template <typename Element, int D>
+template <typename Element, typename Q>
 struct QueryMemory {
-  using S = QueryShape<D>;
-  Element q[S::kQueries * D], d_o[S::kQueries * D];
-  Element k[2][S::kKeys * D], v[2][S::kKeys * D];
+  Element q[Q::kQueries * Q::kD], d_o[Q::kQueries * Q::kD];
+  Element k[2][Q::kKeys * Q::kD], v[2][Q::kKeys * Q::kD];
 };
 
 // Blocks: tile of queries, query head, sequence.
-template <typename Element, int D>
-__global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
-    query_gradients(const BasicAttentionGradArgs<Element> args,
-                    const QueryRows<Shape<D>::kQueries>* rows_of_queries) {
-  using S = QueryShape<D>;
-  constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
+template <typename Element, typename S>
+__global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
+    query_gradients(const typename S::template Args<Element> args,
+                    const QueryRows<S::kQueries>* rows_of_queries) {
+  using Q = QueryShape<S>;
+  constexpr int kKeys = Q::kKeys, kQueries = Q::kQueries;
   extern __shared__ uint4 smem[];
-  auto& memory = *reinterpret_cast<QueryMemory<Element, D>*>(smem);
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  const Sequence sequence = sequence_of(forward, blockIdx.z);
+  auto& memory = *reinterpret_cast<QueryMemory<Element, Q>*>(smem);
+  const auto& forward = args.forward;
+  const auto sequence = sequence_of(forward, blockIdx.z);
   const Visible visible = visible_from(sequence, 0);
   const int queries = sequence.queries;
   const int first_query = blockIdx.x * kQueries, head = blockIdx.y;
   if (first_query >= queries) return;
 
-  const int H_q = forward.H_q, H_kv = forward.H_kv, kv_head = head / (H_q / H_kv);
-  const std::int64_t query_stride = static_cast<std::int64_t>(H_q) * D;
-  const std::int64_t key_stride = static_cast<std::int64_t>(H_kv) * D;
-  const std::int64_t query_offset = (sequence.first_query + first_query) * query_stride + head * D;
-  const std::int64_t key_offset = sequence.first_key * key_stride + kv_head * D;
+  const HeadLayout<S> layout(forward);
+  const Channels<S> channels = layout.channels;
+  const int H_q = layout.H_q, kv_head = head / layout.group;
+  const std::int64_t query_stride = layout.query_stride, key_stride = layout.key_stride;
+  const std::int64_t query_offset =
+      (sequence.first_query + first_query) * query_stride + head * channels.D;
+  const std::int64_t key_offset = sequence.first_key * key_stride + kv_head * channels.D;
   const int lane = threadIdx.x % kWarpSize, query_row = threadIdx.x / kWarpSize * 16;
   const float scale = forward.scale * kLog2e;
 
   const int last_query = min(first_query + kQueries, queries) - 1;
   const int keys = max(visible.keys(last_query), 0);  // by any query of the tile
   const int tiles = (keys + kKeys - 1) / kKeys;
+  // The tile in which the first query's window begins.
+  int first_tile = 0;
+  if constexpr (S::kAllOptions)
+    first_tile = max(max(visible.keys(first_query), 0) - visible.window, 0) / kKeys;
 
-  using Rows = Tile<Element, D>;
+  using Rows = Tile<Element, S::kD>;
   const Rows q_smem{memory.q}, d_o_smem{memory.d_o};
   const int query_place = columns_first<Rows>(query_row, 0, lane);
   const int key_place = rows_first<Rows>(0, 0, lane);
@@ -165,17 +187,19 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
   const auto fetch_keys = [&](int i) {
     const int first = i * kKeys;
     const std::int64_t offset = key_offset + first * key_stride;
-    fetch<S::kThreads, kKeys>(Rows{memory.k[i % 2]}, forward.k + offset, key_stride, keys - first);
-    fetch<S::kThreads, kKeys>(Rows{memory.v[i % 2]}, forward.v + offset, key_stride, keys - first);
+    fetch<Q::kThreads, kKeys>(Rows{memory.k[i % 2]}, forward.k + offset, key_stride, keys - first,
+                              channels);
+    fetch<Q::kThreads, kKeys>(Rows{memory.v[i % 2]}, forward.v + offset, key_stride, keys - first,
+                              channels);
   };
-  fetch<S::kThreads, kQueries>(q_smem, forward.q + query_offset, query_stride,
-                               queries - first_query);
-  fetch<S::kThreads, kQueries>(d_o_smem, args.d_o + query_offset, query_stride,
-                               queries - first_query);
-  if (tiles > 0) fetch_keys(0);
+  fetch<Q::kThreads, kQueries>(q_smem, forward.q + query_offset, query_stride,
+                               queries - first_query, channels);
+  fetch<Q::kThreads, kQueries>(d_o_smem, args.d_o + query_offset, query_stride,
+                               queries - first_query, channels);
+  if (first_tile < tiles) fetch_keys(first_tile);
   __pipeline_commit();
 
-  constexpr int kTile = Shape<D>::kQueries;  // that rows_of_queries is made of
+  constexpr int kTile = S::kQueries;  // that rows_of_queries is made of
   float lse[2], delta[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -185,10 +209,10 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
     lse[i] = rows.lse[query % kTile];
     delta[i] = rows.delta[query % kTile];
   }
-  float dq[1][D / 8][4];
+  float dq[1][S::kD / 8][4];
   clear(dq);
 
-  for (int i = 0; i < tiles; ++i) {
+  for (int i = first_tile; i < tiles; ++i) {
     __pipeline_wait_prior(0);
     __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
     if (i + 1 < tiles) fetch_keys(i + 1);
@@ -196,32 +220,49 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
     const Rows k_smem{memory.k[i % 2]}, v_smem{memory.v[i % 2]};
 
     // The scores and P, queries down and keys across.
-    float p[1][kKeys / 8][4];
+    float p[1][kKeys / 8][4], ds[1][kKeys / 8][4];
     multiply_rows(p, q_smem, query_place, k_smem, key_place);
+    if constexpr (S::kAllOptions) multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);
 #pragma unroll
     for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
-      for (int x = 0; x < 4; ++x)
-        p[0][n][x] = ladder::cuda::exp2_flushed(p[0][n][x] * scale - lse[x / 2]);
+      for (int x = 0; x < 4; ++x) {
+        if constexpr (S::kAllOptions) {
+          Bend(forward).apply(p[0][n][x], ds[0][n][x], lse[x / 2], delta[x / 2]);
+        } else {
+          p[0][n][x] = ladder::cuda::exp2_flushed(p[0][n][x] * scale - lse[x / 2]);
+        }
+      }
     }
-    if ((i + 1) * kKeys > visible.keys(first_query + query_row)) {
+    const int first_row = first_query + query_row;
+    bool has_mask = (i + 1) * kKeys > visible.keys(first_row);
+    if constexpr (S::kAllOptions)
+      has_mask = has_mask || i * kKeys < max(visible.keys(first_row + 15), 0) - visible.window;
+    if (has_mask) {
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        const int seen = visible.keys(first_query + query_row + lane / 4 + x / 2 * 8);
+        const int seen = visible.keys(first_row + lane / 4 + x / 2 * 8);
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) {
-          if (i * kKeys + n * 8 + lane % 4 * 2 + x % 2 >= seen) p[0][n][x] = 0.0f;
+          const int key = i * kKeys + n * 8 + lane % 4 * 2 + x % 2;
+          if (key >= seen) p[0][n][x] = 0.0f;
+          if constexpr (S::kAllOptions) {
+            if (key < max(seen, 0) - visible.window) p[0][n][x] = 0.0f;
+          }
         }
       }
     }
 
-    float ds[1][kKeys / 8][4];
-    multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);
+    if constexpr (S::kAllOptions) {
+      take_product(ds, p);
+    } else {
+      multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);
 #pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
+      for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
-      for (int x = 0; x < 4; ++x)
-        ds[0][n][x] = p[0][n][x] * (ds[0][n][x] - delta[x / 2]);
+        for (int x = 0; x < 4; ++x)
+          ds[0][n][x] = p[0][n][x] * (ds[0][n][x] - delta[x / 2]);
+      }
     }
 #pragma unroll
     for (int s = 0; s < kKeys / 16; ++s) {
@@ -233,21 +274,20 @@ __global__ void __launch_bounds__(QueryShape<D>::kThreads, 1)
   __pipeline_wait_prior(0);
 
   store<1>(dq, forward.scale, args.dq + query_offset + query_row * query_stride, query_stride,
-           queries - first_query - query_row, lane);
+           queries - first_query - query_row, 0, channels, lane);
 }
 
 // ---- Launcher ----
 
-template <typename Element, int D>
-void launch(const BasicAttentionGradArgs<Element>& args) {
-  using S = Shape<D>;
-  using Q = QueryShape<D>;
+template <typename Element, typename S>
+void launch(const typename S::template Args<Element>& args) {
+  using Q = QueryShape<S>;
   const BasicAttentionArgs<Element>& forward = args.forward;
-  constexpr int kKeyBytes = sizeof(Memory<Element, D>);
-  constexpr int kQueryBytes = sizeof(QueryMemory<Element, D>);
+  constexpr int kKeyBytes = sizeof(Memory<Element, S>);
+  constexpr int kQueryBytes = sizeof(QueryMemory<Element, Q>);
   constexpr const char* kWho = "attention_backward_two_kernels";
-  ladder::cuda::allow_shared_memory(kWho, key_gradients<Element, D>, kKeyBytes);
-  ladder::cuda::allow_shared_memory(kWho, query_gradients<Element, D>, kQueryBytes);
+  ladder::cuda::allow_shared_memory(kWho, key_gradients<Element, S>, kKeyBytes);
+  ladder::cuda::allow_shared_memory(kWho, query_gradients<Element, S>, kQueryBytes);
   const Scratch<QueryRows<S::kQueries>> rows(query_tiles(forward, S::kQueries));
   const unsigned n = sequence_count(forward);
   const dim3 row_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
@@ -260,20 +300,25 @@ void launch(const BasicAttentionGradArgs<Element>& args) {
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
-    key_gradients<Element, D>
+    key_gradients<Element, S>
         <<<key_grid, S::kThreads, kKeyBytes, ladder::cuda::stream()>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    query_gradients<Element, D>
+    query_gradients<Element, S>
         <<<query_grid, Q::kThreads, kQueryBytes, ladder::cuda::stream()>>>(args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
 }
 
 template <typename Element>
-void attention_backward(const BasicAttentionGradArgs<Element>& args) {
-  launch_for_D(args, [&](auto D) { launch<Element, D.value>(args); });
+void attention_backward(const FullAttentionGradArgs<Element>& args) {
+  const auto bytes_of = [](auto shape) {
+    using S = decltype(shape);
+    constexpr std::size_t kQueryBytes = sizeof(QueryMemory<Element, QueryShape<S>>);
+    return std::integral_constant<std::size_t, std::max(sizeof(Memory<Element, S>), kQueryBytes)>{};
+  };
+  launch_with_shape(args, bytes_of, [&](auto shape) { launch<Element, decltype(shape)>(args); });
 }
 
 const ladder::Registration registration{

@@ -1,12 +1,14 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
 // Change: rewrite of 08.17: the kernel that has dS adds its part of dQ where it is: in memory, atomically.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; 16-byte alignment; 162 KB of shared memory (A100), for D = 256 209 KB (H100).
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
@@ -30,11 +32,11 @@ using ladder::float16;
 using ladder::cuda::Scratch;
 
 // For dQ the warps are dealt out anew: over the tile's queries, and over the channels.
-template <int D>
-struct OneKernelShape : Shape<D> {
-  static constexpr int kChannelWarps = D == 256 ? 4 : 2;
-  static constexpr int kDqQueries = Shape<D>::kQueries / (Shape<D>::kWarps / kChannelWarps);
-  static constexpr int kDqChannels = D / kChannelWarps;
+template <typename S>
+struct DqShape {
+  static constexpr int kChannelWarps = S::kD == 256 ? 4 : 2;
+  static constexpr int kDqQueries = S::kQueries / (S::kWarps / kChannelWarps);
+  static constexpr int kDqChannels = S::kD / kChannelWarps;
 };
 
 // dQ grows here in fp32, each tile in the order of the registers it comes from: neighbouring threads add to neighbouring float4.
@@ -47,40 +49,40 @@ struct Work {
 // ---- The gradients of a tile of keys ----
 
 // Blocks: tile of keys, key head, sequence.
-template <typename Element, int D>
-__global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
-    add_gradients(const BasicAttentionGradArgs<Element> args, const Work<Shape<D>::kQueries> work) {
-  using S = OneKernelShape<D>;
+template <typename Element, typename S>
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
+    add_gradients(const typename S::template Args<Element> args, const Work<S::kQueries> work) {
+  using Dq = DqShape<S>;
   constexpr int kKeys = S::kKeys, kQueries = S::kQueries;
   constexpr int kM = S::kWarpKeys / 16, kScores = S::kWarpQueries / 8;
   constexpr int kChannels = S::kWarpChannels / 8, kSteps = S::kWarpQueries / 16;
   extern __shared__ uint4 smem[];
-  auto& memory = *reinterpret_cast<Memory<Element, D>*>(smem);
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  const KeyTile<D> block(forward);
+  auto& memory = *reinterpret_cast<Memory<Element, S>*>(smem);
+  const auto& forward = args.forward;
+  const KeyTile<S> block(forward);
   if (block.first_key >= block.keys_written) return;
 
-  const HeadLayout<D> layout(forward);
+  const HeadLayout<S> layout(forward);
   const std::int64_t key_stride = layout.key_stride;
   const std::int64_t key_offset =
-      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * D;
-  const WarpPart<Element, D> warp;
-  const int dq_row = warp.number / S::kChannelWarps * S::kDqQueries;
-  const int dq_channel = warp.number % S::kChannelWarps * 16;
+      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * layout.channels.D;
+  const WarpPart<Element, S> warp;
+  const int dq_row = warp.number / Dq::kChannelWarps * Dq::kDqQueries;
+  const int dq_channel = warp.number % Dq::kChannelWarps * 16;
   const float scale = forward.scale * kLog2e;
 
-  using Rows = Tile<Element, D>;
+  using Rows = Tile<Element, S::kD>;
   using Scores = Tile<Element, kQueries>;
   const Rows k_smem{memory.k}, v_smem{memory.v};
-  const Scores p_smem{memory.p}, ds_smem{memory.ds};
+  const Scores p_smem{memory.scores[0]}, ds_smem{memory.scores[S::kScoreTiles - 1]};
   const int dq_channel_place = columns_first<Rows>(0, dq_channel, warp.lane);
   const int dq_place = rows_first<Scores>(0, dq_row, warp.lane);
-  const PassingQueries<Element, D> passing(args, work.rows, block, layout);
+  const PassingQueries<Element, S> passing(args, work.rows, block, layout);
 
   fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride,
-                            block.keys - block.first_key);
+                            block.keys - block.first_key, layout.channels);
   fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride,
-                            block.keys - block.first_key);
+                            block.keys - block.first_key, layout.channels);
   QueryTile next = passing.first();
   if (passing.tiles > 0) passing.fetch_to(memory, 0, next);
   __pipeline_commit();
@@ -93,7 +95,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     __pipeline_wait_prior(0);
     __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
     const int first_query = next.tile * kQueries;
-    float4* const dq_tile = work.dq + passing.number(next) * (kQueries * D / 4) + threadIdx.x;
+    float4* const dq_tile = work.dq + passing.number(next) * (kQueries * S::kD / 4) + threadIdx.x;
     next = passing.after(next);
     if (i + 1 < passing.tiles) passing.fetch_to(memory, (i + 1) % 2, next);
     __pipeline_commit();
@@ -101,28 +103,41 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
     const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
     // The scores and P, keys down and queries across.
-    float p[kM][kScores][4];
+    float p[kM][kScores][4], ds[kM][kScores][4];
     multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
-    take_weights(p, scale, of_queries_smem.lse, warp);
+    if constexpr (S::kAllOptions) {
+      multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
+      take_weights_and_slopes(p, ds, Bend(forward), of_queries_smem, warp);
+    } else {
+      take_weights(p, scale, of_queries_smem.lse, warp);
+    }
     mask(p, block, first_query, warp);
 
     // dV takes what this warp has of P; its partner's part comes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 1) {
+      __syncthreads();  // P is there
+      add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+      __syncthreads();  // nobody reads P any more: its place is that of dS
+    }
 
     // dP, and dS from it. dK takes it as dV took P.
-    float ds[kM][kScores][4];
-    multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
-    take_ds(ds, p, of_queries_smem.delta, warp);
+    if constexpr (S::kAllOptions) {
+      take_product(ds, p);
+    } else {
+      multiply_rows(ds, v_smem, warp.key_place, d_o_smem, warp.query_place);
+      take_ds(ds, p, of_queries_smem.delta, warp);
+    }
     pack_and_put(factor, ds, ds_smem, warp);
     add_own_part(dk, factor, q_smem, warp);
     __syncthreads();  // P and dS are there
-    add_partners_part(dv, factor, p_smem, d_o_smem, warp);
+    if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
 
     // dQ: all keys of the tile.
-    constexpr int kDqM = S::kDqQueries / 16, kDqN = S::kDqChannels / 8;
+    constexpr int kDqM = Dq::kDqQueries / 16, kDqN = Dq::kDqChannels / 8;
     float dq[kDqM][kDqN][4];
     clear(dq);
 #pragma unroll
@@ -132,7 +147,7 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
       for (int m = 0; m < kDqM; ++m)
         ladder::cuda::load_matrices_transposed(a[m],
                                                ds_smem.x + Scores::move(dq_place, key, m * 16));
-      multiply_add<S::kChannelWarps>(dq, a, k_smem, Rows::move(dq_channel_place, key, 0));
+      multiply_add<Dq::kChannelWarps>(dq, a, k_smem, Rows::move(dq_channel_place, key, 0));
     }
 #pragma unroll
     for (int m = 0; m < kDqM; ++m) {
@@ -147,30 +162,33 @@ __global__ void __launch_bounds__(Shape<D>::kThreads, Shape<D>::kBlocks)
 
   const int rows = block.keys_written - block.first_key - warp.key_row;
   const std::int64_t to = key_offset + warp.key_row * key_stride + warp.channel;
-  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.lane);
-  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.lane);
+  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.channel,
+                      layout.channels, warp.lane);
+  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.channel, layout.channels,
+                      warp.lane);
 }
 
 // ---- dQ as it is to be ----
 
 // Scales, rounds and puts in order. Blocks: tile of queries, query head, sequence.
-template <typename Element, int D>
-__global__ void __launch_bounds__(Shape<D>::kThreads)
-    round_dq(const BasicAttentionGradArgs<Element> args, const Work<Shape<D>::kQueries> work) {
-  using S = OneKernelShape<D>;
-  constexpr int kM = S::kDqQueries / 16, kN = S::kDqChannels / 8;
+template <typename Element, typename S>
+__global__ void __launch_bounds__(S::kThreads)
+    round_dq(const BasicAttentionGradArgs<Element> args, const Work<S::kQueries> work) {
+  using Dq = DqShape<S>;
+  constexpr int kM = Dq::kDqQueries / 16, kN = Dq::kDqChannels / 8;
   const BasicAttentionArgs<Element>& forward = args.forward;
   const Sequence sequence = sequence_of(forward, blockIdx.z);
   const int first = blockIdx.x * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
   const int rows = sequence.queries - first;
   if (rows <= 0) return;
   const std::int64_t tile = first_tile_of(sequence, blockIdx.z, S::kQueries) + blockIdx.x;
-  const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * D / 4);
-  const std::int64_t stride = static_cast<std::int64_t>(H_q) * D;
-  Element* const to = args.dq + (sequence.first_query + first) * stride + head * D;
+  const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * S::kD / 4);
+  const Channels<S> channels(forward);
+  const std::int64_t stride = static_cast<std::int64_t>(H_q) * channels.D;
+  Element* const to = args.dq + (sequence.first_query + first) * stride + head * channels.D;
 
   // Four neighbouring lanes of a warp had eight channels of two rows.
-  for (int i = threadIdx.x; i < S::kQueries * D / 16; i += S::kThreads) {
+  for (int i = threadIdx.x; i < S::kQueries * S::kD / 16; i += S::kThreads) {
     const int n = i % kN, row = i / kN % 8, m = i / kN / 8 % kM, warp = i / kN / 8 / kM;
     const float4* const lanes = from + (m * kN + n) * S::kThreads + warp * kWarpSize + row * 4;
     std::uint32_t upper[4], lower[4];
@@ -180,8 +198,9 @@ __global__ void __launch_bounds__(Shape<D>::kThreads)
       upper[lane] = ladder::cuda::pack<Element>(forward.scale * x.x, forward.scale * x.y);
       lower[lane] = ladder::cuda::pack<Element>(forward.scale * x.z, forward.scale * x.w);
     }
-    const int query = warp / S::kChannelWarps * S::kDqQueries + m * 16 + row;
-    const int channel = (n / 2 * S::kChannelWarps + warp % S::kChannelWarps) * 16 + n % 2 * 8;
+    const int query = warp / Dq::kChannelWarps * Dq::kDqQueries + m * 16 + row;
+    const int channel = (n / 2 * Dq::kChannelWarps + warp % Dq::kChannelWarps) * 16 + n % 2 * 8;
+    if (!channels.has(channel)) continue;
     const auto store_8 = [&](int l, const std::uint32_t(&x)[4]) {
       if (l < rows) {
         *reinterpret_cast<uint4*>(to + l * stride + channel) = make_uint4(x[0], x[1], x[2], x[3]);
@@ -194,41 +213,43 @@ __global__ void __launch_bounds__(Shape<D>::kThreads)
 
 // ---- Launcher ----
 
-template <typename Element, int D>
-void launch(const BasicAttentionGradArgs<Element>& args) {
-  using S = OneKernelShape<D>;
+template <typename Element, typename S>
+void launch(const typename S::template Args<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
-  constexpr int kBytes = sizeof(Memory<Element, D>);
-  ladder::cuda::allow_shared_memory("attention_backward", add_gradients<Element, D>, kBytes);
+  constexpr int kBytes = sizeof(Memory<Element, S>);
+  ladder::cuda::allow_shared_memory("attention_backward", add_gradients<Element, S>, kBytes);
   const std::int64_t tiles = query_tiles(forward, S::kQueries);
   const Scratch<QueryRows<S::kQueries>> rows(tiles);
-  const Scratch<float4> dq_sums(tiles * (S::kQueries * D / 4));
+  const Scratch<float4> dq_sums(tiles * (S::kQueries * S::kD / 4));
   const Work<S::kQueries> work{rows.pointer(), dq_sums.pointer()};
   const unsigned n = sequence_count(forward);
   const dim3 query_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
   const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
 
   if (forward.T_q > 0) {
-    CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * D * sizeof(float),
+    CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * S::kD * sizeof(float),
                                ladder::cuda::stream()));
     describe_queries<Element>
         <<<query_grid, kRowThreads, 0, ladder::cuda::stream()>>>(args, S::kQueries, work.rows->lse);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
-    add_gradients<Element, D>
+    add_gradients<Element, S>
         <<<key_grid, S::kThreads, kBytes, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    round_dq<Element, D><<<query_grid, S::kThreads, 0, ladder::cuda::stream()>>>(args, work);
+    round_dq<Element, S><<<query_grid, S::kThreads, 0, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
 }
 
 template <typename Element>
-void attention_backward(const BasicAttentionGradArgs<Element>& args) {
-  launch_for_D(args, [&](auto D) { launch<Element, D.value>(args); });
+void attention_backward(const FullAttentionGradArgs<Element>& args) {
+  const auto bytes_of = [](auto shape) {
+    return std::integral_constant<std::size_t, sizeof(Memory<Element, decltype(shape)>)>{};
+  };
+  launch_with_shape(args, bytes_of, [&](auto shape) { launch<Element, decltype(shape)>(args); });
 }
 
 const ladder::Registration registration{

@@ -29,8 +29,13 @@ std::uint64_t sum_of(const std::vector<Kernel>& kernels, Counter counter) {
 }
 
 const bool bounds = ladder::testing::register_bounds(
-    "attention_backward", "attention_backward",
+    kOneKernel, "attention_backward",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
+
+const bool bounds_with_options = ladder::testing::register_bounds(
+    kTwoKernels, "attention_backward",
+    {{"B", 1}, {"T", 150}, {"H", 2}, {"K", 40}, {"V", 40}, {"T_q", 131}, {"H_kv", 1}},
+    {{"causal", "true"}, {"window", "20"}, {"softcap", "3"}}, {"fp16"});
 
 // 128 keys are two tiles.
 TEST(AttentionBackward, AddsToDqOncePerTileOfKeys) {
@@ -48,10 +53,30 @@ TEST(AttentionBackward, TakesFiveProductsInOneKernelAndSevenInTwo) {
   EXPECT_EQ(sum_of(kernels_of(kTwoKernels, 128, 128), kTensorMultiplyAdds), 7 * product);
 }
 
+// Of the pairs of tiles, 64 keys and 64 queries each, those that a window meets; where the queries stay, which are 128 then, and none
+// in vain there either.
+TEST(AttentionBackward, TakesTheTilesThatTheWindowMeets) {
+  const auto products = [](const char* name, std::int64_t window) {
+    ladder::AttentionCase c{.T_q = 256, .T_k = 256, .D = 128, .causal = true, .window = window};
+    c.precision = ladder::Precision::kBf16;
+    const std::uint64_t sum =
+        sum_of(xrays_of<ladder::AttentionBackward>(name, c), kTensorMultiplyAdds);
+    EXPECT_EQ(sum % (64 * 64 * 128), 0u);
+    return sum / (64 * 64 * 128);
+  };
+  EXPECT_EQ(products(kOneKernel, 0), 5u * (4 + 3 + 2 + 1));
+  EXPECT_EQ(products(kOneKernel, 66), 5u * (3 + 3 + 2 + 1));
+  EXPECT_EQ(products(kOneKernel, 65), 5u * (2 + 2 + 2 + 1));
+  EXPECT_EQ(products(kOneKernel, 1), 5u * 4);
+  EXPECT_EQ(products(kTwoKernels, 0), 4u * (4 + 3 + 2 + 1) + 3 * 2 * (2 + 4));
+  EXPECT_EQ(products(kTwoKernels, 65), 4u * (2 + 2 + 2 + 1) + 3 * 2 * (2 + 3));
+  EXPECT_EQ(products(kTwoKernels, 1), 4u * 4 + 3 * 2 * (2 + 2));
+}
+
 // All widths' tiles: rows of 64 to 512 bytes.
 TEST(AttentionBackward, ConflictsInNoBank) {
   for (const char* name : {kOneKernel, kTwoKernels}) {
-    for (const std::int64_t D : {32, 64, 96, 128, 256}) {
+    for (const std::int64_t D : {32, 64, 96, 128, 256, 40, 136}) {
       for (const Kernel& kernel : kernels_of(name, 64, D)) {
         for (const Access& access : kernel.accesses)
           EXPECT_EQ(access.bank_conflicts, 0u) << name << " D=" << D << " " << access.code;

@@ -315,6 +315,10 @@ Choice explain_gradients(const AttentionShape& s) {
   if (s.repeatable)
     return {Kernel::kGradientsTwoKernels,
             "gradients that must be repeatable: the only kernel in 16 bits without atomics"};
+  if (s.extra || s.negative_scale)
+    return {Kernel::kGradients,
+            "gradients with a window, a softcap, or a scale of 0 and below: the Hopper kernel does "
+            "not take them"};
   if (s.hopper && (s.D == 64 || s.D == 128))
     return {Kernel::kGradientsHopper,
             "gradients on a Hopper GPU, D = 64 or 128: the faster one in every record"};

@@ -369,16 +369,16 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
 bool takes(const std::string& kernel, const AttentionShape& s) {
   const bool usual = s.D == 32 || s.D == 64 || s.D == 96 || s.D == 128 || s.D == 256;
   const bool plain = usual && !s.negative_scale && !s.extra;
+  const bool in_units = s.D % 8 == 0 && s.D <= 256 && !s.fp32;
   if (kernel == "attention_scalar_tiles") return !s.gradients && plain;
   if (kernel == "attention_pipelined") return !s.gradients && plain && !s.fp32;
   if (kernel == "attention_sm90") return !s.gradients && plain && !s.fp32 && s.hopper;
   if (kernel == "attention_split_keys")
-    return !s.gradients && !s.fp32 && s.D % 8 == 0 && s.D <= 256 && !s.repeatable && !s.extra;
-  if (kernel == "attention_sliding_window")
-    return !s.gradients && !s.fp32 && s.D % 8 == 0 && s.D <= 256;
+    return !s.gradients && in_units && !s.repeatable && !s.extra;
+  if (kernel == "attention_sliding_window") return !s.gradients && in_units;
   if (kernel == "attention_backward_scalar") return s.gradients && plain;
-  if (kernel == "attention_backward_two_kernels") return s.gradients && plain && !s.fp32;
-  if (kernel == "attention_backward") return s.gradients && plain && !s.fp32 && !s.repeatable;
+  if (kernel == "attention_backward_two_kernels") return s.gradients && in_units;
+  if (kernel == "attention_backward") return s.gradients && in_units && !s.repeatable;
   if (kernel == "attention_backward_sm90")
     return plain && s.gradients && (s.D == 64 || s.D == 128) && !s.fp32 && s.hopper &&
            !s.repeatable;
@@ -450,6 +450,14 @@ TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true, .hopper = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .D = 80, .repeatable = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .extra = true, .hopper = true}), alone);
+  AttentionShape gradients{.gradients = true, .hopper = true};
+  EXPECT_EQ(chosen(gradients), "attention_backward_sm90");
+  gradients.extra = true;
+  EXPECT_EQ(chosen(gradients), "attention_backward");
+  gradients.extra = false, gradients.negative_scale = true;
+  EXPECT_EQ(chosen(gradients), "attention_backward");
+  gradients.repeatable = true;
+  EXPECT_EQ(chosen(gradients), "attention_backward_two_kernels");
 }
 
 // Every comparison on an H200, and every run of the ladder, whose kernels could be chosen from.

@@ -256,6 +256,10 @@ TEST(best_attention_backward, RunsTheChosenKernel) {
   if (is_hopper()) expect("attention_backward_sm90", c);
   c.D = 32;
   expect("attention_backward", c);
+  c.D = 64, c.window = 9;
+  expect("attention_backward", c);
+  c.D = 72, c.window = 0, c.softcap = 2, c.scale = -0.2f;
+  expect("attention_backward", c);
 }
 
 }  // namespace
