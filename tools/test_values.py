@@ -77,6 +77,9 @@ class FirstWrong(unittest.TestCase):
         said = " ".join(first_wrong(stores(0x00003EB9), stores(0x3F723EB9), half="b")[0])
         self.assertIn("kv_smem[1][2] = (0.3613, 0) at", said)
         self.assertIn("ours stores (0.3613, 0.9453)", said)
+        words = mock.Mock(arrays=[{"name": "smem", "axes": "[]=2", "bytes": 16, "shared": True}])
+        mine, ours = (Touch(words, (_STORE, 0, 0, 0, 0, 0, 5, bits)) for bits in (0x00003EB9, 0x3F723EB9))
+        self.assertEqual(mine.text("b", ours), "(0.3613, 0)")
         for mine, ours, words in ((0x40200000, 0x3FC00000, "= 2.5 at"), (0x40200001, 0x3FC00003, "= 2.5 at")):
             self.assertIn(words, " ".join(first_wrong(stores(mine), stores(ours), half="b")[0]))
 
@@ -87,6 +90,20 @@ class FirstWrong(unittest.TestCase):
         said = " ".join(first_wrong(trail(*kernel(2, 1, 9.0)), trail(*kernel(1, 2, 3.0)))[0])
         self.assertIn("All that our block reads, yours reads, but not by the same threads: this one reads k(", said)
         self.assertIn(") at my/kernel.cu:1, and in ours it does not.", said)
+
+    def test_what_the_same_thread_reads_elsewhere_in_wide_elements_is_named_where_each_reads_what_the_other_does_not(self):
+        wide = [{**each, "bytes": 16} for each in _ARRAYS]
+
+        def said(mine, ours):
+            def kernel(own, number):
+                others = (_LOAD, 0, 2, "k", 1, 0.5), (_LOAD, 0, 2, "k", 2, 1.0)
+                return trail(*(((_LOAD, 0, 1, "k", word, word / 2)) for word in own), *others, (_STORE, 0, 1, "o", 4, number))
+
+            return " ".join(first_wrong(kernel(mine, 9.0), kernel(ours, 3.0))[0])
+
+        with mock.patch(f"{__name__}._ARRAYS", wide):
+            self.assertIn("not by the same threads: this one reads k(t=0, j=0) from its byte 8 on at", said((2,), (1,)))
+            self.assertIn("look at who reads it and when", said((1, 2), (1,)))  # it may only read more words at once
 
     def test_an_input_that_holds_something_else_is_named(self):
         ours = ((_LOAD, 0, 1, "k", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
@@ -196,7 +213,7 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("k(t=0, j=1) = 5.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 2.5. "
                       "This value is right elsewhere: ours stores it in k(t=1, j=0), and so", self.said(*moved, ours=ours))
         halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
-        self.assertIn("look at what is computed", self.said(*halved, ours=ours))
+        self.assertIn("look at who reads it and when, at what is computed", self.said(*halved, ours=ours))
 
 
 if __name__ == "__main__":

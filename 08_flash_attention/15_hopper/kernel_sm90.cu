@@ -2,7 +2,7 @@
 // Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
 //         the last keys come first; all options of attention.
 // Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
-// Needs:  sm_90a, bf16 or fp16, D up to 256, a multiple of 8, arrays at 16-byte boundaries.
+// Needs:  sm_90a, bf16 or fp16, D up to 256, a multiple of 8; all options, any scale, window and softcap; arrays at 16-byte boundaries.
 // Costs:  no other GPU runs it; a D between them works as hard as 64, 128 or 256. See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -10,11 +10,13 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/slots.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "08_flash_attention/warpgroup_softmax.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
@@ -50,7 +52,7 @@ constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
 // ---- The cut ---------------------------------------------------------------------------------------------------------------
 
 // What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D rounded up to whole panels; the
-// copies fill with zeros. kOptions: with a scale of 0 or below. Who asks for none of them has a kernel that knows none.
+// copies fill with zeros. kOptions: with a window, a softcap, or a scale of 0 or below. Who asks for none of them has a kernel that knows none.
 template <int kD_, int kConsumers_, int kKeys_, bool kOptions_>
 struct Cut {
   static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
@@ -73,7 +75,7 @@ struct Work {
   Sequence sequence;
   std::int64_t l0;  // first query
   int h;
-  int tiles;  // of keys; negative: there is no more work
+  int tiles;  // of keys, from the first key on; negative: there is no more work
 };
 
 // The rings. X_here: the copy into it is complete; X_read: all consumers have read it, and it may be written again.
@@ -104,8 +106,9 @@ struct Plan {
 // ---- Which work there is ---------------------------------------------------------------------------------------------------
 
 // Writes item `item` to `work`; false if there is nothing to do.
-template <typename C, typename Args>
-__device__ bool find_work(const Args& args, const Plan& plan, int item, Work& work) {
+template <typename C, typename Element>
+__device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& plan, int item,
+                          Work& work) {
   int n = 0, tile;
   if (args.cu_seqlens_q != nullptr) {
     work.h = item / plan.tiles;
@@ -129,6 +132,21 @@ __device__ bool find_work(const Args& args, const Plan& plan, int item, Work& wo
   const std::int64_t last = min(work.l0 + C::kQueries, work.sequence.queries) - 1;
   work.tiles = static_cast<int>(work.sequence.keys_seen(last) + C::kKeys - 1) / C::kKeys;
   return true;
+}
+
+// Of the keys that a query sees, the window leaves it so many.
+template <typename Element>
+__device__ int window_of(const FullAttentionArgs<Element>& args) {
+  return args.window > 0 && args.window < kMostRows ? static_cast<int>(args.window) : kMostRows;
+}
+
+// How many keys lie in front of the window of a query.
+template <typename C, typename Args>
+__device__ int hidden_from(const Args& args, const Sequence& sequence, std::int64_t query) {
+  if constexpr (C::kOptions)
+    return max(static_cast<int>(sequence.keys_seen(query)) - window_of(args), 0);
+  else
+    return 0;
 }
 
 // ---- The producer ------------------------------------------------------------------------------------------------------------
@@ -160,7 +178,11 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
     if (!find_work<C>(args, plan, item, work)) continue;
     hopper::arrive(&smem.work_here[place]);
 
-    const int tiles = work.tiles, first_key = static_cast<int>(work.sequence.first_key);
+    // A number where there is one: the loop below is not the same where the compiler finds only later that it ends at 0.
+    const int tiles = work.tiles;
+    const int first_tile =
+        C::kOptions ? hidden_from<C>(args, work.sequence, work.l0) / C::kKeys : 0;
+    const int first_key = static_cast<int>(work.sequence.first_key);
     const int h_kv = work.h / static_cast<int>(args.H_q / args.H_kv);
     hopper::wait(&smem.q_read, parity_of<1>(works) ^ 1);
     copy_tile<C, Element, C::kQueries>(smem.q, q_map, &smem.q_here, work.h,
@@ -181,11 +203,11 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
     if (tiles == 0) continue;
     copy_k(tiles - 1);
 #pragma unroll 1
-    for (int tile = tiles - 2; tile >= 0; --tile) {
+    for (int tile = tiles - 2; tile >= first_tile; --tile) {
       copy_k(tile);
       copy_v(tile + 1);
     }
-    copy_v(0);
+    copy_v(first_tile);
   }
 }
 
@@ -204,6 +226,19 @@ __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   (odd ? w[2] : w[3]) = d;
 }
 
+// mask() of scores whose two rows see only the last `window` of the keys `seen`.
+template <int kCount>
+__device__ void mask_both_ends(float (&s)[kCount], const int (&seen)[2], int window,
+                               int first_key) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int key = first_key + i / 4 * 8 + lane_column() + i % 2;
+    // How far in the window it lies. In front of it that is a large number, too.
+    const unsigned place = static_cast<unsigned>(key) - seen[i % 4 / 2] + window;
+    if (place >= static_cast<unsigned>(window)) s[i] = -INFINITY;
+  }
+}
+
 // One warpgroup multiplies and takes softmax.
 template <typename C, typename Args, typename Element>
 __device__ void consume(const Args& args, Shared<C, Element>& smem) {
@@ -213,7 +248,15 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
   const int first_row = warpgroup * kWarpgroupQueries + thread / kWarpSize * 16 + lane / 4;
-  const float scale = C::kOptions ? 1.0f : args.scale;  // of the softmax; a bent score is scaled
+  // Scores become what they count as before they are masked, and the softmax has nothing to scale, where they are more than scaled: by a
+  // scale of 0 or below (the largest product would be the least score), or bent by a softcap.
+  bool bends = false;
+  Softcap softcap(0.0f);
+  if constexpr (C::kOptions) {
+    bends = args.softcap > 0.0f || !(args.scale > 0.0f);
+    softcap = Softcap(args.softcap);
+  }
+  const float scale = bends ? 1.0f : args.scale;
   const float factor = scale * ladder::cuda::kLog2e;
   const auto arrive = [&](Barrier* barrier) {  // all four warps do
     if (lane == 0) hopper::arrive(barrier);
@@ -247,14 +290,24 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
                          static_cast<int>(work.sequence.keys_seen(work.l0 + first_row + 8))};
     const int whole_tiles =
         static_cast<int>(work.sequence.keys_seen(work.l0 + warpgroup * kWarpgroupQueries)) / kKeys;
+    // And tiles in front of the window of the block's first query, and of that of the warpgroup's last one.
+    const std::int64_t last = work.l0 + (warpgroup + 1) * kWarpgroupQueries - 1;
+    const int first_tile = hidden_from<C>(args, work.sequence, work.l0) / kKeys;
+    const int first_whole = (hidden_from<C>(args, work.sequence, last) + kKeys - 1) / kKeys;
 
-    // A score becomes what it counts as, where the softmax would scale by 0 or below: its largest score would be the least.
     const auto bend = [&] {
       if constexpr (C::kOptions) {
+        if (!bends) return;
 #pragma unroll
         for (float& score : s)
-          score *= args.scale;
+          score = softcap.bent(score * args.scale);
       }
+    };
+    const auto hide = [&](int tile) {
+      if constexpr (C::kOptions)
+        mask_both_ends(s, seen, window_of(args), tile * kKeys);
+      else
+        mask(s, seen, tile * kKeys);
     };
     const auto multiply_q_k = [&] {
       const auto& k = smem.k[k_stage()];
@@ -290,10 +343,10 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       hopper::wait_products<0>();
       hopper::pin(s);
       arrive(&smem.k_read[k_stage()]);
-      if (work.tiles == 1) arrive(&smem.q_read);
+      if (work.tiles - 1 == first_tile) arrive(&smem.q_read);
       ++count;
       bend();
-      mask(s, seen, (work.tiles - 1) * kKeys);
+      hide(work.tiles - 1);
       softmax.step(s, keep, factor);
       pack_sums<Element>(p, s);
 
@@ -328,9 +381,9 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         hopper::wait_products<1>();  // the scores are here
         hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
-        if (tile == 0) arrive(&smem.q_read);
+        if (tile == first_tile) arrive(&smem.q_read);
         bend();
-        if constexpr (masked.value) mask(s, seen, tile * kKeys);
+        if constexpr (masked.value) hide(tile);
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
         hopper::pin(o);
@@ -343,8 +396,12 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       int tile = work.tiles - 2;  // the last keys first: there the mask is
       for (; tile >= whole_tiles; --tile)
         step(tile, std::true_type{});
-      for (; tile >= 0; --tile)
+      for (; tile >= first_whole; --tile)
         step(tile, std::false_type{});
+      if constexpr (C::kOptions) {
+        for (; tile >= first_tile; --tile)
+          step(tile, std::true_type{});
+      }
 
       wait_for_v();
       hopper::fence_operands();
@@ -486,7 +543,6 @@ template <typename Element>
 void attention(const FullAttentionArgs<Element>& args) {
   constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
   validate(args);
-  args.require_part();
   require_units_of_channels(args);
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kUnit);
@@ -497,7 +553,8 @@ void attention(const FullAttentionArgs<Element>& args) {
   }
   hopper::require_hopper("attention_sm90");
   const BasicAttentionArgs<Element>& part = args;
-  if (args.scale > 0.0f) return launch<false, Element>(part);
+  const bool hides = args.window > 0 && args.window < args.T_k;
+  if (!hides && args.softcap == 0.0f && args.scale > 0.0f) return launch<false, Element>(part);
   launch<true, Element>(args);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ const bool registered = ladder::testing::register_suite(
     {.storages = {"bf16", "fp16"},
      // Two that fill whole panels of 64 columns, and some between them; of 136 the last panel has none.
      .sizes = {{"D", {64, 24, 72, 128, 136}}},
-     .options = {{"scale", {"-0.25"}}},
+     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}},
      .nan_tile = 128});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(kName, {});
@@ -124,6 +125,53 @@ TEST(attention_sm90_, RefusesOtherWidths) {
                 "D is " + std::to_string(D) + "; this kernel allows multiples of 8 up to 256");
     }
   }
+}
+
+// Windows that end at a tile's border and beside it, that lie in one tile of keys, and that are wider than a block's queries; most tiles
+// of keys lie in front of them, and some have both ends of a window.
+KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheWindowMeetsATile) {
+  const auto implementation = ladder::find_implementation(kName);
+  std::size_t n = 0;
+  for (const auto& [T_q, T_k, D] : {std::tuple{130, 200, 32},
+                                    {200, 500, 64},
+                                    {70, 520, 64},
+                                    {130, 390, 128},
+                                    {129, 260, 256}}) {
+    for (const std::int64_t window : {5, 63, 64, 65, 127, 128, 129, 193}) {
+      if (!is_due(n++)) continue;
+      AttentionCase c{.B = 1, .T_q = T_q, .T_k = T_k, .H_q = 1, .H_kv = 1, .D = D, .causal = true};
+      c.window = window;
+      c.precision = Precision::kBf16;
+      expect_right(implementation, make_problem(c));
+    }
+  }
+}
+
+// Blocks come for a second tile of queries, whose first tile of keys is another one.
+KERNEL_TEST(attention_sm90, TakesAWindowInEachPackedSequence) {
+  const auto implementation = ladder::find_implementation(kName);
+  const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
+  for (const std::int64_t D : {64, 128}) {
+    AttentionCase c{.H_q = 2, .H_kv = 1, .D = D, .causal = true};
+    c.window = 20;
+    c.precision = Precision::kBf16;
+    expect_right(implementation,
+                 make_problem(packed(c, {{20, 150}, {0, 3}, {150, 20}, {5, 0}, {131, 440}})));
+  }
+}
+
+// Values that are not numbers, in front of a window: what is masked is multiplied by 0 where it shares a tile with what is seen.
+KERNEL_TEST(attention_sm90, KeepsNanInFrontOfTheWindowToItsTile) {
+  const auto implementation = ladder::find_implementation(kName);
+  AttentionCase c{.B = 1, .T_q = 1, .T_k = 300, .H_q = 1, .H_kv = 1, .D = 64, .causal = true};
+  c.window = 40;  // keys 260 to 299: of the third tile of 128 keys
+  c.precision = Precision::kBf16;
+  const ladder::AttentionProblem clean = make_problem(c);
+  ladder::AttentionProblem spoilt = clean;
+  std::fill_n(spoilt["v"].begin(), 256 * c.D, ladder::kNan);
+  EXPECT_TRUE(ladder::run(implementation, spoilt) == ladder::run(implementation, clean))
+      << "WRONG RESULT: v of keys 0 to 255 is NaN. The query sees keys 260 to 299, whose tile "
+         "begins with key 256: o and lse must be as without NaN";
 }
 
 // With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.

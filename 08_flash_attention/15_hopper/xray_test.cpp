@@ -36,6 +36,22 @@ TEST(AttentionSm90, MovesTilesWithoutItsThreads) {
   }
 }
 
+// The queries are the last 192 of 1,024: the first of them sees the keys from 733 on, of the sixth tile. Five tiles are not fetched, and
+// not multiplied.
+TEST(AttentionSm90, LeavesOutTilesInFrontOfTheWindow) {
+  for (const Kernel& kernel :
+       xrays_of<ladder::Attention>(kName, {.T_q = 192,
+                                          .T_k = 1024,
+                                          .D = 64,
+                                          .causal = true,
+                                          .window = 100,
+                                          .precision = ladder::Precision::kBf16})) {
+    EXPECT_EQ(kernel[kBulkCopies], 1u + 2 * 3);
+    EXPECT_EQ(kernel[kBulkCopyBytes], 64u * 2 * (192 + 2 * 3 * 128));
+    EXPECT_EQ(kernel[kTensorMultiplyAdds], std::uint64_t{2} * 192 * 3 * 128 * 64);
+  }
+}
+
 // The same 192 queries and two tiles of keys: three warpgroups of 128 threads, and the one that copies.
 TEST(AttentionSm90, WaitsForWhatItNeedsAndForNothingElse) {
   for (const Kernel& kernel : kernels_of(192, 256, 64)) {

@@ -195,6 +195,11 @@ inline __device__ void fence_shared() {
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 
+// The same of global memory, where a copy reads, or a store overwrites, what threads of this launch had to do with.
+inline __device__ void fence_global() {
+  asm volatile("fence.proxy.async.global;" : : : "memory");
+}
+
 // ---- Products of a warpgroup ---------------------------------------------------------------------------------------------------
 //
 // All 128 threads together: fence_operands, some multiply_add, commit_products; then wait_products. Between the first product and
@@ -243,6 +248,7 @@ using emulator::commit_products;
 using emulator::commit_stores;
 using emulator::copy_panel;
 using emulator::fence_barriers;
+using emulator::fence_global;
 using emulator::fence_operands;
 using emulator::fence_shared;
 using emulator::give_registers;

@@ -85,11 +85,14 @@ std::string misplaced(const Layout& layout, const std::vector<float>& result,
   return "";
 }
 
-// The words of the first one whose answer `is_it` accepts, with all of its tiles that fit: "in chunks of 16 or 32".
+// The words of the first one whose answer `is_it` accepts and that a run does not disprove, with all of its tiles that fit: "in chunks of
+// 16 or 32".
 template <typename IsIt>
-std::string first_known(const std::vector<Misconception>& list, const IsIt& is_it) {
+std::string first_known(const std::vector<Misconception>& list, const ByRunning& by_running,
+                        const IsIt& is_it) {
   for (auto first = list.begin(); first != list.end(); ++first) {
     if (!is_it(first->answer())) continue;
+    if (by_running.disproves && by_running.disproves(*first)) continue;
     std::string words = first->words, tiles = std::to_string(first->tile);
     std::int64_t last = first->tile;
     for (auto next = first + 1; next != list.end() && next->words == words; ++next) {
@@ -104,7 +107,7 @@ std::string first_known(const std::vector<Misconception>& list, const IsIt& is_i
   return "";
 }
 
-std::string known_mistake(const Examined& wrong, std::size_t n) {
+std::string known_mistake(const Examined& wrong, std::size_t n, const ByRunning& by_running) {
   const std::vector<Part>& parts = wrong.parts;
   const auto all = [&](const Answer& answer) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -113,14 +116,14 @@ std::string known_mistake(const Examined& wrong, std::size_t n) {
     return true;
   };
   std::string words;
-  if (wrong.mistakes.together) words = first_known(wrong.mistakes.known, all);
+  if (wrong.mistakes.together) words = first_known(wrong.mistakes.known, by_running, all);
   if (!words.empty()) return words;
-  return first_known(wrong.mistakes.known,
+  return first_known(wrong.mistakes.known, by_running,
                      [&](const Answer& answer) { return equals(parts[n], answer.at(n)); });
 }
 
 // What is said of a mistake that the operator knows.
-std::string mistake(const Examined& wrong) {
+std::string mistake(const Examined& wrong, const ByRunning& by_running) {
   const Mistakes& mistakes = wrong.mistakes;
   const auto own = [&] { return mistakes.own ? mistakes.own(wrong.parts) : std::string(); };
   if (mistakes.known.empty()) return own();
@@ -132,7 +135,7 @@ std::string mistake(const Examined& wrong) {
   }
   const Part& part = wrong.parts[n];
   if (equals(part, *part.truth)) return "";
-  std::string words = known_mistake(wrong, n);
+  std::string words = known_mistake(wrong, n, by_running);
   if (words.empty() && n == 0) words = own();
   return words.empty() && n == 0 ? constant_factor(part) : words;
 }
@@ -173,9 +176,9 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
   const Mistakes& mistakes = wrong.mistakes;
   if (mistakes.work > mistakes.most_work)
     return "No mistake is looked for in a case as large as this.\n";
-  std::string words = mistake(wrong);
+  std::string words = mistake(wrong, by_running);
   if (words.empty()) words = huge(wrong.parts[wrong.wrong]);
-  if (words.empty() && by_running) words = by_running(wrong.wrong);
+  if (words.empty() && by_running.words) words = by_running.words(wrong.wrong);
   return sentence(words.empty() ? seen(wrong.parts[wrong.wrong]) : words);
 }
 
@@ -191,8 +194,11 @@ std::string explained(const Verdict& verdict, const AnyOnDevice& result,
                       const Excluded& excluded) {
   ByRunning by_running;
   if (implementation != nullptr) {
-    by_running = [&](std::size_t output) {
+    by_running.words = [&](std::size_t output) {
       return probed(result.problem(), *implementation, arithmetic, output);
+    };
+    by_running.disproves = [&](const Misconception& known) {
+      return disproved(known, result, *implementation, arithmetic);
     };
   }
   const auto examine = [&](const auto& use) {

@@ -11,12 +11,17 @@
 
 namespace ladder {
 
-// Words for the n-th output of a case, which is wrong, found by running the kernel; "" where there are none.
-using ByRunning = std::function<std::string(std::size_t output)>;
+// What running the kernel again says of a wrong case; see probe.hpp.
+struct ByRunning {
+  // Words for an output that is wrong; "" where there are none.
+  std::function<std::string(std::size_t output)> words = nullptr;
+  // Whether a known mistake, which gives the same results, was not made.
+  std::function<bool(const Misconception&)> disproves = nullptr;
+};
 
-// A sentence such as "It equals the result with the bonus forgotten.", and a line's end; "" where nothing fits. `by_running` is asked
-// where no known mistake does.
-std::string diagnosis(const Examined& wrong, const ByRunning& by_running = nullptr);
+// A sentence such as "It equals the result with the bonus forgotten.", and a line's end; "" where nothing fits. `by_running.words` is
+// asked where no known mistake does.
+std::string diagnosis(const Examined& wrong, const ByRunning& by_running = {});
 
 // Names of mistakes ("equals the result with ...") that were not made: another case, which would show them, is right.
 using Excluded = std::vector<std::string>;
@@ -27,6 +32,6 @@ std::string explained(const Verdict& verdict, const AnyOnDevice& result,
                       const Implementation* implementation, Arithmetic arithmetic,
                       const Excluded& excluded = {});
 std::string explained(const Verdict& verdict, const Examine& examine,
-                      const ByRunning& by_running = nullptr);
+                      const ByRunning& by_running = {});
 
 }  // namespace ladder

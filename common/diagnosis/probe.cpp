@@ -285,7 +285,15 @@ class Probe {
     }
     if (names.empty()) return "";
     return sentence_start() + " takes " + what + " from " + joined(names, ", ") + " of " + of +
-           "; from all others it takes what it should";
+           (all_known() ? "; from all others it takes what it should" : "");
+  }
+
+  // Whether yours has numbers wherever the right ones change: of what reaches a NaN nothing can be said.
+  bool all_known() const {
+    return std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
+      return std::all_of(input.responses.begin(), input.responses.end(),
+                         [](const auto& each) { return each.second.is_known; });
+    });
   }
 
   static bool is_right(const Input& input, std::size_t axis) {
@@ -668,7 +676,85 @@ class Probe {
   std::vector<Input> inputs_;
 };
 
+// Other values for an array that has only one: in its range, and not all alike.
+std::vector<float> varied(const std::vector<float>& values) {
+  constexpr std::size_t kDifferent = 7;
+  std::vector<float> others(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float other = other_value(values[i], values);
+    others[i] = other + other / 8 * static_cast<float>(i % kDifferent);
+  }
+  return others;
+}
+
+const Misconception* same_in(const Mistakes& mistakes, const Misconception& known) {
+  const auto found = std::find_if(
+      mistakes.known.begin(), mistakes.known.end(),
+      [&](const Misconception& m) { return m.words == known.words && m.tile == known.tile; });
+  return found == mistakes.known.end() ? nullptr : &*found;
+}
+
+// What a mistake changes in an output.
+Values harm(const Part& part, const std::vector<double>& answer) {
+  Values changes(answer.size());
+  for (std::size_t i = 0; i < answer.size(); ++i)
+    changes[i] = std::isfinite(answer[i]) ? answer[i] - (*part.truth)[i] : 0;
+  return changes;
+}
+
+bool gives(const Answer& answer, const Part& part, std::size_t output) {
+  return equals_answer(*part.result, answer.at(output), part.layout.row(), part.coarseness());
+}
+
 }  // namespace
+
+bool disproved(const Misconception& known, const AnyOnDevice& result, const Implementation& wrong,
+               Arithmetic arithmetic) {
+  const AnyProblem& problem = result.problem();
+  std::vector<Values> before;  // for outputs that the mistake gives: what it changes there
+  for (const RealInput& input : problem.real_inputs()) {
+    const std::vector<float>& values = input.values;
+    const bool is_uniform =
+        std::all_of(values.begin(), values.end(), [&](float x) { return x == values.front(); });
+    if (values.size() < 2 || !is_uniform) continue;
+    if (before.empty()) {
+      result.examine(arithmetic, [&](const Examined& examined) {
+        const Answer answer = known.answer();
+        for (std::size_t n = 0; n < examined.parts.size(); ++n) {
+          const Part& part = examined.parts[n];
+          before.push_back(gives(answer, part, n) ? harm(part, answer[n]) : Values{});
+        }
+      });
+    }
+    bool agrees = true;
+    try {
+      const auto other = problem.with(input.array.name, varied(values));
+      Device& where = device(wrong.device);
+      const auto placed = other->place(where, wrong);
+      placed->call();
+      where.synchronize();
+      placed->examine(arithmetic, [&](const Examined& examined) {
+        const Misconception* const same = same_in(examined.mistakes, known);
+        if (same == nullptr) return;
+        const Answer answer = same->answer();
+        for (std::size_t n = 0; n < examined.parts.size(); ++n) {
+          const Part& part = examined.parts[n];
+          if (before[n].empty()) continue;
+          // A mistake that changes the same as before has nothing to do with this input.
+          const Values after = harm(part, answer[n]);
+          double moved = 0;
+          for (std::size_t i = 0; i < after.size(); ++i)
+            moved = std::max(moved, std::abs(after[i] - before[n][i]));
+          const double most = std::max(largest(after), largest(before[n]));
+          if (moved > kClose * most) agrees = agrees && gives(answer, part, n);
+        }
+      });
+    } catch (const std::exception&) {  // a kernel that refuses other values disproves nothing
+    }
+    if (!agrees) return true;
+  }
+  return false;
+}
 
 int diagnosis_seconds() {
   const char* const wanted = std::getenv("LADDER_DIAGNOSIS_SECONDS");

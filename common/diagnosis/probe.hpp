@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/core/operator.hpp"
+#include "common/judge/mistakes.hpp"
 
 namespace ladder {
 
@@ -18,5 +19,11 @@ int diagnosis_seconds();
 // tenth of the diagnosis' seconds.
 std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
                    std::size_t output);
+
+// Whether a mistake that gives the result was not made. Where all elements of an input have one value, the result may show nothing of the
+// mistake: of a bonus u that is 0 everywhere, nobody can say whether it was forgotten. Such an input gets other values, and the kernel and
+// the mistake have to agree again.
+bool disproved(const Misconception& known, const AnyOnDevice& result, const Implementation& wrong,
+               Arithmetic arithmetic);
 
 }  // namespace ladder

@@ -772,9 +772,9 @@ void Recorder::named_complete(unsigned name, std::uint32_t waiting_warps) {
   order_.named_complete(name, waiting_warps);
 }
 
-void Recorder::proxies_fenced() {
+void Recorder::proxies_fenced(bool of_global) {
   follow_order();
-  order_.proxies_fenced(thread_);
+  if (!of_global) order_.proxies_fenced(thread_);
 }
 
 void Recorder::bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,

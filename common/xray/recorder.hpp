@@ -109,7 +109,7 @@ class Recorder : public Observer {
   void named_reached(unsigned name) override;
   void named_taken(unsigned name, unsigned warp) override;
   void named_complete(unsigned name, std::uint32_t waiting_warps) override;
-  void proxies_fenced() override;
+  void proxies_fenced(bool of_global) override;
   void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to, std::size_t bytes,
                         Site where) override;
   void bulk_copied(std::uint64_t copy, unsigned barrier, const void* to,

@@ -431,14 +431,19 @@ std::string Recorder::missing_in(const Error& error, const Finding& finding,
       finding.party.thread != finding.other.thread && finding.party.block == finding.other.block &&
       finding.party.epoch == finding.other.epoch)
     return "should each thread copy to a place of its own?";
-  if (!is_of_one_line(error)) return nothing_between;
+  const bool both_store =
+      error.party.operation == Operation::kStore && error.other.operation == Operation::kStore;
+  if (!is_of_one_line(error)) {
+    const bool by_threads = both_store && !error.party.asynchronous && !error.other.asynchronous;
+    return nothing_between +
+           (by_threads ? ", or should each thread have an element of its own?" : "");
+  }
   const std::string blocks = relation_of(finding.party, finding.other) == Relation::kOtherBlock
                                  ? nothing_between + "; "
                                  : "";
   if (changed_by_several.count(error.party.where.text()) > 0)
     return blocks + "is an atomic missing, or should each thread have an element of its own?";
-  if (error.party.operation == Operation::kStore && error.other.operation == Operation::kStore)
-    return blocks + "should each thread have an element of its own?";
+  if (both_store) return blocks + "should each thread have an element of its own?";
   return nothing_between;
 }
 

@@ -551,7 +551,8 @@ class Check:
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing = failed["name"]
-        said = [line for line in lines_of(failed["failures"]) if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip())]  # which is said with the X-ray's
+        said = [line for line in lines_of(failed["failures"])
+                if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("and again: "))]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
         return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {shown_name(self.failing)}{before}"]

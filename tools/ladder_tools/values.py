@@ -101,7 +101,7 @@ class Touch:
     def text(self, half, beside=None):
         """`beside`: the touch that it is compared with."""
         size, number = self.kind["bytes"], self.number(half)
-        if size == 4 and beside is not None and _are_pairs(self.bits, beside.bits):
+        if size >= 4 and beside is not None and _are_pairs(self.bits, beside.bits):
             return "({:.4g}, {:.4g})".format(*_halves(self.bits, half))
         is_negative = size == 4 and self.bits > _FIRST_NEGATIVE
         if size == 2 or size == 4 and not is_negative and (self.bits == 0 or not abs(number) < 1e-30):
@@ -378,13 +378,14 @@ def _read_by_another_thread(mine, right, wrong):
     kinds = [sorted((each["name"], each["axes"], each["bytes"]) for each in launch.trail.arrays if each["shared"]) for launch in (mine, right)]
     if kinds[0] != kinds[1] or wrong[2:4] not in {row[2:4] for row in ours}:
         return ""
-    known = {right.key(row) for row in right.rows if row[0] == _LOAD and row[2:4] == wrong[2:4]}
+    known, own = ({launch.key(row) for row in launch.rows if row[0] == _LOAD and row[2:4] == wrong[2:4]} for launch in (right, mine))
+    # Of memory that holds several arrays the compiler may read more words at once in one of the two, but not in each more than in the other.
+    both_differ = not known <= own
     for row in mine.rows:
         if row is wrong:
             break
         touch = Touch(mine.trail, row)
-        # Of memory that holds several arrays the compiler may read more words at once in one of the two.
-        if row[0] == _LOAD and row[2:4] == wrong[2:4] and touch.kind["bytes"] <= 4 and mine.key(row) not in known:
+        if row[0] == _LOAD and row[2:4] == wrong[2:4] and mine.key(row) not in known and (both_differ or touch.kind["bytes"] <= 4):
             return f"All that our block reads, yours reads, but not by the same threads: this one reads {touch.name()} at {Touch.line(mine.trail, touch.place)}, and in ours it does not."
     return ""
 
@@ -396,7 +397,7 @@ def _unread(mine, right, wrong):
     missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
         return (_other_input(mine, right, block) or _read_by_another_thread(mine, right, wrong)
-                or "All that our block reads, yours reads: look at what is computed from it, and where it goes.")
+                or "All that our block reads, yours reads: look at who reads it and when, at what is computed from it, and at where that goes.")
     # What a thread has just stored it has in a register: the compiler leaves out that it reads it again.
     stored = {(right.names[row[5]], row[6]) for row in missed if any(other[2:4] == row[2:4] for other in mine.stored.get(right.key(row), ()))}
     unstored = [row for row in missed if (right.names[row[5]], row[6]) not in stored]

@@ -265,7 +265,12 @@ void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int
 
 void fence_shared() {
   const detail::CalledBlock block("fence_shared");
-  if (detail::observer() != nullptr) detail::observer()->proxies_fenced();
+  if (detail::observer() != nullptr) detail::observer()->proxies_fenced(false);
+}
+
+void fence_global() {
+  const detail::CalledBlock block("fence_global");
+  if (detail::observer() != nullptr) detail::observer()->proxies_fenced(true);
 }
 
 void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier, Site where) {

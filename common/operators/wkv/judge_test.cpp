@@ -146,26 +146,51 @@ TEST(Diagnosis, NamesTheAnswerToAnotherProblem) {
   }
 }
 
-// With one step that forgets all, a state that is ignored looks like one that decays too early.
 TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
-  WkvCase c = kCase;
-  c.T = 1;
-  c.decay = Decay::kTotal;
-  c.final_state = false;
   const auto ignores = [](WkvProblem given) {
-    given["initial_state"].clear();
+    std::fill(given["u"].begin(), given["u"].end(), 1.0f);
     return right_answer(given);
   };
-  with_kernel(make_problem(c), ignores,
+  with_kernel(make_problem(kCase), ignores,
               [](const AnyProblem& problem, const Implementation& kernel) {
                 const auto placed = problem.place(device(DeviceKind::kCpu), kernel);
                 placed->call();
                 const Verdict verdict = placed->judge(Arithmetic::kFp32, false);
-                const std::string name = "equals the result with the decay applied before the read";
+                const std::string name = "equals the result with u forgotten: the bonus is q k v";
                 expect_words(name, explained(verdict, *placed, &kernel, Arithmetic::kFp32));
-                expect_words("O does not change with initial_state",
+                expect_words("O does not change with u",
                              explained(verdict, *placed, &kernel, Arithmetic::kFp32, {name}));
               });
+}
+
+// One step that forgets all: a state that is ignored looks like one that decays too early. With other decays it does not.
+TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
+  WkvCase c = kCase;
+  c.T = 1;
+  c.decay = Decay::kTotal;
+  c.final_state = false;
+  expect_words("O does not change with initial_state",
+               said_of_kernel(make_problem(c), [](WkvProblem given) {
+                 given["initial_state"].clear();
+                 return right_answer(given);
+               }));
+}
+
+// Where u is 0 everywhere, a bonus of q k (u + 1) v looks like one without u. With another u it does not, and one without u still does.
+TEST(Diagnosis, NamesAMistakeInAnArrayOfZerosOnlyIfOtherValuesShowItToo) {
+  WkvProblem problem = make_problem(kCase);
+  std::fill(problem["u"].begin(), problem["u"].end(), 0.0f);
+  const auto with_u = [](WkvProblem given, float factor) {
+    for (float& u : given["u"])
+      u = factor * u + 1;
+    return right_answer(given);
+  };
+  const std::string name = "equals the result with u forgotten";
+  const std::string said =
+      said_of_kernel(problem, [&](const WkvProblem& given) { return with_u(given, 1); });
+  EXPECT_EQ(said.find(name), std::string::npos) << said;
+  expect_words(name,
+               said_of_kernel(problem, [&](const WkvProblem& given) { return with_u(given, 0); }));
 }
 
 TEST(Diagnosis, KeyRowsMissing) {

@@ -105,6 +105,13 @@ TEST(Probe, CountsKeyRows) {
             "O takes 3 times what it should from q, k, u, log_w of key rows 1, 5, 9 and 13" + rest);
 }
 
+// What a key gives to steps that are NaN cannot be said: no word of it.
+TEST(Probe, SaysNothingOfWhatReachesANan) {
+  EXPECT_EQ(said_of({.count_row = [](auto j) { return j == 7 ? 0 : 1; },
+                     .is_nan = [](At at) { return at.t > 20; }}),
+            "O takes nothing from q of key row 7\n");
+}
+
 TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }}),
             "A step takes nothing from k of the steps before its own block of 16; all else of k is "

@@ -105,8 +105,8 @@ class Observer {
   virtual void named_taken(unsigned name, unsigned warp) = 0;
   virtual void named_complete(unsigned name, std::uint32_t waiting_warps) = 0;
 
-  // The running thread's fence.proxy.async.
-  virtual void proxies_fenced() = 0;
+  // The running thread's fence.proxy.async, of shared or of global memory.
+  virtual void proxies_fenced(bool of_global) = 0;
 
   // The running thread issues a copy to shared memory, which will complete bytes of an mbarrier; the copy has put them there.
   virtual void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,

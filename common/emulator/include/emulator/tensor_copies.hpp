@@ -53,7 +53,9 @@ void wait_stores_read(Site where = Site::current()) {
   wait_stores(static_cast<unsigned>(kPending), true, where);
 }
 
-// "fence.proxy.async.shared::cta". Everything is visible to everybody here; the X-ray finds where it is missing.
+// "fence.proxy.async.shared::cta", "fence.proxy.async.global". Everything is visible to everybody here; the X-ray finds where one is
+// missing.
 void fence_shared();
+void fence_global();
 
 }  // namespace emulator
