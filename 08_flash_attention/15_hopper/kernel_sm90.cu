@@ -61,7 +61,7 @@ struct Cut {
   static constexpr int kQueries = kConsumers * kWarpgroupQueries;
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
   // A thread of a consumer holds kKeys / 2 scores, kKeys / 4 registers of packed weights and kD / 2 outputs; the producer needs
-  // few. There are 512 for a thread of each warpgroup, given in eights.
+  // few. Registers are given in eights: one thread of each warpgroup, together, has at most 512, 65,536 for 128 of each.
   static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
   static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
   static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= 512);

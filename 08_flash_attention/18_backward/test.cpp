@@ -1,7 +1,29 @@
 #include "08_flash_attention/edge_suite.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
 namespace {
+
+using ladder::testing::register_hole;
+
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Tiles of 64 queries and keys: three
+// of keys, and two of queries of each of two heads; tiles of 128, under a mask; two batches.
+const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
+                                 {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},
+                                  {"V", 64}, {"T_q", 140}, {"H_kv", 1}};
+const ladder::Shape kTwoBatches = {{"B", 2},  {"T", 20},   {"H", 2},   {"K", 32},
+                                   {"V", 32}, {"T_q", 37}, {"H_kv", 1}};
+const bool stages = register_hole("attention_backward", "Stage1BringsTheQueries",
+                                  "attention_backward", kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_backward", "Stage2AddsToDq", "attention_backward",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_backward", "Stage3StoresTheSums", "attention_backward",
+                                  kTwoTiles, {}, {}, "bf16") &&
+                    register_hole("attention_backward", "Stage4RoundsDq", "attention_backward",
+                                  kTwoBlocks, {{"causal", "true"}}, {}, "bf16") &&
+                    register_hole("attention_backward", "Stage5LaunchesThree", "attention_backward",
+                                  kTwoBatches, {}, {}, "bf16");
 
 // Tiles have 64 or 128 queries and keys. dq grows by atomics, whose order changes its last bits.
 const bool registered = ladder::testing::register_suite(

@@ -32,6 +32,27 @@ const bool bounds = ladder::testing::register_bounds(
     kOneKernel, "attention_backward",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
 
+// Tiles of 64: three of keys of one head, two of queries of each of two heads, so that four pass three tiles of keys. Units of eight
+// elements; of a tile of queries 128 numbers are kept, lse and delta, and its sums of dq.
+constexpr double kElements = 2 * 70 * 128, kUnits = kElements / 8, kKeyUnits = 140 * 128 / 8;
+constexpr double kTileSums = 4 * 64 * 128;
+
+// Loads: d_o and o once for delta, and lse by the eight lanes of a row; k and v once, q and d_o for three tiles, and the numbers four at
+// once; the sums of dq, four at once. Stores: two elements of dk and dv at once, eight of dq. Barriers: two for each pair of tiles.
+// Products: five of 64 x 64 x 128 for each pair.
+const bool registered = ladder::testing::register_budget(
+    kOneKernel, "attention_backward",
+    {.loads = (2 * kUnits + 2 * 70 * 8 + 2 * kKeyUnits + 3 * 2 * kUnits + 3 * 4 * 128 / 4 +
+               kTileSums / 4) /
+              kElements,
+     .stores = (2 * 140 * 128 / 2 + kUnits + 4 * 128) / kElements,
+     .atomics = 3 * kTileSums / kElements,
+     .host_bytes = kTileSums * sizeof(float) / kElements,
+     .counts = {{kBarriers, 2 * 3 * 4, "launch", 1},
+                {kTensorOperations, 3 * 4 * 5 * 256, "launch", 1}}},
+    {{"B", 1}, {"T", 140}, {"H", 2}, {"K", 128}, {"V", 128}, {"T_q", 70}, {"H_kv", 1}}, {}, {},
+    "bf16");
+
 const bool bounds_with_options = ladder::testing::register_bounds(
     kTwoKernels, "attention_backward",
     {{"B", 1}, {"T", 150}, {"H", 2}, {"K", 40}, {"V", 40}, {"T_q", 131}, {"H_kv", 1}},

@@ -26,6 +26,40 @@ using ladder::Precision;
 
 const char* const kName = "attention_split_keys";
 
+Implementation in_splits(std::int64_t splits);
+void expect_right(const Implementation& implementation, const AttentionProblem& problem);
+
+// Of scratch.cu. The loop that checks an exercise says for which stage a case fails.
+bool register_stage(const std::string& name, std::int64_t splits, const AttentionCase& c) {
+  const auto is_right = [=](const Implementation&) {
+    expect_right(in_splits(splits), ladder::make_problem(c));
+  };
+  ladder::testing::add(kName, name, is_right, 0, "; ; bf16");
+  return true;
+}
+
+// A split without a key for some rows; five rounds of a warp, in three places; two rounds; queries that see different keys; more splits
+// than a block has parts, and two batches.
+const bool stages =
+    register_stage("Stage1MergesTwo", 3,
+                   {.T_q = 2,
+                    .T_k = 3,
+                    .H_q = 4,
+                    .H_kv = 2,
+                    .D = 64,
+                    .causal = true,
+                    .precision = Precision::kBf16}) &&
+    register_stage("Stage2KeepsTheRingFull", 1,
+                   {.T_q = 1, .T_k = 600, .H_q = 2, .D = 40, .precision = Precision::kBf16}) &&
+    register_stage("Stage3ComputesTheScores", 1,
+                   {.T_q = 2, .T_k = 200, .H_q = 4, .D = 64, .precision = Precision::kBf16}) &&
+    register_stage(
+        "Stage4WeighsTheValues", 1,
+        {.T_q = 5, .T_k = 200, .H_q = 4, .D = 64, .causal = true, .precision = Precision::kBf16}) &&
+    register_stage(
+        "Stage5MergesWarpsAndSplits", 12,
+        {.B = 2, .T_q = 1, .T_k = 600, .H_q = 4, .D = 96, .precision = Precision::kBf16});
+
 const bool registered = ladder::testing::register_suite(
     "attention", kName,
     {.storages = {"bf16", "fp16"},
