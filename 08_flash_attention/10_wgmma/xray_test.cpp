@@ -97,4 +97,12 @@ TEST(AttentionWgmma, StoresOutputsInHalfSectors) {
   EXPECT_EQ(after[kSharedStoreRequests], 0u);
 }
 
+// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+TEST(AttentionWgmma, LeavesOutTilesThatNobodySees) {
+  const Kernel kernel = xray_of<ladder::Attention>(
+      "attention_wgmma",
+      {.T_q = 384, .T_k = 448, .D = 64, .causal = true, .precision = ladder::Precision::kBf16});
+  EXPECT_EQ(kernel[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
+}
+
 }  // namespace

@@ -68,4 +68,12 @@ TEST(AttentionTma, MultipliesAndStoresAsBefore) {
     EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
 }
 
+// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+TEST(AttentionTma, LeavesOutTilesThatNobodySees) {
+  const Kernel kernel = xray_of<ladder::Attention>(
+      "attention_tma",
+      {.T_q = 384, .T_k = 448, .D = 64, .causal = true, .precision = ladder::Precision::kBf16});
+  EXPECT_EQ(kernel[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
+}
+
 }  // namespace

@@ -55,4 +55,12 @@ TEST(AttentionPingPong, MovesAndMultipliesAsBefore) {
   EXPECT_EQ(after[kTensorOperations], 2u * 3 * 3 * (4 + 8)) << "three tiles, three consumers";
 }
 
+// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+TEST(AttentionPingPong, LeavesOutTilesThatNobodySees) {
+  const Kernel kernel = xray_of<ladder::Attention>(
+      "attention_ping_pong",
+      {.T_q = 384, .T_k = 448, .D = 64, .causal = true, .precision = ladder::Precision::kBf16});
+  EXPECT_EQ(kernel[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
+}
+
 }  // namespace

@@ -46,4 +46,12 @@ TEST(AttentionOverlap, MovesAndMultipliesAsBefore) {
   EXPECT_EQ(before.block.x, after.block.x);
 }
 
+// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+TEST(AttentionOverlap, LeavesOutTilesThatNobodySees) {
+  const Kernel kernel = xray_of<ladder::Attention>(
+      "attention_overlap",
+      {.T_q = 384, .T_k = 448, .D = 64, .causal = true, .precision = ladder::Precision::kBf16});
+  EXPECT_EQ(kernel[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
+}
+
 }  // namespace

@@ -77,6 +77,15 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
   }
 }
 
+// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+TEST(AttentionSm90, LeavesOutTilesThatNobodySees) {
+  const std::vector<Kernel> kernels = xrays_of<ladder::Attention>(
+      kName,
+      {.T_q = 384, .T_k = 448, .D = 64, .causal = true, .precision = ladder::Precision::kBf16});
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels.front()[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
+}
+
 // Rings of two stages, for four tiles of keys, and for three tiles of queries of a block, one behind the other. The last keys' tile is
 // ragged. With one tile of keys for each tile of queries, nothing but the ring of works orders these. With a window each of them begins
 // with another tile of keys. A tile of 72 columns is one of 128 with zeros.

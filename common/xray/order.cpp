@@ -38,6 +38,15 @@ bool has_happened(const Stamp& access, const Clock& clock) {
 void Known::join(const Known& other) {
   join_clocks(happened, other.happened);
   join_clocks(fenced, other.fenced);
+  join_clocks(fenced_global, other.fenced_global);
+}
+
+bool Rows::touch(std::uint64_t offset, std::uint64_t of) const {
+  if (offset + of <= begin || offset >= begin + (count - 1) * stride + bytes) return false;
+  if (count == 1 || offset < begin) return true;
+  const std::uint64_t row = std::min((offset - begin) / stride, count - 1);
+  return offset < begin + row * stride + bytes ||
+         (row + 1 < count && offset + of > begin + (row + 1) * stride);
 }
 
 void Order::begin_block(unsigned threads) {
@@ -100,9 +109,9 @@ void Order::lanes_met(unsigned warp, std::uint32_t lanes) {
 }
 
 // All that the thread knows of has happened before it.
-void Order::proxies_fenced(unsigned thread) {
+void Order::proxies_fenced(unsigned thread, bool of_global) {
   Known& own = known_[thread];
-  own.fenced = own.happened;
+  (of_global ? own.fenced_global : own.fenced) = own.happened;
   ++own.happened[thread];
   ++warps_[thread / kLanes].changes;
 }
@@ -220,9 +229,9 @@ std::optional<Conflict> Order::accessed(unsigned thread, std::uint64_t offset, u
   return conflict;
 }
 
-void Order::copy_starts(std::uint64_t copy, unsigned thread, std::uint64_t offset,
-                        std::uint64_t bytes, const Stamp& by, Shadow& shadow,
-                        const Report& report) {
+std::uint32_t Order::copy_starts(std::uint64_t copy, unsigned thread, std::uint64_t offset,
+                                 std::uint64_t bytes, const Stamp& by, Shadow& shadow,
+                                 const Report& report) {
   const Known& known = known_[thread];
   const std::uint32_t number = add({0, 0, by, known});
   copies_[copy] = number;
@@ -248,6 +257,7 @@ void Order::copy_starts(std::uint64_t copy, unsigned thread, std::uint64_t offse
     each.reads.clear();
     each.touched = false;
   }
+  return number;
 }
 
 void Order::copy_complete(std::uint64_t copy, unsigned barrier) {
@@ -274,12 +284,13 @@ void Order::read_by(std::uint32_t operation, Unit& unit) {
     *same = operation;
 }
 
-void Order::store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset,
-                         std::uint64_t bytes, const Stamp& by, Shadow& shadow,
-                         const Report& report) {
+std::uint32_t Order::store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset,
+                                  std::uint64_t bytes, const Stamp& by, Shadow& shadow,
+                                  const Report& report) {
   const auto [agent, is_new] = store_agents_.try_emplace(thread, threads_ + agents_);
-  agents_ += is_new ? 1 : 0;
-  const std::uint32_t operation = add({agent->second, static_cast<std::uint32_t>(group + 1), by});
+  agents_ += is_new ? 2 : 0;
+  const auto clock = static_cast<std::uint32_t>(group + 1);
+  const std::uint32_t operation = add({agent->second, clock, by});
   const Known& known = known_[thread];
   Stamp last;
   for (std::uint64_t first = offset; first < offset + bytes; first += kUnit) {
@@ -298,12 +309,65 @@ void Order::store_starts(std::uint64_t group, unsigned thread, std::uint64_t off
     }
     read_by(operation, each);
   }
+  return add({agent->second + 1, clock, by});
 }
 
-void Order::stores_waited(unsigned thread, std::uint64_t end) {
+void Order::stores_waited(unsigned thread, std::uint64_t end, bool only_read) {
   const auto agent = store_agents_.find(thread);
   if (agent == store_agents_.end()) return;
   raise(known_[thread].happened, agent->second, static_cast<std::uint32_t>(end));
+  if (!only_read)
+    raise(known_[thread].happened, agent->second + 1, static_cast<std::uint32_t>(end));
+}
+
+// Whether the access is known to have happened before `now`. Nothing orders blocks.
+bool Order::knows(const Stamp& now, const AsyncInArray::Access& access) const {
+  return access.by.block == now.block &&
+         knows(known_[now.thread].happened, operations_[access.operation]);
+}
+
+void Order::starts_in_array(AsyncInArray& array, std::uint32_t operation, const Rows& rows,
+                            bool writes, const Stamp& by, Shadow* shadow, const Report& report) {
+  if (array.launch != by.launch) array = {by.launch};
+  const Known& known = known_[by.thread];
+  Stamp last;
+  const auto against = [&](const Stamp& other, std::uint64_t where, bool happened,
+                           bool unfinished) {
+    if (!is_same_access(last, other)) report({other, where, by.thread, happened, unfinished});
+    last = other;
+  };
+  for (std::uint64_t row = 0; row < rows.count; ++row) {
+    const std::uint64_t begin = rows.begin + row * rows.stride;
+    const auto against_each = [&](const std::vector<AsyncInArray::Access>& others) {
+      for (const AsyncInArray::Access& other : others)
+        if (other.rows.touch(begin, rows.bytes) && !knows(by, other))
+          against(other.by, begin, false, true);
+    };
+    against_each(array.writes);
+    if (writes) against_each(array.reads);
+    if (shadow == nullptr) continue;
+    shadow->visit(begin, rows.bytes, writes, [&](const Stamp& other, std::uint64_t where) {
+      if (other.launch != by.launch) return;
+      const bool happened = other.block == by.block && has_happened(other, known.happened);
+      if (!happened || !has_happened(other, known.fenced_global))
+        against(other, where, happened, false);
+    });
+  }
+  (writes ? array.writes : array.reads).push_back({rows, by, operation});
+}
+
+std::optional<Conflict> Order::accessed_in_array(const AsyncInArray& array, const Stamp& now,
+                                                 std::uint64_t offset, unsigned bytes,
+                                                 bool stores) const {
+  std::optional<Conflict> conflict;
+  const auto against_each = [&](const std::vector<AsyncInArray::Access>& others) {
+    for (const AsyncInArray::Access& other : others)
+      if (other.rows.touch(offset, bytes) && !knows(now, other))
+        conflict = {other.by, offset, now.thread, false, true};
+  };
+  against_each(array.writes);
+  if (stores) against_each(array.reads);
+  return conflict;
 }
 
 void Order::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) {

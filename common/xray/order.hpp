@@ -1,8 +1,8 @@
 // Who knows of what, in a block whose threads are ordered by more than __syncthreads and __syncwarp: vector clocks, over mbarriers, named
-// barriers, the groups of asynchronous operations, and proxy fences. And the asynchronous proxy's accesses to shared memory.
+// barriers, the groups of asynchronous operations, and proxy fences. And the asynchronous proxy's accesses to shared and global memory.
 //
 // A clock has one entry for each thread of the block, and one for each agent: what completes asynchronous operations one after the other,
-// an mbarrier's phases, a warpgroup's products, a thread's groups of bulk stores. A thread's own entry grows with every release, so that what it does later is not taken
+// an mbarrier's phases, a warpgroup's products, what a thread's groups of bulk stores read and what they write. A thread's own entry grows with every release, so that what it does later is not taken
 // for what it did before.
 #pragma once
 
@@ -21,9 +21,10 @@ namespace emulator::xray {
 
 using Clock = std::vector<std::uint32_t>;  // what is behind its end is 0
 
-// What somebody knows to have happened, and of that, what was also fenced against the asynchronous proxy.
+// What somebody knows to have happened, and of that, what was also fenced against the asynchronous proxy: where it was in shared memory,
+// and where in global memory.
 struct Known {
-  Clock happened, fenced;
+  Clock happened, fenced, fenced_global = {};
 
   void join(const Known& other);
 };
@@ -43,6 +44,25 @@ struct OperandUnit {
   unsigned warps;  // of the warpgroup, a bit each, that read it
 };
 
+// Some rows of bytes in an array, a stride apart.
+struct Rows {
+  std::uint64_t begin, bytes, stride = 0;
+  std::uint64_t count = 1;
+
+  bool touch(std::uint64_t offset, std::uint64_t of) const;
+};
+
+// What the asynchronous proxy does with an array in global memory, in one launch.
+struct AsyncInArray {
+  struct Access {
+    Rows rows;
+    Stamp by;
+    std::uint32_t operation;  // of its block
+  };
+  std::uint32_t launch = 0;
+  std::vector<Access> reads = {}, writes = {};
+};
+
 class Order {
  public:
   static constexpr unsigned kUnit = 16;  // bytes: the asynchronous proxy touches no less
@@ -57,7 +77,7 @@ class Order {
 
   void all_met();
   void lanes_met(unsigned warp, std::uint32_t lanes);
-  void proxies_fenced(unsigned thread);
+  void proxies_fenced(unsigned thread, bool of_global);
 
   // mbarriers. `by`: where the thread did it.
   void barrier_begins(unsigned barrier, const Stamp& by);
@@ -79,12 +99,24 @@ class Order {
   // A thread's own access to shared memory: the asynchronous one it is not ordered with.
   std::optional<Conflict> accessed(unsigned thread, std::uint64_t offset, unsigned bytes,
                                    bool stores);
-  void copy_starts(std::uint64_t copy, unsigned thread, std::uint64_t offset, std::uint64_t bytes,
-                   const Stamp& by, Shadow& shadow, const Report& report);
+  // Returns the operation's number.
+  std::uint32_t copy_starts(std::uint64_t copy, unsigned thread, std::uint64_t offset,
+                            std::uint64_t bytes, const Stamp& by, Shadow& shadow,
+                            const Report& report);
   void copy_complete(std::uint64_t copy, unsigned barrier);
-  void store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset, std::uint64_t bytes,
-                    const Stamp& by, Shadow& shadow, const Report& report);
-  void stores_waited(unsigned thread, std::uint64_t end);
+  // Returns the number of what it does in global memory.
+  std::uint32_t store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset,
+                             std::uint64_t bytes, const Stamp& by, Shadow& shadow,
+                             const Report& report);
+  void stores_waited(unsigned thread, std::uint64_t end, bool only_read);
+
+  // The other end of such an operation, in global memory. `shadow`: what threads have done there; null: nothing in this launch.
+  void starts_in_array(AsyncInArray& array, std::uint32_t operation, const Rows& rows, bool writes,
+                       const Stamp& by, Shadow* shadow, const Report& report);
+  // A thread's own access there.
+  std::optional<Conflict> accessed_in_array(const AsyncInArray& array, const Stamp& now,
+                                            std::uint64_t offset, unsigned bytes,
+                                            bool stores) const;
   void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number);
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandUnit>& units, const Stamp& by, Shadow& shadow,
@@ -126,6 +158,7 @@ class Order {
   void learn(unsigned thread, const Known& from);
   void release(unsigned thread, Known& to);
   bool knows(const Clock& happened, const Operation& operation) const;
+  bool knows(const Stamp& now, const AsyncInArray::Access& access) const;
   std::shared_ptr<const Known> known_by_warp(unsigned warp);
   void read_by(std::uint32_t operation, Unit& unit);
   Unit& unit(std::uint64_t offset);
@@ -139,7 +172,8 @@ class Order {
   std::array<NamedBarrier, 16> named_;
   std::vector<unsigned> warpgroup_agents_;
   std::map<std::pair<unsigned, std::uint64_t>, Issuers> issuers_;  // by warpgroup and product
-  std::map<unsigned, unsigned> store_agents_;                      // by thread
+  // By thread: of its stores' reads; the next one is of what they write.
+  std::map<unsigned, unsigned> store_agents_;
   std::vector<Operation> operations_;
   std::map<std::uint64_t, std::uint32_t> copies_;  // under way
   std::vector<Unit> units_;

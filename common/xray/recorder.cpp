@@ -263,6 +263,12 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
   } else {
     if (region == nullptr) stray(now, address, bytes);
     const std::uint64_t offset = address - region->begin;
+    region->touched = launch_;
+    if (region->by_async.launch == launch_) {
+      const auto conflict = order_.accessed_in_array(region->by_async, now, offset, bytes,
+                                                     operation != Operation::kLoad);
+      if (conflict) note_conflict(*region, now, *conflict, bytes);
+    }
     check(region->shadow, offset, {place, address},
           {Space::kGlobal, region->name, static_cast<std::int64_t>(offset), bytes,
            region->end - region->begin},
@@ -718,6 +724,45 @@ void Recorder::note_conflict(const Stamp& party, const Conflict& conflict, unsig
        now, conflict.other, missing_between(now, conflict));
 }
 
+void Recorder::note_conflict(const Region& region, const Stamp& party, const Conflict& conflict,
+                             unsigned bytes) {
+  note("race",
+       {Space::kGlobal, region.name, static_cast<std::int64_t>(conflict.offset), bytes,
+        region.end - region.begin},
+       party, conflict.other, missing_in_global(party, conflict));
+}
+
+// Rows that are equally long and equally far apart are told of together.
+void Recorder::starts_in_global(std::uint32_t operation, const std::vector<AddressRange>& rows,
+                                bool writes, const Stamp& by) {
+  if (rows.empty()) return;
+  const std::uintptr_t first = to_number(rows.front().begin);
+  Region* const region = region_at(first, 1);
+  if (region == nullptr) return;
+  const auto told = [&](const Rows& together) {
+    order_.starts_in_array(
+        region->by_async, operation, together, writes, by,
+        region->touched == launch_ ? &region->shadow : nullptr,
+        [&](const Conflict& conflict) { note_conflict(*region, by, conflict, Order::kUnit); });
+  };
+  Rows together{first - region->begin, to_number(rows.front().end) - first};
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::uint64_t begin = to_number(rows[i].begin) - region->begin;
+    const std::uint64_t bytes = to_number(rows[i].end) - to_number(rows[i].begin);
+    const std::uint64_t last = together.begin + (together.count - 1) * together.stride;
+    const std::uint64_t stride = begin - last;
+    if (bytes == together.bytes && begin >= last + bytes &&
+        (together.count == 1 || stride == together.stride)) {
+      together.stride = stride;
+      ++together.count;
+    } else {
+      told(together);
+      together = {begin, bytes};
+    }
+  }
+  told(together);
+}
+
 void Recorder::barrier_begins(unsigned barrier, const void* at, Site where) {
   follow_order();
   barriers_at_[barrier] = in_window(at);
@@ -774,18 +819,23 @@ void Recorder::named_complete(unsigned name, std::uint32_t waiting_warps) {
 
 void Recorder::proxies_fenced(bool of_global) {
   follow_order();
-  if (!of_global) order_.proxies_fenced(thread_);
+  order_.proxies_fenced(thread_, of_global);
 }
 
 void Recorder::bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,
-                                std::size_t bytes, Site where) {
+                                std::size_t bytes, const std::vector<AddressRange>& from,
+                                Site where) {
   follow_order();
   use_barrier(barrier, where);
-  const Stamp now = stamp_of(
-      place_of(where, Through::kBulkCopy, Operation::kStore, static_cast<unsigned>(bytes)));
-  order_.copy_starts(copy, thread_, in_window(to), bytes, now, *shared_shadow_,
-                     [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+  const auto place = [&](Operation operation) {
+    return place_of(where, Through::kBulkCopy, operation, static_cast<unsigned>(bytes));
+  };
+  const Stamp now = stamp_of(place(Operation::kStore));
+  const std::uint32_t operation = order_.copy_starts(
+      copy, thread_, in_window(to), bytes, now, *shared_shadow_,
+      [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
   shared_shadow_->mark(in_window(to), bytes, true);
+  starts_in_global(operation, from, false, stamp_of(place(Operation::kLoad)));
 }
 
 void Recorder::bulk_copied(std::uint64_t copy, unsigned barrier, const void*, std::size_t bytes) {
@@ -795,17 +845,20 @@ void Recorder::bulk_copied(std::uint64_t copy, unsigned barrier, const void*, st
 }
 
 void Recorder::bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
-                                 Site where) {
+                                 const std::vector<AddressRange>& to, Site where) {
   follow_order();
-  const Stamp now = stamp_of(
-      place_of(where, Through::kBulkStore, Operation::kLoad, static_cast<unsigned>(bytes)));
-  order_.store_starts(
+  const auto place = [&](Operation operation) {
+    return place_of(where, Through::kBulkStore, operation, static_cast<unsigned>(bytes));
+  };
+  const Stamp now = stamp_of(place(Operation::kLoad));
+  const std::uint32_t operation = order_.store_starts(
       group, thread_, in_window(from), bytes, now, *shared_shadow_,
       [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+  starts_in_global(operation, to, true, stamp_of(place(Operation::kStore)));
 }
 
-void Recorder::bulk_stores_waited(std::uint64_t end) {
-  if (order_.is_followed()) order_.stores_waited(thread_, end);
+void Recorder::bulk_stores_waited(std::uint64_t end, bool only_read) {
+  if (order_.is_followed()) order_.stores_waited(thread_, end, only_read);
 }
 
 void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) {

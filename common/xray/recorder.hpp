@@ -111,12 +111,12 @@ class Recorder : public Observer {
   void named_complete(unsigned name, std::uint32_t waiting_warps) override;
   void proxies_fenced(bool of_global) override;
   void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to, std::size_t bytes,
-                        Site where) override;
+                        const std::vector<AddressRange>& from, Site where) override;
   void bulk_copied(std::uint64_t copy, unsigned barrier, const void* to,
                    std::size_t bytes) override;
   void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
-                         Site where) override;
-  void bulk_stores_waited(std::uint64_t end) override;
+                         const std::vector<AddressRange>& to, Site where) override;
+  void bulk_stores_waited(std::uint64_t end, bool only_read) override;
   void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) override;
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandPart>& parts, Site where) override;
@@ -161,6 +161,8 @@ class Recorder : public Observer {
     Shadow shadow;
     std::string axes = {};
     std::vector<std::uintptr_t> allocated_by = {};  // return addresses, while nobody has named it
+    std::uint32_t touched = 0;                      // the last launch in which threads did
+    AsyncInArray by_async = {};
   };
   struct ByAge {
     bool operator()(const Region* a, const Region* b) const { return a->age < b->age; }
@@ -284,8 +286,13 @@ class Recorder : public Observer {
   std::uint32_t place_of(Site where, Through through, Operation operation, unsigned bytes);
   Stamp stamp_of(std::uint32_t place) const;
   void note_conflict(const Stamp& party, const Conflict& conflict, unsigned bytes);
+  void note_conflict(const Region& region, const Stamp& party, const Conflict& conflict,
+                     unsigned bytes);
+  void starts_in_global(std::uint32_t operation, const std::vector<AddressRange>& rows, bool writes,
+                        const Stamp& by);
   void use_barrier(unsigned barrier, Site where);
   std::string missing_between(const Stamp& party, const Conflict& conflict) const;
+  std::string missing_in_global(const Stamp& party, const Conflict& conflict) const;
   void check(Shadow& shadow, std::uint64_t offset, const Event& access, const Target& target,
              const Stamp& now);
 

@@ -51,20 +51,22 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
                (!seen.all_readers && same_warp(c.reads[0], c.reads[1]))) {
       c.reads[1] = now;
     } else if (seen.all_readers) {
-      note_another_read(g, now, seen);
+      note_another_read(g, now);
     }
   }
   return race;
 }
 
-void Shadow::note_another_read(std::uint64_t granule, const Stamp& now, const Seen& seen) {
+// In the order of their threads: many threads may read one cell again and again.
+void Shadow::note_another_read(std::uint64_t granule, const Stamp& now) {
   std::vector<Stamp>& reads = more_reads_[granule];
-  const auto said_by_now = std::find_if(
-      reads.rbegin(), reads.rend(), [&](const Stamp& read) { return ordered(read, now, seen); });
-  if (said_by_now == reads.rend())
-    reads.push_back(now);
+  const auto place =
+      std::lower_bound(reads.begin(), reads.end(), now.thread,
+                       [](const Stamp& read, unsigned thread) { return read.thread < thread; });
+  if (place != reads.end() && place->thread == now.thread)
+    *place = now;
   else
-    *said_by_now = now;
+    reads.insert(place, now);
 }
 
 std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const Stamp& now,

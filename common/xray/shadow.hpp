@@ -68,11 +68,11 @@ class Shadow {
   static constexpr std::size_t kPageCells = 1024;
 
   Cell& cell(std::uint64_t granule);
-  void note_another_read(std::uint64_t granule, const Stamp& now, const Seen& seen);
+  void note_another_read(std::uint64_t granule, const Stamp& now);
 
   unsigned granule_;
   std::vector<std::unique_ptr<Cell[]>> pages_;
-  // Readers beside the two of a cell, where all matter. By granule.
+  // Readers beside the two of a cell, where all matter: each thread's last read. By granule.
   std::unordered_map<std::uint64_t, std::vector<Stamp>> more_reads_;
   std::vector<bool> written_;
 };

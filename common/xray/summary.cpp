@@ -247,6 +247,26 @@ std::string Recorder::missing_between(const Stamp& party, const Conflict& confli
   return "no mbarrier or other barrier orders them";
 }
 
+// Of two accesses to global memory, the same.
+std::string Recorder::missing_in_global(const Stamp& party, const Conflict& conflict) const {
+  if (party.block != conflict.other.block) return "nothing orders blocks of one launch";
+  if (conflict.unfenced)
+    return "they are ordered, but the asynchronous proxy does not see what threads did without a "
+           "proxy fence: no fence_global (fence.proxy.async.global) by the thread of the earlier "
+           "access lies between that and the barrier";
+  if (!conflict.unfinished && places_[party.place].through == Through::kBulkStore)
+    return "no mbarrier or other barrier tells the storing thread that the bytes may be written; "
+           "or, where what the store brings is meant, the other thread does not wait for it "
+           "(wait_stores in the storing thread, and a barrier)";
+  if (!conflict.unfinished) return "no mbarrier or other barrier orders them";
+  if (places_[conflict.other.place].through == Through::kBulkCopy)
+    return "the copy may still be reading: the thread has not waited for the phase of the mbarrier "
+           "that the copy's bytes complete";
+  return "the bulk store may still be writing: no wait_stores with a small enough number in its "
+         "thread, and a barrier behind it for other threads, comes before (wait_stores_read waits "
+         "for shared memory only)";
+}
+
 const Recorder::Lines& Recorder::lines_of(const std::set<std::uint32_t>& places) const {
   std::set<std::uintptr_t> addresses;
   for (const std::uint32_t place : places)

@@ -105,6 +105,18 @@ void check_global_end(const Call& call, const Map& map, const First& first, bool
   check_global_end(call, begin, span, written);
 }
 
+std::vector<AddressRange> rows_of(const Map& map, const First& first) {
+  std::vector<AddressRange> rows;
+  for_each_row(map, first, [&](std::size_t, const unsigned char* begin, std::size_t bytes) {
+    rows.push_back({begin, begin + bytes});
+  });
+  return rows;
+}
+
+std::vector<AddressRange> rows_of(const void* begin, std::size_t bytes) {
+  return {{begin, static_cast<const unsigned char*>(begin) + bytes}};
+}
+
 std::size_t checked_bytes(const Call& call, const char* end, const void* global, int bytes) {
   if (bytes <= 0 || static_cast<std::size_t>(bytes) % kCopyUnit != 0)
     call.block.fails(call.where, [&] {
@@ -153,7 +165,10 @@ void Copies::issue(OnTheWay&& copy) {
   copy.number = issued_++;
   if (observer() != nullptr)
     observer()->bulk_copy_starts(copy.number, copy.barrier, block_.window() + copy.tile.address,
-                                 copy.bytes, copy.tile.party.where);
+                                 copy.bytes,
+                                 copy.from == nullptr ? rows_of(copy.tile.map, copy.tile.first)
+                                                      : rows_of(copy.from, copy.bytes),
+                                 copy.tile.party.where);
   tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
         copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   if (block_.chance()) {

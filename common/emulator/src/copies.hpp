@@ -10,6 +10,7 @@
 #include "block.hpp"
 #include "cuda.h"
 #include "emulator/barriers.hpp"
+#include "emulator/emulator.hpp"
 
 namespace emulator::detail {
 
@@ -79,6 +80,10 @@ void for_each_row(const Map& map, const First& first, const Part& part) {
       at[i] = 0;
   }
 }
+
+// The same, as addresses; and of bytes that lie one behind the other.
+std::vector<AddressRange> rows_of(const Map& map, const First& first);
+std::vector<AddressRange> rows_of(const void* begin, std::size_t bytes);
 
 // Where a byte at `address` lies whose place without swizzle is there, and back: PTX's "Swizzling modes". The 16-byte units of a row take
 // turns by the row's number in the pattern, that is by the address bits from 7 on.

@@ -56,8 +56,10 @@ void Stores::store_bytes(void* to, const void* from, int bytes, Site where) {
 
 void Stores::issue(Store&& store) {
   if (observer() != nullptr)
-    observer()->bulk_store_starts(store.group, block_.window() + store.address, store.bytes,
-                                  store.party.where);
+    observer()->bulk_store_starts(
+        store.group, block_.window() + store.address, store.bytes,
+        store.to == nullptr ? rows_of(store.map, store.first) : rows_of(store.to, store.bytes),
+        store.party.where);
   tell({Happening::kStoreStarts, store.to == nullptr ? "store_panel" : "store_bytes",
         store.party.thread, store.party.where, store.address});
   stores_.push_back(std::move(store));
@@ -81,20 +83,17 @@ void Stores::do_step(Store& store) {
   }
   store.next = Step::kNone;
   tell({Happening::kStoreEnds, "", store.party.thread, store.party.where, store.address});
-  std::vector<AddressRange> written;
-  const auto write = [&](unsigned char* to, const unsigned char* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-    if (observer() != nullptr) written.push_back({to, to + bytes});
-  };
   if (store.to != nullptr) {
-    write(store.to, store.data.data(), store.bytes);
+    std::memcpy(store.to, store.data.data(), store.bytes);
   } else {
     for_each_row(store.map, store.first,
                  [&](std::size_t in_box, const unsigned char* to, std::size_t bytes) {
-                   write(const_cast<unsigned char*>(to), store.data.data() + in_box, bytes);
+                   std::memcpy(const_cast<unsigned char*>(to), store.data.data() + in_box, bytes);
                  });
   }
-  if (observer() != nullptr) observer()->bulk_stored(written);
+  if (observer() != nullptr)
+    observer()->bulk_stored(store.to == nullptr ? rows_of(store.map, store.first)
+                                                : rows_of(store.to, store.bytes));
 }
 
 // Whether its thread waits for its next step.
@@ -138,7 +137,7 @@ void Stores::wait(unsigned pending, bool only_read, Site where) {
   if (waits(block_.thread())) block_.sleep(operation, where);
   tell({Happening::kWaitEnds, operation, block_.thread(), where});
   self.awaited = 0;
-  if (observer() != nullptr) observer()->bulk_stores_waited(end);
+  if (observer() != nullptr) observer()->bulk_stores_waited(end, only_read);
   for (Store& store : stores_) {
     if (store.party.thread == block_.thread() && store.group < end) store.was_awaited = true;
   }

@@ -460,6 +460,229 @@ TEST_F(XrayHopperStores, WhatWasWrittenBeforeTheFirstOfHoppersInstructions) {
          [&] { stores_a_panel<<<1, 96, kBytes>>>(to_, false); });
 }
 
+// ---- Global memory ----
+
+enum class Passed {
+  kRight,
+  kFencedByTheCopyingThread,
+  kUnfenced,
+  kFencedForSharedMemory,
+  kFencedBefore,
+  kWithoutABarrier
+};
+
+// Threads store numbers to global memory; a bulk copy brings them from there.
+__global__ void copies_what_threads_stored(float* numbers, float* out, Passed passed) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  if (passed == Passed::kFencedBefore) hopper::fence_global();
+  numbers[threadIdx.x] = 1.0f;
+  if (passed == Passed::kRight || passed == Passed::kWithoutABarrier) hopper::fence_global();
+  if (passed == Passed::kFencedForSharedMemory) hopper::fence_shared();
+  if (passed != Passed::kWithoutABarrier) __syncthreads();
+  if (threadIdx.x == 0) {
+    if (passed == Passed::kFencedByTheCopyingThread) hopper::fence_global();
+    hopper::arrive_expecting(&smem.here[0], 64 * sizeof(float));
+    hopper::copy_bytes(smem.numbers, numbers, 64 * sizeof(float), &smem.here[0]);
+  }
+  hopper::wait(&smem.here[0], 0);
+  out[threadIdx.x] = smem.numbers[threadIdx.x];
+}
+
+TEST_F(XrayHopperFaults, StoresToGlobalMemoryThatABulkCopyReads) {
+  const auto launch = [&](Passed passed) {
+    return [this, passed] {
+      copies_what_threads_stored<<<1, 64, kBytes>>>(out_.data(), out_.data() + 512, passed);
+    };
+  };
+  expect({}, launch(Passed::kRight));
+  expect({}, launch(Passed::kFencedByTheCopyingThread));
+  for (const Passed passed :
+       {Passed::kUnfenced, Passed::kFencedForSharedMemory, Passed::kFencedBefore})
+    expect({"bulk copy at ", "by thread (0, 0, 0)", "store at ", kFence, "fence_global"},
+           launch(passed));
+  expect({"bulk copy at ", "store at ", " bytes of "}, launch(Passed::kWithoutABarrier));
+}
+
+// A bulk copy reads numbers in global memory; then a thread stores others there.
+__global__ void stores_where_a_copy_reads(float* numbers, float* out, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  if (threadIdx.x == 0) {
+    hopper::arrive_expecting(&smem.here[0], 64 * sizeof(float));
+    hopper::copy_bytes(smem.numbers, numbers, 64 * sizeof(float), &smem.here[0]);
+  }
+  if (right) hopper::wait(&smem.here[0], 0);
+  numbers[threadIdx.x] = 2.0f;
+  hopper::wait(&smem.here[0], 0);
+  out[threadIdx.x] = smem.numbers[threadIdx.x];
+}
+
+TEST_F(XrayHopperFaults, StoresToGlobalMemoryWhileABulkCopyReads) {
+  const auto launch = [&](bool right) {
+    return [this, right] {
+      stores_where_a_copy_reads<<<1, 64, kBytes>>>(out_.data(), out_.data() + 512, right);
+    };
+  };
+  expect({}, launch(true));
+  expect({"store at ", "bulk copy at ", " bytes of "}, launch(false));
+}
+
+enum class Written {
+  kRight,
+  kOnlyReadWaitedFor,
+  kGroupTooFew,
+  kNoBarrier,
+  kRightByCopy,
+  kOnlyReadWaitedForByCopy
+};
+
+// A panel is stored to a tensor, 50 rows of it; its thread, others, or a bulk copy read from there.
+__global__ void reads_what_was_stored(const __grid_constant__ CUtensorMap to,
+                                      const bfloat16* stored, float* out, Written written) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  fill(smem.panel[0], 64, 1.0f);
+  hopper::fence_shared();
+  __syncthreads();
+  const bool only_read =
+      written == Written::kOnlyReadWaitedFor || written == Written::kOnlyReadWaitedForByCopy;
+  if (threadIdx.x == 0) {
+    hopper::store_panel(&to, smem.panel[0], kPanel, 0, 14);
+    hopper::commit_stores();
+    if (only_read)
+      hopper::wait_stores_read<0>();
+    else if (written == Written::kGroupTooFew)
+      hopper::wait_stores<1>();
+    else
+      hopper::wait_stores<0>();
+  }
+  if (written == Written::kRightByCopy || written == Written::kOnlyReadWaitedForByCopy) {
+    if (threadIdx.x == 0) copy(smem, to, 1, 1);
+    hopper::wait(&smem.here[1], 0);
+    out[threadIdx.x] = read(smem.panel[1]);
+  } else {
+    if (written != Written::kNoBarrier) __syncthreads();
+    out[threadIdx.x] = ladder::to_float(stored[63 * 2 * kPanel + kPanel + threadIdx.x]);
+  }
+  if (threadIdx.x == 0) hopper::wait_stores<0>();
+}
+
+TEST_F(XrayHopperStores, BytesReadBeforeTheyAreWritten) {
+  const auto launch = [&](Written written) {
+    return [this, written] {
+      reads_what_was_stored<<<1, 64, kBytes>>>(to_, stored_.data(), out_.data(), written);
+    };
+  };
+  expect({}, launch(Written::kRight));
+  expect({}, launch(Written::kRightByCopy));
+  for (const Written written :
+       {Written::kOnlyReadWaitedFor, Written::kGroupTooFew, Written::kNoBarrier})
+    expect({"load at ", "bulk store at ", " bytes of ", "wait_stores"}, launch(written));
+  expect({"bulk copy at ", "bulk store at ", "may still be writing"},
+         launch(Written::kOnlyReadWaitedForByCopy));
+}
+
+// Threads store to the rows of a box, in front of its columns or in its first one, while a bulk store writes the box.
+__global__ void stores_beside_a_box(const __grid_constant__ CUtensorMap to, bfloat16* stored,
+                                    bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  fill(smem.panel[0], 64, 1.0f);
+  hopper::fence_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::store_panel(&to, smem.panel[0], kPanel, 0, 14);
+    hopper::commit_stores();
+  }
+  const unsigned column = kPanel - (right && threadIdx.x >= 14 ? 1 : 0);
+  stored[threadIdx.x * 2 * kPanel + column] = ladder::to_bfloat16(2.0f);
+  if (threadIdx.x == 0) hopper::wait_stores<0>();
+}
+
+TEST_F(XrayHopperStores, StoresBesideABoxAreNotInIt) {
+  const auto launch = [&](bool right) {
+    return [this, right] { stores_beside_a_box<<<1, 64, kBytes>>>(to_, stored_.data(), right); };
+  };
+  expect({}, launch(true));
+  expect({" store at ", "bulk store at ", " bytes of ", "wait_stores"}, launch(false));
+}
+
+// Two stores of one thread to the same rows, in two groups that nothing orders.
+__global__ void stores_twice(const __grid_constant__ CUtensorMap to, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  fill(smem.panel[0], 32, 1.0f);
+  fill(smem.panel[1], 32, 2.0f);
+  hopper::fence_shared();
+  __syncwarp();
+  if (threadIdx.x > 0) return;
+  for (int stage = 0; stage < 2; ++stage) {
+    hopper::store_panel(&to, smem.panel[stage], 0, 0, 32 * stage);  // half of its rows
+    hopper::commit_stores();
+    if (right) hopper::wait_stores<0>();
+  }
+  hopper::wait_stores<0>();
+}
+
+TEST_F(XrayHopperStores, TwoStoresToTheSameBytes) {
+  expect({}, [&] { stores_twice<<<1, 32, kBytes>>>(to_, true); });
+  expect({"bulk store at ", "and bulk store at ", "may still be writing"},
+         [&] { stores_twice<<<1, 32, kBytes>>>(to_, false); });
+}
+
+// Threads of one block, or of two, read numbers that a bulk store overwrites.
+__global__ void overwrites_what_threads_read(float* numbers, float* out, bool fenced) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  out[threadIdx.x] = numbers[threadIdx.x];
+  smem.numbers[threadIdx.x] = 1.0f;
+  hopper::fence_shared();
+  if (fenced) hopper::fence_global();
+  __syncthreads();
+  if (threadIdx.x > 0 || blockIdx.x > 0) return;
+  hopper::store_bytes(numbers, smem.numbers, 64 * sizeof(float));
+  hopper::commit_stores();
+  hopper::wait_stores_read<0>();
+}
+
+TEST_F(XrayHopperStores, ReadsOfGlobalMemoryThatABulkStoreOverwrites) {
+  const auto launch = [&](unsigned blocks, bool fenced) {
+    return [this, blocks, fenced] {
+      overwrites_what_threads_read<<<blocks, 64, kBytes>>>(out_.data(), out_.data() + 512, fenced);
+    };
+  };
+  expect({}, launch(1, true));
+  expect({"bulk store at ", "load at ", kFence, "fence_global"}, launch(1, false));
+}
+
+// A number for each block comes by a bulk store, and the next block reads it.
+__global__ void reads_another_blocks(float* numbers, float* out, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  smem.numbers[threadIdx.x] = 1.0f;
+  hopper::fence_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::store_bytes(numbers + 32 * blockIdx.x, smem.numbers, 32 * sizeof(float));
+    hopper::commit_stores();
+    hopper::wait_stores<0>();
+  }
+  __syncthreads();
+  const unsigned block = right ? blockIdx.x : (blockIdx.x + 1) % gridDim.x;
+  out[32 * blockIdx.x + threadIdx.x] = numbers[32 * block + threadIdx.x];
+}
+
+TEST_F(XrayHopperStores, BytesThatAnotherBlockStores) {
+  const auto launch = [&](bool right) {
+    return [this, right] {
+      reads_another_blocks<<<2, 32, kBytes>>>(out_.data(), out_.data() + 512, right);
+    };
+  };
+  expect({}, launch(true));
+  expect({"load at ", "bulk store at ", "nothing orders blocks of one launch"}, launch(false));
+}
+
 // ---- Threads' own accesses, ordered by mbarriers and named barriers ----
 
 enum class Handed { kByPhase, kByName, kByNobody, kTooLate, kOnlyByAShuffle };

@@ -108,17 +108,19 @@ class Observer {
   // The running thread's fence.proxy.async, of shared or of global memory.
   virtual void proxies_fenced(bool of_global) = 0;
 
-  // The running thread issues a copy to shared memory, which will complete bytes of an mbarrier; the copy has put them there.
+  // The running thread issues a copy to shared memory, of these rows, which will complete bytes of an mbarrier; the copy has put them
+  // there.
   virtual void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,
-                                std::size_t bytes, Site where) = 0;
+                                std::size_t bytes, const std::vector<AddressRange>& from,
+                                Site where) = 0;
   virtual void bulk_copied(std::uint64_t copy, unsigned barrier, const void* to,
                            std::size_t bytes) = 0;
 
-  // The running thread issues a store from shared memory, in its group-th group from 0 on; it has waited until those of the groups
-  // before this one have read.
+  // The running thread issues a store from shared memory to these rows, in its group-th group from 0 on; it has waited until those of
+  // the groups before this one have read, or, not only_read, have written too.
   virtual void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
-                                 Site where) = 0;
-  virtual void bulk_stores_waited(std::uint64_t end) = 0;
+                                 const std::vector<AddressRange>& to, Site where) = 0;
+  virtual void bulk_stores_waited(std::uint64_t end, bool only_read) = 0;
 
   // All lanes of one of a warpgroup's four warps have issued its number-th product, from 0 on.
   virtual void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) = 0;
