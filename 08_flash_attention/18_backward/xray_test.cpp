@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -92,6 +93,19 @@ TEST(AttentionBackward, TakesTheTilesThatTheWindowMeets) {
   EXPECT_EQ(products(kTwoKernels, 0), 4u * (4 + 3 + 2 + 1) + 3 * 2 * (2 + 4));
   EXPECT_EQ(products(kTwoKernels, 65), 4u * (2 + 2 + 2 + 1) + 3 * 2 * (2 + 3));
   EXPECT_EQ(products(kTwoKernels, 1), 4u * 4 + 3 * 2 * (2 + 2));
+}
+
+// Smaller tiles, two of each kind. With 256 columns P and dS lie in the same place, which barriers keep apart.
+TEST(AttentionBackward, KeepsPAndDsApartWhereThereIsLittleSharedMemory) {
+  const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
+  for (const char* name : {kOneKernel, kTwoKernels}) {
+    for (const std::int64_t D : {64, 128, 256}) {
+      for (const Kernel& kernel : kernels_of(name, 40, D)) {
+        for (const Access& access : kernel.accesses)
+          EXPECT_EQ(access.bank_conflicts, 0u) << name << " D=" << D << " " << access.code;
+      }
+    }
+  }
 }
 
 // All widths' tiles: rows of 64 to 512 bytes.
