@@ -442,10 +442,12 @@ void run(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   ladder::require(
       args.H_q % args.H_kv == 0,
       is("H_q", args.H_q) + "allowed: a multiple of H_kv, which is " + std::to_string(args.H_kv));
-  for (const auto& [name, value] :
-       {std::pair("scale", args.scale), std::pair("softcap", args.softcap)})
-    ladder::require(std::isfinite(value),
-                    name + (" is " + std::to_string(value)) + "; allowed: a finite number");
+  const auto require_finite = [](const char* name, float value) {
+    ladder::require(std::isfinite(value), std::string(name) + " is " + std::to_string(value) +
+                                              "; allowed: a finite number");
+  };
+  require_finite("scale", args.scale);
+  require_finite("softcap", args.softcap);
   ladder::require(args.window >= 0, is("window", args.window) + "allowed: 0, no window, or more");
   ladder::require(args.D % 8 == 0 && args.D <= 256,
                   is("D", args.D) + "attention_paged allows multiples of 8 up to 256");
