@@ -185,17 +185,18 @@ __global__ void __launch_bounds__(kThreads, 1)
     // TODO(2): roughly 7 lines; issue dq of the step before, and dk of this one; wait for dq only, and pin it; say, one lane for each
     // TODO(2): warp, that this step's dS is stored; add dq to the tile of the step before, if there was one; budget: no barrier
   }
+
+  float dq[kD / 4];  // of the last step
   if (steps > 0) {
     const int place = hopper::place_of<2>(steps - 1);
     hopper::wait(&smem.ds_here[place], hopper::parity_of<2>(steps - 1));
-    float dq[kD / 4];
     multiply_dq(dq, place);
-    hopper::wait_products<0>();
-    hopper::pin(dv);
-    hopper::pin(dk);
-    hopper::pin(dq);
-    add_to_memory<kD>(dq_sums + (first_slot + steps - 1) * (kQueries * kD), dq);
   }
+  hopper::wait_products<0>();
+  hopper::pin(dv);
+  hopper::pin(dk);
+  hopper::pin(dq);
+  if (steps > 0) add_to_memory<kD>(dq_sums + (first_slot + steps - 1) * (kQueries * kD), dq);
   hopper::sync_named(kBothGroups, kConsumerThreads);  // k is read no more
 
   const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};
