@@ -333,6 +333,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
 
     hopper::wait(&smem.q_here, parity_of<1>(works));
     if (work.tiles == 0) {
+      __syncwarp();  // no product holds the lanes together: one that still waits would miss the next phase
       arrive(&smem.q_read);
     } else {
       wait_for_k();
