@@ -315,7 +315,7 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
   const bool is_used =
       is_shared(to_number(to)) &&
       (shared_shadow_->was_read(in_window(to), static_cast<unsigned>(bytes), now) ||
-       read_by_products_.count(in_window(to) / Order::kUnit) > 0);
+       was_read_by_product(in_window(to) / Order::kUnit));
   recording_->kernel.copies_to_used_places += is_used;
   accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore,
            Through::kAsyncCopy);
@@ -869,9 +869,10 @@ void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint6
 void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
                               const std::vector<OperandPart>& parts, Site where) {
   operand_units_.clear();
+  read_by_products_.resize(kMostSharedBytes / Order::kUnit);
   for (const OperandPart& part : parts) {
     operand_units_.push_back({in_window(part.at), part.warps});
-    read_by_products_.insert(in_window(part.at) / Order::kUnit);
+    read_by_products_[in_window(part.at) / Order::kUnit] = true;
   }
   const Stamp now = stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
   order_.product_starts(
