@@ -92,8 +92,12 @@ void Recorder::left() {
 std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation operation,
                                  unsigned bytes) {
   const std::uint32_t path = threads_[thread_].path;
-  const auto [found, is_new] = place_index_.try_emplace({path, pc, operation, bytes},
-                                                        static_cast<std::uint32_t>(places_.size()));
+  const PlaceKey key{path, pc, operation, bytes};
+  if (recent_places_.empty()) recent_places_.resize(kRecentPlaces);
+  auto& [recent, number] = recent_places_[PlaceHash()(key) >> 40 & (kRecentPlaces - 1)];
+  if (recent == key) return number;
+  const auto [found, is_new] =
+      place_index_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
     Place place;
     for (std::uint32_t at = path; at != 0; at = paths_[at].parent)
@@ -105,6 +109,8 @@ std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation op
     place.bytes = bytes;
     places_.push_back(std::move(place));
   }
+  recent = key;
+  number = found->second;
   return found->second;
 }
 

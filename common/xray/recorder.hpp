@@ -339,6 +339,9 @@ class Recorder : public Observer {
     }
   };
   std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> place_index_;
+  // Of place_index_, what was asked last, by some bits of its hash.
+  static constexpr std::size_t kRecentPlaces = 1024;
+  std::vector<std::pair<PlaceKey, std::uint32_t>> recent_places_;
   std::vector<Path> paths_{{0, 0}};
   std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> path_index_;
 
