@@ -92,8 +92,12 @@ void Recorder::left() {
 std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation operation,
                                  unsigned bytes) {
   const std::uint32_t path = threads_[thread_].path;
-  const auto [found, is_new] = place_index_.try_emplace({path, pc, operation, bytes},
-                                                        static_cast<std::uint32_t>(places_.size()));
+  const PlaceKey key{path, pc, operation, bytes};
+  if (recent_places_.empty()) recent_places_.resize(kRecentPlaces);
+  auto& [recent, number] = recent_places_[PlaceHash()(key) >> 40 & (kRecentPlaces - 1)];
+  if (recent == key) return number;
+  const auto [found, is_new] =
+      place_index_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
   if (is_new) {
     Place place;
     for (std::uint32_t at = path; at != 0; at = paths_[at].parent)
@@ -105,6 +109,8 @@ std::uint32_t Recorder::place_of(std::uintptr_t pc, bool is_access, Operation op
     place.bytes = bytes;
     places_.push_back(std::move(place));
   }
+  recent = key;
+  number = found->second;
   return found->second;
 }
 
@@ -315,7 +321,7 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
   const bool is_used =
       is_shared(to_number(to)) &&
       (shared_shadow_->was_read(in_window(to), static_cast<unsigned>(bytes), now) ||
-       read_by_products_.count(in_window(to) / Order::kUnit) > 0);
+       was_read_by_product(in_window(to) / Order::kUnit));
   recording_->kernel.copies_to_used_places += is_used;
   accessed(to_number(pc), to_number(to), static_cast<unsigned>(bytes), Operation::kStore,
            Through::kAsyncCopy);
@@ -869,9 +875,10 @@ void Recorder::warp_issues_product(unsigned warpgroup, unsigned warp, std::uint6
 void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
                               const std::vector<OperandPart>& parts, Site where) {
   operand_units_.clear();
+  read_by_products_.resize(kMostSharedBytes / Order::kUnit);
   for (const OperandPart& part : parts) {
     operand_units_.push_back({in_window(part.at), part.warps});
-    read_by_products_.insert(in_window(part.at) / Order::kUnit);
+    read_by_products_[in_window(part.at) / Order::kUnit] = true;
   }
   const Stamp now = stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
   order_.product_starts(

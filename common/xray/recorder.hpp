@@ -16,7 +16,6 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -277,6 +276,9 @@ class Recorder : public Observer {
   std::uint64_t in_window(const void* address) const {
     return reinterpret_cast<std::uintptr_t>(address) - shared_sites_.front().begin;
   }
+  bool was_read_by_product(std::uint64_t unit) const {
+    return unit < read_by_products_.size() && read_by_products_[unit];
+  }
   void follow_order();
   std::uint32_t clock_of(unsigned thread) const {
     return order_.is_followed() ? order_.now(thread)
@@ -337,6 +339,9 @@ class Recorder : public Observer {
     }
   };
   std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> place_index_;
+  // Of place_index_, what was asked last, by some bits of its hash.
+  static constexpr std::size_t kRecentPlaces = 1024;
+  std::vector<std::pair<PlaceKey, std::uint32_t>> recent_places_;
   std::vector<Path> paths_{{0, 0}};
   std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> path_index_;
 
@@ -370,9 +375,9 @@ class Recorder : public Observer {
   std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
   Clock met_;                          // threads' clocks at the last block-wide barrier
   Order order_;  // followed where a block uses what needs it; then clocks_ rest
-  std::map<unsigned, std::uint64_t> barriers_at_;       // in shared memory
-  std::vector<OperandUnit> operand_units_;              // of the product that starts
-  std::unordered_set<std::uint64_t> read_by_products_;  // units of the window, in this block
+  std::map<unsigned, std::uint64_t> barriers_at_;  // in shared memory
+  std::vector<OperandUnit> operand_units_;         // of the product that starts
+  std::vector<bool> read_by_products_;             // units of the window, in this block
   std::vector<SharedSite> shared_sites_;
   std::map<std::int64_t, SharedName> shared_names_;  // by their offset
   std::map<std::uintptr_t, std::uint32_t>

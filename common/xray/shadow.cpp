@@ -60,6 +60,11 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
 // In the order of their threads: many threads may read one cell again and again.
 void Shadow::note_another_read(std::uint64_t granule, const Stamp& now) {
   std::vector<Stamp>& reads = more_reads_[granule];
+  if (reads.empty()) reads.reserve(8);
+  if (reads.empty() || reads.back().thread < now.thread) {
+    reads.push_back(now);
+    return;
+  }
   const auto place =
       std::lower_bound(reads.begin(), reads.end(), now.thread,
                        [](const Stamp& read, unsigned thread) { return read.thread < thread; });
@@ -82,7 +87,7 @@ std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const S
       if (more != more_reads_.end()) {
         for (const Stamp& read : more->second)
           if (!ordered(read, now, seen)) race = read;
-        more_reads_.erase(more);
+        more->second.clear();
       }
     }
     if (!ordered(c.write, now, seen) && !(c.write.atomic && now.atomic)) race = c.write;
@@ -105,28 +110,12 @@ void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now
   }
 }
 
-void Shadow::visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const Visit& see) {
-  const Stamp* last = nullptr;
-  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
-    if (!pages_[g / kPageCells]) continue;
-    const Cell& c = cell(g);
-    if (c.write.launch != 0 && (last == nullptr || !is_same_access(*last, c.write)))
-      see(c.write, g * granule_);
-    last = &c.write;
-    if (!loads) continue;
-    for (const Stamp& read : c.reads)
-      if (read.launch != 0) see(read, g * granule_);
-    const auto more = more_reads_.find(g);
-    if (more == more_reads_.end()) continue;
-    for (const Stamp& read : more->second)
-      see(read, g * granule_);
-  }
-}
-
 void Shadow::forget(std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     if (pages_[g / kPageCells]) cell(g) = {};
-    if (!more_reads_.empty()) more_reads_.erase(g);
+    if (more_reads_.empty()) continue;
+    const auto more = more_reads_.find(g);
+    if (more != more_reads_.end()) more->second.clear();
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -50,8 +49,8 @@ class Shadow {
 
   // The accesses noted of some bytes: the last store of each, and (`loads`) the last loads that are not ordered with each other. One store
   // to several bytes once.
-  using Visit = std::function<void(const Stamp&, std::uint64_t offset)>;
-  void visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const Visit& see);
+  template <typename See>  // (const Stamp&, std::uint64_t offset)
+  void visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const See& see);
   // They are of no interest any more.
   void forget(std::uint64_t offset, std::uint64_t bytes);
 
@@ -82,5 +81,25 @@ bool is_same_access(const Stamp& a, const Stamp& b);
 
 // Whether `earlier` is known to have happened before the access `now`, whose thread has seen `seen`.
 bool ordered(const Stamp& earlier, const Stamp& now, const Seen& seen);
+
+template <typename See>
+void Shadow::visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const See& see) {
+  const Stamp* last = nullptr;
+  for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
+    if (!pages_[g / kPageCells]) continue;
+    const Cell& c = cell(g);
+    if (c.write.launch != 0 && (last == nullptr || !is_same_access(*last, c.write)))
+      see(c.write, g * granule_);
+    last = &c.write;
+    if (!loads) continue;
+    for (const Stamp& read : c.reads)
+      if (read.launch != 0) see(read, g * granule_);
+    if (more_reads_.empty()) continue;
+    const auto more = more_reads_.find(g);
+    if (more == more_reads_.end()) continue;
+    for (const Stamp& read : more->second)
+      see(read, g * granule_);
+  }
+}
 
 }  // namespace emulator::xray
